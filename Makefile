@@ -1,4 +1,4 @@
-# wordveil: `make demo` and `make test` set everything up themselves.
+# wordveil: `make demo` and `make test` set everything up themselves, the laboratory (lab/) beside the product.
 PYTHON ?= python3
 BIN := .venv/bin
 # Tests run in two processes, each of which would wait busily for a second thread.
@@ -8,10 +8,10 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 setup: .venv/.ready
 
-.venv/.ready: pyproject.toml
+.venv/.ready: pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -m venv .venv
 	@echo "installing into .venv: about two minutes the first time"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable './lab[evaluation,plots]'
 	@touch $@
 
 # What the neural tests need besides; without it they are skipped. One version of PyTorch, so that runs compare.
@@ -31,7 +31,7 @@ demo: setup
 
 # The documentation, into site/. Nothing in it is loaded from elsewhere when it is read.
 docs: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]' --editable ./lab
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # not --quiet: it hides from --strict what is wrong
 
 test: setup

@@ -19,8 +19,9 @@ from wordveil.mechanisms.base import Mechanism, Randomizer
 from wordveil.promises.guarantees import Guarantee
 
 SOURCE = Path(wordveil.__file__).parent
-TOOLS = SOURCE.parents[1] / "tools"
-FILES = [*sorted(SOURCE.rglob("*.py")), *sorted(TOOLS.glob("*.py"))]
+ROOT = SOURCE.parents[1]
+FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.parent.name != "mechanisms"]
+FILES += sorted([*ROOT.glob("tools/*.py"), *ROOT.glob("lab/src/**/*.py")])
 FOREIGN = {
     "auditing/adapters.py": "takes objects of any origin",
     "promises/certificates.py": "names values of any kind",

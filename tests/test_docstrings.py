@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1] / "src" / "wordveil"
-SOURCES = sorted(ROOT.rglob("*.py"))
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("lab/src/**/*.py")])
 
 
 def sections(docstring: str) -> dict[str, list[str]]:

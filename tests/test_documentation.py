@@ -25,6 +25,9 @@ IGNORED = (
 QUIET = [argument for warning in IGNORED for argument in ("-W", warning)]  # theirs, not ours
 
 
+WRITTEN = ("docs/design/*.md", "src/**/*.py", "lab/src/**/*.py")
+
+
 def page_name(page):
     return page.relative_to(ROOT).as_posix()
 
@@ -157,7 +160,7 @@ def test_one_spelling_is_used_throughout():
     wrong = [f"{stem}ised" for stem in ("normal", "summar")]
     assert school.findall(f"They {wrong[0]} and {wrong[1]}; realized noise is precise.") == wrong
     found = {}
-    for path in [*PAGES, *(ROOT / "docs" / "design").glob("*.md"), *(ROOT / "src").rglob("*.py")]:
+    for path in [*PAGES, *(path for place in WRITTEN for path in ROOT.glob(place))]:
         text = path.read_text(encoding="utf-8")
         for kept in FORMATS:
             text = text.replace(kept, "")
@@ -200,10 +203,10 @@ def test_three_questions_of_a_newcomer_are_answered_in_a_file_each():
 
 
 def test_every_command_is_in_the_overview_of_the_readme():
-    from wordveil.cli.app import COMMANDS
+    from wordveil.cli.app import command_lines
 
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    missing = [name for name in COMMANDS if f"wordveil {name}" not in text]
+    missing = [name for name in command_lines() if f"wordveil {name}" not in text]
     assert missing == []
 
 
@@ -218,7 +221,7 @@ def data_table():
 
 
 def test_every_file_that_evaluate_reads_is_listed_with_its_tasks():
-    from wordveil.lab.evaluation.catalogue import TASKS, data_files
+    from wordveil_lab.evaluation.catalogue import TASKS, data_files
 
     read = {}
     for name, task in TASKS.items():

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
 pytest.importorskip("matplotlib", reason="the pictures are drawn with Matplotlib")
 
-import build_explanations as explanations  # noqa: E402
+from wordveil_lab.pages import explanations as explanations  # noqa: E402
 
 FACTS = json.loads((explanations.FOLDER / "facts.json").read_text(encoding="utf-8"))
 PHRASES = [(path, *one) for path, phrases in explanations.quotations(FACTS).items() for one in phrases]
@@ -23,7 +21,7 @@ PHRASES = [(path, *one) for path, phrases in explanations.quotations(FACTS).item
 def test_the_pages_that_explain_quote_what_was_computed(path, phrase, numbers):
     page = path.read_text(encoding="utf-8")
     assert explanations.quoted(page, phrase, numbers) == page, (
-        "read the sentence, then run python tools/build_explanations.py"
+        "read the sentence, then run python -m wordveil_lab.pages.explanations"
     )
     for line in explanations.point_lines(FACTS):
         assert line in explanations.EPSILON.read_text(encoding="utf-8").splitlines()

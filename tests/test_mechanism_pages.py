@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,9 @@ from wordveil.names import DECODERS, MECHANISMS
 from wordveil.promises.guarantees import round_up
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
-pages = importlib.import_module("build_mechanism_pages")
-figures = importlib.import_module("mechanism_figures")
-values = importlib.import_module("figure_values")
+pages = importlib.import_module("wordveil_lab.pages.mechanisms")
+figures = importlib.import_module("wordveil_lab.pages.mechanism_figures")
+values = importlib.import_module("wordveil_lab.pages.figure_values")
 
 NAMES = sorted({**MECHANISMS, **DECODERS})
 STORED = figures.stored_figures()
@@ -44,7 +42,7 @@ def test_every_name_has_a_page_a_figure_and_a_plot():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_is_up_to_date_with_its_docstring(name):
     stored = (pages.FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    assert pages.page(name, STORED[name]) == stored, "run python tools/build_mechanism_pages.py"
+    assert pages.page(name, STORED[name]) == stored, "run python -m wordveil_lab.pages.mechanisms"
 
 
 @pytest.mark.slow
@@ -98,7 +96,7 @@ def test_computed_curves_of_the_figure_are_what_the_code_computes_today(name):
 
 def test_plots_have_the_same_bytes_every_time():
     pytest.importorskip("matplotlib")
-    plots = importlib.import_module("mechanism_plots")
+    plots = importlib.import_module("wordveil_lab.pages.mechanism_plots")
     assert plots.draw(STORED["nadp"], "NADP") == plots.draw(STORED["nadp"], "NADP")
     assert plots.draw(STORED["nadp"], "NADP") != plots.draw(STORED["tem"], "NADP")
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 import wordveil
+import wordveil_lab
 from wordveil.kernels.compiled.building import LEVELS, PLAIN, find_compiler, library_name
 
 ROOT = Path(__file__).parents[1]
@@ -50,9 +51,10 @@ def tool(name):
     return module
 
 
-def test_the_stub_says_what_the_package_exports():
-    writer = tool("write_stub")
-    assert Path(wordveil.__file__).with_suffix(".pyi").read_text(encoding="utf-8") == writer.stub()
+def test_the_stubs_say_what_the_package_exports():
+    stubs = tool("write_stub").stubs()
+    assert {path.name for path in stubs} == {"__init__.pyi", "api.pyi"}
+    assert [path for path, text in stubs.items() if path.read_text(encoding="utf-8") != text] == []
 
 
 def test_every_dependency_states_the_lowest_version_that_is_tested():
@@ -78,6 +80,8 @@ def test_the_wheel_holds_what_is_no_python_file(wheel):
     wanted = ["py.typed", "__init__.pyi", "vocabulary/default/never_output.txt", "certification/packaged/tem-4.json",
               "sentences/names.txt", "sentences/general/words.txt", "sentences/general/vectors.npy"]  # fmt: skip
     assert {f"wordveil/{name}" for name in wanted} <= names
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"wordveil"}, "no laboratory"
+    assert not [name for name in names if name.startswith(("wordveil/lab", "wordveil/neural"))]
 
 
 @pytest.mark.slow
@@ -165,7 +169,9 @@ def test_without_a_compiler_the_wheel_is_pure_and_another_time_makes_another(tre
 
 
 DEPENDENCIES = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT, LABORATORY = (
+    tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"] for folder in (ROOT, ROOT / "lab")
+)
 
 
 def named(requirement):
@@ -191,9 +197,10 @@ def test_core_dependencies_are_few_and_each_has_its_reason():
 def test_every_package_of_an_extra_is_listed_with_its_licence():
     extras = {
         named(requirement)
-        for extra, requirements in PROJECT["optional-dependencies"].items()
+        for project in (PROJECT, LABORATORY)
+        for extra, requirements in project["optional-dependencies"].items()
         for requirement in requirements
-        if extra not in ("dev", "docs") and not requirement.startswith("wordveil[")
+        if extra not in ("dev", "docs") and not requirement.startswith("wordveil")
     }
     listed = rows("Extras")
     assert set(listed) == extras - set(map(named, PROJECT["dependencies"]))
@@ -225,7 +232,7 @@ def test_a_package_is_under_the_licence_that_the_page_states(package):
 
 
 WRITTEN_HERE = (
-    "certification/packaged/", "lab/evaluation/", "lab/papers/", "service/static/", "kernels/compiled/", "py.typed",
+    "certification/packaged/", "service/static/", "kernels/compiled/", "py.typed",
 )  # fmt: skip
 """Files beside the code that wordveil's authors or programs wrote from nothing of others."""
 
@@ -249,3 +256,10 @@ def test_the_citation_is_of_this_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: (.*)$", citation, flags=re.MULTILINE)[1] == wordveil.__version__
     assert f"license: {PROJECT['license']}" in citation
+
+
+def test_the_laboratory_is_of_this_version_and_needs_nothing_but_wordveil():
+    assert wordveil_lab.__version__ == wordveil.__version__
+    assert LABORATORY["dependencies"] == [f"wordveil=={wordveil.__version__}"]
+    assert LABORATORY["license"] == PROJECT["license"]
+    assert (ROOT / "lab" / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()

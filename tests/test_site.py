@@ -120,14 +120,14 @@ def test_nothing_is_loaded_from_elsewhere(site, pages):
 
 @pytest.mark.slow
 def test_the_reference_shows_every_public_name_and_every_command(site):
-    from wordveil.cli.app import COMMANDS
+    from wordveil.cli.app import command_lines
     from wordveil.names import EXPORTS
 
     python = (site / "reference" / "python.html").read_text(encoding="utf-8")
     assert [name for name, module in EXPORTS.items() if f'id="{module}.{name}"' not in python] == []
     assert "<blockquote>" not in python, "an example of a docstring was not read as code"
     commands = Page((site / "reference" / "commands.html").read_text(encoding="utf-8")).anchors
-    assert [name for name in COMMANDS if not any(anchor.startswith(name) for anchor in commands)] == []
+    assert [name for name in command_lines() if not any(anchor.startswith(name) for anchor in commands)] == []
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_a_strict_build_refuses_a_dead_link(site, tmp_path):
     ):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copyfile
         copy(ROOT / part, tmp_path / part)
-    for folder in ("src", "tests", "examples", ".ci"):
+    for folder in ("src", "lab", "tests", "examples", ".ci"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     page = tmp_path / "docs" / "limits.md"
     page.write_text(page.read_text(encoding="utf-8") + "\n[nothing](absent.md)\n", encoding="utf-8")

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.frequencies import COUNTS_FILE
 from wordveil.vocabulary.table import load_embeddings
+from wordveil_lab.corpora import encode
 
 BLOCK = 20_000
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from wordveil.cli.app import COMMANDS, build_app
-from wordveil.cli.examples import EXAMPLES
+from wordveil.cli.app import build_app, command_examples, command_lines
 from wordveil.integrations.chat import BESIDE, FIELDS, REFUSED, ROUTES
 from wordveil.names import EXPORTS
 
@@ -63,7 +62,7 @@ TITLES = {
 def pages() -> dict[Path, str]:
     """Return every page by its file."""
     root: Any = get_command(build_app())
-    commands = [COMMANDS_HEAD, *(_section(name, root.commands[name]) for name in COMMANDS)]
+    commands = [COMMANDS_HEAD, *(_section(name, root.commands[name]) for name in command_lines())]
     rooms = {name: module.split(".")[1] for name, module in EXPORTS.items()}
     names = [PYTHON_HEAD]
     for room, title in TITLES.items():
@@ -96,7 +95,7 @@ def _section(name: str, command: Any) -> str:
     usage = " ".join(["wordveil", name, "[OPTIONS]", *given])
     lines = [f"## {name}", "", f"    {usage}", "", inspect.cleandoc(command.help or ""), ""]
     lines += ["| Option | Meaning | Default |", "|---|---|---|", *_rows(command), "", "Examples:", ""]
-    return "\n".join([*lines, *(f"    {example}" for example in EXAMPLES[name]), ""])
+    return "\n".join([*lines, *(f"    {example}" for example in command_examples()[name]), ""])
 
 
 def _rows(command: Any) -> Iterator[str]:

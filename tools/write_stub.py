@@ -1,26 +1,38 @@
-"""Write src/wordveil/__init__.pyi: what type checkers and editors see of the names that load when first used.
+"""Write src/wordveil/__init__.pyi and api.pyi: what type checkers and editors see of names that load when first used.
 
-Run after a change of names.EXPORTS: python tools/write_stub.py
+Run after a change of names.EXPORTS or api.NAMES: python tools/write_stub.py
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import wordveil
+from wordveil import api
 from wordveil.names import EXPORTS
 
-STUB = Path(wordveil.__file__).with_suffix(".pyi")
+FOLDER = Path(wordveil.__file__).parent
 
 
-def stub() -> str:
-    """Return the text of the stub: one import a name, sorted, and `__all__`."""
-    imports = [f"from {module} import {name} as {name}" for name, module in sorted(EXPORTS.items())]
-    imports.sort(key=lambda line: (line.split()[1], line.split()[3]))
-    listed = "".join(f'    "{name}",\n' for name in wordveil.__all__)
-    head = "# Written by tools/write_stub.py from wordveil.names.EXPORTS.\n\n"
-    return f"{head}{chr(10).join(imports)}\n\n__version__: str\n\n__all__ = [\n{listed}]\n"
+def stubs() -> dict[Path, str]:
+    """Return the text of each stub by its file: one import a name, sorted, and `__all__`."""
+    return {
+        FOLDER / "__init__.pyi": _stub("wordveil.names.EXPORTS", EXPORTS, wordveil.__all__, "__version__: str\n\n"),
+        FOLDER / "api.pyi": _stub("wordveil.api.NAMES", EXPORTS | api.NAMES, api.__all__),
+    }
+
+
+def _stub(origin: str, homes: Mapping[str, str], listed: Sequence[str], values: str = "") -> str:
+    """Return a stub for names whose homes are "MODULE" or "MODULE:NAME THERE"."""
+    parts = [(home.partition(":"), name) for name, home in homes.items()]
+    imports = [(module, there or name, name) for (module, _, there), name in parts]
+    imports.sort(key=lambda line: (line[0], not line[1].isupper(), line[1]))  # constants first, as the linter wants
+    lines = "".join(f"from {module} import {there} as {name}\n" for module, there, name in imports)
+    names = "".join(f'    "{name}",\n' for name in listed)
+    return f"# Written by tools/write_stub.py from {origin}.\n\n{lines}\n{values}__all__ = [\n{names}]\n"
 
 
 if __name__ == "__main__":
-    STUB.write_text(stub(), encoding="utf-8")
+    for path, text in stubs().items():
+        path.write_text(text, encoding="utf-8")

@@ -12,15 +12,28 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil import NeighbourDP, Standing, WordMechanism
-from wordveil.arrays import Float64Array, IdArray, ReleasedIds
-from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import Progress, WordRandomizer
-from wordveil.parameters import check_draws, check_positive, check_whole, checked_ids
-from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.relations import Relation, relation_of
-from wordveil.randomness import Draws, Stream, random_bits
-from wordveil.vocabulary.table import Embeddings
+from wordveil.api import (
+    Draws,
+    Embeddings,
+    Float64Array,
+    Guarantee,
+    IdArray,
+    NeighbourDP,
+    ParameterError,
+    Relation,
+    ReleasedIds,
+    Standing,
+    Stream,
+    WordMechanism,
+    WordRandomizer,
+    check_draws,
+    check_positive,
+    check_whole,
+    checked_ids,
+    random_bits,
+    relation_of,
+)
+from wordveil.api import FitProgress as Progress
 
 MOST = 12.0  # nats; below it, rounding to 64 bits costs less than the slack
 SLACK = 2.0**-30

@@ -1,18 +1,19 @@
-"""Mechanisms, decoders and document formats by name: wordveil's own, and those of other packages.
+"""Mechanisms, decoders, document formats and commands by name: wordveil's own, and those of other packages.
 
 A package offers its class under one line of its `pyproject.toml`, and it is found where it is installed:
 
     [project.entry-points."wordveil.mechanisms"]
     cluster-response = "my_package:ClusterResponse"
 
-The groups are `wordveil.mechanisms`, `wordveil.decoders` and `wordveil.readers` (document formats). Nothing is looked
-up before a name is asked for that is not wordveil's own, whose names nobody else can take.
+The groups are `wordveil.mechanisms`, `wordveil.decoders`, `wordveil.readers` (document formats) and
+`wordveil.commands` (`cli.offered`). Nothing is looked up before a name is asked for that is not wordveil's own, whose
+names nobody else can take.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wordveil.errors import ParameterError, WordveilError
@@ -21,7 +22,15 @@ from wordveil.names import DECODERS, EXPORTS, MECHANISMS
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["decoder_class", "foreign_names", "foreign_object", "mechanism_class", "mechanism_names"]
+__all__ = [
+    "decoder_class",
+    "foreign_names",
+    "foreign_object",
+    "foreign_points",
+    "load_foreign",
+    "mechanism_class",
+    "mechanism_names",
+]
 
 
 def mechanism_names() -> tuple[str, ...]:
@@ -44,9 +53,9 @@ def decoder_class(name: str) -> Any:
     return _named("decoder", name, DECODERS, "wordveil.decoding.base:Decoder")
 
 
-def foreign_names(group: str, own: Mapping[str, Any]) -> tuple[str, ...]:
+def foreign_names(group: str, own: Collection[str]) -> tuple[str, ...]:
     """Return the names that other packages offer in a group, sorted, none of them one of wordveil's own."""
-    return tuple(sorted({point.name for point in _entry_points(group)} - set(own)))
+    return tuple(foreign_points(group, own))
 
 
 def foreign_object(group: str, name: str, base: type) -> Any | None:
@@ -60,22 +69,38 @@ def foreign_object(group: str, name: str, base: type) -> Any | None:
     Raises:
         WordveilError: If it cannot be loaded, is no such class, has another name of its own, or two packages offer it.
     """
-    found = [point for point in _entry_points(group) if point.name == name]
-    if not found:
+    points = [point for point in _entry_points(group) if point.name == name]
+    if not points:
         return None
-    packages = sorted({"an unnamed package" if point.dist is None else point.dist.name for point in found})
-    if len(packages) > 1:
-        raise WordveilError(f"{name!r} is offered by {' and '.join(packages)}; uninstall one of them.")
-    where = f"{name!r} of the package {packages[0]}"
-    try:
-        loaded = found[0].load()
-    except Exception as problem:
-        raise WordveilError(f"{where} cannot be loaded ({type(problem).__name__}: {problem}).") from problem
+    loaded, where = load_foreign(points)
     if not (isinstance(loaded, type) and issubclass(loaded, base)) or getattr(loaded, "__abstractmethods__", None):
         raise WordveilError(f"{where} is no {base.__name__} that can be used.")
     if loaded.name != name:  # type: ignore[attr-defined]  # every base has it
         raise WordveilError(f"{where} calls itself {loaded.name!r}; the names must agree.")  # type: ignore[attr-defined]
     return loaded
+
+
+def foreign_points(group: str, own: Collection[str]) -> dict[str, list[EntryPoint]]:
+    """Return the entry points of other packages in a group by name, none of them one of wordveil's own."""
+    points = _entry_points(group)
+    names = sorted({point.name for point in points} - set(own))
+    return {name: [point for point in points if point.name == name] for name in names}
+
+
+def load_foreign(points: Sequence[EntryPoint]) -> tuple[Any, str]:
+    """Return what the entry points of one name stand for, and words for where it lies.
+
+    Raises:
+        WordveilError: If it cannot be loaded, or two packages offer it.
+    """
+    packages = sorted({"an unnamed package" if point.dist is None else point.dist.name for point in points})
+    if len(packages) > 1:
+        raise WordveilError(f"{points[0].name!r} is offered by {' and '.join(packages)}; uninstall one of them.")
+    where = f"{points[0].name!r} of the package {packages[0]}"
+    try:
+        return points[0].load(), where
+    except Exception as problem:
+        raise WordveilError(f"{where} cannot be loaded ({type(problem).__name__}: {problem}).") from problem
 
 
 def _named(kind: str, name: str, own: Mapping[str, str], base: str) -> Any:

@@ -14,8 +14,7 @@ import pytest
 
 import seeds
 import wordveil as wv
-from wordveil.cli.app import COMMANDS
-from wordveil.cli.examples import EXAMPLES
+from wordveil.cli.app import command_examples, command_lines
 from wordveil.cli.main import main
 from wordveil.names import MECHANISMS
 from wordveil.pipeline.explanations import _distance, _nearest_pair, _typical_pair
@@ -24,6 +23,7 @@ from wordveil.promises.guarantees import round_up
 from wordveil.promises.worked import WorkedPair
 from wordveil.vocabulary.stored_lists import find_lists
 
+COMMANDS, EXAMPLES = command_lines(), command_examples()
 HELPS = [
     [],
     *([name] for name in COMMANDS),

@@ -18,8 +18,7 @@ from typer.main import get_command
 
 import wordveil as wv
 from wordveil.cli import demo, doctor, exit_codes
-from wordveil.cli.app import build_app
-from wordveil.cli.examples import EXAMPLES
+from wordveil.cli.app import build_app, command_examples
 from wordveil.denoising.prior import load_prior
 from wordveil.kernels.compiled import available_engines
 from wordveil.vocabulary import packaged
@@ -51,7 +50,7 @@ def options_of(command):
     return {name for param in found.params for name in param.opts}
 
 
-@pytest.mark.parametrize("command", EXAMPLES)
+@pytest.mark.parametrize("command", command_examples())
 def test_a_command_that_prints_results_takes_json(command):
     excused = command in WRITES_A_FILE | LISTENS | JSON_ALWAYS | ONE_WORD
     assert ("--json" in options_of(command)) != excused
@@ -97,12 +96,12 @@ def test_the_table_of_exit_codes_is_that_of_the_program():
 def test_every_exit_code_that_is_written_in_the_source_is_in_the_table():
     names = {name for name in exit_codes.__all__ if name != "MEANINGS"}
     assert {getattr(exit_codes, name) for name in names} == set(exit_codes.MEANINGS)
-    for path in (ROOT / "src" / "wordveil" / "cli").glob("*.py"):
+    for path in [*ROOT.glob("src/wordveil/cli/*.py"), *ROOT.glob("lab/src/wordveil_lab/commands/*.py")]:
         assert not re.search(r"sys\.exit\(\d|Exit\(\d", path.read_text(encoding="utf-8")), path.name
 
 
 def test_every_environment_variable_of_ours_is_in_the_table():
-    sources = [*(ROOT / "src").rglob("*.py"), ROOT / "hatch_build.py"]
+    sources = [*(ROOT / "src").rglob("*.py"), *(ROOT / "lab" / "src").rglob("*.py"), ROOT / "hatch_build.py"]
     read = {name for path in sources for name in re.findall(r"\bWORDVEIL_[A-Z_]+", path.read_text(encoding="utf-8"))}
     listed = {row[0].strip("`") for row in table("| Variable |")}
     assert read == {name for name in listed if name.startswith("WORDVEIL_")}
@@ -124,7 +123,7 @@ def test_a_shell_can_complete_commands_and_options(typed, answer):
 
 def test_bodies_of_commands_are_short():
     long = {}
-    for path in (ROOT / "src" / "wordveil" / "cli").glob("*.py"):
+    for path in [*ROOT.glob("src/wordveil/cli/*.py"), *ROOT.glob("lab/src/wordveil_lab/commands/*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
                 first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]

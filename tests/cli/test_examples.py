@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import seeds
-from wordveil.cli.examples import EXAMPLES
+from wordveil.cli.app import command_examples
 
 ROOT = Path(__file__).parents[2]
+EXAMPLES = command_examples()
 NEEDS = {
     "train": "torch",
     "rewrite": "torch",

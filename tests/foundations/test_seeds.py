@@ -15,7 +15,7 @@ import pytest
 import seeds
 
 TESTS = Path(__file__).parents[1]
-PACKAGE = TESTS.parent / "src" / "wordveil"
+PACKAGES = (TESTS.parent / "src", TESTS.parent / "lab" / "src")
 OTHER_HOSTS = ()
 FILES = {
     str(path.relative_to(TESTS)): path
@@ -30,7 +30,7 @@ SEEDED = {"default_rng", "seeded_for_tests", "manual_seed", "RandomState", "PCG6
 def takes_a_seed() -> set[str]:
     """Return the names of all functions and classes of the package that have a parameter or field `seed`."""
     names = set()
-    for path in PACKAGE.rglob("*.py"):
+    for path in (path for package in PACKAGES for path in package.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
                 arguments = {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}
@@ -124,7 +124,7 @@ def _drawn(shift: int | None) -> str:
     program = "import seeds; s = seeds; print(s.seed(7), s.rng(7).random(), s.source(7).export_key(), s.key(8))"
     program += "; print(s.fixed(7, because='a test').random())"
     environment = {name: value for name, value in os.environ.items() if name != seeds.VARIABLE}
-    environment |= {"PYTHONPATH": os.pathsep.join([str(TESTS), str(PACKAGE.parent)])}
+    environment |= {"PYTHONPATH": os.pathsep.join([str(TESTS), str(PACKAGES[0])])}
     if shift is not None:
         environment[seeds.VARIABLE] = str(shift)
     command = [sys.executable, "-c", program]

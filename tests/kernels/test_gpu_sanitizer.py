@@ -15,10 +15,10 @@ import wordveil as wv
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels import selection
 from wordveil.kernels.gpu.backend import card_name
-from wordveil.lab.benchmarks.machine import Machine
-from wordveil.lab.benchmarks.measuring import measure
-from wordveil.lab.benchmarks.workload import Workload
 from wordveil.pipeline.fitting import fit_words
+from wordveil_lab.benchmarks.machine import Machine
+from wordveil_lab.benchmarks.measuring import measure
+from wordveil_lab.benchmarks.workload import Workload
 
 ROOT = Path(__file__).parent.parent.parent
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -111,7 +111,7 @@ except MissingExtraError as error:
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed (extra gpu)")
 def test_the_measuring_script_checks_and_prints_its_table_on_cpu_tensors():
-    command = [sys.executable, "tools/measure_gpu.py", "--device", "cpu", "--small", "--rounds", "1"]
+    command = [sys.executable, "-m", "wordveil_lab.timing.gpu", "--device", "cpu", "--small", "--rounds", "1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("answers equal") == 1

@@ -7,13 +7,11 @@ whole numbers. It knows nothing of how the mechanism computes its weights.
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,10 +26,7 @@ from wordveil.mechanisms.neighbours import TOTAL, FittedNeighbourResponse, Integ
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import channel_pair
 from wordveil.vocabulary.table import Embeddings, load_embeddings
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-
-from measure_local import best_channel
+from wordveil_lab.leagues.local import best_channel
 
 EXACT = Context(prec=80)
 

@@ -30,7 +30,7 @@ FAILED_FILE = Path(".pytest_cache", "v", "cache", "lastfailed")
 def run_tests(tree: Path, *arguments: str) -> int:
     """Run pytest in the copy on the copy's own code; return 0 where all passed and 1 where a test failed."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:xdist", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}:{tree / 'lab' / 'src'}", "PYTHONDONTWRITEBYTECODE": "1"}
     answer = subprocess.run(command, cwd=tree, env=environment, capture_output=True, check=False)
     if answer.returncode not in (0, 1):
         raise RuntimeError(f"pytest ended with {answer.returncode}:\n{answer.stdout.decode()[-2000:]}")

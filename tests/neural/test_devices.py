@@ -12,11 +12,11 @@ from small_models import needs_cuda, small_table, write_texts, write_vectors  # 
 
 from wordveil.errors import ParameterError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
-from wordveil.neural.backend import check_device  # noqa: E402
-from wordveil.neural.corpora import TextFile  # noqa: E402
-from wordveil.neural.jobs import TrainingJob, load_model, run_job  # noqa: E402
-from wordveil.neural.private_embedding import PrivateEmbedding  # noqa: E402
-from wordveil.neural.training import REWRITE  # noqa: E402
+from wordveil_lab.neural.backend import check_device  # noqa: E402
+from wordveil_lab.neural.corpora import TextFile  # noqa: E402
+from wordveil_lab.neural.jobs import TrainingJob, load_model, run_job  # noqa: E402
+from wordveil_lab.neural.private_embedding import PrivateEmbedding  # noqa: E402
+from wordveil_lab.neural.training import REWRITE  # noqa: E402
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from small_models import write_texts, write_vectors  # noqa: E402
 
 from wordveil.cli.main import main  # noqa: E402
 from wordveil.errors import ParameterError, ResumeError  # noqa: E402
-from wordveil.neural.corpora import TextFile  # noqa: E402
-from wordveil.neural.jobs import TrainingJob, load_model, run_job  # noqa: E402
-from wordveil.neural.training import REWRITE, Training  # noqa: E402
+from wordveil_lab.neural.corpora import TextFile  # noqa: E402
+from wordveil_lab.neural.jobs import TrainingJob, load_model, run_job  # noqa: E402
+from wordveil_lab.neural.training import REWRITE, Training  # noqa: E402
 
 EPOCHS = 40
 PROGRAM = "from wordveil.cli.main import main; main()"

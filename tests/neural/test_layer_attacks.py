@@ -26,12 +26,12 @@ from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
 from wordveil.mechanisms.projection import Projection  # noqa: E402
 from wordveil.mechanisms.rows import clip_to_ball  # noqa: E402
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
-from wordveil.neural.models import Rewriter  # noqa: E402
-from wordveil.neural.pass_records import PassRecord  # noqa: E402
-from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
-from wordveil.neural.rewriting import TextRewriter  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
 from wordveil.vocabulary.table import Embeddings  # noqa: E402
+from wordveil_lab.neural.models import Rewriter  # noqa: E402
+from wordveil_lab.neural.pass_records import PassRecord  # noqa: E402
+from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
+from wordveil_lab.neural.rewriting import TextRewriter  # noqa: E402
 
 TABLE = small_table()
 GAUSSIAN = ClippedGaussian(epsilon=1.0)

@@ -27,14 +27,14 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace  # noqa
 from wordveil.mechanisms.projection import Projection  # noqa: E402
 from wordveil.mechanisms.rows import clip_to_ball  # noqa: E402
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
-from wordveil.neural.device_noise import DeviceNoise  # noqa: E402
-from wordveil.neural.pass_records import PassRecord  # noqa: E402
-from wordveil.neural.passes import PassCounter, promise_text  # noqa: E402
-from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
 from wordveil.promises.composing import compose_releases  # noqa: E402
 from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
 from wordveil.vocabulary.table import Embeddings, load_embeddings  # noqa: E402
+from wordveil_lab.neural.device_noise import DeviceNoise  # noqa: E402
+from wordveil_lab.neural.pass_records import PassRecord  # noqa: E402
+from wordveil_lab.neural.passes import PassCounter, promise_text  # noqa: E402
+from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
 
 TABLE = small_table()
 GAUSSIAN = ClippedGaussian(epsilon=1.0)

@@ -27,12 +27,12 @@ from wordveil.files.run_key import (  # noqa: E402
     run_source,
 )
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
-from wordveil.neural.models import Rewriter  # noqa: E402
-from wordveil.neural.pass_records import PassRecord  # noqa: E402
-from wordveil.neural.private_embedding import PrivateEmbedding  # noqa: E402
-from wordveil.neural.rewriting import TextRewriter  # noqa: E402
-from wordveil.neural.rewriting_runs import rewrite_documents  # noqa: E402
 from wordveil.randomness import RandomSource  # noqa: E402
+from wordveil_lab.neural.models import Rewriter  # noqa: E402
+from wordveil_lab.neural.pass_records import PassRecord  # noqa: E402
+from wordveil_lab.neural.private_embedding import PrivateEmbedding  # noqa: E402
+from wordveil_lab.neural.rewriting import TextRewriter  # noqa: E402
+from wordveil_lab.neural.rewriting_runs import rewrite_documents  # noqa: E402
 
 MECHANISM = ClippedGaussian(epsilon=1.0)
 SMALL_BLOCKS = DocumentSettings(columns=("text",), keep_others=True, block_characters=400)

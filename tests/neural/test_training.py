@@ -16,18 +16,18 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: to
 from small_models import sentences, small_table, write_texts, write_vectors  # noqa: E402
 from tests.neural.gaussian_passes import epsilon_of  # noqa: E402
 
-from rewrite_scores import score_rewrites  # noqa: E402
 from wordveil.errors import ChecksumError, DataFormatError, GuaranteeError, ParameterError, ResumeError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.common import UNCHECKED  # noqa: E402
-from wordveil.neural import training as training_module  # noqa: E402
-from wordveil.neural.corpora import TextFile, encode_texts, model_vocabulary, read_texts  # noqa: E402
-from wordveil.neural.jobs import TrainingJob, load_model, run_job  # noqa: E402
-from wordveil.neural.models import Rewriter  # noqa: E402
-from wordveil.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
-from wordveil.neural.rewriting import TextRewriter, _batches  # noqa: E402
-from wordveil.neural.storage import load_tensors  # noqa: E402
-from wordveil.neural.training import CLASSIFY, REWRITE, fit  # noqa: E402
+from wordveil_lab.neural import training as training_module  # noqa: E402
+from wordveil_lab.neural.corpora import TextFile, encode_texts, model_vocabulary, read_texts  # noqa: E402
+from wordveil_lab.neural.jobs import TrainingJob, load_model, run_job  # noqa: E402
+from wordveil_lab.neural.models import Rewriter  # noqa: E402
+from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
+from wordveil_lab.neural.rewriting import TextRewriter, _batches  # noqa: E402
+from wordveil_lab.neural.storage import load_tensors  # noqa: E402
+from wordveil_lab.neural.training import CLASSIFY, REWRITE, fit  # noqa: E402
+from wordveil_lab.trlaplace.rewrite_scores import score_rewrites  # noqa: E402
 
 QUICK = replace(REWRITE, epochs=4, batch=10, hidden=12, dropout=0.1, patience=4, learning_rate=0.03)
 WEAK = ClippedGaussian(epsilon=2000.0, clip_norm=4.0)  # so little noise that a miniature can learn

@@ -14,8 +14,8 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 import wordveil as wv
 from wordveil.errors import MissingExtraError
-from wordveil.neural import jobs, models, rewriting, training
-from wordveil.neural.private_embedding import PrivateEmbedding
+from wordveil_lab.neural import jobs, models, rewriting, training
+from wordveil_lab.neural.private_embedding import PrivateEmbedding
 table = wv.Embeddings.from_arrays(["a", "b"], [[0.0], [1.0]])
 for use in (lambda: PrivateEmbedding(table, None), lambda: jobs.load_model("."), lambda: training.torch.nn):
     try:

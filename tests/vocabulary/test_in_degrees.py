@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +10,7 @@ from hypothesis import strategies as st
 import seeds
 from wordveil.vocabulary.neighbour_lists import build_lists
 from wordveil.vocabulary.table import Embeddings
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
-
-from in_degrees import guessed_share, in_degrees, own_posteriors
+from wordveil_lab.leagues.in_degrees import guessed_share, in_degrees, own_posteriors
 
 
 @settings(max_examples=40)

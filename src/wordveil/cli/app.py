@@ -21,9 +21,11 @@ from typer.core import TyperCommand
 from wordveil import __version__
 from wordveil.cli.examples import EXAMPLES
 from wordveil.cli.exit_codes import DONE, INTERRUPTED, MISTAKE, READER_GONE
+from wordveil.cli.offered import LABORATORY, offered_commands
 from wordveil.cli.options import call, declared
+from wordveil.errors import WordveilError
 
-__all__ = ["COMMANDS", "Command", "build_app", "option_names", "run"]
+__all__ = ["COMMANDS", "Command", "build_app", "command_examples", "command_lines", "option_names", "run"]
 
 COMMANDS: dict[str, str] = {
     "demo": "Release a made-up note and explain what that promises.",
@@ -41,18 +43,13 @@ COMMANDS: dict[str, str] = {
     "calibrate": "Find an epsilon by what it comes to on public words.",
     "certify": "Certify a rate on a vocabulary, or repeat a certificate.",
     "audit": "Attack a claim; exit code 1 if it is refuted.",
-    "evaluate": "Compare utility and attacks of mechanisms in a table.",
-    "score": "Score anybody's releases against their originals.",
-    "reproduce": "Repeat a paper's results beside its own numbers.",
-    "train": "Train a rewriter or classifier (extra: torch).",
-    "rewrite": "Rewrite text with a trained rewriter (extra: torch).",
     "proxy": "Stand between chat clients and a vendor (extra: proxy).",
     "serve": "Serve releases over HTTP, from budgets (extra: serve).",
     "budget": "Show and grant budgets, make API keys (extra: serve).",
     "doctor": "Show engines, versions and what is missing.",
-    "bench": "Measure this machine's tokens per second.",
 }
-"""Command -> its line in the overview; `wordveil.cli.NAME` (_ for -) holds a function NAME, or `app` for a group."""
+"""Command -> its line in the overview; `wordveil.cli.NAME` (_ for -) holds a function NAME, or `app` for a group.
+Other packages bring more (`offered`)."""
 
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
 COMPLETION = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
@@ -65,7 +62,8 @@ class Command(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples as they are typed: a wrapped command cannot be copied."""
         with formatter.section("Examples"):
-            for example in EXAMPLES.get(ctx.command_path.removeprefix("wordveil "), ()):
+            name = ctx.command_path.removeprefix("wordveil ")
+            for example in EXAMPLES.get(name) or command_examples().get(name, ()):
                 formatter.write(f"  {example}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -80,13 +78,36 @@ class Command(TyperCommand):
         return rest
 
 
-def build_app(wanted: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
-    """Return the command line with the wanted commands loaded and the others present by name only."""
+def command_lines() -> dict[str, str]:
+    """Return the line of every command in the overview, wordveil's own first."""
+    return COMMANDS | {name: offer.line for name, offer in offered_commands(COMMANDS).items()}
+
+
+def command_examples() -> dict[str, tuple[str, ...]]:
+    """Return the examples of every command."""
+    return EXAMPLES | {name: offer.examples for name, offer in offered_commands(COMMANDS).items()}
+
+
+def build_app(wanted: Sequence[str] | None = None) -> typer.Typer:
+    """Return the command line with the wanted commands loaded, None for all, and the others present by name only.
+
+    Raises:
+        WordveilError: If a command is wanted that another package would bring, or brings and cannot be loaded.
+    """
+    offers = {} if wanted and set(wanted) <= COMMANDS.keys() else offered_commands(COMMANDS)
+    if missing := [name for name in LABORATORY if name in (wanted or ()) and name not in offers]:
+        raise WordveilError(
+            f"wordveil {missing[0]} comes with the laboratory; install it with: pip install wordveil-lab "
+            "(in a clone: pip install ./lab)"
+        )
     app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_root)
-    for name, line in COMMANDS.items():
-        if name not in wanted:
+    for name, line in (COMMANDS | {name: offer.line for name, offer in offers.items()}).items():
+        if wanted is not None and name not in wanted:
             app.command(name, help=line)(_not_loaded)
+            continue
+        if name in offers:
+            app.command(name, cls=Command)(_declared(offers[name].load()))
             continue
         module = importlib.import_module(f"wordveil.cli.{name.replace('-', '_')}")
         if hasattr(module, "app"):
@@ -94,6 +115,12 @@ def build_app(wanted: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
         else:
             app.command(name, cls=Command)(_declared(getattr(module, name.replace("-", "_"))))
     return app
+
+
+def _wanted(words: Sequence[str]) -> list[str]:
+    """Return the commands among the words of a command line; all words where the first is none of wordveil's own."""
+    command = next((word for word in words if not word.startswith("-")), "")
+    return [word for word in words if word in COMMANDS or command not in COMMANDS]
 
 
 def _not_loaded() -> None:
@@ -136,8 +163,11 @@ def _group(app: typer.Typer) -> typer.Typer:
 
 
 def option_names(given: Sequence[str]) -> dict[str, str]:
-    """Return, of the command that was called, the name of every option by its name in Python."""
-    command: Any = typer.main.get_command(build_app([word for word in given if word in COMMANDS]))
+    """Return, of the command that was called, the name of every option by its name in Python; none of an absent one."""
+    try:
+        command: Any = typer.main.get_command(build_app(_wanted(given)))
+    except WordveilError:
+        return {}
     for word in given:
         if word in getattr(command, "commands", {}):
             command = command.commands[word]
@@ -148,7 +178,7 @@ def option_names(given: Sequence[str]) -> dict[str, str]:
 def run(given: list[str]) -> None:
     """Run the commands; a wrong use of the command line is told in one line, like any other error."""
     typed = [word for name in COMPLETION for word in os.environ.get(name, "").split()]
-    app = build_app([word for word in (*given, *typed) if word in COMMANDS])
+    app = build_app(_wanted((*given, *typed)))
     try:
         status = app(args=given, prog_name="wordveil", standalone_mode=False)
     except typer.Abort:

@@ -70,26 +70,6 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil audit --mechanism laplace --epsilon 1 --dimensions 3",
         "wordveil audit --mechanism tem --epsilon 4 --vocabulary mine --samples 5000 --report audit.html",
     ),
-    "evaluate": (
-        "wordveil evaluate --mechanisms tem,laplace --epsilon 4 --task deniability --words 500 --size miniature",
-        "wordveil evaluate --mechanisms tem --task bayes --words 500 --size miniature --report tem.md",
-    ),
-    "score": (
-        "wordveil score --original pairs.csv --original-column text --released-column released --report score.html",
-        "wordveil score --original pairs.csv -c text --released-column released --label topic --claimed 8 --per word",
-    ),
-    "reproduce": (
-        "wordveil reproduce tem --size miniature",
-        "wordveil reproduce curse --size miniature --report curse.json",
-    ),
-    "train": (
-        "wordveil train rewrite --train sentences.txt --epsilon 50 --targets-are-public --epochs 1 -o model",
-        "wordveil train classify --train reviews.jsonl --label stars --epsilon 50 --targets-are-public -o stars",
-    ),
-    "rewrite": (
-        "wordveil rewrite note.txt --model model -o rewritten.txt",
-        "wordveil rewrite reviews.jsonl --column text --keep stars --model model -o rewritten.jsonl --passes passes",
-    ),
     "proxy": (
         "wordveil proxy --upstream https://api.openai.com/v1 --check",
         "wordveil proxy --upstream http://127.0.0.1:11434/v1 --epsilon 6 --public-prompt note.txt --check",
@@ -108,9 +88,5 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "budget key": ("wordveil budget key gateway", "wordveil budget key dashboard --read-only"),
     "budget revoke": ("wordveil budget revoke gateway", "wordveil budget revoke dashboard"),
     "doctor": ("wordveil doctor", "wordveil doctor --json"),
-    "bench": (
-        "wordveil bench --vocabulary 2000 --dimensions 50 --tokens 512 --no-peers",
-        "wordveil bench --growth tokens --most 10000 --no-peers --json",
-    ),
 }
 """Command -> its examples."""

@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 from wordveil.cli.app import build_app
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels.compiled.library import engine_name
-from wordveil.lab.benchmarks import machine, peers, workload
-from wordveil.lab.benchmarks.growth import AXES, SIZES, growth_curve
-from wordveil.lab.benchmarks.machine import Machine, Timing, best_timing, measure_machine, peak_memory_bytes
-from wordveil.lab.benchmarks.measuring import TASKS, Measurement, measure
-from wordveil.lab.benchmarks.report import as_json, save_plot, table
-from wordveil.lab.benchmarks.workload import Workload, generated_words
+from wordveil_lab.benchmarks import machine, peers, workload
+from wordveil_lab.benchmarks.growth import AXES, SIZES, growth_curve
+from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, measure_machine, peak_memory_bytes
+from wordveil_lab.benchmarks.measuring import TASKS, Measurement, measure
+from wordveil_lab.benchmarks.report import as_json, save_plot, table
+from wordveil_lab.benchmarks.workload import Workload, generated_words
 
 TINY = Workload(vocabulary=300, dimensions=8, tokens=40, repeats=1)
 MACHINE = Machine(
@@ -118,7 +118,7 @@ def test_peers_that_select_follow_the_exponential_law(name):
 
 
 def test_a_missing_peer_says_how_to_install_it():
-    with pytest.raises(MissingExtraError, match=r"This comparison needs the package no_such_peer.*wordveil\[bench\]"):
+    with pytest.raises(MissingExtraError, match=r"needs the package no_such_peer.*wordveil-lab\[bench\]"):
         peers._module("no_such_peer")
 
 

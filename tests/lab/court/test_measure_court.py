@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -10,15 +9,13 @@ import numpy as np
 import pytest
 
 import seeds
-from wordveil.lab.evaluation.league import first_words
 from wordveil.metrics.distances import Euclidean, distances
-from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import load_embeddings
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.league import first_words
+from wordveil_lab.leagues import court
 
 ROOT = Path(__file__).parents[3]
-spec = importlib.util.spec_from_file_location("measure_court", ROOT / "tools" / "measure_court.py")
-court = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(court)
 TEXTS = ["the doctor saw her family in london", "a long film about music and money", "Xanthippe went home"] * 40
 
 

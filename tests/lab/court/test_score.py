@@ -14,13 +14,13 @@ from scipy.optimize import linprog
 import seeds
 from wordveil.documents.rows import data_folder, locate
 from wordveil.errors import ParameterError
-from wordveil.lab.court import utility
-from wordveil.lab.court.identification import Claim, Matches, hit_bound, identify, matched
-from wordveil.lab.court.pairs import PairedTexts, read_column, shifted
-from wordveil.lab.court.scoring import score
-from wordveil.lab.court.signs import signs
-from wordveil.lab.court.survival import survival
 from wordveil.text.minilm import model_installed
+from wordveil_lab.court import utility
+from wordveil_lab.court.identification import Claim, Matches, hit_bound, identify, matched
+from wordveil_lab.court.pairs import PairedTexts, read_column, shifted
+from wordveil_lab.court.scoring import score
+from wordveil_lab.court.signs import signs
+from wordveil_lab.court.survival import survival
 
 SEEDS = [int(s) for s in np.random.SeedSequence(18).generate_state(20)]
 WORDS = [f"{a}{b}{c}q{b}x" for a in "bdfgklmn" for b in "aeiou" for c in "rstvz"]

@@ -11,13 +11,6 @@ from scipy.stats import binom, chi2
 import seeds
 from wordveil.auditing.densities import claimed_log_ratio
 from wordveil.decoding.decoded import Decoded
-from wordveil.lab.evaluation.bayes import BayesGuess
-from wordveil.lab.evaluation.corpora import place_unknown
-from wordveil.lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
-from wordveil.lab.evaluation.evidence import channel_guesses, columns, nearest_words, observe, word_channel
-from wordveil.lab.evaluation.membership import MembershipInference
-from wordveil.lab.evaluation.priors import draw_words
-from wordveil.lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -29,6 +22,13 @@ from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
+from wordveil_lab.evaluation.bayes import BayesGuess
+from wordveil_lab.evaluation.corpora import place_unknown
+from wordveil_lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
+from wordveil_lab.evaluation.evidence import channel_guesses, columns, nearest_words, observe, word_channel
+from wordveil_lab.evaluation.membership import MembershipInference
+from wordveil_lab.evaluation.priors import draw_words
+from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 
 SOURCE = seeds.source(11)
 ALPHA = 1e-9

@@ -10,12 +10,12 @@ import pytest
 import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.audits import AuditSettings, audit_promise
-from wordveil.lab.evaluation.contenders import contenders, fit_contender
-from wordveil.lab.evaluation.promise_text import audited
-from wordveil.lab.evaluation.promises import Contender, Group, PromiseSettings
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
+from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
+from wordveil_lab.evaluation.contenders import contenders, fit_contender
+from wordveil_lab.evaluation.promise_text import audited
+from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings
 
 SETTINGS = AuditSettings(samples=4000, alpha=1e-9)
 

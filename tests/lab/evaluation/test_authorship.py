@@ -10,11 +10,11 @@ import pytest
 import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.authorship import AuthorshipLinkage
-from wordveil.lab.evaluation.newsgroups import parse_post
-from wordveil.lab.evaluation.retrieval import TopicRetrieval
-from wordveil.lab.evaluation.subjects import subject_of, unprotected
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil_lab.evaluation.authorship import AuthorshipLinkage
+from wordveil_lab.evaluation.newsgroups import parse_post
+from wordveil_lab.evaluation.retrieval import TopicRetrieval
+from wordveil_lab.evaluation.subjects import subject_of, unprotected
 
 SOURCE = seeds.source(29)
 

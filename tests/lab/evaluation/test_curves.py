@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seeds
-from wordveil.lab.evaluation.curves import LEVELS, equal_attack, read_at
+from wordveil_lab.evaluation.curves import LEVELS, equal_attack, read_at
 
 POINTS = ((0.1, 0.0, 0.2, 0.0), (0.5, 0.0, 0.4, 0.0), (0.9, 0.0, 0.5, 0.0))
 

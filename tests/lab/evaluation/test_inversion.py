@@ -8,13 +8,13 @@ import pytest
 import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation import inversion
-from wordveil.lab.evaluation.data import plain
-from wordveil.lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion
-from wordveil.lab.evaluation.subjects import subject_of, unprotected
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
+from wordveil_lab.evaluation import inversion
+from wordveil_lab.evaluation.data import plain
+from wordveil_lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion
+from wordveil_lab.evaluation.subjects import subject_of, unprotected
 
 SOURCE = seeds.source(29)
 

@@ -12,17 +12,17 @@ from typer.testing import CliRunner
 import seeds
 from wordveil.cli.app import build_app
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.audits import AuditSettings
-from wordveil.lab.evaluation.catalogue import TASKS, chosen_tasks, runnable
-from wordveil.lab.evaluation.cells import CellCache
-from wordveil.lab.evaluation.contenders import contenders, fit_contender
-from wordveil.lab.evaluation.league import Plan, first_words, run_league
-from wordveil.lab.evaluation.promises import Baseline, Group, PromiseSettings
-from wordveil.lab.evaluation.recipes import RECIPES, diameter
-from wordveil.lab.evaluation.report import as_dict, as_markdown, write_league
-from wordveil.lab.evaluation.subjects import subject_of
 from wordveil.mechanisms.laplace_profile import laplace_delta
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
+from wordveil_lab.evaluation.audits import AuditSettings
+from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks, runnable
+from wordveil_lab.evaluation.cells import CellCache
+from wordveil_lab.evaluation.contenders import contenders, fit_contender
+from wordveil_lab.evaluation.league import Plan, first_words, run_league
+from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings
+from wordveil_lab.evaluation.recipes import RECIPES, diameter
+from wordveil_lab.evaluation.report import as_dict, as_markdown, write_league
+from wordveil_lab.evaluation.subjects import subject_of
 
 pytestmark = pytest.mark.slow
 

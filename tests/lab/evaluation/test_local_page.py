@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.aligned import AlignedSimilarity
+from wordveil_lab.evaluation.data import read_texts
+from wordveil_lab.evaluation.inversion import ATTACKERS
+from wordveil_lab.evaluation.retrieval import Retrieval
+from wordveil_lab.evaluation.subjects import unprotected
+from wordveil_lab.leagues import local as measured
+from wordveil_lab.leagues import reading_back
+from wordveil_lab.leagues.reading_back import Captions, Reading
+
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
 
-import measure_local as measured  # noqa: E402
-import reading_back  # noqa: E402
-from reading_back import Captions, Reading  # noqa: E402
-from wordveil.lab.evaluation.aligned import AlignedSimilarity  # noqa: E402
-from wordveil.lab.evaluation.data import read_texts  # noqa: E402
-from wordveil.lab.evaluation.inversion import ATTACKERS  # noqa: E402
-from wordveil.lab.evaluation.retrieval import Retrieval  # noqa: E402
-from wordveil.lab.evaluation.subjects import unprotected  # noqa: E402
-from wordveil.vocabulary.corpora import encode  # noqa: E402
-
-REPORT = json.loads(measured.OUT.read_text(encoding="utf-8"))
+REPORT = measured.RUN.report()
 
 
 def test_the_page_is_made_from_the_stored_run():
-    page = measured.OUT.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == measured.page(REPORT), "run python tools/measure_local.py --page"
+    page = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
+    assert page == measured.page(REPORT), "run python -m wordveil_lab.leagues.local --page"
 
 
 def test_the_run_holds_every_row_at_its_promise():

@@ -7,16 +7,16 @@ import pytest
 
 import seeds
 from wordveil.decoding.decoded import Decoded
-from wordveil.lab.evaluation.evidence import observe
-from wordveil.lab.evaluation.masked import Candidates, guess_in_context
-from wordveil.lab.evaluation.priors import word_prior
-from wordveil.lab.evaluation.subjects import subject_of
-from wordveil.lab.evaluation.word_predictor import FAR, NEAR, WordPredictor, context_features, word_features
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
-from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.evidence import observe
+from wordveil_lab.evaluation.masked import Candidates, guess_in_context
+from wordveil_lab.evaluation.priors import word_prior
+from wordveil_lab.evaluation.subjects import subject_of
+from wordveil_lab.evaluation.word_predictor import FAR, NEAR, WordPredictor, context_features, word_features
 
 pytestmark = pytest.mark.slow
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 
 import pytest
 
+from wordveil_lab.evaluation.inversion import ATTACKERS
+from wordveil_lab.leagues import neighbours as measured
+
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
 
-import measure_neighbours as measured  # noqa: E402
-from wordveil.lab.evaluation.inversion import ATTACKERS  # noqa: E402
-
-REPORT = json.loads(measured.OUT.read_text(encoding="utf-8"))
+REPORT = measured.RUN.report()
 
 
 def test_the_page_is_made_from_the_stored_run():
-    page = measured.OUT.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == measured.page(REPORT), "run python tools/measure_neighbours.py --page"
+    page = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
+    assert page == measured.page(REPORT), "run python -m wordveil_lab.leagues.neighbours --page"
 
 
 @pytest.mark.parametrize("name", measured.SETS)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import seeds
-from wordveil.lab.evaluation.league import first_words
-from wordveil.lab.evaluation.pair_model import PairModel, posteriors
-from wordveil.vocabulary.corpora import encode
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.league import first_words
+from wordveil_lab.evaluation.pair_model import PairModel, posteriors
 
 FEW = ["waa", "wab", "wac", "wad"]
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from wordveil.lab.evaluation.inversion import ATTACKERS
+from wordveil_lab.evaluation.inversion import ATTACKERS
+from wordveil_lab.pages import quotes as quotes
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import quote_results as quotes  # noqa: E402
 
 RUNS = quotes.Runs.stored()
 
@@ -21,13 +18,15 @@ RUNS = quotes.Runs.stored()
 @pytest.mark.parametrize(("path", "phrase", "numbers"), quotes.quotations(RUNS), ids=lambda part: str(part)[:40])
 def test_the_pages_quote_the_stored_runs(path, phrase, numbers):
     page = path.read_text(encoding="utf-8")
-    assert quotes.quoted(page, phrase, numbers) == page, "read the sentence, then run python tools/quote_results.py"
+    assert quotes.quoted(page, phrase, numbers) == page, (
+        "read the sentence, then run python -m wordveil_lab.pages.quotes"
+    )
 
 
 def test_the_table_of_the_readme_quotes_the_stored_run():
     readme = quotes.README.read_text(encoding="utf-8")
     for line in quotes.table_lines(RUNS):
-        assert line in readme.splitlines(), "run python tools/quote_results.py"
+        assert line in readme.splitlines(), "run python -m wordveil_lab.pages.quotes"
 
 
 def test_the_default_and_its_rivals_met_every_attacker():

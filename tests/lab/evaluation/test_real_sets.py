@@ -10,16 +10,16 @@ import pytest
 
 import seeds
 from wordveil.decoding.decoded import Decoded
-from wordveil.lab.evaluation.catalogue import TASKS, chosen_tasks
-from wordveil.lab.evaluation.data import read_spans
-from wordveil.lab.evaluation.inversion import ReviewInversion
-from wordveil.lab.evaluation.league import first_words
-from wordveil.lab.evaluation.subjects import subject_of, unprotected
-from wordveil.lab.evaluation.word_tasks import WordSimilarity
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
-from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks
+from wordveil_lab.evaluation.data import read_spans
+from wordveil_lab.evaluation.inversion import ReviewInversion
+from wordveil_lab.evaluation.league import first_words
+from wordveil_lab.evaluation.subjects import subject_of, unprotected
+from wordveil_lab.evaluation.word_tasks import WordSimilarity
 
 pytestmark = pytest.mark.data
 

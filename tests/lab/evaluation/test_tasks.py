@@ -14,25 +14,25 @@ from hypothesis import strategies as st
 import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.attributes import AttributeInference
-from wordveil.lab.evaluation.base import summarize
-from wordveil.lab.evaluation.catalogue import TASKS, chosen_tasks, data_files, data_text, runnable
-from wordveil.lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
-from wordveil.lab.evaluation.corpora import as_texts, centroids, released_tokens
-from wordveil.lab.evaluation.data import train_and_test
-from wordveil.lab.evaluation.mean_classifier import MeanClassifier
-from wordveil.lab.evaluation.models import bag_of_words, weighted_bag
-from wordveil.lab.evaluation.overlap import TextOverlap
-from wordveil.lab.evaluation.overlap_scores import rouge_1
-from wordveil.lab.evaluation.retrieval import Retrieval
-from wordveil.lab.evaluation.sentence_tasks import SentenceSimilarity
-from wordveil.lab.evaluation.subjects import subject_of, unprotected
-from wordveil.lab.evaluation.survival import PersonalDataSurvival, RareWordSurvival
-from wordveil.lab.evaluation.word_tasks import DistanceDistortion, OddManOut, WordSimilarity
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
-from wordveil.vocabulary.corpora import encode
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.attributes import AttributeInference
+from wordveil_lab.evaluation.base import summarize
+from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks, data_files, data_text, runnable
+from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
+from wordveil_lab.evaluation.corpora import as_texts, centroids, released_tokens
+from wordveil_lab.evaluation.data import train_and_test
+from wordveil_lab.evaluation.mean_classifier import MeanClassifier
+from wordveil_lab.evaluation.models import bag_of_words, weighted_bag
+from wordveil_lab.evaluation.overlap import TextOverlap
+from wordveil_lab.evaluation.overlap_scores import rouge_1
+from wordveil_lab.evaluation.retrieval import Retrieval
+from wordveil_lab.evaluation.sentence_tasks import SentenceSimilarity
+from wordveil_lab.evaluation.subjects import subject_of, unprotected
+from wordveil_lab.evaluation.survival import PersonalDataSurvival, RareWordSurvival
+from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, WordSimilarity
 
 SOURCE = seeds.source(7)
 
@@ -224,5 +224,5 @@ def test_tasks_that_cannot_run_here_are_left_out_with_the_reason(world, use_worl
     assert [task.name for task in here] == ["odd-man-out", "skewness"]
     assert left_out == {
         "sts": "no file nowhere.tsv",
-        "lexicon": "no_such_module not installed: pip install 'wordveil[evaluation]'",
+        "lexicon": "no_such_module not installed: pip install 'wordveil-lab[evaluation]'",
     }

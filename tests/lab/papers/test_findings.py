@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from wordveil.errors import ParameterError
-from wordveil.lab.evaluation.base import summarize
-from wordveil.lab.papers import curse, privemb, tem
-from wordveil.lab.papers.trlaplace import Published
 from wordveil.mechanisms.truncated_law import escape, published_half_width
+from wordveil_lab.evaluation.base import summarize
+from wordveil_lab.papers import curse, privemb, tem
+from wordveil_lab.papers.trlaplace import Published
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs/results"
 

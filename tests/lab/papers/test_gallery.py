@@ -11,8 +11,8 @@ import pytest
 import seeds
 from wordveil.documents.rows import data_folder
 from wordveil.errors import ParameterError
-from wordveil.lab.papers.gallery import ENTRIES, NEEDS, exhibit, gallery_page, nearest_of, told_apart
-from wordveil.lab.papers.radius_lists import length_law, own_chance
+from wordveil_lab.papers.gallery import ENTRIES, NEEDS, exhibit, gallery_page, nearest_of, told_apart
+from wordveil_lab.papers.radius_lists import length_law, own_chance
 
 PAGE = Path(__file__).parents[3] / "docs" / "gallery" / "README.md"
 NUMBER = r"(?<![\w-])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?"
@@ -116,7 +116,7 @@ def test_shares_of_pairs_told_apart_are_those_of_a_loop():
 
 
 def test_the_command_shows_an_entry_and_takes_no_other_option():
-    from wordveil.cli.reproduce import reproduce
+    from wordveil_lab.commands.reproduce import reproduce
 
     with pytest.raises(ParameterError, match="takes no option but --report"):
         reproduce("jaccard", size="full")

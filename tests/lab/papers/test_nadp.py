@@ -9,17 +9,17 @@ from tests.lab.evaluation.conftest import world  # noqa: F401 - fixture
 
 import seeds
 from wordveil.decoding.decoded import Decoded
-from wordveil.lab.evaluation.base import Summary
-from wordveil.lab.evaluation.sentence_tasks import released_centroids
-from wordveil.lab.evaluation.subjects import subject_of
-from wordveil.lab.papers import nadp_checks
-from wordveil.lab.papers.base import noisy_table
-from wordveil.lab.papers.nadp import silent_share
-from wordveil.lab.papers.nadp_noise import CODE, DELTA, FlatNoise, contenders, largest_edge
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.nadp import NADP
-from wordveil.vocabulary.corpora import encode
 from wordveil.vocabulary.table import Embeddings
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.base import Summary
+from wordveil_lab.evaluation.sentence_tasks import released_centroids
+from wordveil_lab.evaluation.subjects import subject_of
+from wordveil_lab.papers import nadp_checks
+from wordveil_lab.papers.base import noisy_table
+from wordveil_lab.papers.nadp import silent_share
+from wordveil_lab.papers.nadp_noise import CODE, DELTA, FlatNoise, contenders, largest_edge
 
 TRIALS = 200_000
 

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 import seeds
 from wordveil.cli.app import build_app
-from wordveil.cli.reproduce import PAPERS
 from wordveil.errors import ParameterError
-from wordveil.lab.papers import curse
-from wordveil.lab.papers.base import Options, as_markdown, write_reproduction
-from wordveil.lab.papers.noisy_dot_product import closer_probability
+from wordveil_lab.commands.reproduce import PAPERS
+from wordveil_lab.papers import curse
+from wordveil_lab.papers.base import Options, as_markdown, write_reproduction
+from wordveil_lab.papers.noisy_dot_product import closer_probability
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_table_two_is_the_slow_formula(world):  # noqa: F811
 
 
 def test_the_bounds_of_table_two_give_the_probabilities_of_being_closer(world):  # noqa: F811
-    from wordveil.lab.papers.noisy_dot_product import dot_product_cdf
+    from wordveil_lab.papers.noisy_dot_product import dot_product_cdf
 
     rows = world.vectors.astype(np.float64)
     bound = np.linalg.norm(rows[0] - rows[4]) / 2
@@ -68,8 +68,8 @@ def test_the_bounds_of_table_two_give_the_probabilities_of_being_closer(world): 
 
 
 def test_shares_add_up_to_one(world):  # noqa: F811
-    from wordveil.lab.evaluation.subjects import subject_of
     from wordveil.mechanisms.santext import SanText
+    from wordveil_lab.evaluation.subjects import subject_of
 
     ids = np.arange(20, dtype=np.int32)
     near = np.stack([np.argsort(np.linalg.norm(world.vectors - world.vectors[i], axis=1))[:6] for i in ids])

@@ -1,0 +1,203 @@
+"""Tokens per second of wordveil and its peers on one workload, each beside the limit the machine's product sets.
+
+Rates are per second of processor time, that is per core; wall time is kept beside it. `limit_ratio` compares with the
+tokens per second that the largest BLAS product of the stated type would allow on one core in the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from wordveil.api import TEM, Float64Array, IdArray, NearestWords, PrivateText, RandomSource, Sanitizer, resolve_threads
+from wordveil_lab.benchmarks import peers
+from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, peak_memory_bytes
+from wordveil_lab.benchmarks.workload import Workload
+
+__all__ = ["TASKS", "Measurement", "measure", "measure_task"]
+
+EPSILON = 4.0
+NAME = "wordveil"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """One line of the table.
+
+    Attributes:
+        task: "decode", "select" or "sanitize".
+        engine: Who did it.
+        vocabulary: Words v.
+        dimensions: Columns d.
+        threads: Threads allowed.
+        tokens: Tokens done.
+        wall_seconds: Least wall time.
+        cpu_seconds: Least processor time.
+        rate: Tokens per second of processor time: per core.
+        wall_rate: Tokens per second of wall time.
+        limit: Tokens per second of one core if only the product took time.
+        limit_type: Type of that product.
+        agreement: Share of answers equal to wordveil's; None where draws are random.
+        peak_bytes: Largest resident size of the process so far.
+    """
+
+    task: str
+    engine: str
+    vocabulary: int
+    dimensions: int
+    threads: int
+    tokens: int
+    wall_seconds: float
+    cpu_seconds: float
+    rate: float
+    wall_rate: float
+    limit: float
+    limit_type: str
+    agreement: float | None
+    peak_bytes: int
+
+    @property
+    def limit_ratio(self) -> float:
+        """The rate over the limit: above 1 where equal inputs share a row or a narrower type screens."""
+        return self.rate / self.limit
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return {**asdict(self), "limit_ratio": self.limit_ratio}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Setting:
+    """What every line of one task shares."""
+
+    task: str
+    workload: Workload
+    machine: Machine
+    limit_type: str
+
+    def line(self, engine: str, tokens: int, timing: Timing, agreement: float | None = None) -> Measurement:
+        return Measurement(
+            task=self.task,
+            engine=engine,
+            vocabulary=self.workload.vocabulary,
+            dimensions=self.workload.dimensions,
+            threads=resolve_threads(self.workload.threads),
+            tokens=tokens,
+            wall_seconds=timing.wall,
+            cpu_seconds=timing.cpu,
+            rate=tokens / timing.cpu,
+            wall_rate=tokens / timing.wall,
+            limit=self.machine.limit(self.limit_type, self.workload.flops_per_token),
+            limit_type=self.limit_type,
+            agreement=agreement,
+            peak_bytes=peak_memory_bytes(),
+        )
+
+
+def measure(workload: Workload, machine: Machine, *, with_peers: bool = True) -> list[Measurement]:
+    """Measure decoding, selection and whole sanitizing on one workload.
+
+    Args:
+        workload: Sizes.
+        machine: Product rates measured in the same process.
+        with_peers: Whether to time the peers that are installed too.
+
+    Returns:
+        One line per task and engine, wordveil first in each task.
+    """
+    return [line for task in TASKS for line in measure_task(task, workload, machine, with_peers=with_peers)]
+
+
+def measure_task(task: str, workload: Workload, machine: Machine, *, with_peers: bool) -> list[Measurement]:
+    """Measure one of `TASKS`."""
+    return TASKS[task](workload, machine, with_peers)
+
+
+def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
+    setting = _Setting(task="decode", workload=workload, machine=machine, limit_type="float32")
+    words = _search(workload)
+    answers, total = list[IdArray](), Timing(wall=0.0, cpu=0.0)
+    words.nearest(workload.vectors[:1], threads=1)
+    for queries in workload.query_blocks():
+
+        def work(block: Float64Array = queries) -> None:
+            answers.append(words.nearest(block, threads=workload.threads))
+
+        total += best_timing(work, workload.repeats)
+    lines = [setting.line(f"{NAME}, {words.engine}", workload.tokens, _billed(workload, total))]
+    for name, (prepare, module, most) in peers.DECODERS.items() if with_peers else ():
+        if not peers.available(module):
+            continue
+        some = workload.queries[:most]
+        found, timing = _timed_peer(module, workload, partial(prepare(workload.vectors), some))
+        lines.append(setting.line(name, len(some), timing, float(np.mean(found == answers[0][:most]))))
+    return lines
+
+
+def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
+    setting = _Setting(task="select", workload=workload, machine=machine, limit_type="float64")
+    fitted = TEM(epsilon=EPSILON).fit(workload.embeddings).on(workload.device)
+    source = RandomSource()
+    draws = fitted.sample(source.fresh_stream(), workload.tokens)
+    ids = workload.ids
+    timing = best_timing(
+        lambda: fitted.for_batch_job().randomize(ids, draws, threads=workload.threads), workload.repeats
+    )
+    distinct = len(np.unique(ids))
+    lines = [setting.line(f"{NAME}, {distinct} distinct words", len(ids), _billed(workload, timing))]
+    once = np.unique(ids)
+    timing = best_timing(
+        lambda: fitted.for_batch_job().randomize(once, (draws[0][: len(once)],), threads=workload.threads),
+        workload.repeats,
+    )
+    lines.append(setting.line(f"{NAME}, every word once", len(once), _billed(workload, timing)))
+    for name, (select, module, most) in peers.SELECTORS.items() if with_peers else ():
+        some = ids[:most]
+        _, timing = _timed_peer(module, workload, partial(select, workload.vectors, some, EPSILON / 2))
+        lines.append(setting.line(name, len(some), timing))
+    return lines
+
+
+def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
+    setting = _Setting(task="sanitize", workload=workload, machine=machine, limit_type="float64")
+    mechanism = TEM(epsilon=EPSILON)
+    sanitizer = Sanitizer(workload.embeddings, mechanism, threads=workload.threads, device=workload.device)
+    texts = [PrivateText(text) for text in workload.texts]
+    sanitizer.release_batch(texts[:1])
+    timing = best_timing(lambda: sanitizer.for_batch_job().release_batch(texts), workload.repeats)
+    return [setting.line(f"{NAME}, text to text", workload.tokens, _billed(workload, timing))]
+
+
+def _search(workload: Workload) -> Any:
+    """Return the search for nearest words on the workload's device."""
+    outputs = np.arange(workload.vocabulary, dtype=np.int32)
+    if workload.device == "cpu":
+        return NearestWords(workload.vectors, outputs)
+    from wordveil.api import GpuNearestWords  # heavy, and an extra
+
+    return GpuNearestWords(workload.vectors, outputs, device=workload.device)
+
+
+def _billed(workload: Workload, timing: Timing) -> Timing:
+    """Return a time as it counts: on a card, wall time, since the processor may sleep while the card works."""
+    return timing if workload.device == "cpu" else Timing(wall=timing.wall, cpu=timing.wall)
+
+
+def _timed_peer(module: str, workload: Workload, work: Callable[[], IdArray]) -> tuple[IdArray, Timing]:
+    """Run a peer under the workload's threads and return its answers and its time."""
+    answers: list[IdArray] = []
+    threads = resolve_threads(workload.threads)
+    timing = best_timing(lambda: answers.append(peers.with_threads(module, threads, work)), 2)
+    return answers[0], timing
+
+
+TASKS: dict[str, Callable[[Workload, Machine, bool], list[Measurement]]] = {
+    "decode": _decode,
+    "select": _select,
+    "sanitize": _sanitize,
+}
+"""What is measured, by name."""

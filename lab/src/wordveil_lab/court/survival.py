@@ -1,0 +1,63 @@
+"""How much of the originals is still there, whatever the order of words: by kind of token, beside random pairing."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from wordveil.api import FUNCTION_WORDS
+from wordveil.api import TOKEN_KINDS as KINDS
+from wordveil.api import token_kind as kind
+from wordveil_lab.court.pairs import Measure, PairedTexts, shifted
+
+__all__ = ["survival"]
+
+CLASSES = ("content words", "function words", "typed tokens", *KINDS)
+
+
+def survival(pairs: PairedTexts) -> list[Measure]:
+    """Return the share of tokens, counted with multiplicity, that a text's own release holds, and a stranger's.
+
+    Case does not count. Typed tokens are numbers, dates, e-mails and so on, by the public kinds of `text.kinds`: what
+    personal data mostly is; names are content words here, as no list tells them apart.
+    """
+    originals, released = ([Counter(word.lower() for word in text) for text in texts] for texts in pairs.words)
+    other = shifted(len(pairs))
+    total, kept, chance = Counter[str](), Counter[str](), Counter[str]()
+    for i, own in enumerate(originals):
+        mine, strange = released[i], released[other[i]]
+        for word, count in own.items():
+            for name in _classes(word):
+                total[name] += count
+                kept[name] += min(count, mine[word])
+                chance[name] += min(count, strange[word])
+    return [
+        Measure(
+            group="survival",
+            name=name,
+            value=kept[name] / total[name],
+            beside=chance[name] / total[name],
+            baseline="the release of another text",
+            n=total[name],
+        )
+        for name in ("tokens", *CLASSES)
+        if total[name]
+    ] + [_verbatim(pairs)]
+
+
+def _classes(word: str) -> tuple[str, ...]:
+    found = kind(word)
+    if found is not None:
+        return "tokens", "typed tokens", found
+    return "tokens", "function words" if word in FUNCTION_WORDS else "content words"
+
+
+def _verbatim(pairs: PairedTexts) -> Measure:
+    same = [_plain(a) == _plain(b) for a, b in zip(pairs.originals, pairs.released, strict=True)]
+    return Measure(group="survival", name="whole texts", value=float(np.mean(same)), n=len(same))
+
+
+def _plain(text: str) -> str:
+    """Return a text without white space and case: tokenizers of other packages set it otherwise."""
+    return "".join(text.split()).lower()

@@ -1,0 +1,189 @@
+"""What a release is still good for: meaning, fluency, and classes; each beside what would be reached without it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from wordveil.api import STOP_WORD as STOP
+from wordveil.api import Embeddings, Float64Array, Prior, ReleasedText, ReleaseReader, load_embeddings, load_prior
+from wordveil_lab.corpora import encode
+from wordveil_lab.court.identification import Rows
+from wordveil_lab.court.pairs import Measure, PairedTexts, shifted
+from wordveil_lab.evaluation.attributes import cross_validated
+from wordveil_lab.evaluation.authorship import closest_author
+from wordveil_lab.evaluation.models import as_numbers, bag_of_words
+
+__all__ = ["authors", "classes", "fluency", "log_likelihoods", "masked_words", "similarity"]
+
+FOLDS = 5
+CANDIDATES = 5000  # commonest words that masked prediction chooses from
+MASKED = 400  # words tried
+
+
+def similarity(rows: Rows, n: int) -> list[Measure]:
+    """Return the mean cosine of each original and its release, beside that of another text's release."""
+    other = shifted(n)
+    return [
+        Measure(
+            group="similarity",
+            name=f"cosine, {name}",
+            value=float((own * released).sum(axis=1).mean()),
+            beside=float((own * released[other]).sum(axis=1).mean()),
+            baseline="the release of another text",
+            n=n,
+            better="higher",
+        )
+        for name, (own, released) in rows.items()
+    ]
+
+
+def fluency(pairs: PairedTexts) -> list[Measure]:
+    """Return the perplexity of the releases under the public trigram model, beside that of the originals.
+
+    Per word; sentence ends and pauses count as words, and all words outside the vocabulary as one.
+    """
+    before, after = (_perplexity(texts) for texts in (pairs.originals, pairs.released))
+    return [
+        Measure(group="fluency", name="perplexity", value=after, beside=before, baseline="the originals", n=len(pairs))
+    ]
+
+
+def _perplexity(texts: Sequence[str]) -> float:
+    total, count = log_likelihoods(texts, load_prior(), load_embeddings(every_output=True)).sum(axis=0)
+    return float(np.exp(-total / max(count, 1)))
+
+
+def log_likelihoods(texts: Sequence[str], prior: Prior, table: Embeddings) -> Float64Array:
+    """Return for each text ln P under a model of public text, and of how many states that is, shape (n, 2).
+
+    Args:
+        texts: n texts; nothing in them is private to this.
+        prior: The model.
+        table: Its vocabulary.
+    """
+    found = np.zeros((len(texts), 2))
+    for i, layout in enumerate(ReleaseReader(table).read([ReleasedText(text) for text in texts])):
+        states = layout.states
+        if len(states) > 1:
+            after, pair = prior.pairs(states[:-1], states[1:])
+            thrice = prior.triples(pair[:-1], states[2:], after[1:])
+            found[i] = np.log(after[:1]).sum() + np.log(thrice).sum(), len(states) - 1
+    return found
+
+
+def classes(pairs: PairedTexts, column: str) -> list[Measure]:
+    """Return how well a class is told from the texts: as a task of the release's reader, or as an attack.
+
+    A "label" is learnt from releases and told from originals, as a model would be used; an "attribute" of the author is
+    told from releases, by an attacker who learnt it from other texts' releases.
+    """
+    values = pairs.facts[column]
+    names = sorted(set(values))
+    labels = as_numbers(values, names)
+    table = load_embeddings(every_output=True)
+    before, after = (
+        bag_of_words(corpus.tokens, corpus, len(table))
+        for corpus in (encode(table, pairs.originals), encode(table, pairs.released))
+    )
+    attack = column == "attribute"
+    value = cross_validated(after, after if attack else before, labels, folds=FOLDS)
+    commonest = Counter(labels.tolist()).most_common(1)[0][1] / len(labels)
+    own = cross_validated(before, before, labels, folds=FOLDS)
+    group, better = ("inference", "lower") if attack else ("task", "higher")
+    return [
+        Measure(
+            group=group,
+            name=f"{column}, {len(names)} classes",
+            value=value,
+            beside=shown,
+            baseline=told,
+            n=len(labels),
+            better=better,
+        )
+        for shown, told in ((commonest, "the commonest class"), (own, "learnt from the originals"))
+    ]
+
+
+def authors(pairs: PairedTexts) -> list[Measure]:
+    """Return how often the author is named by the nearest profile of their other originals.
+
+    Every author with two texts or more takes part: half of their texts are known, of the other half the release.
+    """
+    texts: dict[str, list[int]] = {}
+    for i, author in enumerate(pairs.facts["author"]):
+        texts.setdefault(author, []).append(i)
+    known = [own for own in texts.values() if len(own) > 1]
+    if len(known) < 2:
+        return []
+    profiles = [" ".join(pairs.originals[i] for i in own[: len(own) // 2]) for own in known]
+    asked = [(place, i) for place, own in enumerate(known) for i in own[len(own) // 2 :]]
+    truth = np.array([place for place, _ in asked])
+    guesses, unveiled = (
+        closest_author(profiles, [source[i] for _, i in asked]) for source in (pairs.released, pairs.originals)
+    )
+    return [
+        Measure(
+            group="inference",
+            name=f"author among {len(known)}",
+            value=float((guesses == truth).mean()),
+            beside=beside,
+            baseline=told,
+            n=len(asked),
+        )
+        for beside, told in ((1 / len(known), "guess"), (float((unveiled == truth).mean()), "from the originals"))
+    ]
+
+
+def masked_words(pairs: PairedTexts) -> list[Measure]:
+    """Return how often a word of an original is named from the released words around its place, not from its own.
+
+    By the public trigram model: two words before it, one after. Only pairs with equally many tokens are read.
+    """
+    table, prior = load_embeddings(every_output=True), load_prior()
+    texts = [" ".join(own) for own, _ in pairs.aligned], [" ".join(other) for _, other in pairs.aligned]
+    original, released = (encode(table, part) for part in texts)
+    if len(original.tokens) != len(released.tokens) or (original.offsets != released.offsets).any():
+        return []
+    v = len(table)
+    seen = np.where(released.tokens < 0, v, released.tokens).astype(np.int64)
+    owner = np.repeat(np.arange(len(original)), np.diff(original.offsets))
+
+    def beside(places: np.ndarray, step: int) -> np.ndarray:
+        there = np.clip(places + step, 0, len(seen) - 1)
+        same = (owner[there] == owner[places]) & (there == places + step)
+        return np.where(same, seen[there], v + STOP)
+
+    candidates = np.argsort(-prior.frequency[:v], kind="stable")[:CANDIDATES].astype(np.int64)
+    asked = np.flatnonzero(np.isin(original.tokens, candidates))
+    asked = asked[np.linspace(0, len(asked) - 1, min(MASKED, len(asked))).astype(int)] if len(asked) else asked
+    if not asked.size:
+        return []
+    hits = 0
+    for place in asked:
+        one = np.array([place])
+        first, second, after = (beside(one, step) for step in (-2, -1, 1))
+        guess = candidates[_fit(first, second, candidates, after).argmax()]
+        hits += int(guess == original.tokens[place])
+    common = float((original.tokens[asked] == candidates[0]).mean())
+    return [
+        Measure(
+            group="inference",
+            name="masked words, trigrams",
+            value=hits / len(asked),
+            beside=common,
+            baseline="the commonest word",
+            n=len(asked),
+        )
+    ]
+
+
+def _fit(first: np.ndarray, second: np.ndarray, words: np.ndarray, after: np.ndarray) -> Float64Array:
+    """Return ln P(word | two before) + ln P(next | word and the one before), for each candidate."""
+    prior = load_prior()
+    _, pair = prior.pairs(first, second)
+    here, joined = prior.pairs(second, words)
+    following, _ = prior.pairs(words, after)
+    return np.asarray(np.log(prior.triples(pair, words, here)) + np.log(prior.triples(joined, after, following)))

@@ -1,0 +1,134 @@
+"""What a task is, what it measures a mechanism with, and how repeated scores are summed up.
+
+    Task.prepare(embeddings)          reads data, encodes it, drops what the vocabulary does not hold; no noise
+    Task.run(prepared, subject, ...)  one run with fresh noise: a number for every name the task promises
+    Summary                           mean, standard error and confidence interval over runs
+
+The baseline without noise is the same run with the subject `unprotected(embeddings)`. A task never sees more of a
+mechanism than what it releases, except the attacks, which may also use its public parameters.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.stats import t as student
+
+from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
+from wordveil_lab.evaluation.subjects import Entrant
+
+__all__ = ["Score", "Summary", "Task", "TaskKind", "summarize"]
+
+CONFIDENCE = 0.95
+
+
+class TaskKind(StrEnum):
+    """What a task's scores say."""
+
+    UTILITY = "utility"
+    ATTACK = "attack"
+    MEASURE = "measure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """One number that a task reports.
+
+    Attributes:
+        name: Its name in tables.
+        meaning: One line for a reader who does not know the task.
+        better: "higher" or "lower", for the owner of the private text; "neither" where it is a description.
+    """
+
+    name: str
+    meaning: str
+    better: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """Several runs of one score.
+
+    Attributes:
+        mean: Mean over runs.
+        standard_error: Standard deviation over the root of the number of runs; 0 where the score is exact.
+        low: Lower end of the confidence interval of the mean.
+        high: Upper end.
+        runs: Number of runs; 1 for an exact score.
+    """
+
+    mean: float
+    standard_error: float
+    low: float
+    high: float
+    runs: int
+
+
+class Task(ABC):
+    """A frozen dataclass of public settings: where the data is, how much of it, which model.
+
+    Attributes:
+        name: The task's name on the command line and in tables.
+        kind: Utility, attack or measure.
+        scores: What it reports; the first is the one that plots use.
+        exact: Whether its scores are computed without sampling when the subject is a selection mechanism.
+        reads_words: Whether the task reads released words, and says nothing about released vectors.
+        needs: Modules of the extra `evaluation` that `run` imports.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[TaskKind]
+    scores: ClassVar[tuple[Score, ...]]
+    exact: ClassVar[bool] = False
+    reads_words: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def prepare(self, embeddings: Embeddings) -> Any:
+        """Read and encode the data once; everything that needs no noise.
+
+        Raises:
+            DataFormatError: If the data is not in its format.
+            ParameterError: If the vocabulary covers too little of it.
+        """
+
+    @property
+    def lacking(self) -> str:
+        """What the task needs and this machine has not got, for a reader; "" where it can run."""
+        absent = [name for name in self.needs if importlib.util.find_spec(name) is None]
+        return f"{' and '.join(absent)} not installed: pip install 'wordveil-lab[evaluation]'" if absent else ""
+
+    def applies(self, subject: Entrant) -> bool:
+        """Whether the task says anything about this subject; one that does not is left out of its row."""
+        return not (self.reads_words and subject.vectors is not None)
+
+    @abstractmethod
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        """Return one number per score with noise from this source; the caller gives a new source to every run."""
+
+
+def summarize(values: Sequence[float] | Float64Array) -> Summary:
+    """Return mean, standard error and the 95 % interval of Student's t of some runs.
+
+    Args:
+        values: At least one finite number. One number is taken as exact: the interval is a point.
+
+    Raises:
+        ParameterError: If there is no number or one is not finite.
+    """
+    runs = np.asarray(values, dtype=np.float64)
+    if runs.size == 0 or not np.all(np.isfinite(runs)):
+        raise ParameterError("values", f"{runs.size} runs", "must hold at least one number, all finite.")
+    mean = float(runs.mean())
+    if runs.size == 1:
+        return Summary(mean=mean, standard_error=0.0, low=mean, high=mean, runs=1)
+    error = float(runs.std(ddof=1)) / math.sqrt(runs.size)
+    reach = error * float(student.ppf(0.5 + CONFIDENCE / 2, runs.size - 1))
+    return Summary(mean=mean, standard_error=error, low=mean - reach, high=mean + reach, runs=int(runs.size))

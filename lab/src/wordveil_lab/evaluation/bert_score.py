@@ -1,0 +1,101 @@
+"""BERTScore: how much of a text's meaning another keeps, by the greedy matching of contextual token states.
+
+The states are the last layer's of MiniLM (`token_states`), a sentence model: figures are comparable with each other,
+not with those of the RoBERTa or BERT layers that most publications use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+
+from wordveil.api import Float32Array, Float64Array, MiniLM, ParameterError
+from wordveil.api import load_minilm as load_model
+from wordveil.api import minilm_pieces as sentence_pieces
+from wordveil.api import minilm_states as encode
+
+__all__ = ["BertScores", "bert_score", "matching_scores", "unit_states"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BertScores:
+    """Scores of some pairs of texts, each of shape (n,), float64.
+
+    Attributes:
+        precision: Mean over the candidate's tokens of the cosine with the reference's nearest token.
+        recall: The same with the two exchanged.
+        f1: Their harmonic mean.
+    """
+
+    precision: Float64Array = field(repr=False)
+    recall: Float64Array = field(repr=False)
+    f1: Float64Array = field(repr=False)
+
+
+@cache
+def _model() -> MiniLM:
+    return load_model()
+
+
+def bert_score(candidates: Sequence[str], references: Sequence[str], *, model: MiniLM | None = None) -> BertScores:
+    """Return the BERTScore of each candidate against its reference.
+
+    Token states are scaled to length 1; each token is matched with the nearest of the other text, and the cosines
+    are averaged. No weights by inverse document frequency and no rescaling with a baseline: unrelated sentences score
+    well above 0. A text without tokens scores 1 against another such and 0 against any other.
+
+    Args:
+        candidates: Texts to score; beyond 510 pieces a text is cut.
+        references: As many texts to compare with.
+        model: The model; None loads the installed one, once a process.
+
+    Raises:
+        MissingExtraError: If the package with the weights is not installed.
+        ParameterError: If the two are not of one length.
+
+    Reference:
+        Zhang et al. (2020), "BERTScore: Evaluating Text Generation with BERT", section 3. Deviation: [CLS] and [SEP]
+        are left out.
+    """
+    if len(candidates) != len(references):
+        raise ParameterError("candidates", len(candidates), f"must be as many as the references, {len(references)}.")
+    texts = list(dict.fromkeys((*candidates, *references)))  # equal texts are encoded once
+    states = dict(zip(texts, unit_states(texts, model=model), strict=True))
+    return matching_scores([states[text] for text in candidates], [states[text] for text in references])
+
+
+def matching_scores(candidates: Sequence[Float32Array], references: Sequence[Float32Array]) -> BertScores:
+    """Return the scores of texts given as their `unit_states`: for references that are compared with many times."""
+    found = np.array([_matched(a, b) for a, b in zip(candidates, references, strict=True)]).reshape(-1, 2)
+    precision, recall = found[:, 0], found[:, 1]
+    total = precision + recall
+    f1 = np.divide(2 * precision * recall, total, out=np.zeros(len(found)), where=total != 0)
+    return BertScores(precision=precision, recall=recall, f1=f1)
+
+
+def unit_states(texts: Sequence[str], *, model: MiniLM | None = None) -> list[Float32Array]:
+    """Return the last layer's token states of each text at length 1, shape (tokens, 384), special tokens left out.
+
+    Raises:
+        MissingExtraError: If no model is given and the package with the weights is not installed.
+    """
+    model = model or _model()
+    states: list[Float32Array] = [np.empty((0, 0), dtype=np.float32)] * len(texts)
+    for positions, batch in encode(model, [sentence_pieces(model, text) for text in texts]):
+        inner = batch[:, 1:-1]
+        inner = inner / np.linalg.norm(inner, axis=2, keepdims=True)
+        for position, rows in zip(positions, inner, strict=True):
+            states[position] = rows
+    return states
+
+
+def _matched(candidate: Float32Array, reference: Float32Array) -> tuple[float, float]:
+    """Return precision and recall of one pair."""
+    if not len(candidate) or not len(reference):
+        same = float(len(candidate) == len(reference))
+        return same, same
+    cosine = candidate @ reference.T
+    return float(cosine.max(axis=1).mean()), float(cosine.max(axis=0).mean())

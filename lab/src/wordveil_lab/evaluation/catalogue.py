@@ -1,0 +1,154 @@
+"""Every task by name, at three sizes: full, reduced and miniature; and which of them can run here."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from importlib.resources import files
+from typing import Any
+
+from wordveil.api import ParameterError, file_digest, locate
+from wordveil_lab.evaluation.aligned import AlignedSimilarity
+from wordveil_lab.evaluation.attributes import AttributeInference
+from wordveil_lab.evaluation.authorship import AuthorshipLinkage
+from wordveil_lab.evaluation.base import Task
+from wordveil_lab.evaluation.bayes import BayesGuess
+from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
+from wordveil_lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
+from wordveil_lab.evaluation.inversion import ReviewInversion, SentenceInversion
+from wordveil_lab.evaluation.membership import MembershipInference
+from wordveil_lab.evaluation.overlap import ContextualOverlap, TextOverlap
+from wordveil_lab.evaluation.priors import PUBLIC_LIST
+from wordveil_lab.evaluation.retrieval import Retrieval, TopicRetrieval
+from wordveil_lab.evaluation.sentence_tasks import SentenceSimilarity
+from wordveil_lab.evaluation.survival import PersonalDataSurvival, RareWordSurvival
+from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, WordSimilarity
+
+__all__ = ["SIZES", "TASKS", "chosen_tasks", "data_digests", "data_files", "data_text", "runnable"]
+
+TASKS: dict[str, type[Task]] = {
+    task.name: task
+    for task in (
+        WordSimilarity,
+        OddManOut,
+        DistanceDistortion,
+        SentenceSimilarity,
+        Retrieval,
+        TopicRetrieval,
+        AlignedSimilarity,
+        TextOverlap,
+        ContextualOverlap,
+        LexiconClassification,
+        CentroidClassification,
+        TextClassification,
+        BayesGuess,
+        ReviewInversion,
+        SentenceInversion,
+        PersonalDataSurvival,
+        RareWordSurvival,
+        AttributeInference,
+        AuthorshipLinkage,
+        MembershipInference,
+        PlausibleDeniability,
+        OverlapSkewness,
+    )
+}
+"""Task name -> class."""
+
+SIZES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "full": {},
+    **tomllib.loads(files("wordveil_lab.evaluation").joinpath("sizes.toml").read_text(encoding="utf-8")),
+}
+"""Size -> settings of the tasks that differ from their defaults."""
+
+_FILES = ("path", "train", "test", "public", "frequencies", "judge", "head")
+
+
+def chosen_tasks(
+    names: tuple[str, ...] | None, *, size: str = "reduced", data: Mapping[str, str] | None = None
+) -> tuple[Task, ...]:
+    """Return tasks by name, all of them for None.
+
+    Args:
+        names: Task names.
+        size: "full", "reduced" or "miniature".
+        data: "task" or "task.field" to a file of the user's own; "task" alone means its first file. A task that
+            trains and tests then holds out a fifth of that file: it never tests on other data than it was given.
+
+    Raises:
+        ParameterError: If a name, a size or a field is not known, or a test file comes without a training file.
+    """
+    if size not in SIZES:
+        raise ParameterError("size", size, f"must be one of {', '.join(SIZES)}.")
+    wanted = tuple(TASKS) if names is None else names
+    own: dict[str, dict[str, str]] = {}
+    for key, path in (data or {}).items():
+        task, _, field = key.partition(".")
+        own.setdefault(task, {})[field or _first_file(task)] = path
+    for name in (*wanted, *own):
+        if name not in TASKS:
+            raise ParameterError("task", name, f"must be all or among {', '.join(TASKS)}.")
+    return tuple(_build(name, {**SIZES[size].get(name, {}), **_own_split(name, own.get(name, {}))}) for name in wanted)
+
+
+def _own_split(name: str, given: Mapping[str, str]) -> Mapping[str, str | None]:
+    """Return the user's files of one task, and no test file where they named a training file only."""
+    if "test" in given and "train" not in given:
+        raise ParameterError("data", f"{name}.test", f"must come with {name}.train: both or a split of one file.")
+    return {"test": None, **given} if "train" in given else given
+
+
+def _build(name: str, settings: Mapping[str, Any]) -> Task:
+    task: Any = TASKS[name]()
+    known = {field.name for field in fields(task)}
+    for key in settings.keys() - known:
+        raise ParameterError("data", f"{name}.{key}", f"must name one of {', '.join(sorted(known))}.")
+    built: Task = replace(task, **settings)
+    return built
+
+
+def _first_file(name: str) -> str:
+    chosen: Any = TASKS.get(name)
+    known = [field.name for field in fields(chosen)] if chosen is not None else []
+    return next((field for field in _FILES if field in known), "path")
+
+
+def data_files(task: Task) -> tuple[str, ...]:
+    """Return the files a task reads, as its settings name them."""
+    named = [getattr(task, field, None) for field in _FILES]
+    return tuple(str(name) for name in named if name is not None and name != PUBLIC_LIST)
+
+
+def data_text(task: Task) -> str:
+    """Return in words which files a task reads, and how it splits them; "" where it reads none."""
+    named = {field: getattr(task, field) for field in _FILES if hasattr(task, field)}
+    text = ", ".join(f"{field} {name}" for field, name in named.items() if name is not None)
+    return f"{text}, of which a fixed fifth is held out as test" if named.get("test", "") is None else text
+
+
+def runnable(tasks: tuple[Task, ...]) -> tuple[tuple[Task, ...], dict[str, str]]:
+    """Return the tasks whose data and packages are here, and why each of the others cannot run."""
+    left_out = {}
+    for task in tasks:
+        absent = [name for name in data_files(task) if not _found(name)]
+        reason = f"no file {', '.join(absent)}" if absent else task.lacking
+        if reason:
+            left_out[task.name] = reason
+    return tuple(task for task in tasks if task.name not in left_out), left_out
+
+
+def _found(name: str) -> bool:
+    try:
+        return locate(name).is_file()
+    except ParameterError:
+        return False
+
+
+def data_digests(task: Task) -> dict[str, str]:
+    """Return the SHA-256 of every file a task reads: what its cached results depend on.
+
+    Raises:
+        ParameterError: If a file is nowhere.
+    """
+    return {name: file_digest(name) for name in data_files(task)}

@@ -1,0 +1,199 @@
+"""Classification of texts after release: from their words, from their centroids, and of single words by polarity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.api import Embeddings, IdArray, ParameterError, RandomSource, read_rows
+from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.corpora import centroids, released_tokens
+from wordveil_lab.evaluation.data import train_and_test
+from wordveil_lab.evaluation.mean_classifier import MeanClassifier
+from wordveil_lab.evaluation.models import (
+    MODELS,
+    as_numbers,
+    bag_of_words,
+    fit_quietly,
+    linear_model,
+    load_sklearn,
+    standardized,
+    weighted_bag,
+)
+from wordveil_lab.evaluation.sentence_tasks import released_centroids
+from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.word_tasks import word_ids
+
+__all__ = ["CentroidClassification", "LexiconClassification", "TextClassification"]
+
+
+@dataclass(frozen=True)
+class LabelledCorpora:
+    """Encoded training and test texts with numbered classes."""
+
+    train: Corpus = field(repr=False)
+    test: Corpus = field(repr=False)
+    train_labels: NDArray[np.int64] = field(repr=False)
+    test_labels: NDArray[np.int64] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TwoFiles(Task):
+    """What both text tasks share: where the texts are.
+
+    Attributes:
+        train: Training file with columns text and label.
+        test: Test file; None holds out a random fifth of the training texts.
+        released_test: Whether the test texts are released too, or read as they are (as in TEM's experiments).
+        limit: Training texts at most.
+        test_limit: Test texts at most.
+        text: Column of the text; several joined by "+".
+        label: Column of the class.
+    """
+
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
+    train: str = "sentences/sst2.train.tsv"
+    test: str | None = "sentences/sst2.dev.tsv"
+    released_test: bool = True
+    limit: int | None = None
+    test_limit: int | None = None
+    text: str = "text"
+    label: str = "label"
+
+    def prepare(self, embeddings: Embeddings) -> LabelledCorpora:
+        train, test = train_and_test(
+            self.train, self.test, text=self.text, label=self.label, limits=(self.limit, self.test_limit)
+        )
+        classes = sorted({item.label for item in train})
+        if len(classes) < 2 or not test:
+            raise ParameterError("train", self.train, "must hold at least two classes, and some texts to test on.")
+        return LabelledCorpora(
+            train=encode(embeddings, [item.text for item in train]),
+            test=encode(embeddings, [item.text for item in test]),
+            train_labels=as_numbers([item.label for item in train], classes),
+            test_labels=as_numbers([item.label for item in test], classes),
+        )
+
+
+FASTTEXT_WIDTH = 32
+FASTTEXT_RATE = 0.01  # short texts: at the usual 0.001 twenty passes hardly move the word vectors
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextClassification(_TwoFiles):
+    """Three models on the words of the same released texts.
+
+    Logistic regression and a linear SVM on a weighted bag of words, and the fastText-style model of `MeanClassifier`.
+
+    Attributes:
+        epochs: Passes of the fastText-style model.
+    """
+
+    name: ClassVar[str] = "text-classification"
+    reads_words: ClassVar[bool] = True
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(
+            name="logistic", meaning="share of test texts put in the right class, logistic regression", better="higher"
+        ),
+        Score(name="svm", meaning="the same, linear support vector machine", better="higher"),
+        Score(name="fasttext", meaning="the same, mean of trained word vectors", better="higher"),
+    )
+    epochs: int = 20
+
+    def run(self, prepared: LabelledCorpora, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        v = len(subject.embeddings)
+        learnt = released_tokens(prepared.train, subject, source, "train")
+        tested = prepared.test.tokens
+        if self.released_test:
+            tested = released_tokens(prepared.test, subject, source, "test")
+        features, weights = weighted_bag(bag_of_words(learnt, prepared.train, v))
+        unseen = weighted_bag(bag_of_words(tested, prepared.test, v), weights)[0]
+        guesses = {
+            name: fit_quietly(linear_model(name), features, prepared.train_labels).predict(unseen) for name in MODELS
+        }
+        classes = int(prepared.train_labels.max()) + 1
+        network = MeanClassifier(v, classes, FASTTEXT_WIDTH, source.stream("model"), rate=FASTTEXT_RATE)
+        network.fit(learnt, prepared.train, prepared.train_labels, epochs=self.epochs, batch=64)
+        guesses["fasttext"] = network.probabilities(tested, prepared.test).argmax(axis=1)
+        return {name: float((found == prepared.test_labels).mean()) for name, found in guesses.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CentroidClassification(_TwoFiles):
+    """A linear model on the mean released vector of each text.
+
+    Attributes:
+        model: "logistic" or "svm".
+    """
+
+    name: ClassVar[str] = "centroid-classification"
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="accuracy", meaning="share of test texts put in the right class", better="higher"),
+    )
+    model: str = "logistic"
+
+    def run(self, prepared: LabelledCorpora, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        train = released_centroids(prepared.train, subject, source, "train")
+        if self.released_test:
+            test = released_centroids(prepared.test, subject, source, "test")
+        else:
+            test = centroids(prepared.test.tokens, prepared.test, subject.space.vectors)
+        features, unseen = standardized(train, test)
+        model = fit_quietly(linear_model(self.model), features, prepared.train_labels)
+        return {"accuracy": float((model.predict(unseen) == prepared.test_labels).mean())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LexiconClassification(Task):
+    """A linear SVM that tells positive from negative words by their released vectors.
+
+    Both polarities are capped at the same number; a random fifth, the same in every run, is tested on.
+
+    Attributes:
+        path: File with columns word and polarity.
+        cap: Words of each polarity at most.
+        model: "logistic" or "svm".
+    """
+
+    name: ClassVar[str] = "lexicon"
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="accuracy", meaning="share of test words given the right polarity", better="higher"),
+        Score(name="auc", meaning="area under the ROC curve", better="higher"),
+    )
+    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
+    path: str = "lexicon/opinion-lexicon.tsv"
+    cap: int = 1899
+    model: str = "svm"
+
+    def prepare(self, embeddings: Embeddings) -> tuple[IdArray, NDArray[np.int64], NDArray[np.bool_]]:
+        polarity: dict[str, set[str]] = {}
+        for row in read_rows(self.path, ("word", "polarity")):
+            polarity.setdefault(str(row["word"]), set()).add(str(row["polarity"]))
+        kinds = sorted({kind for kinds in polarity.values() for kind in kinds})
+        groups = [[word for word, kinds_ in polarity.items() if kinds_ == {kind}] for kind in kinds]
+        found = [ids[ids >= 0] for ids in (word_ids(embeddings, words) for words in groups)]
+        size = min(self.cap, *(len(ids) for ids in found)) if len(found) == 2 else 0
+        if size < 5:
+            raise ParameterError("path", self.path, "must hold two polarities with at least 5 vocabulary words each.")
+        generator = np.random.Generator(np.random.PCG64(0))  # a fixed public split
+        ids = np.concatenate([generator.permutation(group)[:size] for group in found]).astype(np.int32)
+        tested = np.tile(np.arange(size) < max(1, size // 5), 2)
+        return ids, np.repeat([0, 1], size), tested
+
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        ids, labels, tested = prepared
+        rows = subject.release_vectors(ids, source, self.name)
+        train, test = standardized(rows[~tested], rows[tested])
+        model = fit_quietly(linear_model(self.model), train, labels[~tested])
+        scores = model.decision_function(test)
+        return {
+            "accuracy": float((model.predict(test) == labels[tested]).mean()),
+            "auc": float(load_sklearn("metrics").roc_auc_score(labels[tested], scores)),
+        }

@@ -1,0 +1,134 @@
+"""Plausible deniability: how often a word stays itself, and how many words it may turn into.
+
+Exact for selection mechanisms, whose rows are known; counted in repeated draws for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.stats import skew
+
+from wordveil.api import Embeddings, Float64Array, IdArray, NearestWords, ParameterError, RandomSource, WordRandomizer
+from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
+from wordveil_lab.evaluation.subjects import Entrant
+
+__all__ = ["OverlapSkewness", "PlausibleDeniability", "expected_distinct", "overlap_shares"]
+
+ROWS = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlausibleDeniability(Task):
+    """N_w, the probability that a word is released as itself, and S_w, how many words come out in repeated draws.
+
+    Both are means over public words drawn from the frequency prior. S_w counts distinct outputs in `draws` draws;
+    for a selection mechanism both are expectations, computed.
+
+    Attributes:
+        words: Input words.
+        draws: Draws of each word.
+        frequencies: The public list, or a file of public text; see `word_prior`.
+
+    Reference:
+        Feyisetan, Balle, Drake, Diethe (2020), section 4.2.
+    """
+
+    name: ClassVar[str] = "deniability"
+    reads_words: ClassVar[bool] = True
+    kind: ClassVar[TaskKind] = TaskKind.MEASURE
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="n_w", meaning="probability that a typical word is released as itself", better="lower"),
+        Score(name="s_w", meaning="distinct words released in repeated draws of a typical word", better="higher"),
+        Score(name="n_w_worst", meaning="the largest such probability among the words tried", better="lower"),
+    )
+    exact: ClassVar[bool] = True
+    words: int = 300
+    draws: int = 100
+    frequencies: str = PUBLIC_LIST
+
+    def prepare(self, embeddings: Embeddings) -> IdArray:
+        if self.words < 1 or self.draws < 1:
+            raise ParameterError("words", self.words, "and draws must be at least 1.")
+        prior = word_prior(embeddings, self.frequencies)
+        public = RandomSource.seeded_for_tests(0)  # which words are looked at is fixed and public
+        return draw_words(prior, self.words, public, "deniability words")
+
+    def run(self, prepared: IdArray, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        if subject.exact:
+            kept, distinct = _from_channel(subject.words, prepared, self.draws)
+        else:
+            repeated = np.repeat(prepared, self.draws)
+            released = subject.release_words(repeated, source, self.name).reshape(len(prepared), self.draws)
+            kept = (released == prepared[:, None]).mean(axis=1)
+            ordered = np.sort(released, axis=1)
+            distinct = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
+        return {"n_w": float(kept.mean()), "s_w": float(distinct.mean()), "n_w_worst": float(kept.max())}
+
+
+def _from_channel(words: WordRandomizer, ids: IdArray, draws: int) -> tuple[Float64Array, Float64Array]:
+    place = np.full(len(words.embeddings), -1)
+    place[words.outputs] = np.arange(len(words.outputs))
+    kept, distinct = np.zeros(len(ids)), np.zeros(len(ids))
+    for start in range(0, len(ids), ROWS):
+        part = ids[start : start + ROWS]
+        rows = words.law(part)
+        assert rows is not None
+        own = place[part]
+        kept[start : start + len(part)] = np.where(own < 0, 0.0, rows[np.arange(len(part)), own])
+        distinct[start : start + len(part)] = expected_distinct(rows, draws)
+    return kept, distinct
+
+
+def expected_distinct(rows: Float64Array, draws: int) -> Float64Array:
+    """Return the expected number of distinct outputs in `draws` draws from each row of probabilities, shape (n,)."""
+    with np.errstate(divide="ignore"):
+        never = np.exp(draws * np.log1p(-np.minimum(rows, 1.0)))
+    return np.asarray((1 - never).sum(axis=1))
+
+
+def overlap_shares(subject: Entrant, ids: IdArray, neighbours: int, source: RandomSource, label: str) -> Float64Array:
+    """Return for each word the Jaccard overlap of its neighbours with those of its released vector, shape (n,)."""
+    search = NearestWords(subject.space.vectors, np.arange(len(subject.space), dtype=np.int32))
+    k = min(neighbours, len(subject.space))
+    before = search.top(subject.space.vectors[ids], k, threads=subject.threads)[0]
+    after = search.top(subject.release_vectors(ids, source, label), k, threads=subject.threads)[0]
+    shared = (before[:, :, None] == after[:, None, :]).any(axis=2).sum(axis=1)
+    return np.asarray(shared / (2 * k - shared))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlapSkewness(Task):
+    """Skewness of the neighbourhood overlap over words: how much a mechanism protects some words less than most.
+
+    Attributes:
+        words: Public words, spread evenly over the vocabulary.
+        neighbours: Size of the neighbourhoods compared.
+
+    Reference:
+        Bollegala et al. (2023), section 5.2 and appendix B. Deviation: 0 where all overlaps are equal.
+    """
+
+    name: ClassVar[str] = "skewness"
+    kind: ClassVar[TaskKind] = TaskKind.MEASURE
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="overlap", meaning="mean Jaccard overlap of neighbours before and after", better="lower"),
+        Score(name="skewness", meaning="skewness of that overlap over words", better="neither"),
+    )
+    words: int = 1000
+    neighbours: int = 10
+
+    def prepare(self, embeddings: Embeddings) -> IdArray:
+        candidates = embeddings.candidates
+        if len(candidates) < 3:
+            raise ParameterError("embeddings", f"{len(candidates)} words", "must offer at least 3 words.")
+        return candidates[np.unique(np.linspace(0, len(candidates) - 1, self.words).astype(np.int64))]
+
+    def run(self, prepared: IdArray, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        shares = overlap_shares(subject, prepared, self.neighbours, source, self.name)
+        spread = 0.0 if np.ptp(shares) == 0 else float(skew(shares, bias=False))
+        return {"overlap": float(shares.mean()), "skewness": spread}

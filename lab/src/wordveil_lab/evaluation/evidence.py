@@ -1,0 +1,249 @@
+"""What one released token says of its original, seen without its context: P(release | word) for every word.
+
+word mechanism        the law that it states, exactly
+released vectors      the law that the mechanism states and samples from, exactly
+decoded words         a channel learnt by running the public mechanism: its shape is assumed, so an attack that
+                      reads it is a lower bound on what an attacker can do
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource
+from wordveil_lab.evaluation.priors import draw_words
+from wordveil_lab.evaluation.subjects import Entrant
+
+__all__ = ["Observed", "WordChannel", "channel_guesses", "columns", "nearest_words", "observe", "word_channel"]
+
+ROWS = 64  # vectors compared with the vocabulary at a time
+INPUTS = 512  # rows of the channel computed at a time
+LEARNT_PAIRS = 400  # releases that the shape of an unknown channel is fitted to
+CERTAIN = 1e9  # in place of infinity, where a word without noise gives itself away
+
+
+@dataclass(frozen=True)
+class WordChannel:
+    """P(released word | word), exact or learnt.
+
+    Attributes:
+        outputs: Words that may be released, shape (m,), ascending.
+        likelihoods: P(output | word) of some outputs for every word, shape (n, v).
+        unknown: P(output | unknown token) of some outputs, shape (n,), given their likelihoods.
+    """
+
+    outputs: IdArray = field(repr=False)
+    likelihoods: Callable[[IdArray], Float64Array] = field(repr=False)
+    unknown: Callable[[IdArray, Float64Array], Float64Array] = field(repr=False)
+
+
+def word_channel(subject: Entrant, prior: Float64Array) -> WordChannel:
+    """Return the exact channel of a mechanism that has one, or one learnt from runs of any other, once a prior.
+
+    Learnt channels are P(y | x) proportional to exp(-rate * distance), where noisy vectors are decoded, and to a bonus
+    where y = x. Rate and bonus have the highest likelihood of what words drawn from the prior were released as.
+    """
+    words = subject.words
+    if subject.exact:
+
+        def unknown(outputs: IdArray, likelihoods: Float64Array) -> Float64Array:
+            if not words.answers_unknown:
+                return _stand_in(subject, likelihoods)
+            law = _known(words.law(np.array([-1], dtype=np.int32)))
+            return np.asarray(law[0, np.searchsorted(words.outputs, outputs)])
+
+        return WordChannel(words.outputs, lambda outputs: _known(words.likelihoods(outputs)), unknown)
+    key = prior.tobytes()
+    if key not in subject.learnt:
+        subject.learnt[key] = _learnt_channel(subject, prior)
+    learnt: Callable[[IdArray], Float64Array] = subject.learnt[key]
+    return WordChannel(subject.embeddings.candidates, learnt, lambda _, likelihoods: _stand_in(subject, likelihoods))
+
+
+def _known(found: Float64Array | None) -> Float64Array:
+    assert found is not None
+    return found
+
+
+def _stand_in(subject: Entrant, likelihoods: Float64Array) -> Float64Array:
+    """Return P(output | unknown token) where a uniform public word is given in its place, shape (n,)."""
+    weights = np.zeros(likelihoods.shape[1])
+    weights[subject.embeddings.candidates] = 1 / len(subject.embeddings.candidates)
+    return np.asarray(likelihoods @ weights)
+
+
+def _learnt_channel(subject: Entrant, prior: Float64Array) -> Callable[[IdArray], Float64Array]:
+    source = RandomSource.seeded_for_tests(0)  # the attacker's own runs, the same in every run of a task
+    inputs = draw_words(prior, LEARNT_PAIRS, source, "learnt channel")
+    released = subject.release_words(inputs, source, "learnt channel release")
+    noise = subject.words.vectors
+    distances = _Distances(subject.embeddings if noise is None else noise.decoding_space(subject.embeddings))
+    rate, bonus = _learnt(distances(inputs), inputs, released, distances.outputs)
+    words = np.arange(len(subject.embeddings), dtype=np.int32)
+
+    def weights(ids: IdArray, rows: Float64Array) -> Float64Array:
+        rows *= -rate
+        np.exp(rows, out=rows)
+        same, places = _own(ids, distances.outputs)
+        rows[same, places] = np.exp(bonus)
+        return rows
+
+    parts = np.split(words, range(INPUTS, len(words), INPUTS))
+    sums = np.concatenate([weights(part, distances(part)).sum(axis=1) for part in parts])
+
+    def likelihoods(outputs: IdArray) -> Float64Array:
+        found = distances.of_all(outputs)
+        found *= -rate
+        np.exp(found, out=found)
+        found[np.arange(len(outputs)), outputs] = np.exp(bonus)
+        return np.asarray(found / sums)
+
+    return likelihoods
+
+
+def _learnt(distances: Float64Array, inputs: IdArray, released: IdArray, outputs: IdArray) -> tuple[float, float]:
+    """Return rate and ln bonus of highest likelihood from the distance of every output from n inputs, shape (n, m)."""
+    same, places = _own(inputs, outputs)
+    others_only = np.ones(distances.shape, dtype=bool)
+    others_only[same, places] = False
+    changed = released != inputs
+    kept = len(inputs) - int(changed.sum())
+    moved = float(distances[changed, np.searchsorted(outputs, released[changed])].sum())
+    scale = 1 / float(np.median(distances))
+
+    def fitted(log_rate: float) -> tuple[float, float, float]:
+        """Return minus the log-likelihood at the best bonus, the rate and that bonus."""
+        rate = scale * float(np.exp(log_rate))
+        total = np.exp(-rate * distances).sum(axis=1, where=others_only)
+        bonus = _bonus(total[same], kept)
+        total[same] += np.exp(bonus)
+        return float(np.log(total).sum() + rate * moved - bonus * kept), rate, bonus
+
+    best = minimize_scalar(lambda x: fitted(x)[0], bounds=(-3.0, 6.0), method="bounded", options={"xatol": 0.02})
+    return fitted(float(best.x))[1:]
+
+
+def _own(ids: IdArray, outputs: IdArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return which inputs may be output, by their place among the inputs, and where they are among the outputs."""
+    places = np.minimum(np.searchsorted(outputs, ids), len(outputs) - 1)
+    same = np.flatnonzero(outputs[places] == ids)
+    return same, places[same]
+
+
+def _bonus(others: Float64Array, kept: int) -> float:
+    """Return ln b with sum of b / (others + b) = kept: as many words stay as were seen to, within half a word."""
+    wanted = min(max(kept, 0.5), len(others) - 0.5)
+    low, high = -60.0, 60.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        if float((1 / (1 + others * np.exp(-middle))).sum()) < wanted:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+class _Distances:
+    """Euclidean distances from words to every word that may be output, shape (n, m)."""
+
+    def __init__(self, embeddings: Embeddings) -> None:
+        self.outputs = embeddings.candidates
+        self._words = np.asarray(embeddings.vectors, dtype=np.float64)
+        self._squares = np.square(self._words).sum(axis=1)
+
+    def __call__(self, ids: IdArray) -> Float64Array:
+        return self.of_all(ids, self.outputs)
+
+    def of_all(self, ids: IdArray, others: IdArray | None = None) -> Float64Array:
+        """Return the distances from words to some others, or all words, shape (n, m)."""
+        chosen = slice(None) if others is None or len(others) == len(self._words) else others
+        found = (-2 * self._words[ids]) @ self._words[chosen].T
+        found += self._squares[chosen]
+        found += self._squares[ids][:, None]
+        np.maximum(found, 0.0, out=found)
+        return np.asarray(np.sqrt(found, out=found))
+
+
+def channel_guesses(channel: WordChannel, prior: Float64Array) -> tuple[IdArray, Float64Array]:
+    """Return for every output the likeliest input, and the probability of both together, each of shape (m,).
+
+    The sum of the latter is the success of the best attacker who sees one released word and knows the prior. No array
+    of shape (v, v) is made.
+    """
+    guesses, reached = np.zeros(len(channel.outputs), dtype=np.int32), np.zeros(len(channel.outputs))
+    for start in range(0, len(channel.outputs), INPUTS):
+        part = slice(start, start + INPUTS)
+        joint = channel.likelihoods(channel.outputs[part]) * prior
+        guesses[part], reached[part] = joint.argmax(axis=1), joint.max(axis=1)
+    return guesses, reached
+
+
+def columns(channel: WordChannel, released: IdArray) -> Float64Array:
+    """Return P(released word | token) for every word and an unknown token, shape (n, v + 1), the largest of each 1."""
+    found = channel.likelihoods(released)
+    found = np.column_stack((found, channel.unknown(released, found)))
+    found /= found.max(axis=1, keepdims=True, initial=0.0)
+    return found
+
+
+def nearest_words(subject: Entrant, released: Float64Array) -> IdArray:
+    """Return the word nearest to each released vector, shape (n,): the reading of an attacker who knows no law."""
+    words = np.asarray(subject.space.vectors, dtype=np.float64)
+    half_squares = np.square(words).sum(axis=1) / 2
+    found = np.empty(len(released), dtype=np.int32)
+    for start in range(0, len(released), ROWS):
+        span = slice(start, start + ROWS)
+        found[span] = (released[span] @ words.T - half_squares).argmax(axis=1)
+    return found
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A release as an attacker reads it.
+
+    Attributes:
+        named: The released words, or those nearest to the released vectors, shape (t,).
+        kinds: Number of the release of each token, the same for equal ones, shape (t,).
+        likelihoods: P(release | word) of some releases by their numbers, and last P(release | unknown token), scaled so
+            that the largest of each is 1, shape (n, v + 1).
+    """
+
+    named: IdArray = field(repr=False)
+    kinds: NDArray[np.intp] = field(repr=False)
+    likelihoods: Callable[[NDArray[np.intp]], Float64Array] = field(repr=False)
+
+
+def observe(subject: Entrant, inputs: IdArray, prior: Float64Array, source: RandomSource, label: str) -> Observed:
+    """Release some words and return what an attacker sees, who learns a channel, where they must, from the prior.
+
+    Args:
+        subject: A mechanism whose law is known, where vectors are released.
+        inputs: Private words, shape (t,); public ones here.
+        prior: Public word frequencies, shape (v,).
+        source: Randomness of the release.
+        label: Tells the uses of one source apart.
+    """
+    if subject.vectors is None:
+        words = subject.release_words(inputs, source, label)
+        channel, (distinct, kinds) = word_channel(subject, prior), np.unique(words, return_inverse=True)
+        return Observed(words, kinds, lambda chosen: columns(channel, distinct[chosen]))
+    vectors = subject.release_vectors(inputs, source, label)
+    named = nearest_words(subject, vectors)
+    return Observed(named, np.arange(len(vectors)), lambda chosen: _densities(subject, vectors[chosen]))
+
+
+def _densities(subject: Entrant, vectors: Float64Array) -> Float64Array:
+    assert subject.vectors is not None
+    found = np.empty((len(vectors), len(subject.embeddings) + 1))
+    for start in range(0, len(vectors), ROWS):
+        span = slice(start, start + ROWS)
+        logs = _known(subject.vectors.log_density(vectors[span], subject.embeddings.vectors))
+        logs = np.clip(logs, -CERTAIN, CERTAIN)
+        found[span, :-1] = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    found[:, -1] = _stand_in(subject, found[:, :-1])
+    return found

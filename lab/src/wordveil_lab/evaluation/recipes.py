@@ -1,0 +1,354 @@
+"""How each row of the league table is built: parameters for one promise, one recipe a row, one release a row.
+
+The recipes choose nothing by looking at results; clip norm, covariance, stretch and diameter are facts of the public
+vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from wordveil.api import (
+    NADP,
+    TEM,
+    ClippedGaussian,
+    ClippedL2,
+    ClippedLaplace,
+    Decoded,
+    Decoder,
+    Embeddings,
+    Jaccard,
+    Mahalanobis,
+    MultivariateLaplace,
+    Nearest,
+    NeighbourRank,
+    NeighbourResponse,
+    Projection,
+    RankSoftmax,
+    SanText,
+    SelectionMechanism,
+    TruncatedLaplace,
+    VectorMechanism,
+    VectorRandomizer,
+    Vickrey,
+    WordRandomizer,
+    certify,
+    clipped_diameter,
+    laplace_delta,
+    laplace_to_local,
+    round_down,
+    to_local,
+)
+from wordveil.api import NeighbourListsName as Lists
+from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings
+
+__all__ = ["RECIPES", "RowPlan", "diameter", "noise_diameter"]
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """What a recipe is given."""
+
+    embeddings: Embeddings
+    epsilon: float
+    settings: PromiseSettings
+
+    @property
+    def clip_norm(self) -> float:
+        norms = np.linalg.norm(np.asarray(self.embeddings.vectors, dtype=np.float64), axis=1)
+        return float(np.quantile(norms, self.settings.clip_quantile))
+
+    @property
+    def projected(self) -> int:
+        d = self.embeddings.dimensions
+        return min(d, self.settings.projected or max(2, d // 5))
+
+
+_Recipe = Callable[[RowPlan], Contender]
+
+
+def _decoded(plan: RowPlan, mechanism: VectorMechanism, decoder: Decoder | None = None, note: str = "") -> Contender:
+    words = Decoded(mechanism=mechanism, decoder=decoder or Nearest()).fit(plan.embeddings)
+    return Contender(words=words, guarantee=words.guarantee(), note=note)
+
+
+def _vectors(recipe: _Recipe) -> _Recipe:
+    """Return the recipe of the row that releases the vectors themselves."""
+    return lambda plan: replace(recipe(plan), decoded=False)
+
+
+def _laplace(plan: RowPlan) -> Contender:
+    return _decoded(plan, MultivariateLaplace(epsilon=plan.epsilon))
+
+
+def _laplace_rank(plan: RowPlan) -> Contender:
+    decoder = RankSoftmax(epsilon=plan.epsilon, c=plan.settings.rank_c)
+    return _decoded(plan, MultivariateLaplace(epsilon=plan.epsilon), decoder)
+
+
+def _laplace_vickrey(plan: RowPlan) -> Contender:
+    return _decoded(plan, MultivariateLaplace(epsilon=plan.epsilon), Vickrey())
+
+
+def _mahalanobis(plan: RowPlan) -> Contender:
+    unit = Mahalanobis(epsilon=1.0).fit(plan.embeddings)
+    # A hair less, so that the rounded-up Euclidean epsilon does not exceed the target.
+    own = plan.epsilon / unit.euclidean_epsilon * (1 - 1e-12)
+    words = Decoded(mechanism=Mahalanobis(epsilon=own)).fit(plan.embeddings)
+    noise: Any = words.randomizer
+    note = f"Mahalanobis epsilon {own:.4g}, a loss of epsilon/sqrt(lambda_min) per unit of Euclidean distance"
+    return Contender(words=words, guarantee=noise.euclidean_guarantee(), note=note)
+
+
+def _projection(plan: RowPlan) -> Contender:
+    note = "loss between words of this vocabulary, by the exact stretch of one public matrix"
+    return _decoded(plan, Projection(epsilon=plan.epsilon, dimensions=plan.projected), note=note)
+
+
+def _principal(plan: RowPlan, epsilon: float) -> Projection:
+    return Projection(epsilon=epsilon, dimensions=plan.projected, directions="principal", sensitivity="spectral")
+
+
+def _projection_principal(plan: RowPlan) -> Contender:
+    return _decoded(plan, _principal(plan, plan.epsilon), note="principal directions of the public table: no stretch")
+
+
+def _selected(words: WordRandomizer, note: str = "") -> Contender:
+    return Contender(words=words, guarantee=words.guarantee(), note=note)
+
+
+def _santext(plan: RowPlan) -> Contender:
+    return _selected(SanText(epsilon=plan.epsilon).fit(plan.embeddings))
+
+
+def _tem(plan: RowPlan) -> Contender:
+    return _selected(TEM(epsilon=plan.epsilon).fit(plan.embeddings))
+
+
+def _with_certificate(plan: RowPlan, mechanism: SelectionMechanism, reach: float = 1.0) -> Contender:
+    certificate = certify(mechanism, plan.embeddings, threads=1)
+    words: Any = mechanism.fit(plan.embeddings, certificate)
+    textbook = plan.epsilon / reach / 2
+    return _selected(words, f"certified rate {words.rows.rate:.4g} where the textbook has {textbook:.4g}")
+
+
+def _santext_certified(plan: RowPlan) -> Contender:
+    return _with_certificate(plan, SanText(epsilon=plan.epsilon, calibration="certified"))
+
+
+def _tem_certified(plan: RowPlan) -> Contender:
+    return _with_certificate(plan, TEM(epsilon=plan.epsilon, calibration="certified"))
+
+
+def _santext_rank(plan: RowPlan) -> Contender:
+    return _selected(SanText(epsilon=plan.epsilon, metric=NeighbourRank()).fit(plan.embeddings))
+
+
+def _santext_rank_certified(plan: RowPlan) -> Contender:
+    return _with_certificate(plan, SanText(epsilon=plan.epsilon, metric=NeighbourRank(), calibration="certified"))
+
+
+def _tem_rank(plan: RowPlan) -> Contender:
+    return _selected(TEM(epsilon=plan.epsilon, metric=NeighbourRank()).fit(plan.embeddings))
+
+
+def _tem_rank_certified(plan: RowPlan) -> Contender:
+    return _with_certificate(plan, TEM(epsilon=plan.epsilon, metric=NeighbourRank(), calibration="certified"))
+
+
+@lru_cache(maxsize=4)  # rows over one vocabulary share it
+def diameter(embeddings: Embeddings) -> float:
+    """Return the largest distance between two words, rounded up."""
+    largest = float(np.linalg.norm(np.asarray(embeddings.vectors, dtype=np.float64), axis=1).max())
+    return clipped_diameter(embeddings.vectors, largest * (1 + 1e-9))  # nothing is clipped
+
+
+def noise_diameter(noise: VectorRandomizer, embeddings: Embeddings) -> float:
+    """Return by how many units of its promise two words differ at most for additive noise, rounded up.
+
+    A projection adds its noise to projected vectors, at rate epsilon over its stretch: what two words lose is this rate
+    times the distance of *these* vectors, as nothing else of them is read.
+    """
+    space = noise.decoding_space(embeddings)
+    largest = float(np.abs(space.vectors).sum(axis=1, dtype=np.float64).max())
+    found = diameter(space) + 2.0**-23 * largest  # noise is added before they are rounded to float32
+    return math.nextafter(found / noise.largest_stretch, math.inf)
+
+
+def _laplace_local(plan: RowPlan) -> Contender:
+    return _local_by_profile(plan, lambda epsilon: MultivariateLaplace(epsilon=epsilon), plan.embeddings.dimensions)
+
+
+def _principal_local(plan: RowPlan) -> Contender:
+    return _local_by_profile(plan, partial(_principal, plan), plan.projected)
+
+
+def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanism], d: int) -> Contender:
+    reach, delta = noise_diameter(mechanism(1.0).fit(plan.embeddings), plan.embeddings), plan.settings.delta
+    low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
+    while laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
+        low, high = high, 2 * high
+    while high - low > 1e-4 * high:
+        middle = (low + high) / 2
+        if laplace_delta(plan.epsilon, dimensions=d, loss=middle) <= delta:
+            low = middle
+        else:
+            high = middle
+    words = Decoded(mechanism=mechanism(low / reach)).fit(plan.embeddings)
+    own = words.randomizer.guarantee()
+    assert own.epsilon is not None
+    local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
+    within = f"what noise is added to, the public image of an input, lies within a diameter of {round_down(reach)}"
+    said = (within if each.startswith("all inputs lie within") else each for each in local.assumptions)
+    local = replace(local, assumptions=tuple(said))
+    note = f"exact privacy profile at the diameter {reach:.4g} of what noise is added to; {own.epsilon:.4g} metric DP"
+    return Contender(words=words, guarantee=local, note=note)
+
+
+def _santext_local(plan: RowPlan) -> Contender:
+    reach = diameter(plan.embeddings)
+    words = SanText(epsilon=plan.epsilon / reach).fit(plan.embeddings)
+    note = f"epsilon times the vocabulary's diameter {reach:.4g}"
+    return Contender(words=words, guarantee=to_local(words.guarantee(), diameter=reach), note=note)
+
+
+def _santext_local_certified(plan: RowPlan) -> Contender:
+    mechanism = SanText(epsilon=plan.epsilon, calibration="certified-local")
+    return _with_certificate(plan, mechanism, reach=diameter(plan.embeddings))
+
+
+def _tem_local_certified(plan: RowPlan) -> Contender:
+    return _with_certificate(plan, TEM(epsilon=plan.epsilon, calibration="certified-local"), diameter(plan.embeddings))
+
+
+def _neighbours(k: int, outputs: int | None = None, lists: Lists = "nearest") -> _Recipe:
+    unfitted = NeighbourResponse(k=k, outputs=outputs, lists=lists)
+    return lambda plan: _selected(_listed(unfitted, plan.embeddings)(plan.epsilon))
+
+
+@lru_cache(maxsize=4)  # epsilon is the last of what rows differ in, and the lists do not depend on it
+def _listed(mechanism: NeighbourResponse, embeddings: Embeddings) -> Callable[[float], WordRandomizer]:
+    return mechanism.fitter(embeddings)
+
+
+def _clipped_laplace(plan: RowPlan) -> Contender:
+    return _decoded(plan, ClippedLaplace(epsilon=plan.epsilon, clip_norm=plan.clip_norm))
+
+
+def _clipped_gaussian(plan: RowPlan) -> Contender:
+    delta = plan.settings.delta
+    return _decoded(plan, ClippedGaussian(epsilon=plan.epsilon, delta=delta, clip_norm=plan.clip_norm))
+
+
+def _clipped_l2(plan: RowPlan) -> Contender:
+    chosen = ClippedL2(epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, diameter="vocabulary")
+    return _decoded(plan, chosen)
+
+
+def _truncated(plan: RowPlan) -> Contender:
+    mechanism = TruncatedLaplace(
+        epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, calibration="certified"
+    )
+    return _decoded(plan, mechanism)
+
+
+def _nadp(plan: RowPlan) -> Contender:
+    return _decoded(plan, NADP(epsilon=plan.epsilon, delta=plan.settings.delta))
+
+
+def _nadp_verbatim(plan: RowPlan) -> Contender:
+    found = _decoded(plan, NADP(epsilon=plan.epsilon, delta=plan.settings.delta, isolated="verbatim"))
+    assumptions: tuple[str, ...] = found.guarantee.assumptions
+    return Contender(words=found.words, guarantee=found.guarantee, note="as published: " + "; ".join(assumptions[1:]))
+
+
+def _gaussian_as_neighbour(plan: RowPlan) -> Contender:
+    found = _clipped_gaussian(plan)
+    return Contender(words=found.words, guarantee=found.guarantee, note="local DP, which implies neighbour DP")
+
+
+def _refuted_truncated(plan: RowPlan) -> Contender:
+    # The published formula has a value only below sqrt(D)/2 at its own delta = 4^-D; more is done with padding.
+    padded = max(plan.embeddings.dimensions, math.ceil(4.25 * plan.epsilon**2))
+    mechanism = TruncatedLaplace(
+        epsilon=plan.epsilon,
+        delta=max(4.0**-padded, 1e-300),
+        clip_norm=plan.clip_norm,
+        calibration="published",
+        padded_dimensions=padded,
+        allow_refuted=True,
+    )
+    return _decoded(plan, mechanism, note=f"as published, with {padded} padded dimensions")
+
+
+def _refuted_jaccard(plan: RowPlan) -> Contender:
+    mechanism = Jaccard(epsilon=plan.epsilon, delta=plan.settings.delta, allow_refuted=True)
+    return _decoded(plan, mechanism, note="as published")
+
+
+def _refuted_gaussian(plan: RowPlan) -> Contender:
+    mechanism = ClippedGaussian(
+        epsilon=plan.epsilon,
+        delta=plan.settings.delta,
+        clip_norm=plan.clip_norm,
+        calibration="classical",
+        allow_refuted=True,
+    )
+    found = _decoded(plan, mechanism)
+    note = "as published" if found.guarantee.epsilon is None else "as published: holds at this epsilon"
+    return Contender(words=found.words, guarantee=found.guarantee, note=note)
+
+
+_VECTORS: dict[tuple[Group, str], _Recipe] = {
+    (Group.METRIC, "laplace"): _laplace,
+    (Group.METRIC, "mahalanobis"): _mahalanobis,
+    (Group.METRIC, "projection"): _projection,
+    (Group.METRIC, "projection-principal"): _projection_principal,
+    (Group.LOCAL, "laplace-profile"): _laplace_local,
+    (Group.LOCAL, "projection-principal-profile"): _principal_local,
+    (Group.LOCAL, "clipped-gaussian"): _clipped_gaussian,
+    (Group.LOCAL, "clipped-l2"): _clipped_l2,
+    (Group.LOCAL, "clipped-laplace"): _clipped_laplace,
+    (Group.LOCAL, "truncated-laplace"): _truncated,
+    (Group.NEIGHBOUR, "nadp"): _nadp,
+    (Group.NEIGHBOUR, "nadp-verbatim"): _nadp_verbatim,
+    (Group.NEIGHBOUR, "clipped-gaussian"): _gaussian_as_neighbour,
+    (Group.REFUTED, "truncated-laplace-published"): _refuted_truncated,
+    (Group.REFUTED, "clipped-gaussian-classical"): _refuted_gaussian,
+    (Group.REFUTED, "jaccard"): _refuted_jaccard,
+}
+
+_WORDS: dict[tuple[Group, str], _Recipe] = {
+    (Group.METRIC, "laplace+rank-softmax"): _laplace_rank,
+    (Group.METRIC, "laplace+vickrey"): _laplace_vickrey,
+    (Group.METRIC, "santext"): _santext,
+    (Group.METRIC, "santext-certified"): _santext_certified,
+    (Group.METRIC, "tem"): _tem,
+    (Group.METRIC, "tem-certified"): _tem_certified,
+    (Group.RANK, "santext"): _santext_rank,
+    (Group.RANK, "santext-certified"): _santext_rank_certified,
+    (Group.RANK, "tem"): _tem_rank,
+    (Group.RANK, "tem-certified"): _tem_rank_certified,
+    (Group.LOCAL, "santext"): _santext_local,
+    (Group.LOCAL, "santext-certified"): _santext_local_certified,
+    (Group.LOCAL, "tem-certified"): _tem_local_certified,
+    **{(Group.LOCAL, f"neighbours-{k}"): _neighbours(k) for k in (1, 4, 16, 64)},
+    **{(Group.LOCAL, f"neighbours-{k}-of-4000"): _neighbours(k, outputs=4000) for k in (1, 8, 16)},
+    (Group.LOCAL, "neighbours-crowds-16"): _neighbours(16, lists="crowds"),
+}
+
+RECIPES: dict[tuple[Group, str], _Recipe] = {
+    **{(group, f"{name}-vectors"): _vectors(recipe) for (group, name), recipe in _VECTORS.items()},
+    **{(group, f"{name}+nearest"): recipe for (group, name), recipe in _VECTORS.items()},
+    **_WORDS,
+}
+"""(group, row name) -> how it is built.
+
+A row is one release: the vectors of a mechanism, or the words that a decoder (+) turned them into, or selected words.
+"""

@@ -1,0 +1,150 @@
+"""Search in released documents by queries that are not randomized: recall and nDCG.
+
+The owner stores released vectors with a service and searches with vectors of their own. Documents are centroids of
+released vectors; queries are centroids in the public space, projected where the mechanism projects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource, thinned
+from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.corpora import centroids
+from wordveil_lab.evaluation.data import read_labelled, scored_pairs
+from wordveil_lab.evaluation.newsgroups import parse_post
+from wordveil_lab.evaluation.sentence_tasks import released_centroids
+from wordveil_lab.evaluation.subjects import Entrant
+
+__all__ = ["Retrieval", "TopicRetrieval"]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Queries, documents and what is relevant."""
+
+    queries: Corpus = field(repr=False)
+    documents: Corpus = field(repr=False)
+    relevant: NDArray[np.bool_] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Search(Task):
+    """What both searches share.
+
+    Attributes:
+        k: Results looked at.
+        documents: Documents at most.
+        queries: Queries at most.
+    """
+
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="ndcg", meaning="nDCG at k of a search in released document vectors", better="higher"),
+        Score(
+            name="recall",
+            meaning="relevant documents among the first k, over the most there can be",
+            better="higher",
+        ),
+    )
+    k: int = 10
+    documents: int = 2000
+    queries: int = 400
+
+    def run(self, prepared: Collection, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        return self.found(prepared, released_centroids(prepared.documents, subject, source, self.name), subject.space)
+
+    def found(self, prepared: Collection, stored: Float64Array, space: Embeddings) -> Mapping[str, float]:
+        """Return the scores of a search for the queries as they are in mean vectors of stored texts."""
+        queries = centroids(prepared.queries.tokens, prepared.queries, space.vectors)
+        unit_queries, unit_stored = (_normalized(rows) for rows in (queries, stored))
+        scores = unit_queries @ unit_stored.T
+        k = min(self.k, scores.shape[1])
+        top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        hits = np.take_along_axis(prepared.relevant, top, axis=1)
+        total = prepared.relevant.sum(axis=1)
+        discount = 1 / np.log2(np.arange(k) + 2)
+        ideal = np.cumsum(discount)[np.minimum(total, k) - 1]
+        return {
+            "ndcg": float(((hits * discount).sum(axis=1) / ideal).mean()),
+            "recall": float((hits.sum(axis=1) / np.minimum(total, k)).mean()),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieval(_Search):
+    """Search for the sentences that humans found close in meaning.
+
+    Attributes:
+        path: File with columns sentence1, sentence2, score.
+        threshold: Pairs with at least this score are relevant to each other.
+    """
+
+    name: ClassVar[str] = "retrieval"
+    path: str = "sentences/stsb.dev.tsv"
+    threshold: float = 4.0
+
+    def prepare(self, embeddings: Embeddings) -> Collection:
+        pairs = scored_pairs(self.path, ("sentence1", "sentence2"))[: self.documents]
+        texts = sorted({pair.second for pair in pairs})
+        place = {text: i for i, text in enumerate(texts)}
+        close: dict[str, set[int]] = {}
+        for pair in pairs:
+            if pair.score >= self.threshold:
+                close.setdefault(pair.first, set()).add(place[pair.second])
+        asked = thinned(sorted(close), self.queries)
+        relevant = np.zeros((len(asked), len(texts)), dtype=bool)
+        for row, query in enumerate(asked):
+            relevant[row, sorted(close[query])] = True
+        return _collection(self.path, embeddings, asked, texts, relevant)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicRetrieval(_Search):
+    """Search for the documents of the query's own topic; every fifth text is a query.
+
+    Attributes:
+        path: Labelled file.
+        posts: Whether the texts are newsgroup posts, whose headers name the topic and must be stripped.
+        words: Words of each text at most.
+        text: Column of the text.
+        label: Column of the topic.
+    """
+
+    name: ClassVar[str] = "topic-retrieval"
+    path: str = "documents/20news.test.jsonl.gz"
+    posts: bool = True
+    words: int = 100
+    text: str = "text"
+    label: str = "label"
+
+    def prepare(self, embeddings: Embeddings) -> Collection:
+        items = read_labelled(self.path, text=self.text, label=self.label, limit=self.documents + self.queries)
+        texts = [parse_post(item.text).body if self.posts else item.text for item in items]
+        short = [" ".join(text.split()[: self.words]) for text in texts]
+        asked = [i for i in range(len(items)) if i % 5 == 0][: self.queries]
+        stored = [i for i in range(len(items)) if i % 5][: self.documents]
+        labels = np.array([item.label for item in items])
+        relevant = labels[asked][:, None] == labels[stored]
+        return _collection(self.path, embeddings, [short[i] for i in asked], [short[i] for i in stored], relevant)
+
+
+def _collection(
+    path: str, embeddings: Embeddings, asked: list[str], stored: list[str], relevant: NDArray[np.bool_]
+) -> Collection:
+    """Encode queries that have a relevant document, and the documents."""
+    kept = np.flatnonzero(relevant.any(axis=1)) if asked and stored else np.empty(0, dtype=np.int64)
+    if not kept.size:
+        raise ParameterError("path", path, "gives no query with a relevant document.")
+    return Collection(encode(embeddings, [asked[i] for i in kept]), encode(embeddings, stored), relevant[kept])
+
+
+def _normalized(rows: Float64Array) -> Float64Array:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths == 0, 1.0, lengths))

@@ -1,0 +1,138 @@
+"""What is put to the test: a fitted mechanism seen as a releaser of words and, where it is one, of vectors.
+
+One subject is one release. A vector mechanism makes two: of its vectors as they are, or of the words that its decoder
+turns them into, and then nobody sees the vectors. The vector of a released word stands for its vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wordveil.api import (
+    Draws,
+    Embeddings,
+    Float64Array,
+    Guarantee,
+    IdArray,
+    NoGuarantee,
+    RandomSource,
+    ReleasedIds,
+    Standing,
+    Stream,
+    VectorRandomizer,
+    WordRandomizer,
+)
+from wordveil.api import FitProgress as Progress
+
+__all__ = ["Entrant", "Unprotected", "subject_of", "unprotected"]
+
+DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
+ROWS = 16_384  # noisy vectors made at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unprotected(WordRandomizer):
+    """No mechanism at all: every word comes back as it was. The baseline of every task."""
+
+    embeddings: Embeddings
+    draw_width: int = 0
+
+    def guarantee(self) -> Guarantee:
+        return NoGuarantee(reason="nothing is randomized", standing=Standing.REFUTED)
+
+    def sample(self, stream: Stream, n: int) -> Draws:
+        return (np.empty((n, 0)),)
+
+    def randomize(
+        self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+    ) -> ReleasedIds:
+        return ReleasedIds(np.asarray(ids, dtype=np.int32))  # a baseline: public words, and no promise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entrant:
+    """A mechanism under test.
+
+    Attributes:
+        words: The word mechanism, decoder included.
+        vectors: The vector mechanism inside it where its vectors are released; None where words are.
+        space: The vocabulary with its vectors where the released vectors live.
+        threads: Threads; no score depends on it.
+        is_baseline: Whether nothing is randomized.
+        learnt: What attackers learnt by running it, by what they know beforehand.
+    """
+
+    words: WordRandomizer = field(repr=False)
+    vectors: VectorRandomizer | None = field(repr=False)
+    space: Embeddings = field(repr=False)
+    threads: int | None = 1
+    is_baseline: bool = False
+    learnt: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """The public vocabulary."""
+        return self.words.embeddings
+
+    @property
+    def exact(self) -> bool:
+        """Whether the law of its released words is known exactly."""
+        return self.vectors is None and self.words.law(np.zeros(0, dtype=np.int32)) is not None
+
+    @property
+    def law_known(self) -> bool:
+        """Whether the density of its released vectors is known, and with it the best attack on them."""
+        nothing = np.zeros((0, self.space.dimensions))
+        return self.vectors is not None and self.vectors.log_density(nothing, self.embeddings.vectors[:1]) is not None
+
+    def release_words(self, ids: IdArray, source: RandomSource, label: str) -> IdArray:
+        """Return released ids, shape (n,), for public input ids; the label tells the uses of one source apart."""
+        stream, words = source.stream(label), self.words.for_batch_job()
+        given = np.asarray(ids, dtype=np.int32)
+        parts = [given[:0]]
+        size = max(1, DRAW_VALUES // max(1, self.words.draw_width))
+        for start in range(0, len(given), size):
+            part = given[start : start + size]
+            draws = words.sample(stream, len(part))
+            parts.append(words.randomize(part, draws, threads=self.threads))
+        return np.concatenate(parts)
+
+    def release_vectors(self, ids: IdArray, source: RandomSource, label: str) -> Float64Array:
+        """Return released vectors, shape (n, m): noisy ones, or those of released words."""
+        if self.vectors is None:
+            return np.asarray(self.space.vectors[self.release_words(ids, source, label)], dtype=np.float64)
+        return self.release_rows(np.asarray(self.embeddings.vectors[ids], dtype=np.float64), source, label)
+
+    def release_rows(self, rows: Float64Array, source: RandomSource, label: str) -> Float64Array:
+        """Return noisy rows, shape (n, m), for any public rows, shape (n, d); vector mechanisms only."""
+        assert self.vectors is not None
+        stream = source.stream(label)
+        parts = []
+        for start in range(0, len(rows), ROWS):
+            part = rows[start : start + ROWS]
+            parts.append(self.vectors.randomize(part, self.vectors.sample(stream, len(part))))
+        return np.concatenate(parts) if parts else np.empty((0, self.space.dimensions))
+
+
+def subject_of(randomizer: WordRandomizer, *, decoded: bool = False, threads: int | None = 1) -> Entrant:
+    """Return the subject of a fitted word mechanism.
+
+    Args:
+        randomizer: The mechanism; of a decoded one, the vectors before decoding are what is released.
+        decoded: Whether the words of a decoded mechanism are released instead.
+        threads: Threads; no score depends on it.
+    """
+    if randomizer.vectors is not None and not decoded:
+        space = randomizer.vectors.decoding_space(randomizer.embeddings)
+        return Entrant(words=randomizer, vectors=randomizer.vectors, space=space, threads=threads)
+    return Entrant(words=randomizer, vectors=None, space=randomizer.embeddings, threads=threads)
+
+
+def unprotected(embeddings: Embeddings, *, threads: int | None = 1) -> Entrant:
+    """Return the subject that protects nothing: the baseline without noise."""
+    return Entrant(
+        words=Unprotected(embeddings=embeddings), vectors=None, space=embeddings, threads=threads, is_baseline=True
+    )

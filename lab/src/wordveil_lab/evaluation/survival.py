@@ -1,0 +1,119 @@
+"""What survives of the words that should not: personal data with marked spans, and rare words of clinical notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.api import Embeddings, ParameterError, RandomSource, thinned
+from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.corpora import released_tokens
+from wordveil_lab.evaluation.data import Spans, read_spans, read_texts
+from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.subjects import Entrant
+
+__all__ = ["PersonalDataSurvival", "RareWordSurvival"]
+
+
+@dataclass(frozen=True)
+class Entities:
+    """The tokens of all marked spans: one text per span in `corpus`."""
+
+    corpus: Corpus = field(repr=False)
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonalDataSurvival(Task):
+    """Share of personal data that is released as it was, token by token and entity by entity.
+
+    Each span is released as the tokens it holds. An unknown token never survives: it is replaced before the
+    mechanism. An entity survives when all its tokens do, and partly when one does.
+
+    Attributes:
+        path: File with fields text and spans.
+        limit: Texts at most.
+    """
+
+    name: ClassVar[str] = "pii-survival"
+    reads_words: ClassVar[bool] = True
+    kind: ClassVar[TaskKind] = TaskKind.ATTACK
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="tokens", meaning="share of personal-data tokens released unchanged", better="lower"),
+        Score(name="entities", meaning="share of entities released unchanged as a whole", better="lower"),
+        Score(name="touched", meaning="share of entities with at least one token unchanged", better="lower"),
+    )
+    path: str = "privacy/presidio-synth.jsonl.gz"
+    limit: int | None = None
+
+    def prepare(self, embeddings: Embeddings) -> Entities:
+        items: list[Spans] = thinned(read_spans(self.path), self.limit)
+        spans = [(kind, item.text[start:end]) for item in items for kind, start, end in item.spans]
+        if not spans:
+            raise ParameterError("path", self.path, "marks no span.")
+        return Entities(encode(embeddings, [text for _, text in spans]), tuple(kind for kind, _ in spans))
+
+    def run(self, prepared: Entities, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        corpus = prepared.corpus
+        released = released_tokens(corpus, subject, source, self.name)
+        unchanged = (released == corpus.tokens) & (corpus.tokens >= 0)
+        if subject.is_baseline:  # without a mechanism the text itself is released, unknown words and all
+            unchanged = np.ones(len(corpus.tokens), dtype=bool)
+        lengths = np.diff(corpus.offsets)
+        counted = lengths > 0
+        kept = np.add.reduceat(unchanged, corpus.offsets[:-1][counted]) if counted.any() else np.zeros(0)
+        return {
+            "tokens": float(unchanged.mean()),
+            "entities": float((kept == lengths[counted]).mean()),
+            "touched": float((kept > 0).mean()),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RareWordSurvival(Task):
+    """Share of a clinical note's rare words that are released unchanged: diagnoses, drugs, names, places.
+
+    A word is rare if its share of the public list is below 2e-4, or it is not in the vocabulary; see `priors`.
+
+    Attributes:
+        path: File with the column named by `text`.
+        text: The column.
+        limit: Texts at most.
+    """
+
+    name: ClassVar[str] = "rare-word-survival"
+    reads_words: ClassVar[bool] = True
+    kind: ClassVar[TaskKind] = TaskKind.ATTACK
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="tokens", meaning="share of rare tokens released unchanged", better="lower"),
+        Score(name="notes", meaning="share of notes with at least half their rare tokens unchanged", better="lower"),
+    )
+    path: str = "privacy/mts-dialog.test.jsonl.gz"
+    text: str = "note"
+    limit: int | None = None
+
+    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, NDArray[np.bool_]]:
+        corpus = encode(embeddings, read_texts(self.path, column=self.text, limit=self.limit))
+        rare = content_words(embeddings)[corpus.tokens] | (corpus.tokens < 0)
+        if not rare.any():
+            raise ParameterError("path", self.path, "must hold at least one rare word.")
+        return corpus, rare
+
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        corpus, rare = prepared
+        released = released_tokens(corpus, subject, source, self.name)
+        unchanged = (released == corpus.tokens) & (corpus.tokens >= 0)
+        if subject.is_baseline:
+            unchanged = np.ones(len(rare), dtype=bool)
+        owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))
+        counts = np.bincount(owner[rare], minlength=len(corpus))
+        kept = np.bincount(owner[rare & unchanged], minlength=len(corpus))[counts > 0]
+        return {
+            "tokens": float(unchanged[rare].mean()),
+            "notes": float((2 * kept >= counts[counts > 0]).mean()),
+        }

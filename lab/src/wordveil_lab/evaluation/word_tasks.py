@@ -1,0 +1,179 @@
+"""Tasks on single words: similarity judgements, the odd man out, and how far distances are bent.
+
+Every word is released once a run, with fresh noise, and the task sees its released vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, RandomSource, read_rows
+from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.data import read_pairs
+from wordveil_lab.evaluation.subjects import Entrant
+
+__all__ = ["DistanceDistortion", "OddManOut", "WordSimilarity", "cosines", "word_ids"]
+
+
+def word_ids(embeddings: Embeddings, words: list[str]) -> IdArray:
+    """Return ids of words as listed, or in lower case where only that is an entry; -1 where neither is."""
+    given = embeddings.ids(words)
+    return np.where(given < 0, embeddings.ids([word.lower() for word in words]), given).astype(np.int32)
+
+
+def cosines(first: FloatArray, second: FloatArray) -> Float64Array:
+    """Return the cosine of each pair of rows, shape (n,); 0 where a row is zero."""
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return np.asarray(np.einsum("ij,ij->i", a, b) / np.where(lengths == 0, 1.0, lengths))
+
+
+@dataclass(frozen=True)
+class ScoredWords:
+    """Covered pairs: distinct word ids, the two places of each pair among them, human scores."""
+
+    ids: IdArray = field(repr=False)
+    first: NDArray[np.int64] = field(repr=False)
+    second: NDArray[np.int64] = field(repr=False)
+    scores: Float64Array = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordSimilarity(Task):
+    """Spearman correlation of cosines with human similarity scores.
+
+    Attributes:
+        path: File with columns word1, word2, score.
+    """
+
+    name: ClassVar[str] = "word-similarity"
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(
+            name="spearman",
+            meaning="rank correlation of released vectors' cosines with human word similarity",
+            better="higher",
+        ),
+    )
+    path: str = "wordsim/men3k.tsv"
+
+    def prepare(self, embeddings: Embeddings) -> ScoredWords:
+        pairs = read_pairs(self.path)
+        first = word_ids(embeddings, [pair.first for pair in pairs])
+        second = word_ids(embeddings, [pair.second for pair in pairs])
+        covered = (first >= 0) & (second >= 0)
+        if covered.sum() < 3:
+            raise ParameterError(
+                "path", self.path, f"has {int(covered.sum())} pairs of vocabulary words; 3 are needed."
+            )
+        ids, places = np.unique(np.concatenate((first[covered], second[covered])), return_inverse=True)
+        half = int(covered.sum())
+        scores = np.array([pair.score for pair in pairs])[covered]
+        return ScoredWords(ids.astype(np.int32), places[:half], places[half:], scores)
+
+    def run(self, prepared: ScoredWords, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        rows = subject.release_vectors(prepared.ids, source, self.name)
+        found = cosines(rows[prepared.first], rows[prepared.second])
+        if np.ptp(found) == 0:
+            return {"spearman": 0.0}
+        return {"spearman": float(spearmanr(found, prepared.scores).statistic)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OddManOut(Task):
+    """Share of word sets whose intruder is found by leaving out one word at a time.
+
+    The word whose removal leaves the highest mean cosine between the others is taken for the intruder; sets with a
+    word outside the vocabulary are not counted.
+
+    Attributes:
+        path: File with columns odd and others, the latter joined by "|".
+    """
+
+    name: ClassVar[str] = "odd-man-out"
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="accuracy", meaning="share of five-word sets whose intruder is found", better="higher"),
+    )
+    path: str = "wordsim/odd-man-out.tsv"
+
+    def prepare(self, embeddings: Embeddings) -> IdArray:
+        sets: dict[int, list[list[str]]] = {}
+        for row in read_rows(self.path, ("odd", "others")):
+            words = [str(row["odd"]), *str(row["others"]).split("|")]
+            sets.setdefault(len(words), []).append(words)
+        if not sets:
+            raise ParameterError("path", self.path, "holds no sets.")
+        size = max(sets, key=lambda n: len(sets[n]))
+        flat = word_ids(embeddings, [word for words in sets[size] for word in words])
+        table = flat.reshape(-1, size)
+        known = table[(table >= 0).all(axis=1)]
+        if not len(known) or size < 3:
+            raise ParameterError("path", self.path, "has no set of at least 3 vocabulary words.")
+        return known
+
+    def run(self, prepared: IdArray, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        ids, places = np.unique(prepared, return_inverse=True)
+        rows = subject.release_vectors(ids.astype(np.int32), source, self.name)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        unit = (rows / np.where(lengths == 0, 1.0, lengths))[places.reshape(prepared.shape)]
+        gram = np.einsum("sid,sjd->sij", unit, unit)
+        # Leaving word i out removes its row and column: the mean cosine is highest where their sum is lowest.
+        ties = gram.sum(axis=2) - np.einsum("sii->si", gram)
+        lowest = ties.min(axis=1, keepdims=True)
+        winners = ties <= lowest + 1e-12
+        return {"accuracy": float((winners[:, 0] / winners.sum(axis=1)).mean())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceDistortion(Task):
+    """Mean absolute change of distances and inner products between released vectors.
+
+    Two sets of candidate words, spread evenly over the vocabulary, give words x words pairs; the relative figures
+    divide by the mean distance and the mean absolute inner product of the original vectors.
+
+    Attributes:
+        words: Words in each of the two sets.
+    """
+
+    name: ClassVar[str] = "distortion"
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(
+            name="distance-relative",
+            meaning="mean |distance released - original| over mean original distance",
+            better="lower",
+        ),
+        Score(name="distance", meaning="mean |distance released - original|, embedding units", better="lower"),
+        Score(name="inner-product", meaning="mean |inner product released - original|", better="lower"),
+    )
+    words: int = 100
+
+    def prepare(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
+        candidates = embeddings.candidates
+        size = min(self.words, len(candidates) // 2)
+        if size < 2:
+            raise ParameterError("words", self.words, "must leave two sets of at least 2 words in this vocabulary.")
+        chosen = candidates[np.linspace(0, len(candidates) - 1, 2 * size).astype(np.int64)]
+        return chosen[::2], chosen[1::2]
+
+    def run(self, prepared: tuple[IdArray, IdArray], subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        first, second = prepared
+        original = [np.asarray(subject.embeddings.vectors[ids], dtype=np.float64) for ids in prepared]
+        released = subject.release_vectors(np.concatenate((first, second)), source, self.name)
+        halves = (released[: len(first)], released[len(first) :])
+        true, seen = _distances(*original), _distances(*halves)
+        moved = float(np.abs(seen - true).mean())
+        products = float(np.abs(halves[0] @ halves[1].T - original[0] @ original[1].T).mean())
+        return {"distance-relative": moved / float(true.mean()), "distance": moved, "inner-product": products}
+
+
+def _distances(a: Float64Array, b: Float64Array) -> Float64Array:
+    squared = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1) - 2 * a @ b.T
+    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))

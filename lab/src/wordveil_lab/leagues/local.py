@@ -1,0 +1,349 @@
+"""The league at equal promise: local DP at 4 to 12 nats, what five attackers name, and what is left to use.
+
+Writes docs/results/local.json, .md and .svg. Finished cells lie in build/local.cells, so that an interrupted run goes
+on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; an hour of one core.
+
+    python -m wordveil_lab.leagues.local [--page | --only ROW ...]     as in `stored`
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, hstack, identity, kron, vstack
+
+from wordveil.api import Embeddings, Float64Array, NeighbourResponse, load_embeddings
+from wordveil_lab.evaluation import curves
+from wordveil_lab.evaluation.aligned import AlignedSimilarity
+from wordveil_lab.evaluation.audits import AuditSettings
+from wordveil_lab.evaluation.base import Task
+from wordveil_lab.evaluation.classification import CentroidClassification
+from wordveil_lab.evaluation.contenders import fit_contender
+from wordveil_lab.evaluation.league import Plan, first_words, run_league
+from wordveil_lab.evaluation.priors import content_words, word_prior
+from wordveil_lab.evaluation.promises import Group, Target
+from wordveil_lab.evaluation.report import SCHEMA, as_dict
+from wordveil_lab.evaluation.retrieval import Retrieval
+from wordveil_lab.leagues import neighbours as reviews
+from wordveil_lab.leagues.reading_back import READERS, Captions, News, Reading
+from wordveil_lab.leagues.rows import RANDOM, READ, Row, score_pair, sheet, short_number, shown_score, table_line
+from wordveil_lab.leagues.stored import StoredRun
+from wordveil_lab.plots import Plotted, draw
+
+WORDS = None  # all that may be output
+NATS = (4.0, 6.0, 8.0, 10.0, 12.0)
+OURS = tuple(f"neighbours-{lists}" for lists in (1, 4, 16, 64, "crowds-16", "16-of-4000"))
+EPSILONS: Mapping[str, tuple[float, ...]] = {
+    **dict.fromkeys(OURS, NATS),
+    "neighbours-16-of-4000": (RANDOM, 4.0, 6.0, 8.0, 9.0, 10.0, 12.0),
+    "neighbours-8-of-4000": (8.0, 9.0),
+    "neighbours-1-of-4000": (8.0, 9.0),
+    "santext-certified": NATS,
+    "projection-principal-profile-vectors": (8.0, 12.0),
+    "laplace-profile-vectors": (12.0,),
+    "tem-certified": NATS,
+    "tem": (9.36,),
+}
+"""Row name -> nats, of *tem* epsilon a unit; the local forms of vectors are near chance at the largest already."""
+GROUPS = {"tem": Group.METRIC}
+DENOISED_ROWS: Mapping[str, tuple[float, ...]] = {
+    "neighbours-16-of-4000": (RANDOM, 8.0),
+    "tem-certified": (10.0, 12.0),
+}
+"""The rows whose releases of news and captions are denoised, too."""
+ELSEWHERE = {News.name: "topic", Captions.name: "search"}
+SET = "SST-2"
+RIVALS = {"tem-certified": "TEM, certified", "santext-certified": "SanText, certified"}
+SCORES = ("sentiment", "topic", "search", "similarity")
+MEASURED = {
+    "words named": "all",
+    "by": "by",
+    "similarity beyond random": "similarity",
+    "kept": "kept",
+    **{score: score for score in SCORES[:-1]},
+}
+PANELS = {
+    **{score: score for score in SCORES[:-1]},
+    "similarity beyond random": "similarity",
+    "similarity beyond random, denoised": "denoised similarity",
+    "sentiment, denoised": "denoised sentiment",
+}
+HOW = ("ahead", "near", "behind")
+ACROSS = "content words named by the best attacker"
+HEAD = """# Local DP at 4 to 12 nats
+
+Words: {about}. Mean +- standard error of {runs} runs with fresh noise on the same texts, public data and seeded test
+noise. The command, whose finished cells are kept, so that an interrupted run goes on where it stopped:
+
+    python -m wordveil_lab.leagues.local
+
+- **All rows promise local DP** at the nats shown, between any two words. Those of TEM and SanText are certified
+  (their rate is the largest found whose true loss is at most the promise). Vector mechanisms promise by their exact
+  profiles at delta 1e-5 and the diameter of the vectors that noise is added to: in 25 principal directions 2.06, where
+  the words themselves are up to 2.94 apart. *tem* alone is a row of metric DP, for the comparison in the README; its
+  nats are what a certificate over all pairs of words finds.
+- **TEM and SanText are one law here**: gamma (3.6 and more), beyond which TEM tells no distances apart, lies beyond
+  every distance, so that it cuts nothing off. Their rows at equal nats differ by noise alone, and what is counted
+  beside the two is one result, found twice.
+- **Content words named**: share of the words rarer than 2e-4 in public text that the best of five attackers finds,
+  who knows the mechanism and which tokens are content words: naming the released word; its posterior alone; pairs of
+  words (forward-backward); triples (what `denoise` reads); words in context (masked). Of {reviews} film reviews'
+  sentences (SST-2), by who has read 4 000 other reviews (who has read more finds more). Of decoded words the channel
+  is learnt, which leaves a lower bound.
+- **Similarity beyond random**: cosine of each content word and the word in its place, in GloVe 50d, which no mechanism
+  used, less that of random outputs through the same pipeline, of 4 000 common words where only those are released.
+  **Kept**: share of all words, function words too, that are released as they were.
+- **Sentiment** (SST-2) and **topic** (four sections of AG News): accuracy of logistic regression on mean vectors,
+  trained and tested on releases; **search**: nDCG in released captions and headlines (STS) for queries as they are.
+  Chance is the row of random words.
+- **Left out** for want of time: all but 60 attacked sentences, tasks other than these, audits, words decoded from
+  noise (which tell no more than its vectors), and most vector mechanisms below 12 nats, where they are near chance.
+"""
+VERDICT = """\
+Counted over the rows of neighbour response: ahead or behind by more than two standard errors of both together, near
+otherwise. **At equal promise** it is ahead at three points of four, near at the others (most of them at 4 and 6 nats,
+where all are at chance), and behind at none; its attacker names more, too: TEM and SanText use little of what they
+promise at most pairs of words. **At equal attack** (the rival's curve over its epsilons, from random words to no noise,
+read in straight lines where the best attacker names as many content words) it is ahead in topic at most points, ahead
+or near in sentiment and search but for a few rows, most of them crowds and randomized response (k = 1), and **behind
+in similarity at most points, ahead at none**: a word that TEM or SanText releases is often the word itself, which
+counts as 1. Few epsilons make a curve; above 12 nats it is one line, and there lists have a ceiling that k sets."""
+DENOISED = """\
+Of the attacked sentences, the words as released, and as the reader of triples takes them for; sentiment by a classifier
+that has learnt from originals (standard error over the choice of the sentences: .06). Similarity is beyond that of
+random words through the same pipeline. Denoised, that is a high mark: who reads random words writes the commonest
+words, whose vectors are like those of any word. Compare rows, not columns."""
+TOPICS = """\
+Other texts, attacked in the same way: 60 pieces of news (AG News, 2 000 words), whose section is told by who has
+learnt from other news as they are, and 150 captions and headlines (STS), searched for queries as they are (nDCG; easier
+than among the 1 000 above). The attackers know other news and other captions. The rows of random words show what chance
+and the reader make of nothing. Standard error over the choice of texts: .06 for the topic."""
+YARDSTICK = """\
+Mean
+distance of a word and its release (vectors at length 1) among the 100 commonest content words. *Best channel*: the
+least that any local DP allows, by linear program; neighbour response with the best k, within 2 % of it; k = 1 is
+randomized response, the best k from 4 nats on; over a whole vocabulary there are more neighbours to choose from."""
+
+
+class Attacked(Reading):
+    """Under the name that the page's rows go by, as the tasks below."""
+
+    name: ClassVar[str] = "SST-2 attack"
+
+
+class Topic(CentroidClassification):
+    """Which of four sections a piece of news is from."""
+
+    name: ClassVar[str] = "topic"
+
+
+class Sentiment(CentroidClassification):
+    """The same of film reviews, trained on releases."""
+
+    name: ClassVar[str] = "SST-2 sentiment"
+
+
+class Similarity(AlignedSimilarity):
+    """How alike a word and its release are."""
+
+    name: ClassVar[str] = "SST-2 similarity"
+
+
+TASKS: tuple[Task, ...] = (
+    Attacked(limit=60, **reviews.MODELS),
+    Sentiment(limit=3000),
+    Similarity(limit=300),
+    Topic(train="documents/agnews.test.tsv", test=None, text="title+description", limit=3000),
+    Retrieval(documents=1000, queries=200),
+)
+
+
+OTHER_TASKS: tuple[Task, ...] = (News(limit=60, **reviews.MODELS), Captions(limit=150, **reviews.MODELS))
+
+
+def measure(names: Collection[str]) -> dict[str, Any]:
+    """Return the run, or that of some rows, the chosen ones of them on other texts, too."""
+    embeddings = first_words(load_embeddings(), None)
+    plans = (
+        (targets({name: EPSILONS[name] for name in names or EPSILONS}), TASKS),
+        (targets(DENOISED_ROWS), OTHER_TASKS),
+    )
+    found = []
+    for rows, tasks in plans:
+        plan = Plan(targets=rows, tasks=tasks, audit=AuditSettings(samples=0))
+        league = run_league(plan, embeddings, cache=RUN.cells, progress=reviews.say_progress)
+        found.append(as_dict(league, "python -m wordveil_lab.leagues.local"))
+    report, other = found
+    report["tasks"] += other["tasks"]
+    cells = {row["label"]: row["cells"] for row in other["rows"]}
+    for row in report["rows"]:
+        row["cells"] |= cells.get(row["label"], {})
+    return report | {"yardstick": yardstick(embeddings), "nats": reviews.nats_of(plans[0][0], embeddings)}
+
+
+def targets(rows: Mapping[str, tuple[float, ...]]) -> tuple[Target, ...]:
+    """Return the rows of a plan."""
+    return reviews.targets({(GROUPS.get(name, Group.LOCAL), name): given for name, given in rows.items()})
+
+
+def yardstick(embeddings: Embeddings) -> list[dict[str, float]]:
+    """Return mean distances of word and release among the 100 commonest content words, at length 1.
+
+    The best channel of all is found by a linear program.
+    """
+    prior = np.where(content_words(embeddings), word_prior(embeddings), 0.0)
+    ids = np.sort(np.argsort(-prior, kind="stable")[:100])
+    units = embeddings.vectors[ids] / np.linalg.norm(embeddings.vectors[ids], axis=1, keepdims=True)
+    few = Embeddings.from_arrays(
+        [embeddings.words[int(i)] for i in ids], units, name="100 words", source="", licence=""
+    )
+    every = np.arange(100, dtype=np.int32)
+    distance = np.linalg.norm(units[:, None].astype(np.float64) - units[None], axis=2)
+    lines = []
+    for epsilon in (1.0, 2.0, 4.0, 6.0, 8.0):
+        laws = {k: NeighbourResponse(epsilon=epsilon, k=k, outputs=None).fit(few).law(every) for k in range(1, 33)}
+        costs = {k: float((law * distance).sum(axis=1).mean()) for k, law in laws.items()}
+        line = {"epsilon": epsilon, "best channel": best_channel(distance, epsilon)}
+        line |= {"k": min(costs, key=costs.__getitem__), "neighbour response": min(costs.values()), "k = 1": costs[1]}
+        for name in ("tem-certified", "santext-certified"):
+            target = Target(name=name, group=Group.LOCAL, epsilon=epsilon)
+            law = fit_contender(target, few, reviews.PROMISES).words.law(every)
+            assert law is not None
+            line[name] = float((law * distance).sum(axis=1).mean())
+        lines.append(line)
+    return lines
+
+
+def best_channel(distance: Float64Array, epsilon: float) -> float:
+    """Return the least mean distance of any epsilon-LDP channel: P(y|x) between m(y) and e^epsilon m(y)."""
+    v = len(distance)
+    cells = v * v
+    floor = kron(np.ones((v, 1)), identity(v))  # m(y) for each cell (x, y)
+    upper = hstack([identity(cells), -math.exp(epsilon) * floor])
+    lower = hstack([-identity(cells), floor])
+    rows = coo_array((np.ones(cells), (np.repeat(np.arange(v), v), np.arange(cells))), shape=(v, cells + v))
+    found = linprog(
+        np.append(distance.ravel() / v, np.zeros(v)),
+        A_ub=vstack([upper, lower]).tocsr(),
+        b_ub=np.zeros(2 * cells),
+        A_eq=rows.tocsr(),
+        b_eq=np.ones(v),
+        method="highs-ipm",
+    )
+    return float(found.fun)
+
+
+class LocalRow(Row):
+    """One row of the run, with "all" (words of any kind that the best attacker names), "topic", "search" and elsewhere.
+
+    Attributes:
+        elsewhere: Task -> content words that the best attacker names there, and what is left as released and denoised.
+    """
+
+    def __init__(self, row: dict[str, Any], report: dict[str, Any]) -> None:
+        super().__init__(row, SET, report)
+        cells = {task: cell["scores"] for task, cell in row["cells"].items()}
+        self.scores["all"] = score_pair(cells[Attacked.name]["best"])
+        self.scores |= {
+            "topic": score_pair(cells["topic"]["accuracy"]),
+            "search": score_pair(cells["retrieval"]["ndcg"]),
+        }
+        self.elsewhere = {
+            task: [score_pair(cells[task][score]) for score in ("best-content", *(f"{kind} {use}" for kind in READERS))]
+            for task, use in ELSEWHERE.items()
+            if task in cells
+        }
+
+
+def rows_of(report: dict[str, Any]) -> list[LocalRow]:
+    """Return the rows, the baselines first."""
+    return [LocalRow(row, report) for row in report["rows"]]
+
+
+def page(report: dict[str, Any], _: str = "") -> str:
+    """Return the page."""
+    rows, vocabulary = rows_of(report), report["vocabulary"]
+    about = f"{vocabulary['words']:,} x {vocabulary['dimensions']} ({vocabulary['name']})"
+    lines = [HEAD.format(about=about, runs=report["repeats"], reviews=TASKS[0].limit), *_verdict(rows)]  # type: ignore[attr-defined]
+    lines += ["## What is named and what is left", "", *sheet(rows, MEASURED)]
+    lines += ["", "## Released and denoised", "", DENOISED, "", *sheet(rows, READ)]
+    lines += ["", "## Topic and search, denoised", "", TOPICS, "", *_elsewhere(rows)]
+    return "\n".join([*lines, "", *_yardstick(report["yardstick"])]) + "\n"
+
+
+def _elsewhere(rows: list[LocalRow]) -> list[str]:
+    head = ["row", "promise"]
+    for use in ELSEWHERE.values():
+        head += [f"{use}: content words named", "released", "denoised"]
+    lines = [table_line(head), "|---" * len(head) + "|"]
+    for row in sorted((row for row in rows if row.elsewhere), key=lambda row: (row.epsilon is not None, row.epsilon)):
+        cells = [shown_score(found) for task in ELSEWHERE for found in row.elsewhere[task]]
+        lines.append(table_line([row.name, row.promise, *cells]))
+    return lines
+
+
+def _at_epsilon(values: Mapping[float | None, curves.CurveValue], row: Row) -> curves.CurveValue | None:
+    return values.get(row.epsilon)
+
+
+def _verdict(rows: list[LocalRow]) -> list[str]:
+    head = ["score", "beside", *(f"{at}: {how}" for at in ("equal promise", "equal attack") for how in HOW)]
+    lines = [table_line(head), "|---" * len(head) + "|"]
+    for score in SCORES:
+        for rival, shown in RIVALS.items():
+            own = {row.epsilon: curves.CurveValue(*row.scores[score]) for row in rows if row.name == rival}
+            promised = reviews.compare(rows, score, rival, partial(_at_epsilon, own))
+            attacked = reviews.compare(rows, score, rival)
+            which = ", ".join(name.replace(" nats", "") for name in attacked["behind"])
+            counts = [f"{len(found[how])}" for found in (promised, attacked) for how in HOW]
+            lines.append(table_line([score, shown, *counts[:-1], counts[-1] + (f": {which}" if which else "")]))
+    return [
+        "## Where neighbour response is ahead, and where not",
+        "",
+        VERDICT,
+        "",
+        *lines,
+        "",
+        f"![{ACROSS}](local.svg)",
+        "",
+    ]
+
+
+def _yardstick(found: list[dict[str, float]]) -> list[str]:
+    columns = list(found[0])
+    lines = ["## Beside the best channel there is", "", YARDSTICK, "", table_line(columns), "|---" * len(columns) + "|"]
+    whole = ("epsilon", "k")
+    return [
+        *lines,
+        *(table_line([f"{line[c]:g}" if c in whole else short_number(line[c]) for c in columns]) for line in found),
+    ]
+
+
+def points(report: dict[str, Any]) -> Iterator[Plotted]:
+    """Yield what the figure shows: rows at all epsilons; the others lie where random words do."""
+    for title, score in PANELS.items():
+        for row in rows_of(report):
+            if score in row.scores and (row.name == "random words" or len(EPSILONS.get(row.name, ())) >= len(NATS)):
+                value, error = row.scores[score]
+                yield Plotted(figure=title, series=row.name, epsilon=row.named[0], value=value, error=error)
+    for row in rows_of(report):
+        for task, (named, *found) in row.elsewhere.items():
+            for kind, (value, error) in zip(READERS, found, strict=True):
+                title = f"{ELSEWHERE[task]} of the texts attacked, {kind}"
+                yield Plotted(figure=title, series=row.name, epsilon=named[0], value=value, error=error)
+
+
+def picture(report: dict[str, Any]) -> bytes:
+    """Return the figure."""
+    return draw(list(points(report)), "Local DP at 4 to 12 nats", across=ACROSS)
+
+
+RUN = StoredRun(name="local", schema=SCHEMA, rows=EPSILONS, measure=measure, page=page, picture=picture)
+
+if __name__ == "__main__":
+    RUN.main(__doc__)

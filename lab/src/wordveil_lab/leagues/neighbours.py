@@ -1,0 +1,345 @@
+"""Neighbour response beside TEM, SanText and Laplace noise on three sets of reviews, at equal promise and equal attack.
+
+Writes docs/results/neighbours.json, .md and .svg. Finished cells lie in build/neighbours.cells, so that an interrupted
+run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; half an hour of one core.
+
+    python -m wordveil_lab.leagues.neighbours [--page | --only ROW ...]     as in `stored`
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from wordveil.api import TEM, Embeddings, SanText, certify_rate, laplace_to_local, load_embeddings
+from wordveil_lab.evaluation.aligned import AlignedSimilarity
+from wordveil_lab.evaluation.audits import AuditSettings
+from wordveil_lab.evaluation.base import Task
+from wordveil_lab.evaluation.classification import CentroidClassification
+from wordveil_lab.evaluation.contenders import fit_contender
+from wordveil_lab.evaluation.curves import CurveValue, read_at
+from wordveil_lab.evaluation.league import Plan, first_words, run_league
+from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
+from wordveil_lab.evaluation.recipes import noise_diameter
+from wordveil_lab.evaluation.report import SCHEMA, as_dict
+from wordveil_lab.leagues.reading_back import Reading
+from wordveil_lab.leagues.rows import RANDOM, READ, Row, sheet, short_number, shown_score, table_line
+from wordveil_lab.leagues.stored import StoredRun
+from wordveil_lab.plots import Plotted, draw
+
+FILMS, PLACES = "documents/imdb.train.jsonl.gz", "documents/yelp-stars.dev.jsonl.gz"
+
+SETS: dict[str, dict[str, dict[str, Any]]] = {
+    "MR": {
+        "attack": {"path": "sentences/mr.tsv", "public": FILMS, "train": FILMS, "limit": 60},
+        "sentiment": {"train": "sentences/mr.tsv", "test": None, "limit": 3750},
+        "similarity": {"path": "sentences/mr.tsv", "limit": 400},
+    },
+    "Yelp": {
+        "attack": {
+            "path": "sentences/yelp-short.test.tsv",
+            "public": PLACES,
+            "train": "sentences/yelp-short.train.tsv",
+            "limit": 120,
+        },
+        "sentiment": {
+            "train": "sentences/yelp-short.train.tsv",
+            "test": "sentences/yelp-short.test.tsv",
+            "limit": 3000,
+            "test_limit": 1000,
+        },
+        "similarity": {"path": "sentences/yelp-short.test.tsv", "limit": 800},
+    },
+    "IMDB": {
+        "attack": {
+            "path": "documents/imdb.test10k.jsonl.gz",
+            "public": FILMS,
+            "train": FILMS,
+            "limit": 60,
+            "length": 20,
+        },
+        "sentiment": {"train": FILMS, "test": "documents/imdb.test10k.jsonl.gz", "limit": 1000, "test_limit": 400},
+        "similarity": {"path": "documents/imdb.test10k.jsonl.gz", "limit": 40},
+    },
+}
+MODELS: dict[str, Any] = {"public_limit": 4000, "model_limit": 600, "epochs": 2, "candidates": 100}
+KINDS: dict[str, type[Task]] = {
+    "attack": Reading,
+    "sentiment": CentroidClassification,
+    "similarity": AlignedSimilarity,
+}
+
+NATS = (4.0, 8.0, 12.0)
+SELECTIONS: dict[str, type[Any]] = {"tem": TEM, "santext": SanText}
+PROMISES = PromiseSettings()
+EVERYWHERE: Mapping[tuple[Group, str], tuple[float, ...]] = {
+    (Group.LOCAL, "neighbours-16-of-4000"): (RANDOM, 6.0, 8.0, 10.0),
+    (Group.LOCAL, "neighbours-8-of-4000"): (8.0, 10.0, 12.0),
+    (Group.LOCAL, "neighbours-16"): (10.0,),
+    (Group.LOCAL, "neighbours-4"): (12.0,),
+    (Group.LOCAL, "neighbours-crowds-16"): (8.0,),
+    (Group.METRIC, "tem"): (7.0, 8.0, 9.36, 10.5),
+    (Group.METRIC, "projection-principal-vectors"): (20.0, 35.0, 60.0),
+    (Group.METRIC, "santext"): (7.5, 8.5, 9.5),
+    (Group.METRIC, "projection-principal+nearest"): (20.0, 35.0),
+}
+ON_IMDB: Mapping[tuple[Group, str], tuple[float, ...]] = {
+    (Group.LOCAL, f"neighbours-{k}"): NATS for k in ("8-of-4000", "16-of-4000", "crowds-16", 1, 4, 16, 64)
+}
+
+
+RIVALS = {
+    "tem": "TEM",
+    "santext": "SanText",
+    "projection-principal+nearest": "principal Laplace, words",
+    "projection-principal-vectors": "principal Laplace, vectors",
+}
+SCORES = ("sentiment", "similarity")
+DENOISED = ("denoised sentiment", "denoised similarity")
+MEASURED = {"by": "by", "similarity beyond random": "similarity", "kept": "kept", "sentiment": "sentiment"}
+ABOUT = {
+    "MR": "sentences of film reviews",
+    "Yelp": "sentences of reviews of restaurants and shops",
+    "IMDB": "whole film reviews, of which the attacker sees the first 20 words",
+}
+HEAD = """# Neighbour response on three sets of reviews
+
+Words: {about}. Mean +- standard error of {runs} runs with fresh noise on the same texts, public data and seeded test
+noise. The command, whose finished cells are kept, so that an interrupted run goes on where it stopped:
+
+    python -m wordveil_lab.leagues.neighbours
+
+| set | attacked | attackers' public text | sentiment learnt from, told of | similarity |
+|---|---|---|---|---|
+{sizes}
+
+- **Content words named**: share of the words rarer than 2e-4 in public text that the best attacker finds, of five on
+  the same tokens: naming the released word; its posterior alone; its posterior given the whole text and public pairs
+  of words (forward-backward); the same with triples (what `denoise` reads); a model of words in context (masked). Each
+  knows the mechanism and which tokens are content words; one who does not finds fewer. *By* says which one was best.
+- **Similarity beyond random**: cosine of each content word and the word released for it, in GloVe 50d, which no
+  mechanism used, less that of uniform outputs through the same pipeline: of 4 000 common words where only those are
+  released. *Kept*: share of all words, function words too, that are released as they were.
+- **Sentiment**: accuracy of logistic regression on mean vectors, trained and tested on released texts. Chance is the
+  row of random words; of Yelp's sentences more are positive.
+- **Promises**: local DP, nats between any two words. Neighbour response promises them. TEM and SanText are textbook
+  rows of metric DP (*a unit* of Euclidean distance), and their nats are what a certificate over all pairs of words
+  finds (calibration "certified-local" at this rate); those of Laplace noise are its exact profile at delta 1e-5 and
+  the diameter of the projected words, which is all that the noise has to cover.
+- **TEM and SanText are one law here** at different epsilons: gamma (3.2 and more), beyond which TEM tells no distances
+  apart, lies beyond every distance (2.94 at most). What is counted beside the two is one result, found twice.
+- **Released and denoised**: the attacked texts alone, as released (of vectors, the nearest words) and as the reader of
+  triples takes them for. Their sentiment is told by a classifier of whole public texts as they are; the choice of these
+  texts adds a standard error of about .06 (Yelp .04). Denoised random words are the commonest words, whose
+  vectors are like those of any word, so that similarity beyond them starts from a high mark: compare rows, not columns.
+- **At equal attack**: each rival's curve over its epsilons, from random words to no noise, read in straight lines
+  where the best attacker names as many content words. Few epsilons make a curve, so that readings between them are
+  rough: the errors given are those of noise alone. What words decoded from noise tell has to be learnt by running the
+  mechanism, so that their attackers are weaker than they could be: beside *principal Laplace, words* neighbour
+  response looks worse than it is. Decoded words tell no more than the vectors, whose law is known: see that column,
+  too.
+"""
+VERDICT = """\
+At equal attack, counted over the rows of neighbour response: ahead or behind by more than two standard errors of both
+together, near otherwise. **As released, neighbour response is behind in similarity at most points**: a word that TEM or
+SanText releases is often the word itself, which counts as 1, while neighbour response seldom releases the word itself
+and mostly one that is like it, which counts as about one half. **Denoised, it is ahead in similarity** of TEM and
+SanText at most points, of principal Laplace at about half and near it at most others, and behind at few, all on IMDB:
+randomized response, and crowds at 4 nats. **In sentiment it is ahead of TEM and SanText or near them**, but for
+randomized response at 8 nats on IMDB, and about as good as words decoded from Laplace noise in principal directions,
+which promises 37 nats and more where neighbour response promises 4 to 12."""
+
+
+def task(kind: str, name: str) -> Task:
+    """Return a task of one set, under a name of its own: a table holds several of a kind."""
+    own = type(KINDS[kind].__name__, (KINDS[kind],), {"name": f"{name} {kind}"})
+    settings = SETS[name][kind] | (MODELS if kind == "attack" else {})
+    built: Task = own(**settings)
+    return built
+
+
+def targets(rows: Mapping[tuple[Group, str], tuple[float, ...]]) -> tuple[Target, ...]:
+    """Return the rows of a plan."""
+    return tuple(Target(name=name, group=group, epsilon=e) for (group, name), given in rows.items() for e in given)
+
+
+def measure(names: Collection[str] = ()) -> dict[str, Any]:
+    """Return the run, or that of some rows: those on all sets, then those on IMDB alone."""
+    embeddings = first_words(load_embeddings(), None)
+    both = tuple(row for row in targets(EVERYWHERE) if not names or row.name in names)
+    plans = (
+        (both, tuple(SETS)),
+        (
+            tuple(row for row in targets(ON_IMDB) if row not in both and (not names or row.name in names)),
+            ("IMDB",),
+        ),
+    )
+    report: dict[str, Any] = {}
+    for rows, sets in plans:
+        tasks = tuple(task(kind, name) for name in sets for kind in KINDS)
+        plan = Plan(targets=rows, tasks=tasks, audit=AuditSettings(samples=0))
+        league = run_league(plan, embeddings, cache=RUN.cells, progress=say_progress)
+        found = as_dict(league, "python -m wordveil_lab.leagues.neighbours")
+        if report:
+            report["rows"] += [row for row in found["rows"] if row["group"] is not None]
+        else:
+            report = found
+    return report | {"nats": nats_of(both, embeddings)}
+
+
+def nats_of(rows: Iterable[Target], embeddings: Embeddings) -> dict[str, float]:
+    """Return what any two words lose by each row of metric DP."""
+    return {row.label: nats for row in rows if (nats := local_nats(row, embeddings)) is not None}
+
+
+def local_nats(target: Target, embeddings: Embeddings) -> float | None:
+    """Return what any two words lose by a row of metric DP: by certificate, or by the profile of its noise at delta.
+
+    Kept beside the cells, like them.
+    """
+    if target.group is not Group.METRIC:
+        return None
+    kept = RUN.cells / f"{target.label} on {embeddings.header.checksum[:12]}.nats"
+    if not kept.exists():
+        if target.name in SELECTIONS:
+            local = SELECTIONS[target.name](epsilon=1.0, calibration="certified-local")
+            found = certify_rate(local, embeddings, target.epsilon / 2, threads=1).numbers["epsilon"]
+        else:
+            noise: Any = fit_contender(target, embeddings, PROMISES).words.vectors
+            reach = noise_diameter(noise, embeddings)
+            found = laplace_to_local(noise, diameter=reach, delta=PROMISES.delta).epsilon
+        kept.write_text(f"{found!r}\n", encoding="utf-8")
+    return float(kept.read_text(encoding="utf-8"))
+
+
+def say_progress(done: int, total: int, row: str) -> None:
+    """Print how many cells are done."""
+    print(f"{done:5,} of {total:,} cells: {row}", file=sys.stderr, flush=True)
+
+
+def rows_of(report: dict[str, Any], name: str) -> list[Row]:
+    """Return the rows of one set, the baselines first."""
+    return [Row(row, name, report) for row in report["rows"] if f"{name} attack" in row["cells"]]
+
+
+def read(rows: Sequence[Row], rival: str, score: str, level: float) -> CurveValue | None:
+    """Return a rival's score where the best attacker names as many content words of it.
+
+    Its curve runs from random words through its epsilons to no noise, in straight lines.
+    """
+    ends = [row for row in rows if row.group is None]
+    own = sorted((row for row in rows if row.name == rival), key=lambda row: row.named[0])
+    curve = [row for row in (ends[1], *own, ends[0]) if score in row.scores]
+    return read_at([(*row.named, *row.scores[score]) for row in curve], level) if own and len(curve) > 2 else None
+
+
+def page(report: dict[str, Any], _: str = "") -> str:
+    """Return the page."""
+    vocabulary = report["vocabulary"]
+    about = f"{vocabulary['words']:,} x {vocabulary['dimensions']} ({vocabulary['name']})"
+    sizes = "\n".join(f"| {name} | " + " | ".join(_sizes(**of)) + " |" for name, of in SETS.items())
+    lines = [HEAD.format(about=about, runs=report["repeats"], sizes=sizes), *_verdict(report)]
+    for name in SETS:
+        rows = rows_of(report, name)
+        lines += ["", f"## {name}: {ABOUT[name]}", "", *sheet(rows, MEASURED)]
+        lines += ["", f"### {name}, released and denoised", "", *sheet(rows, READ)]
+        lines += ["", f"### {name}, at equal attack", "", *_equal_table(rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _sizes(attack: dict[str, Any], sentiment: dict[str, Any], similarity: dict[str, Any]) -> list[str]:
+    cut = f", the first {attack['length']} words of each" if "length" in attack else ""
+    learnt, told = sentiment["limit"], sentiment.get("test_limit", "a fifth of them")
+    return [
+        f"{attack['limit']} of {attack['path']}{cut}",
+        f"{MODELS['public_limit']} of {attack['public']}",
+        f"{learnt}, {told}",
+        str(similarity["limit"]),
+    ]
+
+
+def _equal_table(rows: list[Row]) -> list[str]:
+    columns = [(score, rival) for score in SCORES for rival in RIVALS if score == "sentiment" or "vectors" not in rival]
+    head = ["row", "promise", "named"]
+    head += [f"{score}: own | {RIVALS[rival]}" if rival == "tem" else RIVALS[rival] for score, rival in columns]
+    lines = [table_line(head), "|---" * (len(head) + len(SCORES)) + "|"]
+    for row in _ours(rows):
+        cells = [row.name, row.promise, short_number(row.named[0])]
+        for score, rival in columns:
+            found = read(rows, rival, score, row.named[0])
+            cells += [shown_score(row.scores[score])] * (rival == "tem")
+            cells.append(shown_score(None if found is None else (found.value, found.error)))
+        lines.append(table_line(cells))
+    return lines
+
+
+def _ours(rows: Sequence[Row]) -> list[Row]:
+    ours = [row for row in rows if row.name.startswith("neighbours")]
+    return sorted(ours, key=lambda row: (row.epsilon, row.name))
+
+
+def compare(
+    rows: Sequence[Row], score: str, rival: str, beside: Callable[[Row], CurveValue | None] | None = None
+) -> dict[str, list[str]]:
+    """Return the rows of neighbour response that are ahead of a rival, behind, or near.
+
+    Ahead and behind are by more than two standard errors of both together. `beside` says what of the rival a row is
+    compared with; as a rule its curve at equal attack.
+    """
+    found: dict[str, list[str]] = {"ahead": [], "near": [], "behind": []}
+    for row in _ours(rows):
+        other = beside(row) if beside else read(rows, rival, score, row.named[0])
+        if other is not None:
+            gap, error = row.scores[score][0] - other.value, math.hypot(row.scores[score][1], other.error)
+            where = "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
+            found[where].append(f"{row.name.removeprefix('neighbours-')} at {row.promise}")
+    return found
+
+
+def _verdict(report: dict[str, Any]) -> list[str]:
+    head = ["set", "score", "beside", "ahead", "near", "behind"]
+    lines = ["## Where neighbour response is ahead, and where not", "", VERDICT, "", table_line(head), "|---" * 6 + "|"]
+    for name in SETS:
+        rows = rows_of(report, name)
+        for score in (*SCORES, *DENOISED):
+            for rival, shown in RIVALS.items():
+                found = compare(rows, score, rival)
+                count = sum(map(len, found.values()))
+                if count:
+                    which = ", ".join(found["behind"]) if len(found["behind"]) < count else "all"
+                    behind = f"{len(found['behind'])}" + (f": {which}" if found["behind"] else "")
+                    lines.append(
+                        table_line([name, score, shown, str(len(found["ahead"])), str(len(found["near"])), behind])
+                    )
+    return [*lines, "", "![Content words named, against sentiment and similarity](neighbours.svg)"]
+
+
+def points(report: dict[str, Any]) -> Iterator[Plotted]:
+    """Yield what the figure shows."""
+    for score in (*SCORES, *DENOISED):
+        for name in SETS:
+            for row in rows_of(report, name):
+                if score in row.scores and row.name != "no noise":
+                    value, error = row.scores[score]
+                    title = f"{name}: {score}" + " beyond random" * score.endswith("similarity")
+                    yield Plotted(figure=title, series=row.name, epsilon=row.named[0], value=value, error=error)
+
+
+def picture(report: dict[str, Any]) -> bytes:
+    """Return the figure."""
+    return draw(list(points(report)), "At equal attack", across="content words named by the best attacker")
+
+
+RUN = StoredRun(
+    name="neighbours",
+    schema=SCHEMA,
+    rows=sorted({name for _, name in (*EVERYWHERE, *ON_IMDB)}),
+    measure=measure,
+    page=page,
+    picture=picture,
+)
+
+if __name__ == "__main__":
+    RUN.main(__doc__)

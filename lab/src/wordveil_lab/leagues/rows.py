@@ -1,0 +1,98 @@
+"""One row of a measured league on one set of texts, and the tables that show rows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from wordveil.api import round_up
+from wordveil_lab.evaluation.inversion import ATTACKERS
+from wordveil_lab.leagues.reading_back import READERS
+
+RANDOM = 1e-3  # nats: as good as no information, and the same outputs
+READ = {
+    "similarity beyond random: released": "released similarity",
+    "denoised": "denoised similarity",
+    "sentiment: released": "released sentiment",
+    "denoised ": "denoised sentiment",
+}
+
+
+class Row:
+    """One row of the run on one set.
+
+    Attributes:
+        name: Its name without epsilon.
+        group: Of its promise; None for a baseline.
+        epsilon: Of its promise; 0 for random words, None for no noise.
+        promise: In words.
+        named: Content words that the best attacker names: mean and standard error.
+        by: Which attacker that is.
+        scores: "sentiment", "similarity" and "kept" (of words), as released; "released ..." and "denoised ..." of the
+            attacked texts. Similarities are less those of random outputs. Mean and standard error each.
+    """
+
+    def __init__(self, row: dict[str, Any], name: str, report: dict[str, Any]) -> None:
+        cells = {kind: row["cells"][f"{name} {kind}"]["scores"] for kind in ("attack", "sentiment", "similarity")}
+        attack = cells["attack"]
+        self.name, self.group, epsilon = row["name"], row["group"], row["epsilon"]
+        if epsilon == RANDOM:
+            self.name = "random words, of 4000"
+        self.epsilon = 0.0 if epsilon == RANDOM else epsilon
+        nats = f"{epsilon or 0:g}" if self.group == "local" else round_up(report["nats"].get(row["label"], 0.0), 3)
+        self.promise = f"{nats} nats" + f" ({epsilon:g} a unit)" * (self.group == "metric") if self.epsilon else ""
+        self.named = score_pair(attack["best-content"])
+        ran = [each for each in ATTACKERS if f"{each}-content" in attack]  # a stored run may lack a later attacker
+        best = max(ran, key=lambda each: attack[f"{each}-content"]["mean"])
+        self.by = best if 0 < self.named[0] < 1 else ""
+        self.scores = {"sentiment": score_pair(cells["sentiment"]["accuracy"])}
+        label = OF_4000 if "of-4000" in row["name"] else "random words"
+        blind: dict[str, Any] = next((each["cells"] for each in report["rows"] if each["label"] == label), {})
+        if cells["similarity"]:
+            value, base = (found["content"] for found in (cells["similarity"], blind[f"{name} similarity"]["scores"]))
+            self.scores["similarity"] = beyond(value, base)
+            self.scores["kept"] = cells["similarity"]["kept"]["mean"], 0.0
+        for kind in READERS if "denoised similarity" in attack else ():  # a league of others has the attack alone
+            score = f"{kind} similarity"
+            self.scores[score] = beyond(attack[score], blind[f"{name} attack"]["scores"][score])
+            self.scores[f"{kind} sentiment"] = score_pair(attack[f"{kind} sentiment"])
+
+
+def beyond(value: dict[str, Any], base: dict[str, Any]) -> tuple[float, float]:
+    """Return by how much a score is above another, and the standard error of that."""
+    return value["mean"] - base["mean"], math.hypot(value["standard_error"], base["standard_error"])
+
+
+OF_4000 = f"neighbours-16-of-4000 @ {RANDOM:g}"
+
+
+def score_pair(summary: dict[str, Any]) -> tuple[float, float]:
+    """Return mean and standard error."""
+    return summary["mean"], summary["standard_error"]
+
+
+def table_line(cells: Iterable[str]) -> str:
+    """Return a row of a table in Markdown."""
+    return "| " + " | ".join(cells) + " |"
+
+
+def sheet(rows: Sequence[Row], columns: Mapping[str, str]) -> list[str]:
+    """Return a table of some scores (shown name -> name), metric DP last."""
+    lines = [table_line(["row", "promise", "content words named", *columns])]
+    lines.append("|---" * (3 + len(columns)) + "|")
+    for row in sorted(rows, key=lambda row: (row.group == "metric", row.epsilon is not None, row.epsilon, row.name)):
+        cells = [row.by if name == "by" else shown_score(row.scores.get(name)) for name in columns.values()]
+        lines.append(table_line([row.name, row.promise, shown_score(row.named), *cells]))
+    return lines
+
+
+def short_number(value: float) -> str:
+    """Return a number with three digits after the point and no zero before it."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")
+
+
+def shown_score(found: tuple[float, float] | None) -> str:
+    """Return a score with its standard error."""
+    return "-" if found is None else short_number(found[0]) + (f" +- {short_number(found[1])}" if found[1] else "")

@@ -1,0 +1,393 @@
+"""Words, denoised words and whole sentences measured together: one axis, nats of a sentence at most, on three domains.
+
+Writes docs/results/together.json, .md and .svg. Finished cells lie in build/together.cells, stocks in build/together,
+so that an interrupted run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib and
+MiniLM; about twenty minutes of one core.
+
+    python -m wordveil_lab.leagues.together [--page | --only SERIES ...]     as in `stored`
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+import wordveil as wv
+from wordveil.api import TOKEN_STATES as STATES
+from wordveil.api import TYPED_TOKEN as TYPED
+from wordveil.api import (
+    ChannelEvidence,
+    Denoiser,
+    Float32Array,
+    Float64Array,
+    IdArray,
+    PrivateText,
+    RandomSource,
+    ReleasedText,
+    ReleaseReader,
+    Rephraser,
+    WordMechanism,
+    WordRandomizer,
+    certify_rate,
+    posteriors,
+    write_whole,
+)
+from wordveil.api import ReleaseLayout as Layout
+from wordveil.api import fill_slots as fill
+from wordveil_lab.leagues import together_page
+from wordveil_lab.leagues.stored import StoredRun
+from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked, table
+from wordveil_lab.leagues.together_persons import RELEASES, random_words, told
+
+VERSION = 1  # raised whenever a score's meaning changes
+NAMED = 2  # the same for attackers who name words of words
+SEEDS = (0, 1)
+RATES: Mapping[str, tuple[float, ...]] = {
+    "TEM": (6.0, 8.0, 9.36, 12.0),
+    "neighbours": (2.0, 4.0, 6.0, 8.0, 12.0),
+}
+NATS = (4.0, 6.0, 8.0, 10.0)
+ENCODERS = ("static", "minilm")
+OPTIONS = wv.TextOptions(unknown="typed")
+MARK = 1 << 20  # added to the state of a place where a word stands that carries content
+
+
+class Words:
+    """A word mechanism at one rate, its denoiser, and the attacks on it.
+
+    Args:
+        mechanism: The mechanism.
+    """
+
+    def __init__(self, mechanism: WordMechanism) -> None:
+        self.denoiser = Denoiser(table(), mechanism, options=OPTIONS, least=0.0)
+        self.mechanism, self.reader = mechanism, ReleaseReader(table())
+
+    @property
+    def randomizer(self) -> WordRandomizer:
+        """The law."""
+        return self.denoiser.randomizer
+
+    def released(self, domain: Domain, seed: int, blind: bool) -> list[ReleasedText]:
+        """Return a release of a domain, or uniform outputs in its layout."""
+        sanitizer = wv.Sanitizer(table(), self.mechanism, options=OPTIONS, source=RandomSource.seeded_for_tests(seed))
+        texts = list(sanitizer.release_batch([PrivateText(text) for text in domain.texts], ids=domain.names).texts)
+        return random_words(texts, self.denoiser, seed) if blind else texts
+
+    def run(self, domain: Domain, seed: int, blind: bool) -> tuple[Scores, Scores]:
+        """Return the scores of a release, and of the same denoised; attackers see the same of both."""
+        texts = self.released(domain, seed, blind)
+        layouts = self.reader.read(texts)
+        raw = domain.kept(texts)
+        read = domain.kept([str(one.text) for one in self.denoiser.read(texts)])
+        attack = {"picked: law": picked(self._likelihoods(domain, layouts))}
+        attack |= {"picked: MiniLM": picked(raw.pop("near")), "picked: MiniLM, denoised": picked(read.pop("near"))}
+        return raw | attack, read | attack
+
+    def named(self, domain: Domain, seed: int, blind: bool) -> Scores:
+        """Return what attackers name who know which words carry content, and guess such words there, no others."""
+        layouts = self.reader.read(self.released(domain, seed, blind))
+        content = [
+            domain.content[true.ids] if len(true.ids) == len(own.ids) else own.ids >= 0
+            for own, true in zip(layouts, domain.layouts, strict=True)
+        ]
+        seen = [own.ids[there] for own, there in zip(layouts, content, strict=True)]
+        common, rare = self._evidence(domain)
+        alone, in_context = [], []
+        for own in seen:
+            states, likelihoods = rare(own)
+            weights = likelihoods * rare.prior.frequency[states]
+            alone.append((states, weights / weights.sum(axis=1, keepdims=True)))
+        marked = [
+            own.states + MARK * (there[own.places] & (own.places >= 0))
+            for own, there in zip(layouts, content, strict=True)
+        ]
+        found = posteriors(marked, lambda states: _either(states, common, rare), domain.prior)
+        ends = np.cumsum([0, *map(len, marked)])
+        for first, own in zip(ends, marked, strict=False):
+            there = first + np.flatnonzero(own >= MARK)
+            in_context.append((found.states[there], found.chances[there]))
+        return {
+            "named: naming": domain.named([own.tolist() for own in seen]),
+            "named: each alone": domain.named(_likeliest(alone, domain)),
+            "named: triples": domain.named(_likeliest(in_context, domain)),
+        }
+
+    @cache  # noqa: B019 (as for a domain's stock)
+    def _evidence(self, domain: Domain) -> list[ChannelEvidence]:
+        """Return what may stand behind an output where a common word stands, and where one stands that says much."""
+        prior, content = domain.prior, np.append(domain.content[:-1], np.zeros(STATES, bool))
+        sentences = np.append(np.asarray(domain.counts.sum(axis=0)).ravel(), np.zeros(STATES))
+        rare = prior.frequency * content
+        weights = (prior.frequency * ~content, rare / rare.sum() + sentences / sentences.sum())
+        return [
+            ChannelEvidence(self.randomizer, replace(prior, frequency=own.astype(np.float32)), np.empty(0, np.int32))
+            for own in weights
+        ]
+
+    def _likelihoods(self, domain: Domain, layouts: Sequence[Layout]) -> Float64Array:
+        """Return ln P(release | original) of all pairs, shape (n, n): the length is disclosed."""
+        seen = np.unique(np.concatenate([layout.ids for layout in domain.layouts]))
+        seen, outputs = seen[seen >= 0], self.randomizer.outputs
+        law = self.randomizer.law(seen)
+        assert law is not None
+        logs = np.log(np.maximum(law, 1e-300)).astype(np.float32)
+        found = np.full((len(layouts), len(layouts)), -np.inf)
+        for j, true in enumerate(domain.layouts):
+            for i, own in enumerate(layouts):
+                if len(own.ids) == len(true.ids):
+                    both = (own.ids >= 0) & (true.ids >= 0)
+                    rows, columns = np.searchsorted(seen, true.ids[both]), np.searchsorted(outputs, own.ids[both])
+                    found[i, j] = logs[rows, np.minimum(columns, len(outputs) - 1)].sum(dtype=np.float64)
+        return found
+
+
+def _either(seen: IdArray, common: ChannelEvidence, rare: ChannelEvidence) -> tuple[IdArray, Float32Array]:
+    """Return candidates: words that carry content where the place is marked, others elsewhere."""
+    there = seen >= MARK
+    states, likelihoods = common(np.where(there, seen - MARK, seen))
+    states[there], likelihoods[there] = rare(seen[there] - MARK)
+    return states, likelihoods
+
+
+def _likeliest(read: Sequence[tuple[IdArray, Float32Array]], domain: Domain) -> list[list[int]]:
+    """Return as many different words as each text has, the likeliest to stand in any of its places.
+
+    Args:
+        read: Of each text candidates and their chances, each of shape (m, c).
+        domain: Whose texts.
+    """
+    guesses = []
+    for (states, chances), own in zip(read, domain.own, strict=True):
+        words, places = np.unique(states, return_inverse=True)
+        missed = np.bincount(places.ravel(), np.log1p(-np.minimum(chances, 1 - 1e-6)).ravel(), len(words))
+        guesses.append(words[np.argsort(missed, kind="stable")[: len(own)]].tolist())
+    return guesses
+
+
+class Sentences:
+    """Rephrasing at one epsilon, and the attacks on it."""
+
+    def __init__(self, domain: Domain, stock: str, encoder: str, epsilon: float) -> None:
+        self.domain, self.epsilon = domain, epsilon
+        self.rephraser = Rephraser(domain.stock(stock), epsilon=epsilon, encoder=encoder)
+        self.ids = self.rephraser.parts.encoder.nearest(domain.texts)  # type: ignore[attr-defined]
+        self.behind = self._behind(stock, encoder)
+
+    def _behind(self, stock: str, encoder: str) -> IdArray:
+        """Return the prototypes of the attacker's public sentences."""
+        rows = _public_rows(self.domain, stock if encoder == "static" else "general", encoder)  # MiniLM needs no map
+        return np.asarray((rows @ self.rephraser.embeddings.vectors.T).argmax(axis=1), dtype=np.int32)
+
+    def run(self, seed: int, blind: bool) -> Scores:
+        """Return the scores of a release, or of prototypes drawn at random."""
+        drawn, source = self.rephraser.parts.randomizer, RandomSource.seeded_for_tests(seed)
+        size, domain = len(self.rephraser.embeddings), self.domain
+        if blind:
+            released = np.random.default_rng(seed).integers(size, size=len(self.ids)).astype(np.int32)
+        else:
+            released = drawn.randomize(self.ids, drawn.sample(source.stream("together"), len(self.ids)))
+        texts = [fill(self.rephraser.embeddings.words[i]) for i in released.tolist()]
+        scores = domain.kept(texts)
+        near = scores.pop("near")
+        layouts = ReleaseReader(table()).read([ReleasedText(text) for text in texts])
+        words = [
+            layout.ids[domain.content[layout.ids]].tolist()[: len(own)]
+            for layout, own in zip(layouts, domain.own, strict=True)
+        ]
+        scores["named: naming"] = domain.named(words)
+        scores["named: counts"] = domain.named(self._counted(released))
+        scores["picked: MiniLM"] = picked(near)
+        scores["picked: law"] = picked((self.ids[None] == released[:, None]) + 1e-6 * near)
+        return scores
+
+    def _counted(self, released: IdArray) -> list[list[int]]:
+        """Return as many words as each text has, the likeliest behind its prototype by the law and public sentences."""
+        ranked = {}
+        for prototype in np.unique(released).tolist():
+            weights = 1 + np.expm1(self.epsilon) * (self.behind == prototype)
+            ranked[prototype] = np.argsort(-(weights @ self.domain.counts), kind="stable")[:60]
+        pairs = zip(released.tolist(), self.domain.own, strict=True)
+        return [ranked[prototype][: len(own)].tolist() for prototype, own in pairs]
+
+
+@cache
+def _public_rows(domain: Domain, stock: str, encoder: str) -> Float32Array:
+    return domain.stock(stock).encoder(encoder).rows(domain.sentences, together=True)
+
+
+def summary(runs: Sequence[Scores]) -> dict[str, list[float]]:
+    """Return the mean of every score over texts and runs, and its standard error over texts."""
+    found: dict[str, list[float]] = {}
+    for name in runs[0].keys() - {"likely", "states"}:
+        each = np.mean([run[name] for run in runs], axis=0)
+        each = each[~np.isnan(each)]
+        found[name] = [float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each)))]
+    if "likely" in runs[0]:
+        likely, states = (np.sum([run[name] for run in runs], axis=0) for name in ("likely", "states"))
+        rate = likely.sum() / states.sum()
+        error = np.sqrt(np.square(likely - rate * states).sum()) / states.sum()
+        found["perplexity"] = [float(np.exp(-rate)), float(np.exp(-rate) * error)]
+    return dict(sorted(found.items()))
+
+
+def kept_cell(facts: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return a cell that was finished before, or compute and keep it."""
+    said = json.dumps({"version": VERSION, "texts": TEXTS, "seeds": SEEDS, **facts}, sort_keys=True)
+    path = RUN.cells / f"{hashlib.sha256(said.encode()).hexdigest()[:24]}.json"
+    if not path.exists():
+        RUN.cells.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(compute()).encode(), shared=True)
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+@cache
+def domain_named(name: str) -> Domain:
+    """Return a domain, prepared once."""
+    return Domain(name)
+
+
+@cache
+def words_at(name: str, rate: float) -> Words:
+    """Return a word mechanism at a rate, prepared once."""
+    return Words(wv.TEM(epsilon=rate) if name == "TEM" else wv.NeighbourResponse(epsilon=rate))
+
+
+def words_cell(name: str, rate: float, domain: str) -> dict[str, Any]:
+    """Return the rows of a word mechanism as released and denoised, random outputs beside each."""
+    mechanism, own = words_at(name, rate), domain_named(domain)
+    runs = {blind: [mechanism.run(own, seed, blind) for seed in SEEDS] for blind in (False, True)}
+    both = {blind: [summary([run[i] for run in runs[blind]]) for i in (0, 1)] for blind in runs}
+    return {"scores": both[False], "random": both[True]}
+
+
+def named_cell(name: str, rate: float, domain: str) -> dict[str, Any]:
+    """Return what attackers name of a word mechanism's releases."""
+    mechanism, own = words_at(name, rate), domain_named(domain)
+    found = {blind: summary([mechanism.named(own, seed, blind) for seed in SEEDS]) for blind in (False, True)}
+    return {"scores": found[False], "random": found[True]}
+
+
+def blind_cell(domain: str) -> dict[str, Any]:
+    """Return how many words are named by who has seen no release: the commonest of public sentences."""
+    own = domain_named(domain)
+    ranked = np.argsort(-np.asarray(own.counts.sum(axis=0)).ravel(), kind="stable").tolist()
+    return summary([{"named: blind": own.named([ranked[: len(words)] for words in own.own])}])
+
+
+def sentences_cell(stock: str, encoder: str, epsilon: float, domain: str) -> dict[str, Any]:
+    """Return the row of rephrasing, prototypes drawn at random beside it."""
+    one = Sentences(domain_named(domain), stock, encoder, epsilon)
+    runs = {blind: summary([one.run(seed, blind) for seed in SEEDS]) for blind in (False, True)}
+    return {"prototypes": len(one.rephraser.embeddings), "scores": runs[False], "random": runs[True]}
+
+
+def original_cell(domain: str) -> dict[str, Any]:
+    """Return the scores of the texts as they are."""
+    own = domain_named(domain)
+    scores = own.kept(own.texts)
+    near = scores.pop("near")
+    return {
+        "scores": summary([scores | {"picked: MiniLM": picked(near)}]),
+        "texts": len(own.texts),
+        "classes": len(own.classes),
+    }
+
+
+def commonest(domain: str) -> dict[str, float]:
+    """Return the share of the commonest class."""
+    labels = domain_named(domain).labels
+    return {"commonest": float(np.bincount(labels).max() / len(labels))}
+
+
+def drawn(domain: str) -> dict[str, float]:
+    """Return for how many tokens of a text a word is drawn, unknown words included: all but those of a kind."""
+    typed = len(table()) + TYPED
+    return {
+        "tokens": float(np.mean([(one.states[one.places >= 0] != typed).sum() for one in domain_named(domain).layouts]))
+    }
+
+
+def certified(rate: float) -> dict[str, float]:
+    """Return what any two words lose by TEM at a rate a unit."""
+    local = wv.TEM(epsilon=1.0, calibration="certified-local")
+    return {"nats": certify_rate(local, table(), rate / 2).numbers["epsilon"]}
+
+
+def plan() -> list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
+    """Return what is to be computed: mechanisms outside, domains inside, since a law is tabled once for all."""
+    cells: list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]] = []
+    for domain in DOMAINS:
+        cells.append(({"series": "original", "domain": domain}, partial(original_cell, domain)))
+        for stock in ("domain", "general"):
+            for encoder in ENCODERS:
+                for epsilon in NATS:
+                    facts = {"series": f"rephrase, {encoder}, {stock}", "domain": domain, "epsilon": epsilon}
+                    cells.append((facts, partial(sentences_cell, stock, encoder, epsilon, domain)))
+    for name, rates in RATES.items():
+        for rate in rates:
+            for domain in DOMAINS:
+                facts = {"series": name, "domain": domain, "epsilon": rate}
+                cells.append((facts, partial(words_cell, name, rate, domain)))
+    for name, given in RELEASES:
+        facts = {"series": f"persons: {name}", "domain": "persons", "epsilon": given}
+        cells.append((facts, partial(persons_cell, name, given)))
+    return cells
+
+
+def persons_cell(series: str, epsilon: float | None) -> dict[str, Any]:
+    """Return what a pipeline's releases tell of persons, and what its random outputs do."""
+    return {"scores": told(series, epsilon, False)} | ({"random": told(series, epsilon, True)} if epsilon else {})
+
+
+def measure(names: Collection[str] = ()) -> dict[str, Any]:
+    """Return the run, or that of some series."""
+    rows, cells = [], [cell for cell in plan() if not names or cell[0]["series"] in names]
+    for done, (facts, compute) in enumerate(cells):
+        print(f"{done:4} of {len(cells)} cells: {facts}", file=sys.stderr, flush=True)
+        row = {**facts, **kept_cell(facts, compute)}
+        if facts["series"] == "original":
+            row |= kept_cell({**facts, "series": "commonest"}, partial(commonest, facts["domain"]))
+        elif facts["domain"] in DOMAINS:
+            row |= _with_names(row)
+        rows.append(row)
+    of_tem = {f"{rate:g}": kept_cell({"nats of TEM": rate}, partial(certified, rate))["nats"] for rate in RATES["TEM"]}
+    return {"schema": together_page.SCHEMA, "texts": TEXTS, "seeds": len(SEEDS), "nats of TEM": of_tem, "rows": rows}
+
+
+def _with_names(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row's scores with those of attackers that are measured on their own."""
+    name, domain, epsilon = row["series"], row["domain"], row["epsilon"]
+    blind = kept_cell({"series": "blind", "domain": domain}, lambda: blind_cell(domain))
+    if name not in RATES:
+        return {key: row[key] | blind for key in ("scores", "random")}
+    facts = {"series": name, "domain": domain, "epsilon": epsilon, "named": NAMED}
+    own = kept_cell(facts, lambda: named_cell(name, epsilon, domain))
+    found = {key: [_unnamed(part) | own[key] | blind for part in row[key]] for key in ("scores", "random")}
+    return kept_cell({"series": "drawn", "domain": domain}, lambda: drawn(domain)) | found
+
+
+def _unnamed(scores: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in scores.items() if not name.startswith("named")}
+
+
+RUN = StoredRun(
+    name="together",
+    schema=together_page.SCHEMA,
+    rows=list(dict.fromkeys(facts["series"] for facts, _ in plan())),
+    measure=measure,
+    page=together_page.page,
+    picture=together_page.picture,
+    text=together_page.as_json,
+)
+
+if __name__ == "__main__":
+    RUN.main(__doc__)

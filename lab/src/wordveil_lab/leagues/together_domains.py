@@ -1,0 +1,249 @@
+"""The three domains of the league `together`: what is released, what scores it, what its attackers have read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import wordveil as wv
+from wordveil.api import MINILM_WIDTH as WIDTH
+from wordveil.api import RECIPE_SENTENCES as EACH
+from wordveil.api import (
+    DocumentSettings,
+    Float32Array,
+    Float64Array,
+    IdArray,
+    Prior,
+    PrivateText,
+    ReleasedText,
+    ReleaseReader,
+    Stock,
+    StockSettings,
+    build_prior,
+    build_stock,
+    data_folder,
+    load_stock,
+    locate,
+    read_rows,
+    split_sentences,
+)
+from wordveil.api import ReleaseLayout as Layout
+from wordveil.api import clean_slots as clean
+from wordveil.api import followed_recipe as followed
+from wordveil.api import gathered_recipe as gathered
+from wordveil.api import load_minilm as load_model
+from wordveil.api import minilm_pieces as sentence_pieces
+from wordveil.api import minilm_states as encode
+from wordveil_lab.clone import ROOT
+from wordveil_lab.corpora import encode as read_words
+from wordveil_lab.court.utility import log_likelihoods
+from wordveil_lab.evaluation.bert_score import matching_scores
+from wordveil_lab.evaluation.corpora import centroids
+from wordveil_lab.evaluation.data import plain
+from wordveil_lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, standardized
+from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.leagues.rephrase import public_order
+
+WORK = ROOT / "build/together"
+TEXTS, TRAINING, PUBLIC, JUDGED = 150, 3000, 3000, 3000
+DOMAINS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...], str, str]] = {
+    "reviews": ("documents/imdb.train.jsonl.gz", ("sentences/mr.tsv",), ("sentences/mr.tsv",), "text", "label"),
+    "clinical": (
+        "clinical",
+        ("privacy/mts-dialog.dev.jsonl.gz", "privacy/mts-dialog.test.jsonl.gz"),
+        ("privacy/mts-dialog.train.jsonl.gz",),
+        "note",
+        "section",
+    ),
+    "support": ("support", ("sentences/banking77.test.tsv",), ("sentences/banking77.train.tsv",), "text", "label"),
+}
+"""Domain -> file or recipe of its stock, files of what is released and of what the task is learnt from, columns."""
+Scores = dict[str, Float64Array]
+
+
+@cache
+def table() -> wv.Embeddings:
+    """Return the vocabulary."""
+    return wv.load_embeddings()
+
+
+@cache
+def minilm() -> Any:
+    """Return MiniLM."""
+    return load_model()
+
+
+@cache
+def glove() -> wv.Embeddings:
+    """Return vectors that no mechanism uses."""
+    return wv.load_embeddings(locate("embeddings/glove.6B.50d.top100k.npz"))
+
+
+@cache
+def judge() -> Prior:
+    """Return a model of text that nothing else here has read: reviews, complaints, conversations with doctors."""
+    texts = [plain(row["text"]) for row in read_rows("documents/imdb.test10k.jsonl.gz", ["text"])][:JUDGED]
+    texts += [row["text"] for row in read_rows("documents/cfpb-complaints.jsonl.gz", ["text"])]
+    rows = [row for row in read_rows("privacy/aci-bench.jsonl.gz", ["note"]) if row["split"] != "train"]
+    return build_prior([*texts, *(row[name] for row in rows for name in ("note", "dialogue"))], table())
+
+
+def read_by_minilm(texts: Sequence[str]) -> tuple[Float32Array, list[Float32Array]]:
+    """Return MiniLM's sentence vectors at length 1, and the states of each text's tokens at length 1."""
+    different = list(dict.fromkeys(texts))
+    rows, states = np.zeros((len(different), WIDTH), np.float32), [np.empty((0, WIDTH), np.float32)] * len(different)
+    for places, batch in encode(minilm(), [sentence_pieces(minilm(), text) for text in different]):
+        rows[places] = batch.mean(axis=1)
+        inner = batch[:, 1:-1] / np.linalg.norm(batch[:, 1:-1], axis=2, keepdims=True)
+        for place, own in zip(places, inner, strict=True):
+            states[place] = own
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    at = [different.index(text) for text in texts]
+    return rows[at], [states[i] for i in at]
+
+
+class Domain:
+    """The sentences of one domain that are released, and everything public that scores and attackers need.
+
+    Args:
+        name: Its name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.source, released, learnt, self.column, label = DOMAINS[name]
+        known, asked = (self._labelled(files, label) for files in (learnt, released))
+        self.texts = [text for text in public_order(list(asked)) if learnt == released or text not in known][:TEXTS]
+        kept = {*self.texts, *self.stock("domain").embeddings.words}  # nothing learns from what is released
+        rest = [text for text in public_order(list(known)) if kept.isdisjoint((text, clean(text).sentence))]
+        self.training, self.classes = rest[:TRAINING], sorted(set(known.values()))
+        self.labels = as_numbers([asked[text] for text in self.texts], self.classes)
+        self.learnt = as_numbers([known[text] for text in self.training], self.classes)
+
+    def _labelled(self, files: Sequence[str], label: str) -> dict[str, str]:
+        """Return each sentence of four words or more with the label of its text."""
+        return {
+            sentence: str(row[label])
+            for file in files
+            for row in read_rows(file, [self.column, label])
+            for sentence in split_sentences(PrivateText(row[self.column]))
+            if len(sentence.split()) > 3
+        }
+
+    @property
+    def names(self) -> list[str]:
+        """An id for each text: without one a release cannot be repeated, whatever the seed."""
+        return [str(i) for i in range(len(self.texts))]
+
+    @cached_property
+    def public(self) -> list[str]:
+        """Text of the domain that attackers have read."""
+        if self.name == "reviews":
+            return [plain(row["text"]) for row in read_rows(self.source, ["text"])][:4000]
+        return [text for one in gathered(self.source, _data()) for path in one.files for text in one.texts(path)]
+
+    @cached_property
+    def prior(self) -> Prior:
+        """What an attacker knows who has read text of the domain."""
+        return build_prior(self.public, table())
+
+    @cached_property
+    def sentences(self) -> list[str]:
+        """Public sentences from which an attacker of rephrased text learns which words stand behind a prototype."""
+        if self.name != "reviews":
+            return self.training
+        cut = [one for text in self.public[:600] for one in split_sentences(PrivateText(text)) if len(one.split()) > 3]
+        return public_order(cut)[:PUBLIC]
+
+    @cached_property
+    def counts(self) -> Any:
+        """Which content words each of these holds, shape (n, v)."""
+        corpus = read_words(table(), self.sentences)
+        found = bag_of_words(np.where(self.content[corpus.tokens], corpus.tokens, -1), corpus, len(table()))
+        found.data[:] = 1
+        return found
+
+    @cached_property
+    def content(self) -> Any:
+        """Which words carry content, and False for what is no word, shape (v + 1,)."""
+        return np.append(content_words(table()), False)
+
+    @cached_property
+    def layouts(self) -> list[Layout]:
+        """The texts as the vocabulary reads them."""
+        return ReleaseReader(table()).read([ReleasedText(text) for text in self.texts])
+
+    @cached_property
+    def own(self) -> list[set[int]]:
+        """The content words of each text."""
+        return [set(layout.ids[self.content[layout.ids]].tolist()) for layout in self.layouts]
+
+    @cached_property
+    def meant(self) -> tuple[Float32Array, list[Float32Array]]:
+        """What MiniLM reads in the texts."""
+        return read_by_minilm(self.texts)
+
+    @cache  # noqa: B019 (a domain lives as long as the program)
+    def stock(self, name: str) -> Stock:
+        """Return a stock, built where it is not there yet: "general", or "domain" from the training parts."""
+        if name == "general":
+            return load_stock()
+        folder, shown = WORK / self.name, lambda *said: print(*said, file=sys.stderr, flush=True)
+        if not folder.exists():
+            WORK.mkdir(parents=True, exist_ok=True)
+            settings = StockSettings(encoder="minilm", each=EACH, name=self.name)
+            if self.name == "reviews":
+                own = StockSettings(
+                    encoder="minilm", each=6000, name=self.name, documents=DocumentSettings(columns=("text",))
+                )
+                build_stock([locate(self.source)], folder, own, resume=True, progress=shown)
+            else:
+                sets = gathered(self.source, _data())
+                build_stock(sets, folder, followed(self.source, settings), resume=True, progress=shown)
+        return load_stock(folder)
+
+    @cached_property
+    def _told(self) -> Callable[[Sequence[str]], IdArray]:
+        means, model = self._means(self.training), linear_model("logistic")
+        fit_quietly(model, standardized(means)[0], self.learnt)
+        return lambda texts: np.asarray(model.predict(standardized(means, self._means(texts))[1]))
+
+    @staticmethod
+    def _means(texts: Sequence[str]) -> Float64Array:
+        corpus = read_words(glove(), [text.lower() for text in texts])
+        return centroids(corpus.tokens, corpus, glove().vectors)
+
+    def kept(self, texts: Sequence[str]) -> Scores:
+        """Return what some releases keep, for each text; the last is how near each comes to each original."""
+        rows, states = read_by_minilm(texts)
+        likely = log_likelihoods(texts, judge(), table())
+        return {
+            "similarity": (rows * self.meant[0]).sum(axis=1).astype(np.float64),
+            "BERTScore": matching_scores(states, self.meant[1]).f1,
+            "task": (self._told(texts) == self.labels).astype(np.float64),
+            "likely": likely[:, 0],
+            "states": likely[:, 1],
+            "near": np.asarray(rows @ self.meant[0].T, dtype=np.float64),
+        }
+
+    def named(self, guesses: Sequence[Sequence[int]]) -> Float64Array:
+        """Return the share of each text's content words that are among some guesses; NaN where there are none."""
+        pairs = zip(self.own, guesses, strict=True)
+        return np.array([len(own & set(some)) / len(own) if own else np.nan for own, some in pairs])
+
+
+def _data() -> Path:
+    folder = data_folder()
+    assert folder is not None, "WORDVEIL_DATA must name the data folder"
+    return folder
+
+
+def picked(near: Float64Array) -> Float64Array:
+    """Return how likely each release's original is picked out of all by the largest score, ties at random."""
+    best = near == near.max(axis=1, keepdims=True)
+    return np.asarray(np.diagonal(best) / best.sum(axis=1), dtype=np.float64)

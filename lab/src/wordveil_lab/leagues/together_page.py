@@ -1,0 +1,242 @@
+"""The page and the figure of wordveil_lab.leagues.together, from its stored run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wordveil_lab.evaluation.curves import read_at
+from wordveil_lab.leagues.rows import short_number, table_line
+from wordveil_lab.plots import SMALL, svg
+
+SCHEMA = "together 1"
+KEPT = ("similarity", "BERTScore", "task", "perplexity")
+ATTACKS = {"named": "words named", "picked": "sentence picked out"}
+SHOWN = {
+    "rephrase, minilm, domain": "rephrase, MiniLM, domain stock",
+    "rephrase, static, domain": "rephrase, static, domain stock",
+    "rephrase, minilm, general": "rephrase, MiniLM, general stock",
+    "rephrase, static, general": "rephrase, static, general stock",
+    "neighbours": "neighbour response",
+    "neighbours, denoised": "neighbour response, denoised",
+    "TEM": "TEM",
+    "TEM, denoised": "TEM, denoised",
+}
+WORDS = tuple(name for name in SHOWN if not name.startswith("rephrase"))
+TITLES = {"similarity": "similarity (MiniLM)", "BERTScore": "BERTScore (MiniLM)", "task": "accuracy"} | ATTACKS
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One release of one domain.
+
+    Attributes:
+        series: Which pipeline.
+        epsilon: Nats of a word (of TEM: a unit of distance) or of a sentence.
+        nats: Of a sentence.
+        scores: Means and standard errors, the best attackers' among them.
+        random: Those of random outputs through the same pipeline.
+    """
+
+    series: str
+    epsilon: float
+    nats: float
+    scores: Mapping[str, Pair]
+    random: Mapping[str, Pair]
+
+    def beyond(self, score: str) -> Pair:
+        """Return a score less that of random outputs."""
+        (value, error), (base, other) = self.scores[score], self.random[score]
+        return value - base, math.hypot(error, other)
+
+
+def best(scores: Mapping[str, Sequence[float]]) -> dict[str, Pair]:
+    """Return the scores, for each attack that of the best attacker."""
+    found = {name: (float(mean), float(error)) for name, (mean, error) in scores.items() if name in KEPT}
+    for attack in ATTACKS:
+        tried = [(float(mean), float(error)) for name, (mean, error) in scores.items() if name.startswith(attack)]
+        if tried:
+            found[attack] = max(tried)
+    return found
+
+
+def rows_of(report: Mapping[str, Any], domain: str) -> list[Row]:
+    """Return the rows of a domain, in the order of `SHOWN`."""
+    found = []
+    for cell in report["rows"]:
+        if cell["domain"] != domain or "epsilon" not in cell:
+            continue
+        parts = [("", cell["scores"], cell["random"])]
+        if "tokens" in cell:
+            parts = [(end, cell["scores"][i], cell["random"][i]) for i, end in enumerate(("", ", denoised"))]
+        a_word = report["nats of TEM"][f"{cell['epsilon']:g}"] if cell["series"] == "TEM" else cell["epsilon"]
+        for end, measured, blind in parts:
+            nats = a_word * cell.get("tokens", 1)
+            found.append(Row(cell["series"] + end, cell["epsilon"], nats, best(measured), best(blind)))
+    return sorted(found, key=lambda row: (list(SHOWN).index(row.series), row.nats))
+
+
+def originals(report: Mapping[str, Any], domain: str) -> dict[str, Any]:
+    """Return the cell of the texts as they are."""
+    found: dict[str, Any] = next(
+        row for row in report["rows"] if row["domain"] == domain and row["series"] == "original"
+    )
+    return found
+
+
+def said(pair: Pair, score: str = "") -> str:
+    """Return a mean with its error."""
+    if score == "perplexity":
+        return f"{pair[0]:,.0f} ± {pair[1]:,.0f}".replace(",", " ")
+    return f"{short_number(pair[0])} ± {short_number(pair[1])}"
+
+
+def _table(report: Mapping[str, Any], domain: str) -> list[str]:
+    head = ["pipeline", "nats", "nats a sentence", *(TITLES.get(name, name) for name in KEPT), *ATTACKS.values()]
+    lines = [table_line(head), "|---" * len(head) + "|"]
+    own = best(originals(report, domain)["scores"])
+    cells = [said(own[name], name) if name in own else "" for name in (*KEPT, *ATTACKS)]
+    lines.append(table_line(["as it is", "", "", *cells]))
+    commonest = short_number(originals(report, domain)["commonest"])
+    lines.append(
+        table_line(
+            ["the commonest class", "", "", *(commonest if name == "task" else "" for name in (*KEPT, *ATTACKS))]
+        )
+    )
+    for row in rows_of(report, domain):
+        cells = []
+        for name in (*KEPT, *ATTACKS):
+            random = (
+                f"{row.random[name][0]:,.0f}".replace(",", " ")
+                if name == "perplexity"
+                else short_number(row.random[name][0])
+            )
+            cells.append(f"{said(row.scores[name], name)} ({random})")
+        lines.append(table_line([SHOWN[row.series], f"{row.epsilon:g}", f"{math.ceil(row.nats - 1e-9)}", *cells]))
+    return lines
+
+
+def compared(rows: Sequence[Row], score: str, attack: str, rival: str) -> dict[str, list[str]]:
+    """Return the rows of rephrasing that are ahead of a rival at equal attack, behind, or near, beyond random.
+
+    The rival's curve runs from random outputs through its rates in straight lines.
+    """
+    found: dict[str, list[str]] = {"ahead": [], "near": [], "behind": []}
+    own = sorted((row for row in rows if row.series == rival), key=lambda row: row.scores[attack][0])
+    start = (*own[0].random[attack], 0.0, 0.0)
+    curve = [start, *((*row.scores[attack], *row.beyond(score)) for row in own)]
+    for row in rows:
+        other = read_at(curve, row.scores[attack][0]) if row.series not in WORDS else None
+        if other is not None:
+            value, error = row.beyond(score)
+            gap, error = value - other.value, math.hypot(error, other.error)
+            where = "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
+            found[where].append(f"{SHOWN[row.series].removeprefix('rephrase, ')} at {row.epsilon:g}")
+    return found
+
+
+def _comparison(report: Mapping[str, Any], domains: Sequence[str]) -> list[str]:
+    head = [
+        "domain",
+        "score",
+        "beside",
+        *(f"{how}, as many {what}" for what in ("words named", "picked out") for how in ("ahead", "near", "behind")),
+    ]
+    lines = [table_line(head), "|---" * len(head) + "|"]
+    for domain in domains:
+        rows = rows_of(report, domain)
+        for score in ("similarity", "BERTScore", "task"):
+            for rival in dict.fromkeys(row.series for row in rows if row.series in WORDS):
+                both = [compared(rows, score, attack, rival) for attack in ATTACKS]
+                counts = [str(len(found[how])) for found in both for how in ("ahead", "near", "behind")]
+                lines.append(table_line([domain, TITLES[score], SHOWN[rival], *counts]))
+    return lines
+
+
+def _persons(report: Mapping[str, Any]) -> list[str]:
+    columns = ("author", "sex", "values", "names")
+    head = ["pipeline", "nats", "author, of three", "sex", "values with digits or @", "names, word by word"]
+    lines = [table_line(head), "|---" * len(head) + "|"]
+    for cell in report["rows"]:
+        if cell["domain"] != "persons":
+            continue
+        name = cell["series"].removeprefix("persons: ")
+        random = cell.get("random", {})
+        cells = [
+            said(tuple(cell["scores"][column])) + (f" ({short_number(random[column][0])})" if random else "")
+            for column in columns
+        ]
+        for i, column in ((2, "values"), (3, "names")):
+            cells[i] += f"; another's {short_number(cell['scores'][column + ', another' + chr(39) + 's'][0])}"
+        epsilon = "" if cell["epsilon"] is None else f"{cell['epsilon']:g}"
+        lines.append(table_line([SHOWN.get(name, "as it is"), epsilon, *cells]))
+        guessed = [short_number(cell["scores"][f"{column}, guessing"][0]) for column in columns[:2]]
+    return [*lines, table_line(["the commonest class", "", *guessed, "", ""])]
+
+
+def picture(report: Mapping[str, Any]) -> bytes:
+    """Draw all scores of all domains against the nats of a sentence; dots are random outputs through the pipeline."""
+    domains = [row["domain"] for row in report["rows"] if row["series"] == "original"]
+    scores = (*KEPT, *ATTACKS)
+
+    def paint(canvas: Any) -> None:
+        axes = canvas.subplots(len(scores), len(domains), squeeze=False)
+        for axis, (score, domain) in zip(axes.ravel(), _panels(scores, domains), strict=True):
+            _panel(axis, report, score, domain)
+        canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+
+    return svg((4.4 * len(domains), 2.9 * len(scores) + 0.9), paint, SMALL)
+
+
+def _panels(scores: Sequence[str], domains: Sequence[str]) -> Iterator[tuple[str, str]]:
+    yield from ((score, domain) for score in scores for domain in domains)
+
+
+def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> None:
+    rows = rows_of(report, domain)
+    for number, (series, shown) in enumerate(SHOWN.items()):
+        own = [row for row in rows if row.series == series]
+        nats, colour = [row.nats for row in own], f"C{number}"
+        values, errors = zip(*(row.scores[score] for row in own), strict=True)
+        axis.errorbar(nats, values, yerr=errors, color=colour, marker="o", markersize=4, linewidth=1.2, label=shown)
+        axis.plot(nats, [row.random[score][0] for row in own], color=colour, linestyle=":", linewidth=0.9)
+    whole = best(originals(report, domain)["scores"])
+    if score in whole and score in ("task", "perplexity"):
+        axis.axhline(whole[score][0], color="grey", linewidth=0.8, linestyle="--")
+    axis.set_xscale("log")
+    axis.set_xlim(3, 400)
+    if score == "perplexity":
+        axis.set_yscale("log")
+    axis.set_title(f"{domain}: {TITLES.get(score, score)}", fontsize=9)
+    axis.set_xlabel("nats a sentence, at most")
+    axis.grid(alpha=0.3)
+
+
+def page(report: Mapping[str, Any], text: str) -> str:
+    """Return the page: the words as they are, and every table after its heading."""
+    domains = [row["domain"] for row in report["rows"] if row["series"] == "original"]
+    tables = {f"## {domain.capitalize()}": _table(report, domain) for domain in domains}
+    tables |= {"## At equal attack": _comparison(report, domains), "## Persons": _persons(report)}
+    lines: list[str] = []
+    heading, fresh = "", False
+    for line in text.splitlines():
+        if line.startswith("|"):
+            if fresh and heading in tables:
+                lines += tables[heading]
+                fresh = False
+            continue
+        if line.startswith("## "):
+            heading, fresh = line, True
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def as_json(report: Mapping[str, Any]) -> str:
+    """Return a run as JSON, a cell on each line, numbers to six digits."""
+    rounded = json.loads(json.dumps(report), parse_float=lambda number: float(f"{float(number):.6g}"))
+    cells = ",\n".join(json.dumps(row) for row in rounded.pop("rows"))
+    return json.dumps(rounded)[:-1] + f', "rows": [\n{cells}\n]}}\n'

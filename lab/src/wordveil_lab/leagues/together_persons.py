@@ -1,0 +1,125 @@
+"""What releases tell of persons, for wordveil_lab.leagues.together: author, sex, and personal values that survive.
+
+Authors are three novelists (sentences of documents/spooky-author.tsv), sexes those of made-up profiles (comments of
+privacy/llmprivacy-synthetic.jsonl.gz), values those that Presidio's generator marked in made-up sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import wordveil as wv
+from wordveil.api import Denoiser, PrivateText, RandomSource, ReleasedText, ReleaseReader, Rephraser, thinned
+from wordveil_lab.corpora import encode
+from wordveil_lab.court.pairs import shifted
+from wordveil_lab.evaluation.attributes import cross_validated
+from wordveil_lab.evaluation.data import mixed_order, read_labelled, read_spans
+from wordveil_lab.evaluation.models import as_numbers, bag_of_words
+
+RELEASES = (
+    ("original", None),
+    ("neighbours", 8.0),
+    ("neighbours, denoised", 8.0),
+    ("rephrase, static, general", 6.0),
+    ("rephrase, static, general", 10.0),
+    ("rephrase, minilm, general", 6.0),
+    ("rephrase, minilm, general", 10.0),
+)
+AUTHORS, COMMENTS, LONGEST, MARKED = 600, 300, 60, 500
+OPTIONS = wv.TextOptions(unknown="typed")
+Score = list[float]
+
+
+@cache
+def table() -> wv.Embeddings:
+    """Return the vocabulary."""
+    return wv.load_embeddings()
+
+
+@cache
+def denoiser(epsilon: float) -> Denoiser:
+    """Return what reads neighbour response."""
+    return Denoiser(table(), wv.NeighbourResponse(epsilon=epsilon), options=OPTIONS, least=0.0)
+
+
+def released(series: str, epsilon: float | None, texts: Sequence[str], blind: bool) -> list[str]:
+    """Return what a pipeline releases of some texts, or what it makes of random outputs."""
+    if epsilon is None:
+        return list(texts)
+    private, source = [PrivateText(text) for text in texts], RandomSource.seeded_for_tests(0)
+    ids = [str(i) for i in range(len(texts))]  # without them a release cannot be repeated, whatever the seed
+    if series.startswith("rephrase"):
+        _, encoder, _ = series.split(", ")
+        size = Rephraser(epsilon=epsilon, encoder=encoder).options.chosen["prototypes"]
+        given: dict[str, Any] = (
+            {"epsilon": 1e-9, "encoder": "static"} if blind else {"epsilon": epsilon, "encoder": encoder}
+        )
+        return list(Rephraser(prototypes=size, source=source, **given).release_batch(private, ids=ids).texts)
+    read = denoiser(epsilon)
+    found = list(
+        wv.Sanitizer(table(), read.mechanism, options=OPTIONS, source=source).release_batch(private, ids=ids).texts
+    )
+    if blind:
+        found = random_words(found, read)
+    return [str(one.text) for one in read.read(found)] if series.endswith("denoised") else [str(one) for one in found]
+
+
+def random_words(texts: Sequence[ReleasedText], read: Denoiser, seed: int = 0) -> list[ReleasedText]:
+    """Return uniform outputs of a mechanism in the layout of some releases."""
+    generator, reader, outputs = np.random.default_rng(seed), ReleaseReader(read.embeddings), read.randomizer.outputs
+    return [
+        reader.write(own, np.where(own.ids < 0, -1, generator.choice(outputs, len(own.ids))))
+        for own in reader.read(texts)
+    ]
+
+
+def told(series: str, epsilon: float | None, blind: bool) -> dict[str, Score]:
+    """Return what an attacker tells of persons from a pipeline's releases: shares with standard errors."""
+    authors = read_labelled("documents/spooky-author.tsv")
+    authors = [authors[i] for i in mixed_order(len(authors))][:AUTHORS]
+    rows = read_labelled("privacy/llmprivacy-synthetic.jsonl.gz", label="profile.sex")
+    sexes = [row for row in rows if row.label][:COMMENTS]
+    found = {}
+    for name, items in (("author", authors), ("sex", sexes)):
+        texts, labels = [" ".join(one.text.split()[:LONGEST]) for one in items], [one.label for one in items]
+        after = released(series, epsilon, texts, blind)
+        found[name] = _share(_inferred(texts, after, labels), len(labels))
+        found[f"{name}, guessing"] = _share(Counter(labels).most_common(1)[0][1] / len(labels), len(labels))
+    return found | _surviving(series, epsilon, blind)
+
+
+def _inferred(before: Sequence[str], after: Sequence[str], labels: Sequence[str]) -> float:
+    """Return the accuracy of the better of two attackers: who has learnt from releases, and from originals."""
+    numbers = as_numbers(labels, sorted(set(labels)))
+    bags = [
+        bag_of_words(corpus.tokens, corpus, len(table()))
+        for corpus in (encode(table(), list(texts)) for texts in (before, after))
+    ]
+    return max(cross_validated(learnt, bags[1], numbers, folds=5) for learnt in bags)
+
+
+def _surviving(series: str, epsilon: float | None, blind: bool) -> dict[str, Score]:
+    """Return the shares of marked values that stand in the release of their own text, and in another text's."""
+    items = thinned(read_spans("privacy/presidio-synth.jsonl.gz"), MARKED)
+    after = [text.lower() for text in released(series, epsilon, [item.text for item in items], blind)]
+    hits: dict[str, list[bool]] = {}
+    for i, other in enumerate(shifted(len(items))):
+        for _, start, end in items[i].spans:
+            value = items[i].text[start:end].lower()
+            typed = bool(re.search(r"[\d@]", value))
+            for part in [value] if typed else re.findall(r"[^\W\d_]{3,}", value):
+                for place, text in (("", after[i]), (", another's", after[other])):
+                    hits.setdefault(("values" if typed else "names") + place, []).append(
+                        re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) is not None
+                    )
+    return {name: _share(float(np.mean(own)), len(own)) for name, own in hits.items()}
+
+
+def _share(value: float, n: int) -> Score:
+    return [value, float(np.sqrt(value * (1 - value) / n))]

@@ -1,0 +1,196 @@
+"""Computes what the pages of docs/explanation show: facts.json, the numbers quoted from it, and the pictures.
+
+python -m wordveil_lab.pages.explanations
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wordveil import load_embeddings
+from wordveil.api import neighbour_points
+from wordveil_lab.clone import ROOT
+from wordveil_lab.pages.quotes import quoted, written
+from wordveil_lab.plots import SETTINGS, svg
+
+FOLDER, EPSILON = ROOT / "docs" / "explanation", ROOT / "docs" / "guides" / "epsilon.md"
+HUNDREDTH = 4  # place of rank 100 among the ranks
+DIMENSIONS = (2, 8, 32, 128)
+RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
+SAMPLE = 400  # words
+NEAR = 100
+SIZES = (100, 3000, 10**6, 10**9)
+NATS = tuple(float(x) for x in np.arange(0, 40.5, 0.5))
+
+
+def facts() -> dict[str, Any]:
+    """Return everything that is quoted or drawn; no noise is drawn, and nothing but the embedded vocabulary is read."""
+    embeddings = load_embeddings()
+    rows = embeddings.vectors[embeddings.candidates].astype(np.float64)
+    rows -= rows.mean(axis=0)
+    rows = rows @ np.linalg.eigh(rows.T @ rows)[1][:, ::-1]  # principal directions, the widest first
+    chosen = np.linspace(0, len(rows) - 1, SAMPLE).astype(int)
+    spread, sorted_rows = {}, np.empty(0)
+    for d in DIMENSIONS:
+        sorted_rows = _sorted_distances(rows[:, :d], chosen)
+        spread[str(d)] = [float(np.mean(sorted_rows[:, rank] / np.median(sorted_rows, axis=1))) for rank in RANKS]
+    median = float(np.mean(np.median(sorted_rows, axis=1)))
+    nearest = float(np.mean(sorted_rows[:, 1]))
+    shares = [_near_share(sorted_rows, nats / median) for nats in NATS]
+    needed = float(np.interp(0.5, shares, NATS))
+    return {
+        "words": len(rows),
+        "spread": spread,
+        "nearest": nearest,
+        "median": median,
+        "laplace_nats": rows.shape[1] / nearest * median,
+        "near_share": shares,
+        "half_near_nats": needed,
+        "half_listed_nats": math.log((4000 - 16) / 16),
+        "points": [asdict(point) for point in neighbour_points(embeddings, "nats", 400.0)],
+        "attacker_points": [asdict(point) for point in neighbour_points(embeddings, "attacker", 0.2)],
+    }
+
+
+def _sorted_distances(rows: Any, chosen: Any) -> Any:
+    squares = (rows * rows).sum(axis=1)
+    products = rows[chosen] @ rows.T
+    squared = np.maximum(squares[chosen][:, None] + squares[None, :] - 2 * products, 0)
+    return np.sqrt(np.sort(squared, axis=1))
+
+
+def _near_share(distances: Any, rate: float) -> float:
+    """Return the share of outputs among the nearest 100 words by SanText's law.
+
+    Where normalizers are alike, two words at distance t truly lose rate * t, half of what the textbook's epsilon says.
+    """
+    weights = np.exp(-rate * distances)
+    return float(np.mean(weights[:, : NEAR + 1].sum(axis=1) / weights.sum(axis=1)))
+
+
+def _promises(axes: Any) -> None:
+    t = np.linspace(0, 4, 200)
+    for epsilon, style in ((1, ":"), (3, "--"), (8, "-")):
+        sure = 100 / (1 + math.exp(-epsilon))
+        axes[0].plot(t, np.full_like(t, sure), style, color="#1f6fb4", label=f"local DP, {epsilon} nats")
+        axes[1].plot(t, 100 / (1 + np.exp(-epsilon * t)), style, color="#d9730d", label=f"metric DP, epsilon {epsilon}")
+    for one in axes:
+        one.set_ylim(45, 102)
+        one.set_xlabel("distance between two words")
+        one.legend(loc="lower right")
+    axes[0].set_ylabel("an even guess becomes at most ... % sure")
+
+
+def _dimensions(axes: Any, found: dict[str, Any]) -> None:
+    for d, shares in found["spread"].items():
+        axes[0].plot(RANKS, shares, marker="o", markersize=3, label=f"{d} dimensions")
+    axes[0].set_xscale("log")
+    axes[0].set_ylim(0, 1.05)
+    axes[0].set_xlabel("rank of the neighbour")
+    axes[0].set_ylabel("its distance / the median distance")
+    axes[0].legend(loc="lower right")
+    axes[1].plot(NATS, found["near_share"], color="#d9730d", label="by distance (SanText)")
+    listed = [16 * math.exp(n) / (16 * math.exp(n) + 4000 - 16) for n in NATS]
+    axes[1].plot(NATS, listed, color="#1f6fb4", label="by list (16 of 4 000)")
+    axes[1].set_xlabel("nats between two typical words")
+    axes[1].set_ylabel("share of outputs that are near")
+    axes[1].legend()
+
+
+def _sentences(axes: Any) -> None:
+    for size in SIZES:
+        kept = [math.exp(n) / (math.exp(n) + size - 1) for n in NATS]
+        axes.plot(NATS, kept, label=f"one of {size:,}".replace(",", " "))
+    axes.axvspan(0, 10, color="#1f6fb4", alpha=0.08)
+    axes.set_xlabel("nats a sentence (shaded: single digits)")
+    axes.set_ylabel("chance that the right meaning is released")
+    axes.legend()
+
+
+def pictures(found: dict[str, Any]) -> dict[str, bytes]:
+    """Return each picture by its file name."""
+    return {
+        "promises.svg": _drawn(2, _promises),
+        "dimensions.svg": _drawn(2, lambda axes: _dimensions(axes, found)),
+        "sentences.svg": _drawn(1, _sentences),
+    }
+
+
+def _drawn(panels: int, plot: Any) -> bytes:
+    return svg((8.6 if panels == 2 else 6.4, 3.7), lambda canvas: plot(canvas.subplots(1, panels)), SETTINGS)
+
+
+def quotations(facts: dict[str, Any]) -> dict[Path, list[tuple[str, list[str]]]]:
+    """Return the phrases of the pages that explain, each with its numbers."""
+    wide, flat = facts["spread"]["128"], facts["spread"]["2"]
+    return {
+        FOLDER / "dimensions.md": [
+            ("hundredth neighbour lies at {} of the median distance", [written(flat[HUNDREDTH])]),
+            ("With all 128, it lies at {}, and even", [written(wide[HUNDREDTH])]),
+            ("the nearest neighbour lies at {}.", [written(wide[0])]),
+            ("two typical words must lose {} nats against", [f"{facts['laplace_nats']:.0f}"]),
+            ("There are {} words to choose from", [f"{facts['words']}"]),
+            ("two typical words must lose {} nats.", [f"{facts['half_near_nats']:.1f}"]),
+            ("half of the outputs are on the list at {} nats", [f"{facts['half_listed_nats']:.1f}"]),
+        ],
+        FOLDER / "sentences.md": [
+            ("tell at most {} meanings apart", [f"{math.floor(math.exp(8.0)) + 1}"]),
+            (
+                "A million meanings take {} nats, a billion {} nats",
+                [f"{math.log(n - 1):.1f}" for n in (10**6, 10**9)],
+            ),
+        ],
+        FOLDER / "promises.md": [
+            (
+                "one that is {} % sure at most, 3 nats into {} %, and 8 nats into {} %",
+                [f"{math.ceil(100 / (1 + math.exp(-nats)) * 10**digits) / 10**digits:.{digits}f}"
+                 for nats, digits in ((1, 1), (3, 1), (8, 2))],
+            ),
+        ],
+        ROOT / "docs" / "learn" / "tutorial.md": [
+            ("may become up to {} % sure", [f"{math.ceil(1e4 / (1 + math.exp(-8))) / 100:.2f}"]),
+        ],
+        EPSILON: [("outputs are unrelated at {} nats", [f"{facts['half_listed_nats']:.2f}"])],
+    }  # fmt: skip
+
+
+def point_lines(facts: dict[str, Any]) -> list[str]:
+    """Return the table of what the default epsilon comes to, for each k."""
+    return [
+        f"| {point['k']} | {point['epsilon']:g} | "
+        + " | ".join(written(point[name]) for name in ("far", "attacker", "similarity"))
+        + " |"
+        for point in facts["points"]
+    ]
+
+
+def pages(facts: dict[str, Any]) -> dict[Path, str]:
+    """Return every page that quotes the facts, with their numbers."""
+    texts = {path: path.read_text(encoding="utf-8") for path in quotations(facts)}
+    for path, phrases in quotations(facts).items():
+        for phrase, numbers in phrases:
+            texts[path] = quoted(texts[path], phrase, numbers)
+    rows = "\n".join(point_lines(facts))
+    texts[EPSILON] = re.sub(r"(?<=\n)(\| k \| .*\n\|---.*\n)(?:\| .*\n)+", lambda m: f"{m[1]}{rows}\n", texts[EPSILON])
+    return texts
+
+
+def main() -> None:
+    """Writes the facts, the pictures and the numbers in the pages."""
+    found = facts()
+    (FOLDER / "facts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    for path, text in pages(found).items():
+        path.write_text(text, encoding="utf-8")
+    for name, picture in pictures(found).items():
+        (FOLDER / name).write_bytes(picture)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""What a mechanism's plot shows, as values: curves and points of claimed, certified and audited loss on one axis.
+
+Nothing is drawn here; `wordveil_lab.plots` does that. JSON round-trips exactly, so that pages can be rebuilt from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from wordveil.api import Pair, RandomSource, Subject, audit_pair
+
+__all__ = ["ALPHA", "DELTA", "Figure", "Sampling", "Series", "audited", "curve", "digits", "places", "solve_epsilon"]
+
+DELTA = 1e-5
+"""Hockey-stick delta at which certified and audited losses are shown."""
+ALPHA = 1e-6
+"""Chance, at most, that one audited bound is wrong."""
+POINTS = 21
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """One curve or one set of points.
+
+    Attributes:
+        label: As the legend and the table say it.
+        kind: "claimed", "certified", "audited", "refuted" or "unpromised".
+        x: Places on the axis of the figure.
+        y: Losses in nats: bounds from above, but from below for "audited" and "unpromised".
+        line: Whether it is a curve.
+        notes: One text for each point, or none.
+    """
+
+    label: str
+    kind: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    line: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """The plot of one mechanism.
+
+    Attributes:
+        setting: One sentence: parameters, inputs, samples.
+        axis: Label of the horizontal axis.
+        series: What is drawn.
+        log: Whether both axes are logarithmic.
+        reading: What to see in it.
+    """
+
+    setting: str
+    axis: str
+    series: tuple[Series, ...]
+    log: bool = False
+    reading: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Figure:
+        """Rebuild a figure from `as_dict` or its JSON."""
+        series = []
+        for stored in values["series"]:
+            lists = {key: tuple(stored[key]) for key in ("x", "y", "notes")}
+            series.append(Series(**{**stored, **lists}))
+        return cls(**{**values, "series": tuple(series)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How hard the audits of the pages try.
+
+    Attributes:
+        samples: Samples of each input; None leaves audits out, which makes figures quick.
+        seed: Of every source; pages are the same on every run.
+    """
+
+    samples: int | None = 10_000
+    seed: int = 1
+
+    def source(self) -> RandomSource:
+        """Return a repeatable source: a page must not change from run to run."""
+        return RandomSource.seeded_for_tests(self.seed)
+
+
+def digits(value: float) -> float:
+    """Return a number with eight significant digits: what the last bits of a machine's BLAS cannot change."""
+    return float(f"{value:.8g}")
+
+
+def curve(label: str, kind: str, x: Sequence[float], loss: Callable[[float], float], *, line: bool = True) -> Series:
+    """Return a series of the given function at the given places."""
+    return Series(label=label, kind=kind, x=tuple(digits(a) for a in x), y=tuple(digits(loss(a)) for a in x), line=line)
+
+
+def audited(
+    label: str,
+    cases: Sequence[tuple[float, Subject, Pair]],
+    sampling: Sampling,
+    *,
+    kind: str = "audited",
+    deltas: bool = False,
+) -> tuple[Series, ...]:
+    """Return certified lower bounds of the losses of pairs at their places; nothing where audits are left out.
+
+    Args:
+        label: Of the series.
+        cases: (place, subject, pair); the pair's delta is the one the bound grants.
+        sampling: How many samples.
+        kind: "audited", or "unpromised" for pairs that the guarantee does not speak of.
+        deltas: Whether each point notes the certified lower bound of delta at the claimed epsilon.
+    """
+    if sampling.samples is None:
+        return ()
+    found = [audit_pair(subject, pair, samples=sampling.samples, alpha=ALPHA) for _, subject, pair in cases]
+    return (
+        Series(
+            label=label,
+            kind=kind,
+            x=tuple(digits(place) for place, _, _ in cases),
+            y=tuple(digits(max(0.0, audit.epsilon_at_least)) for audit in found),
+            notes=tuple(f"delta at least {audit.delta_at_least:.3f}" for audit in found) if deltas else (),
+        ),
+    )
+
+
+def solve_epsilon(log_delta: Callable[[float], float], delta: float, *, largest: float = 1e6) -> float:
+    """Return the smallest epsilon whose delta is at most `delta`, rounded up within 1e-10 of it.
+
+    Args:
+        log_delta: ln delta at an epsilon, non-increasing.
+        delta: In (0, 1).
+        largest: Where the search gives up.
+    """
+    low, high = 0.0, 1e-6
+    while log_delta(high) > math.log(delta):
+        low, high = high, 2 * high
+        if high > largest:
+            return math.inf
+    while high - low > 1e-10 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if log_delta(middle) <= math.log(delta) else (middle, high)
+    return high
+
+
+def places(start: float, stop: float, *, log: bool = False) -> list[float]:
+    """Return evenly spread places on an axis, on a logarithmic one by ratio."""
+    if log:
+        ratio = math.log(stop / start)
+        return [digits(start * math.exp(ratio * i / (POINTS - 1))) for i in range(POINTS)]
+    return [digits(start + (stop - start) * i / (POINTS - 1)) for i in range(POINTS)]

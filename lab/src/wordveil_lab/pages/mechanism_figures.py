@@ -1,0 +1,93 @@
+"""Every figure of the reference pages, by the name of its mechanism or decoder.
+
+    python -m wordveil_lab.pages.mechanism_figures [NAME...]
+
+measures these, or all of them (a minute or two), again and writes docs/mechanisms/figures.json.
+
+Seeds are fixed: the file is the same on every run on one kind of machine.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+import wordveil
+from wordveil import TEM, Nearest, RankSoftmax, SanText, Vickrey, load_embeddings
+from wordveil.api import DECODERS, MECHANISMS, Embeddings
+from wordveil_lab.clone import ROOT
+from wordveil_lab.pages.figure_values import Figure, Sampling
+from wordveil_lab.pages.vector_figures import (
+    clipped_gaussian,
+    clipped_l2,
+    clipped_laplace,
+    laplace,
+    mahalanobis,
+    projection,
+    truncated_laplace,
+)
+from wordveil_lab.pages.word_figures import any_mechanism, decoder, jaccard, nadp, selection, tight
+
+__all__ = ["FIGURES", "STORED", "figure_of", "stored_figures"]
+
+STORED = ROOT / "docs" / "mechanisms" / "figures.json"
+WORDS = 1000
+
+
+def _words() -> Embeddings:
+    """Return the first words of the embedded vocabulary: enough to fit and quick to search."""
+    whole = load_embeddings()
+    return Embeddings.from_arrays([whole.words[i] for i in range(WORDS)], np.array(whole.vectors[:WORDS]))
+
+
+FIGURES: dict[str, Callable[[Sampling], Figure]] = {
+    "clipped-gaussian": clipped_gaussian,
+    "clipped-l2": clipped_l2,
+    "clipped-laplace": clipped_laplace,
+    "jaccard": lambda s: jaccard(_words(), s),
+    "laplace": laplace,
+    "mahalanobis": lambda s: mahalanobis(_words(), s),
+    "nadp": lambda s: nadp(_words(), s),
+    "projection": lambda s: projection(_words(), s),
+    "santext": lambda s: selection(SanText, load_embeddings(), s),
+    "tem": lambda s: selection(TEM, load_embeddings(), s),
+    "tight": lambda s: tight(_words(), s),
+    "truncated-laplace": truncated_laplace,
+    "nearest": lambda s: decoder(Nearest(), _words(), s),
+    "rank-softmax": lambda s: decoder(RankSoftmax(epsilon=20.0, c=0.04), _words(), s),
+    "vickrey": lambda s: decoder(Vickrey(t=0.5), _words(), s),
+}
+"""Mechanism or decoder name -> a figure of its own, measured with the given sampling."""
+
+
+def figure_of(name: str, sampling: Sampling) -> Figure:
+    """Return the figure of a mechanism or decoder: its own, or the one that every mechanism can have."""
+    if name in FIGURES:
+        return FIGURES[name](sampling)
+    return any_mechanism(getattr(wordveil, MECHANISMS[name]).examples()[0], _words(), sampling)
+
+
+def stored_figures() -> dict[str, Figure]:
+    """Return the figures as they were last measured."""
+    return {name: Figure.from_dict(values) for name, values in json.loads(STORED.read_text(encoding="utf-8")).items()}
+
+
+def main(names: Sequence[str] = ()) -> None:
+    """Measure the figures named, or every figure, and store them."""
+    found = {name: figure.as_dict() for name, figure in stored_figures().items()} if names else {}
+    for name in (*MECHANISMS, *DECODERS):
+        if names and name not in names:
+            continue
+        start = time.perf_counter()
+        found[name] = figure_of(name, Sampling()).as_dict()
+        print(f"{name:18s} {time.perf_counter() - start:6.1f} s")
+    STORED.parent.mkdir(parents=True, exist_ok=True)
+    STORED.write_text(json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

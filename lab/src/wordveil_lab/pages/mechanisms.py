@@ -1,0 +1,241 @@
+"""Build docs/mechanisms: one page and one plot for every mechanism and decoder, and the index.
+
+    python -m wordveil_lab.pages.mechanisms [--measure]
+
+Pages come from docstrings and from docs/mechanisms/figures.json, which --measure makes anew. Nothing in a page is
+written by hand: to change one, change the docstring or the figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import doctest
+import importlib
+import inspect
+import json
+import math
+import re
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from wordveil.api import DECODERS, EXPORTS, MECHANISMS, build_app, round_up
+from wordveil_lab.pages import mechanism_figures
+from wordveil_lab.pages.figure_values import Figure, Series
+
+__all__ = ["FOLDER", "NAMES", "cell", "example_code", "index", "listing", "page", "sections", "value_at", "write"]
+
+FOLDER = mechanism_figures.STORED.parent
+NAMES: dict[str, str] = {**MECHANISMS, **DECODERS}
+SECTION = re.compile(r"^(Guarantee|Attributes|Raises|Edge cases|Reference|Example):$", re.MULTILINE)
+GENERATED = "<!-- Made by wordveil_lab.pages.mechanisms from the docstring; do not edit. -->"
+FROM_BELOW = ("audited", "unpromised")
+"""Kinds of series that bound the true loss from below."""
+
+
+def public_class(name: str) -> Any:
+    """Return the class of a mechanism or decoder name."""
+    return getattr(importlib.import_module(EXPORTS[NAMES[name]]), NAMES[name])
+
+
+def sections(kind: Any) -> dict[str, str]:
+    """Cut a docstring into its sections; what stands before the first is "Summary"."""
+    parts = SECTION.split(inspect.cleandoc(kind.__doc__))
+    found = {"Summary": parts[0].strip()}
+    for title, body in zip(parts[1::2], parts[2::2], strict=True):
+        found[title] = inspect.cleandoc("\n" + body).strip()
+    return found
+
+
+def example_code(kind: Any) -> str:
+    """Return a docstring's example as a script: imports first, and what it shows in comments."""
+    imports, lines = [f"from {EXPORTS[kind.__name__]} import {', '.join(_names_used(kind))}"], []
+    for example in doctest.DocTestParser().get_examples(sections(kind)["Example"]):
+        source = re.sub(r"\s*# doctest: .*", "", example.source.rstrip("\n"))
+        if source.startswith(("import ", "from ")):
+            imports.append(source)
+            continue
+        lines.append(source)
+        lines += [f"# {line}" for line in example.want.rstrip("\n").split("\n") if example.want]
+    outside = sorted(line for line in imports if "wordveil" not in line)
+    own = sorted(line for line in imports if "wordveil" in line)
+    return "\n".join([*outside, *([""] if outside else []), *own, "", *lines])
+
+
+def _names_used(kind: Any) -> list[str]:
+    """Return the public names of the class's module that its example uses."""
+    text = sections(kind)["Example"]
+    module = inspect.getmodule(kind)
+    names = getattr(module, "__all__", [kind.__name__])
+    return sorted(name for name in names if re.search(rf"\b{name}\b", text))
+
+
+def _attributes(kind: Any, body: str) -> list[str]:
+    defaults = {f.name: f.default for f in fields(kind)}
+    rows = ["| Parameter | Default | Meaning |", "|---|---|---|"]
+    for name, meaning in re.findall(r"^(\w+): (.*?)(?=^\w+: |\Z)", body, re.MULTILINE | re.DOTALL):
+        default = defaults.get(name, MISSING)
+        shown = "" if default is MISSING else f"`{default!r}`"
+        rows.append(f"| `{name}` | {shown} | {' '.join(meaning.replace('|', chr(92) + '|').split())} |")
+    return rows
+
+
+def cell(series: Series, place: float) -> str:
+    """Return a series' value at a place: a bound from above rounded up, one from below rounded down."""
+    value = value_at(series, place)
+    if value is None:
+        return ""
+    note = series.notes[series.x.index(place)] if series.notes else ""
+    if series.kind == "refuted" and note:
+        return f"delta {note}"
+    shown = _round_down(value) if series.kind in FROM_BELOW else round_up(value)
+    return f"{shown} ({note})" if note else shown
+
+
+def value_at(series: Series, place: float) -> float | None:
+    """Return a series' value at a place, along the line where it is one; None where it has none."""
+    if place in series.x:
+        return series.y[series.x.index(place)]
+    if not (series.line and series.x[0] <= place <= series.x[-1]):
+        return None
+    i = next(i for i in range(1, len(series.x)) if series.x[i] >= place)
+    share = (place - series.x[i - 1]) / (series.x[i] - series.x[i - 1])
+    return series.y[i - 1] + share * (series.y[i] - series.y[i - 1])
+
+
+def _round_down(value: float) -> str:
+    if value <= 0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(value)) - 3)
+    return f"{math.floor(value / step) * step:.4g}"
+
+
+def _table(figure: Figure) -> list[str]:
+    places = sorted({x for s in figure.series if s.kind in FROM_BELOW for x in s.x})
+    labels = [s.label + (" (at least)" if s.kind in FROM_BELOW else "") for s in figure.series]
+    rows = [f"| {' | '.join([figure.axis, *labels])} |", "|---" * (len(labels) + 1) + "|"]
+    return rows + [f"| {place:.4g} | {' | '.join(cell(s, place) for s in figure.series)} |" for place in places]
+
+
+def page(name: str, figure: Figure) -> str:
+    """Return the Markdown page of a mechanism or decoder."""
+    kind, parts = public_class(name), sections(public_class(name))
+    decoder = name in DECODERS
+    command = (
+        f"wordveil sanitize --mechanism laplace --decoder {name}"
+        if decoder
+        else f"wordveil explain --mechanism {name} --epsilon 4{_needed(kind)}"
+    )
+    text = [
+        GENERATED,
+        f"# {kind.__name__} (`{name}`)",
+        f"{'Decoder' if decoder else 'Mechanism'} of {kind.paper}. [All mechanisms](README.md) · "
+        "[How to read a guarantee](../guarantees.md)",
+        "## Formula",
+        _prose(parts["Summary"]),
+        "## Guarantee",
+        parts["Guarantee"],
+        "## Parameters",
+        "\n".join(_attributes(kind, parts["Attributes"])) if "Attributes" in parts else "None.",
+    ]
+    for title in ("Edge cases", "Raises"):
+        if title in parts:
+            text += [f"## {title}", _as_list(parts[title]) if title == "Raises" else parts[title]]
+    text += [
+        "## Example",
+        f"```python\n{example_code(kind)}\n```",
+        "A release draws from `RandomSource()`; the seeded source makes the example repeatable and protects nothing."
+        + f" From the command line: `{command}`.",
+        "## Claimed, certified, audited",
+        f"![Privacy loss of {name}: claimed, certified and audited]({name}.svg)",
+        figure.reading,
+        f"Setting: {figure.setting} Audited points are lower bounds, each wrong with probability at most 1e-06; the "
+        "true loss lies between them and the claim that holds.",
+        "\n".join(_table(figure)),
+        "## Reference",
+        parts["Reference"],
+    ]
+    return "\n\n".join(text) + "\n"
+
+
+def _needed(kind: Any) -> str:
+    """Return what a mechanism needs on the command line besides epsilon: what its first example has no default for."""
+    example = kind.examples()[0]
+    chosen = {f.name: getattr(example, f.name) for f in fields(kind) if f.default is not getattr(example, f.name)}
+    said = ""
+    for name, value in chosen.items():
+        if name not in ("epsilon", "metric"):
+            said += " --allow-refuted" if name == "allow_refuted" else f" --set {name}={value}"
+    return said
+
+
+def _prose(body: str) -> str:
+    """Return a docstring's text with its choices (calibration="...": ...) as a Markdown list."""
+    return re.sub(r'^ *(?=(?:\w+=)?"[\w-]+": )', "- ", body, flags=re.MULTILINE)
+
+
+def _as_list(body: str) -> str:
+    return "\n".join(
+        f"- `{n}`: {' '.join(m.split())}"
+        for n, m in re.findall(r"^(\w+): (.*?)(?=^\w+: |\Z)", body, re.MULTILINE | re.DOTALL)
+    )
+
+
+def listing() -> list[dict[str, str]]:
+    """Return the rows of `wordveil mechanisms --json`."""
+    result = CliRunner().invoke(build_app(), ["mechanisms", "--json"])
+    if result.exit_code:
+        raise SystemExit(f"wordveil mechanisms failed: {result.output}")
+    rows: list[dict[str, str]] = json.loads(result.stdout)
+    return rows
+
+
+def index(rows: list[dict[str, str]]) -> str:
+    """Return the index page from the rows of `wordveil mechanisms`."""
+    head = ["name", "calibration", "promise", "standing", "paper"]
+    lines = [f"| {' | '.join(head)} |", "|---|---|---|---|---|"]
+    for row in rows:
+        cells = [f"[{row['name']}]({row['name']}.md)", *(row[key] for key in head[1:])]
+        lines.append(f"| {' | '.join(cells)} |")
+    decoders = ["| decoder | paper |", "|---|---|"]
+    decoders += [f"| [{name}]({name}.md) | {public_class(name).paper} |" for name in DECODERS]
+    return (
+        "\n\n".join(
+            [
+                GENERATED,
+                "# Mechanisms",
+                "What each promises, and on what grounds, as `wordveil mechanisms` says it, fitted to the embedded "
+                "vocabulary at epsilon 4. [How to read a guarantee](../guarantees.md) explains the columns. Text is "
+                "released by [neighbours](neighbours.md), at epsilon 8, where no other mechanism is asked for.",
+                "\n".join(lines),
+                "Decoders turn noisy vectors into words. They see released vectors only: the guarantee stands.",
+                "\n".join(decoders),
+            ]
+        )
+        + "\n"
+    )
+
+
+def write(folder: Path, figures: dict[str, Figure]) -> None:
+    """Write every page, plot and the index into a folder."""
+    from wordveil_lab.pages.mechanism_plots import draw
+
+    for name in NAMES:
+        (folder / f"{name}.md").write_text(page(name, figures[name]), encoding="utf-8")
+        (folder / f"{name}.svg").write_bytes(draw(figures[name], f"{NAMES[name]} ({name})"))
+    (folder / "README.md").write_text(index(listing()), encoding="utf-8")
+
+
+def main() -> None:
+    """Build the pages."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--measure", action="store_true", help="measure the figures again (a minute or two)")
+    if parser.parse_args().measure:
+        mechanism_figures.main()
+    write(FOLDER, mechanism_figures.stored_figures())
+
+
+if __name__ == "__main__":
+    main()

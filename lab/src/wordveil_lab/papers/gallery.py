@@ -1,0 +1,400 @@
+"""A gallery of claims with a counter-example: each entry computes the numbers of its text, in `gallery.toml`.
+
+All but the last run on the embedded vocabulary in seconds. The mechanisms in question are written anew here, from the
+papers, as small as shows the point; nothing is said of any code but our own. What is exact is computed over all inputs
+and outputs; the one sampled entry states its chance of error.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.api import (
+    NADP,
+    TEM,
+    ChannelVerdict,
+    Embeddings,
+    Euclidean,
+    Float64Array,
+    Jaccard,
+    ParameterError,
+    TextChecks,
+    analytic_scale,
+    certified_half_width,
+    check_text,
+    class_delta,
+    class_errors,
+    escape_chance,
+    largest_delta,
+    load_embeddings,
+    load_prior,
+    noise_deviation,
+    published_half_width,
+    round_down,
+    round_up,
+    verify_channel,
+    word_distances,
+    word_frequencies,
+)
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.league import first_words
+from wordveil_lab.papers.base import table_of
+from wordveil_lab.papers.radius_lists import coordinate_scales, length_law, own_chance
+
+__all__ = ["ENTRIES", "NEEDS", "exhibit", "gallery_page", "nearest_of", "told_apart"]
+
+Numbers = Mapping[str, object]
+WORDS = 600
+GLOVE = "embeddings/glove.6B.50d.top100k.npz"
+HEAD = """# A gallery of claims, with counter-examples
+
+Private release of text is easy to get almost right, and the mistakes below were made by careful people, us included.
+Each entry has the claim, an example against it, what is certified instead, and how to mend it. The mechanisms are small
+re-implementations of ours, from the papers; they say nothing about anybody's code. Every number comes from the command
+above it, in seconds, and a test holds this page to them. What we got wrong ourselves is in the
+[changelog](../../CHANGELOG.md), under Guarantees.
+
+    wordveil reproduce gallery --report docs/gallery/README.md
+"""
+
+
+def _words(count: int) -> Embeddings:
+    """Return the commonest public words of three letters or more."""
+    whole = load_embeddings()
+    ids = [i for i in whole.candidates[: 2 * count] if len(whole.words[int(i)]) > 2][:count]
+    return Embeddings.from_arrays([whole.words[int(i)] for i in ids], whole.vectors[ids], candidate_rule="all")
+
+
+@cache
+def _table() -> tuple[Embeddings, Float64Array]:
+    """Return some words and all their distances."""
+    table, ids = _words(WORDS), np.arange(WORDS, dtype=np.int32)
+    return table, word_distances(table, Euclidean())(ids, ids)
+
+
+def _exponential(rate: float, scores: Float64Array) -> Float64Array:
+    weights = np.exp(-rate * scores)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _nearest(scores: Float64Array, k: int) -> NDArray[np.bool_]:
+    """Return which outputs are among the k nearest of each input, ties by id, shape (v, v)."""
+    return np.asarray(np.argsort(np.argsort(scores, axis=1, kind="stable"), axis=1, kind="stable") < k)
+
+
+def _example(channel: Float64Array, table: Float64Array) -> tuple[int, int, int]:
+    """Return the nearest two inputs of which one has an output that the other cannot give, and that output."""
+    order = np.argsort(np.where(table > 0, table, np.inf), axis=None)
+    for place in order:
+        first, second = divmod(int(place), len(table))
+        only = np.where(channel[second] == 0, channel[first], 0.0)
+        if only.max() > 0:
+            return first, second, int(only.argmax())
+    raise ParameterError("channel", len(table), "has the same outputs for all inputs.")
+
+
+def told_apart(possible: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the shares of pairs, in per cent, in which an output of one is impossible for the other, and all are."""
+    own = possible.astype(np.float64)
+    shared, off = own @ own.T, ~np.eye(len(own), dtype=bool)
+    size = own.sum(axis=1)
+    differ = (shared < size[:, None]) | (shared < size[None, :])
+    return 100 * float(differ[off].mean()), 100 * float((shared[off] == 0).mean())
+
+
+def _pair(table: Embeddings, gaps: Float64Array, first: int, second: int) -> Numbers:
+    return {
+        "words": WORDS,
+        "first": f"*{table.words[first]}*",
+        "second": f"*{table.words[second]}*",
+        "distance": f"{gaps[first, second]:.3f}",
+    }
+
+
+def _worst(table: Embeddings, gaps: Float64Array, found: ChannelVerdict) -> Numbers:
+    return _pair(table, gaps, *found.worst_pair)
+
+
+def _trlaplace() -> Numbers:
+    d, epsilon = 300, 0.1
+    half = published_half_width(d, epsilon, 4.0**-d)
+    inside = 1 - escape_chance(np.array([2 / math.sqrt(d)]), epsilon / (2 * math.sqrt(d)), half)[0]
+    alpha, delta = 1 / (2 * math.sqrt(d)), 1e-5
+    return {
+        "epsilon": epsilon,
+        "ends": f"{1 - inside**d:.3f}",
+        "delta": f"{largest_delta(d, epsilon, half):.4f}",
+        "certified": f"{noise_deviation(alpha, certified_half_width(d, 1.0, delta)):.2f}",
+        "gaussian": f"{2 * analytic_scale(1.0, delta):.2f}",
+    }
+
+
+def _jaccard() -> Numbers:
+    ratio = Jaccard.dense_factor / Jaccard.sparse_factor
+    wide, narrow = class_errors(300, ratio)
+    return {"wide": f"{wide:.1e}", "narrow": f"{narrow:.1e}", "delta": f"{class_delta(300, ratio, 1.0):.5f}"}
+
+
+def _nadp() -> Numbers:
+    table = _words(1000)
+
+    def silent(tau: float, isolated: str) -> str:
+        fitted = NADP(epsilon=1.0, tau=tau, isolated=isolated).fit(table)
+        return f"{100 * fitted.noiseless_share:.1f}"
+
+    return {
+        "words": len(table),
+        "verbatim": silent(0.5, "verbatim"),
+        "low": silent(0.1, "verbatim"),
+        "mended": silent(0.5, "global"),
+    }
+
+
+def _top_k(k: int = 20, epsilon: float = 4.0) -> Numbers:
+    table, gaps = _table()
+    whole = _exponential(epsilon / 2, gaps)
+    cut = np.where(_nearest(gaps, k), whole, 0.0)
+    cut /= cut.sum(axis=1, keepdims=True)
+    first, second, output = _example(cut, gaps)
+    return {
+        **_pair(table, gaps, first, second),
+        "k": k,
+        "epsilon": epsilon,
+        "allowed": f"{epsilon * gaps[first, second]:.2f}",
+        "output": f"*{table.words[output]}*",
+        "probability": f"{cut[first, output]:.3f}",
+        "share": f"{told_apart(cut > 0)[0]:.1f}",
+        "whole": round_up(verify_channel(whole, gaps, epsilon).tight_epsilon, 3),
+    }
+
+
+def _tem_bottom(epsilon: float = 16.0, gamma: float = 2.0) -> Numbers:
+    table, gaps = _table()
+    near = gaps <= gamma
+    size = near.sum(axis=1, keepdims=True)
+    far = np.maximum(WORDS - size, 1)
+
+    def channel(bottom: Float64Array) -> Float64Array:
+        weights = np.where(near, np.exp(-epsilon / 2 * gaps), np.exp(epsilon / 2 * bottom) / far)
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    broken = verify_channel(channel(-gamma + np.log(WORDS / size)), gaps, epsilon)
+    paper = verify_channel(channel(-gamma + 2 * np.log(far) / epsilon), gaps, epsilon)
+    return {
+        **_worst(table, gaps, broken),
+        "epsilon": epsilon,
+        "gamma": gamma,
+        "excess": f"{broken.worst_loss - epsilon * broken.worst_distance:.2f}",
+        "honest": f"{max(0.0, paper.tight_slack - paper.tolerance):.0f}",
+    }
+
+
+def _private_budgets(total: float = 20.0) -> Numbers:
+    table, gaps = _table()
+    frequency = word_frequencies(load_embeddings())
+    texts = ("her family", "the family")
+
+    def shares(text: str) -> Float64Array:
+        worth = -np.log(frequency[load_embeddings().ids(text.split())])
+        return np.asarray(total * worth / worth.sum())
+
+    before, after = (float(shares(text)[1]) for text in texts)
+    row = int(table.ids(["family"])[0])
+    channels = [_exponential(epsilon / 2, gaps[row : row + 1]) for epsilon in (before, after)]
+    return {
+        "words": WORDS,
+        "total": f"{total:g}",
+        "one": texts[0],
+        "other": texts[1],
+        "before": f"{before:.2f}",
+        "after": f"{after:.2f}",
+        "unchanged": f"{float(np.abs(np.log(channels[0]) - np.log(channels[1])).max()):.2f}",
+        "vectors": f"{128 * math.log(2):.1f}",
+    }
+
+
+def nearest_of(once: Float64Array, gaps: Float64Array, draws: int) -> Float64Array:
+    """Return the law of the draw that is nearest to the input, of several by the same law, shape (v, v)."""
+    order = np.argsort(gaps, axis=1, kind="stable")
+    # The nearest of n draws is the j-th nearest or a farther one with probability (tail from j)^n.
+    tails = np.cumsum(np.take_along_axis(once, order, axis=1)[:, ::-1], axis=1)[:, ::-1] ** draws
+    best = np.empty_like(once)
+    np.put_along_axis(best, order, np.maximum(tails - np.pad(tails[:, 1:], ((0, 0), (0, 1))), 0), axis=1)
+    return np.asarray(best / best.sum(axis=1, keepdims=True))
+
+
+def _post_processing(draws: int = 10, epsilon: float = 4.0) -> Numbers:
+    table, gaps = _table()
+    once = _exponential(epsilon / 2, gaps)
+    best = nearest_of(once, gaps, draws)
+    found = verify_channel(best, gaps, epsilon)
+    return {
+        **_worst(table, gaps, found),
+        "draws": draws,
+        "epsilon": f"{epsilon:g}",
+        "allowed": f"{epsilon * found.worst_distance:.2f}",
+        "loss": f"{found.worst_loss:.2f}",
+        "tight": f"{found.tight_epsilon:.2f}",
+        "times": f"{found.tight_epsilon / epsilon:.1f}",
+        "kept": f"{float(np.diag(best).mean()):.2f}",
+        "once": f"{float(np.diag(once).mean()):.2f}",
+    }
+
+
+def _clusters(clusters: int = 20, nats: float = 6.0) -> Numbers:
+    table, gaps = _table()
+    owner = gaps[:, :: WORDS // clusters].argmin(axis=1)  # each word's nearest of so many public ones
+    same = owner[:, None] == owner[None, :]
+    first, second, _ = _example(same / same.sum(axis=1, keepdims=True), gaps)
+    right = math.exp(nats) / (math.exp(nats) + clusters - 1)
+    response = np.full((clusters, clusters), (1 - right) / (clusters - 1)) + np.eye(clusters) * (
+        right - (1 - right) / (clusters - 1)
+    )
+    assert verify_channel(response, 1.0, nats).holds
+    return {
+        **_pair(table, gaps, first, second),
+        "clusters": clusters,
+        "share": f"{told_apart(same)[1]:.1f}",
+        "nats": f"{nats:g}",
+        "right": f"{right:.2f}",
+    }
+
+
+def _unknown_words(listed: int = 10_000) -> Numbers:
+    table = first_words(load_embeddings(), listed)
+    generator = np.random.default_rng(0)
+
+    def release(text: str) -> str:
+        tokens = text.split()
+        known = table.ids([token.lower() for token in tokens]) >= 0
+        drawn = generator.integers(len(table), size=len(tokens))
+        return " ".join(table.words[int(i)] if k else t for t, k, i in zip(tokens, known, drawn, strict=True))
+
+    words = [table.words[int(i)] for i in table.ids(["house", "doctor", "green", "music"])]
+    found = {finding.check: finding for finding in check_text(release, TextChecks(words=words))}["unknown words"]
+    assert found.refuted
+    sentences = load_prior().held_out
+    corpus = encode(table, sentences)
+    unknown = np.add.reduceat(corpus.tokens < 0, corpus.offsets[:-1]) > 0
+    return {
+        "observed": found.observed,
+        "sentences": f"{len(sentences):,}",
+        "share": f"{100 * float(unknown.mean()):.0f}",
+        "listed": f"{listed:,}",
+    }
+
+
+def _floorless(k: int = 20, nats: float = 8.0) -> Numbers:
+    table, gaps = _table()
+    lists = _nearest(gaps, k)
+    first, second, _ = _example(lists / lists.sum(axis=1, keepdims=True), gaps)
+    share, apart = told_apart(lists)
+    high = math.exp(nats) / (k * math.exp(nats) + WORDS - k)
+    with_floor = np.where(lists, high, high / math.exp(nats))
+    return {
+        **_pair(table, gaps, first, second),
+        "k": k,
+        "own": int((lists[first] & ~lists[second]).sum()),
+        "share": f"{share:.1f}",
+        "apart": f"{apart:.1f}",
+        "nats": f"{nats:g}",
+        "exact": f"{verify_channel(with_floor, 1.0, nats).tight_epsilon:.6g}",
+    }
+
+
+def _radius(epsilon: float = 4.0, unseen: float = 1e-12) -> Numbers:
+    table, gaps = _table()
+    lengths, chances = length_law(coordinate_scales(table.vectors.astype(np.float64), epsilon), longest=4.0)
+    mean = chances @ lengths
+    own = np.array([own_chance(row, lengths, chances, epsilon) for row in gaps])
+    reaches = np.append(np.cumsum(chances[::-1])[::-1], 0.0)[np.searchsorted(lengths, gaps, side="right")] + unseen
+    losses = np.where(gaps > 0, np.log(own[:, None] / reaches), -np.inf)  # of the first word, as itself
+    first, second = divmod(int(np.argsort(gaps, axis=None)[gaps.size // 2]), len(table))
+    return {
+        **_pair(table, gaps, first, second),
+        "epsilon": f"{epsilon:g}",
+        "d": table.dimensions,
+        "length": f"{mean:.2f}",
+        "deviation": f"{math.sqrt(chances @ (lengths - mean) ** 2):.2f}",
+        "own": round_down(own[first], 2),
+        "other": round_up(reaches[first, second], 2),
+        "loss": round_down(losses[first, second], 3),
+        "share": f"{100 * float((losses > epsilon)[gaps > 0].mean()):.0f}",
+        "worst": round_down(losses.max(), 3),
+    }
+
+
+def _tem_ten(epsilon: float = 10.0, asked: int = 200) -> Numbers:
+    table = table_of(GLOVE)
+    fitted = TEM(epsilon=epsilon).fit(table)
+    ids = np.unique(np.linspace(0, 20_000, asked).astype(np.int32))
+    law, gaps = fitted.law(ids), fitted.distances(ids)
+    gaps[np.arange(len(ids)), ids] = np.inf
+    near = gaps.argmin(axis=1)
+    own, other = law[np.arange(len(ids)), ids], fitted.law(near.astype(np.int32))
+    right = (own + other[np.arange(len(ids)), near]) / 2  # by naming the released word
+    return {
+        "words": f"{len(table):,}",
+        "asked": len(ids),
+        "nearest": f"{float(np.median(gaps.min(axis=1))):.2f}",
+        "kept": f"{float(own.mean()):.3f}",
+        "local": round_up(epsilon * fitted.rows.cap, 3),
+        "sure": f"at least {float(np.median(right)):.3f} in the median",
+    }
+
+
+ENTRIES: Mapping[str, Callable[[], Numbers]] = {
+    "trlaplace-published": _trlaplace,
+    "jaccard": _jaccard,
+    "nadp-isolated": _nadp,
+    "top-k": _top_k,
+    "tem-bottom": _tem_bottom,
+    "private-budgets": _private_budgets,
+    "post-processing": _post_processing,
+    "clusters": _clusters,
+    "unknown-words": _unknown_words,
+    "floorless-lists": _floorless,
+    "radius-lists": _radius,
+    "tem-epsilon-10": _tem_ten,
+}
+"""Name -> what computes its numbers."""
+
+NEEDS = {"tem-epsilon-10": GLOVE}
+"""Name -> file of the data folder that it reads."""
+
+
+def exhibit(name: str) -> str:
+    """Return an entry as a section of Markdown, its numbers computed now.
+
+    Raises:
+        ParameterError: If there is no such entry, or its data is not here.
+    """
+    if name not in ENTRIES:
+        raise ParameterError("paper", name, f"must be one of {', '.join(ENTRIES)}.")
+    text = tomllib.loads(files("wordveil_lab.papers").joinpath("gallery.toml").read_text(encoding="utf-8"))[name]
+    numbers = ENTRIES[name]()
+    said = {part: sentence.format(**numbers) for part, sentence in text.items()}
+    lines = [f"## {said['title']}", "", f"    wordveil reproduce {name}", "", said["source"], ""]
+    for part, heading in (("claim", "Claim"), ("counter", "Counter-example"), ("bound", "Certified"), ("mend", "Mend")):
+        lines += [f"**{heading}.** {said[part]}", ""]
+    return "\n".join(lines)
+
+
+def gallery_page(names: Iterable[str] = tuple(ENTRIES)) -> str:
+    """Return the whole page; an entry whose data is not here says so."""
+    parts = [HEAD]
+    for name in names:
+        try:
+            parts.append(exhibit(name))
+        except ParameterError as error:
+            if name not in NEEDS:
+                raise
+            parts.append(f"## {name}\n\nSkipped: {error}\n")
+    return "\n".join(parts)

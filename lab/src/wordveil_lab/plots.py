@@ -1,0 +1,141 @@
+"""Pictures as SVG: the same values and the same Matplotlib give the same bytes, text stays text, nothing has a date.
+
+`svg` draws any; `draw` the points of reproductions and leagues against epsilon, the paper's own numbers beside them
+where it prints any. Every point is also a number of the page or of its JSON.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from wordveil_lab.evaluation.base import Summary
+from wordveil_lab.extras import missing_extra
+
+__all__ = ["SETTINGS", "SMALL", "Plotted", "draw", "point", "svg"]
+
+SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "wordveil",
+    "svg.fonttype": "none",
+    "font.size": 9.0,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+}
+
+"""Of the figures of pages."""
+SMALL: dict[Any, Any] = {"svg.hashsalt": "wordveil", "font.size": 8.5}
+"""Of figures with many panels."""
+COLUMNS = 3
+WIDE_RANGE = 20.0  # epsilons that differ by more are drawn on a logarithmic axis
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plotted:
+    """One point of one figure.
+
+    Attributes:
+        figure: Name of the panel: which figure of the paper, and what goes upwards.
+        series: Name of the curve.
+        epsilon: Where it lies; None draws a level across the panel, as for "no noise".
+        value: Its height.
+        error: Standard error; 0 where there is none.
+        paper: Whether the number is the paper's own.
+    """
+
+    figure: str
+    series: str
+    epsilon: float | None
+    value: float
+    error: float = 0.0
+    paper: bool = False
+
+
+def point(figure: str, series: str, epsilon: float | None, summary: Summary) -> Plotted:
+    """Return the point of a summary over runs."""
+    return Plotted(figure=figure, series=series, epsilon=epsilon, value=summary.mean, error=summary.standard_error)
+
+
+def svg(size: tuple[float, float], paint: Callable[[Any], None], settings: Mapping[Any, Any]) -> bytes:
+    """Return an SVG.
+
+    Args:
+        size: Width and height in inches.
+        paint: Draws into a Matplotlib figure.
+        settings: Matplotlib's, of which `svg.hashsalt` makes the bytes repeat.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise missing_extra("A page with figures", "matplotlib", "plots") from error
+    with rc_context({"backend": "svg", **settings}):
+        canvas, out = Figure(figsize=size, layout="constrained"), io.BytesIO()
+        paint(canvas)
+        canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return out.getvalue()
+
+
+def draw(points: Sequence[Plotted], title: str = "", across: str = "epsilon") -> bytes:
+    """Return an SVG with one panel for each figure.
+
+    Args:
+        points: At least one.
+        title: Over all panels.
+        across: What goes across, where that is not epsilon.
+
+    Raises:
+        MissingExtraError: If matplotlib is not installed.
+    """
+    panels = len({p.figure for p in points})
+    columns = min(COLUMNS, panels)
+    rows = -(-panels // columns)
+    return svg((4.6 * columns, 3.9 * rows + 0.3), partial(_panels, points, title, across, rows, columns), SMALL)
+
+
+def _panels(points: Sequence[Plotted], title: str, across: str, rows: int, columns: int, canvas: Any) -> None:
+    names = list(dict.fromkeys(p.figure for p in points))
+    axes = canvas.subplots(rows, columns, squeeze=False).ravel()
+    for axis, name in zip(axes, names, strict=False):
+        _panel(axis, name, [p for p in points if p.figure == name], across)
+    for axis in axes[len(names) :]:
+        axis.set_axis_off()
+    canvas.suptitle(title, fontsize=10)
+
+
+def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None:
+    series = list(dict.fromkeys((p.series, p.paper) for p in points))
+    places = {label: i for i, label in enumerate(dict.fromkeys(label for label, _ in series))}
+    colours = {label: f"C{i % 10}" for label, i in places.items()}
+    for label, paper in series:
+        own = sorted(
+            (p for p in points if (p.series, p.paper) == (label, paper)), key=lambda p: (p.epsilon or 0.0, p.value)
+        )
+        style = {"color": colours[label], "label": f"{label} (paper)" if paper else label}
+        if own[0].epsilon is None:
+            axis.axhline(own[0].value, linestyle=":", **style)
+            continue
+        axis.errorbar(
+            [p.epsilon for p in own],
+            [p.value for p in own],
+            yerr=None if paper else [p.error for p in own],
+            marker="s" if paper else "o^v"[places[label] // 10 % 3],
+            markersize=4,
+            markerfacecolor="none" if paper else colours[label],
+            linestyle="--" if paper else "-",
+            linewidth=1.2,
+            capsize=2,
+            **style,
+        )
+    across_at = [p.epsilon for p in points if p.epsilon is not None]
+    if across_at and max(across_at) > max(1.0, WIDE_RANGE * min(across_at)):  # shares are never drawn so
+        axis.set_xscale("log")
+    axis.set_title(name, fontsize=9)
+    axis.set_xlabel(across)
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=6.5, framealpha=0.6)

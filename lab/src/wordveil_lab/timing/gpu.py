@@ -1,0 +1,246 @@
+"""Checks the graphics card's kernels against the processor's and times them beside the card's own product rate.
+
+Usage: python -m wordveil_lab.timing.gpu [--device cuda] [--small] [--rounds 9]
+
+Prints one Markdown table, ready for docs/performance.md. Fails, before it times anything, if an answer differs from
+the processor's, a score lies outside its proven bound, or a mass outside the slack that is claimed. `--device cpu
+--small` is a rehearsal on CPU tensors: its checks count, its times do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from wordveil.api import (
+    HAS_TRITON,
+    Euclidean,
+    GpuNearestWords,
+    GpuSelection,
+    NearestWords,
+    ParameterError,
+    RandomSource,
+    SelectionRows,
+    random_bits,
+)
+from wordveil.api import GpuScreen as Screen
+from wordveil.api import GpuTiles as Tiles
+from wordveil.api import default_gpu_tiles as default_tiles
+from wordveil.api import gpu_torch as torch
+from wordveil.api import open_gpu as open_device
+from wordveil.api import pack_gpu_queries as pack_queries
+from wordveil_lab.benchmarks.workload import Workload
+
+TILES = (
+    Tiles(),
+    Tiles(stages=3),
+    Tiles(lanes=16),
+    Tiles(lanes=1),
+    Tiles(words=128),
+    Tiles(words=128, warps=4),
+    Tiles(rows=64, warps=4),
+    Tiles(rows=256, words=128),
+    Tiles(words=128, depth=32),
+)
+RATE, CAP = 2.0, 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What is measured on.
+
+    Attributes:
+        name: As the driver calls it.
+        device: A PyTorch device.
+        rounds: Timings of each figure, of which the median counts.
+        product: Its measured bfloat16 product, operations a second.
+        double: Its measured float64 product.
+    """
+
+    name: str
+    device: Any
+    rounds: int
+    product: float
+    double: float
+
+
+def seconds(work: Callable[[], Any], device: Any, rounds: int) -> float:
+    """Return the median time of a call, after two that are not counted."""
+    times = []
+    for _ in range(rounds + 2):
+        if device.type == "cpu":
+            start = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - start)
+            continue
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize(device)
+        begin.record()
+        work()
+        end.record()
+        torch.cuda.synchronize(device)
+        times.append(begin.elapsed_time(end) / 1e3)
+    return statistics.median(times[2:])
+
+
+def product_rate(device: Any, side: int, kind: Any, rounds: int) -> float:
+    """Return the rate of a large square product of random numbers, operations a second."""
+    generator = torch.Generator(device).manual_seed(0)
+    a, b = (torch.randn((side, side), generator=generator, device=device).to(kind) for _ in range(2))
+    return 2.0 * side**3 / seconds(lambda: torch.matmul(a, b), device, rounds)
+
+
+def check(condition: bool, what: str) -> None:
+    """Stop the run if a check fails."""
+    if not condition:
+        raise SystemExit(f"CHECK FAILED: {what}")
+
+
+def check_decoding(search: GpuNearestWords, workload: Workload) -> str:
+    """Compare answers with the processor's and scores with their bound; return how much of the bound was used."""
+    outputs = np.arange(workload.vocabulary, dtype=np.int32)
+    own, some = NearestWords(workload.vectors, outputs), workload.queries[:512]
+    check(np.array_equal(search.nearest(some), own.nearest(some)), "nearest words differ from the processor's")
+    ids, distances = search.top(some[:64], 10)
+    expected = own.top(some[:64], 10)
+    check(np.array_equal(ids, expected[0]) and np.array_equal(distances, expected[1]), "ten nearest words differ")
+    screen = search.screen
+    rows = torch.from_numpy(some[:64]).to(search.device)
+    packed = pack_queries(rows, screen.words, screen.tiles.rows)
+    found = screen.maxima(packed)[: len(rows)].double()
+    exact = torch.full((len(rows), screen.blocks * screen.tiles.words), -torch.inf, device=search.device).double()
+    table = screen.words.table.double() - screen.words.centre
+    half = 0.5 * torch.square(table).sum(1)
+    exact[:, : len(table)] = (rows - screen.words.centre) @ table.T - half
+    best = exact.view(len(rows), screen.blocks, screen.width, screen.tiles.lanes).amax(2).flatten(1)
+    real = torch.isfinite(best)
+    used = float(((found - best).abs() / screen._bounds(packed).double())[real].max())
+    check(used <= 1, f"a score is {used:.3f} bounds away from the exact one")
+    hits = screen.hits(screen.maxima(packed), packed, 1, 64)
+    return f"answers equal; {used:.2f} of the bound used, {float(hits.counts.double().mean()):.2f} groups a query"
+
+
+def fastest_tiles(workload: Workload, card: Card) -> Tiles:
+    """Return the tiles whose screen is fastest; the default where Triton does not run."""
+    default = default_tiles(card.device)
+    if card.device.type == "cpu" or not HAS_TRITON:
+        return default
+    from triton.runtime.errors import OutOfResources
+
+    outputs, times = np.arange(workload.vocabulary, dtype=np.int32), {}
+    search = GpuNearestWords(workload.vectors, outputs, device=str(card.device))
+    rows = _resident(search, workload)
+    for tiles in dict.fromkeys((default, *TILES)):
+        screen = Screen(search.screen.words, tiles)
+        packed = pack_queries(rows, screen.words, tiles.rows)
+        try:
+            times[tiles] = seconds(partial(screen.maxima, packed), card.device, 3)
+        except OutOfResources:
+            continue
+        print(f"  {tiles}: {times[tiles] * 1e3:.2f} ms", flush=True)
+    return min(times, key=lambda tiles: times[tiles])
+
+
+def _resident(search: GpuNearestWords, workload: Workload) -> Any:
+    """Return one chunk of queries on the device, repeated where the workload has fewer."""
+    picked = np.resize(np.arange(len(workload.queries)), search.chunk_rows())
+    return torch.from_numpy(workload.queries[picked]).to(search.device)
+
+
+def _packed(search: GpuNearestWords, rows: Any) -> Any:
+    return pack_queries(rows, search.screen.words, search.screen.tiles.rows)
+
+
+def decoding(workload: Workload, card: Card) -> list[str]:
+    """Check and time decoding; return lines of the table."""
+    size = f"{workload.vocabulary:,} x {workload.dimensions}".replace(",", " ")
+    tiles = fastest_tiles(workload, card)
+    outputs = np.arange(workload.vocabulary, dtype=np.int32)
+    search = GpuNearestWords(workload.vectors, outputs, device=str(card.device), tiles=tiles)
+    print(f"{size}: {tiles}\n  {check_decoding(search, workload)}", flush=True)
+    rows = _resident(search, workload)
+    packed = _packed(search, rows)
+    whole = np.ascontiguousarray(np.tile(rows.cpu().numpy(), (4, 1)))
+
+    def device_only() -> Any:
+        made = _packed(search, rows)
+        hits = search.screen.hits(search.screen.maxima(made), made, 1, 16)
+        return search.winners(rows, hits) if search.screen.triton else hits
+
+    lines = []
+    for what, work, count in (
+        ("screen alone", lambda: search.screen.maxima(packed), len(rows)),
+        ("decoding, queries on the card", device_only, len(rows)),
+        ("decoding, queries in main memory", lambda: search.nearest(whole), len(whole)),
+    ):
+        rate = count / seconds(work, card.device, card.rounds)
+        ratio = rate * workload.flops_per_token / card.product
+        lines.append(f"| {size} | {what} | {rate:,.0f} | {ratio:.2f} of bfloat16 |")
+    return lines
+
+
+def selection(workload: Workload, card: Card) -> list[str]:
+    """Check and time selection; return lines of the table."""
+    size = f"{workload.vocabulary:,} x {workload.dimensions}".replace(",", " ")
+    ids = np.arange(workload.vocabulary, dtype=np.int32)
+    rows = SelectionRows(workload.vectors, Euclidean(), ids, ids, rate=RATE, cap=CAP)
+    search = GpuSelection(rows, device=str(card.device))
+    some = ids[:: max(1, len(ids) // 96)]
+    error = float(np.abs(search.masses(some).cpu().numpy() / rows.masses(some) - 1).max())
+    check(error <= rows.arithmetic_slack(), f"masses differ by {error:.1e}, more than the slack")
+    tokens = workload.ids
+    random = random_bits(RandomSource().fresh_stream().lane(0), (len(tokens), 2))
+    part = slice(0, 256)
+    drawn = search.draw(tokens[part], random[part])
+    same = float(np.mean(drawn == rows.by_masses().draw(tokens[part], random[part])))
+    check(same >= 0.99, f"only {same:.3f} of the draws equal the processor's")
+    print(f"{size}: masses within {error:.1e} (slack {rows.arithmetic_slack():.1e}), {same:.3f} of draws equal")
+    once = np.unique(tokens)
+    fresh = np.resize(ids, len(once))
+    lines = []
+    for what, chosen in (("selection, every word once", fresh), (f"selection, {len(once):,} distinct words", tokens)):
+        time_taken = seconds(partial(search.draw, chosen, random[: len(chosen)]), card.device, card.rounds)
+        rate = len(chosen) / time_taken
+        ratio = rate * workload.flops_per_token / card.double
+        lines.append(f"| {size} | {what} | {rate:,.0f} | {ratio:.2f} of float64 |")
+    return lines
+
+
+def main(device: str, *, small: bool, rounds: int) -> None:
+    """Check, time and print the table."""
+    opened = open_device(device)
+    name = torch.cuda.get_device_name(opened) if opened.type == "cuda" else "CPU tensors (a rehearsal)"
+    side = 256 if small else 8192
+    product, double = (product_rate(opened, side, kind, rounds) for kind in (torch.bfloat16, torch.float64))
+    card = Card(name=name, device=opened, rounds=rounds, product=product, double=double)
+    rate = f"bfloat16 {product / 1e12:,.2f}, float64 {double / 1e12:,.2f} TFLOP/s"
+    triton = "Triton" if HAS_TRITON and opened.type == "cuda" else "plain PyTorch"
+    print(f"{name}, PyTorch {torch.__version__}, {triton}; product of {side}: {rate}", flush=True)
+    lines = []
+    for vocabulary, dimensions in ((1500, 12),) if small else ((400_000, 300), (70_000, 300)):
+        tokens = 256 if small else 8192
+        lines += decoding(Workload(vocabulary=vocabulary, dimensions=dimensions, tokens=tokens), card)
+    sizes = (1500, 10, 200) if small else (400_001, 50, 1 << 20)
+    lines += selection(Workload(vocabulary=sizes[0], dimensions=sizes[1], tokens=sizes[2]), card)
+    print(f"\n{name}: {rate}; medians of {rounds} ({triton})\n")
+    print("| vocabulary | work | tokens/s | ratio to the measured product |\n|---|---|---|---|")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--small", action="store_true", help="a few thousand words: a rehearsal")
+    parser.add_argument("--rounds", type=int, default=9)
+    chosen = parser.parse_args()
+    try:
+        main(chosen.device, small=chosen.small, rounds=chosen.rounds)
+    except ParameterError as error:
+        raise SystemExit(str(error)) from None

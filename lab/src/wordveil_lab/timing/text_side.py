@@ -1,0 +1,127 @@
+"""What a run costs from text to text: stages in processor time, beside what any program would pay for the same bytes.
+
+The mechanism is neighbour response, a table gather. References, in the same rounds: a copy of the texts, a plain gather
+of as many ids, the JSON module alone, zlib alone.
+
+Usage: python -m wordveil_lab.timing.text_side FILE.jsonl.gz COLUMN [ROUNDS]
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import wordveil as wv
+from wordveil.api import (
+    DocumentSettings,
+    InputStream,
+    MemberCompressor,
+    PrivateText,
+    open_documents,
+    sanitize_documents,
+    tokens_per_text,
+)
+
+BLOCK_DOCUMENTS = 18_000  # about a block of a run
+GZIP_LEVEL = 4  # as the outputs
+GZIP = ("decompress", "compress")
+
+
+class Stages:
+    """Processor seconds by stage, the best of all rounds."""
+
+    def __init__(self) -> None:
+        self.best: dict[str, float] = {}
+        self._round: dict[str, float] = {}
+
+    def timed(self, name: str, work: Callable[[], Any]) -> Any:
+        """Do the work; its time is added to the stage's in this round."""
+        start = time.process_time()
+        result = work()
+        self._round[name] = self._round.get(name, 0.0) + time.process_time() - start
+        return result
+
+    def end_round(self) -> None:
+        """Keep what was better than before."""
+        for name, seconds in self._round.items():
+            self.best[name] = min(seconds, self.best.get(name, seconds))
+        self._round = {}
+
+
+def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer, output: Path) -> int:
+    """Do by hand what a run does, stage by stage; returns the number of tokens."""
+    stages.timed("decompress", lambda: InputStream(str(source)).stream.read())
+    reader = open_documents(source, columns=(column,), keep_others=True)
+    records = stages.timed("decompress and parse", lambda: list(reader))
+    encoder, writer = sanitizer.parts.encoder, sanitizer.parts.writer
+    tokens, released = 0, []
+    for first in range(0, len(records), BLOCK_DOCUMENTS):
+        block = records[first : first + BLOCK_DOCUMENTS]
+        texts = [PrivateText(record.texts[0] or "") for record in block]
+        ids = [record.key for record in block]
+        nonces = stages.timed("place of noise", partial(sanitizer.nonces, [[text] for text in texts], ids))
+        parts = stages.timed("encode", partial(list, encoder.encode_parts(texts)))
+        encoded, counts = np.concatenate([part.ids for part in parts]), tokens_per_text(parts)
+        drawn = stages.timed("draw", partial(sanitizer.release_ids, encoded, counts, nonces))
+        released += stages.timed("write words", partial(writer.write_parts, parts, drawn))
+        tokens += len(drawn)
+    pairs = list(zip(records, released, strict=True))
+    lines = stages.timed("serialize", lambda: [reader.render(record, [text]) for record, text in pairs])
+    with output.open("wb") as file:
+        compressor = MemberCompressor("gz")
+        stages.timed("compress", lambda: [file.write(compressor.feed(line)) for line in lines])
+        file.write(compressor.close_member())
+    return tokens
+
+
+def references(stages: Stages, source: Path, output: Path, tokens: int) -> None:
+    """Do what any program has to do for the same bytes."""
+    packed = source.read_bytes()
+    plain = zlib.decompress(output.read_bytes(), wbits=31)
+    stages.timed("zlib alone", lambda: (gzip.decompress(packed), zlib.compress(plain, GZIP_LEVEL)))
+    lines = plain.splitlines()
+    stages.timed("json alone", lambda: [json.dumps(json.loads(line)) for line in lines])
+    data, table = np.frombuffer(plain, np.uint8), np.arange(1 << 19, dtype=np.int32)
+    places = np.random.default_rng(0).integers(0, len(table), tokens)
+    stages.timed("copy of the texts", data.copy)
+    stages.timed("plain gather", lambda: table[places])
+
+
+def main(source: Path, column: str, rounds: int) -> None:
+    """Print the table."""
+    sanitizer = wv.Sanitizer(wv.load_embeddings(), wv.NeighbourResponse(epsilon=8.0))
+    stages, limits, whole, wall = Stages(), Stages(), [], []
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "out.jsonl.gz"
+        for _ in range(rounds):
+            tokens = one_round(stages, source, column, sanitizer, output)
+            stages.end_round()
+            references(limits, source, output, tokens)
+            limits.end_round()
+            started, clock = time.process_time(), time.perf_counter()
+            settings = DocumentSettings(columns=(column,), keep_others=True)
+            report = sanitize_documents(source, output, sanitizer, settings=settings, again=True)
+            whole.append(time.process_time() - started)
+            wall.append(time.perf_counter() - clock)
+    parse = stages.best.pop("decompress and parse") - stages.best["decompress"]
+    own = {"parse": parse} | {name: seconds for name, seconds in stages.best.items() if name not in GZIP}
+    for name, seconds in (own | {name: stages.best[name] for name in GZIP} | limits.best).items():
+        share = f"{seconds / sum(own.values()):6.1%}" if name in own else ""
+        print(f"{name:22s} {seconds:7.3f} s {1e9 * seconds / tokens:7.1f} ns/token {share}")
+    print(f"without gzip: {tokens / sum(own.values()):,.0f} tokens/s/core of {tokens:,} tokens")
+    print(f"whole run: {report.tokens / min(whole):,.0f} tokens/s by processor time,")
+    print(f"{report.tokens / min(wall):,.0f} tokens/s on the clock, best of {rounds}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 3)

@@ -1,0 +1,295 @@
+"""Repeat the experiments of TrLaplace (Huang et al. 2024), honestly calibrated, as published, and as its code does.
+
+    WORDVEIL_DATA=DATA python -m wordveil_lab.trlaplace.results docs/results/trlaplace
+    WORDVEIL_DATA=DATA python -m wordveil_lab.trlaplace.results OUT --size full --device cuda --glove glove.6B.300d.txt
+    python -m wordveil_lab.trlaplace.page docs/results/trlaplace
+
+Every finished row is kept in rows.jsonl, so that a stopped run goes on where it stood; delete the file to start anew.
+All text here is public. The noise is drawn afresh: numbers move a little from run to run, and rows that carry a
+conclusion are trained several times. The last line fills the page's tables and draws its figures from the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from wordveil.api import Embeddings, Float64Array, RandomSource, VectorMechanism, clip_to_ball
+from wordveil_lab.neural.corpora import Batch, Dataset, TextFile, encode_texts, read_texts
+from wordveil_lab.neural.models import Rewriter, TextClassifier
+from wordveil_lab.neural.private_embedding import PrivateEmbedding
+from wordveil_lab.neural.training import fit, measure
+from wordveil_lab.trlaplace.contenders import CERTIFIED, CODE, NONE, PUBLISHED, Contender, best_guess, contenders
+from wordveil_lab.trlaplace.plan import GLOVE, SIZES, Journal, Plan, Size
+from wordveil_lab.trlaplace.rewrite_scores import score_rewrites
+
+GRID = (0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 20.0, 100.0)
+"""The paper's epsilons without .2, and one at which an honest mechanism does something."""
+PAPERS = GRID[:-1]
+REPEATED = ("yelp-short", "glove")
+DECISIVE = (None, 20.0, 100.0)
+"""The table whose rewriters are trained several times, and the epsilons that decide."""
+TRAININGS = {"glove": 5, "embedded": 3, "random": 3}
+FEW = 2
+"""Trainings of a classifier by its vectors (the paper: five), and where the row is at chance."""
+ROUNDS = 7
+"""Epochs over which seconds are compared."""
+GUESSED = 1500
+"""Words on which the best guess is tried."""
+
+
+def split(data: Dataset, share: int = 10) -> tuple[Dataset, Dataset]:
+    """Return training and held-out texts, one in `share` held out, by a public seed."""
+    rows = np.random.Generator(np.random.PCG64(0)).permutation(len(data))
+    cut = len(rows) // share
+    return data.part(rows[cut:]), data.part(rows[:cut])
+
+
+REWRITTEN = {
+    "yelp-short": ("sentences/yelp-short.train.tsv", "sentences/yelp-short.test.tsv"),
+    "yahoo": ("documents/yahoo2.train.jsonl.gz", "documents/yahoo2.test.jsonl.gz"),
+}
+"""Training and test texts; a Yahoo text is a question with its answer, of which the first tokens are used."""
+
+
+def yelp(plan: Plan) -> None:
+    """Tables 2 and 3 on Yelp, GloVe vectors, every epsilon; the decisive rows are trained several times."""
+    rewrite_table(plan, "yelp-short", "glove", GRID, PAPERS, (0.1, 1.0, 20.0))
+
+
+def yahoo(plan: Plan) -> None:
+    """The same on Yahoo, every row once."""
+    rewrite_table(plan, "yahoo", "glove", GRID, PAPERS, (0.1, 1.0, 20.0))
+
+
+def wide(plan: Plan) -> None:
+    """Yelp in the paper's 300 dimensions, with vectors of word2vec, at fewer epsilons, every row once."""
+    rewrite_table(plan, "yelp-short", "word2vec", (1.0, 20.0, 100.0), (1.0, 20.0), ())
+
+
+def rewrite_table(
+    plan: Plan,
+    data: str,
+    table: str,
+    honest: tuple[float, ...],
+    refuted: tuple[float, ...],
+    code: tuple[float, ...],
+) -> None:
+    """Train and score the rewriters of one data set and one table of vectors."""
+    size, settings = plan.size, plan.size.rewriting
+    train, test = REWRITTEN[data]
+    texts, _ = read_texts(TextFile(path=train, limit=size.texts[data]))
+    unseen, _ = read_texts(TextFile(path=test, limit=size.tests))
+    vocabulary = plan.vocabulary(table, texts, size.words)
+    whole = encode_texts(texts, vocabulary, max_tokens=settings.max_tokens)
+    parts = split(whole)
+    tests = encode_texts(unseen, vocabulary, max_tokens=settings.max_tokens)
+    seen, known = (part.corpus.tokens[part.corpus.tokens >= 0] for part in (whole, tests))
+    facts: dict[str, float] = {"words": len(vocabulary), "dimensions": vocabulary.dimensions}
+    facts["covered"] = float((tests.corpus.tokens >= 0).mean())
+    for name, epsilon, mechanism in contenders(vocabulary.dimensions, honest, refuted, code):
+        count = size.repeats if (data, table) == REPEATED and epsilon in DECISIVE else 1
+        key = {"task": "rewrite", "data": data, "table": table, "mechanism": name, "epsilon": epsilon}
+        train_once = partial(rewriter_scores, plan, vocabulary, mechanism, parts, tests)
+        guess = partial(best_guess, mechanism, vocabulary, known[:GUESSED], seen)
+        plan.journal.add(key, partial(rewriter_row, facts, train_once, count, guess))
+
+
+def rewriter_row(
+    facts: dict[str, Any], train_once: Callable[[int], dict[str, Any]], count: int, guess: Callable[[], float]
+) -> dict[str, Any]:
+    """Return a row: what the rewriters score, and what the best guess word by word recovers."""
+    return {**facts, **columns(train_once, count), "best_guess": guess()}
+
+
+def rewriter_scores(
+    plan: Plan,
+    vocabulary: Embeddings,
+    mechanism: VectorMechanism | None,
+    parts: tuple[Dataset, Dataset],
+    tests: Dataset,
+    seed: int,
+) -> dict[str, Any]:
+    """Train one rewriter and return its scores on unseen text."""
+    settings = replace(plan.size.rewriting, seed=seed)
+    torch.manual_seed(seed)
+    layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
+    model = Rewriter(layer, hidden=settings.hidden, dropout=settings.dropout).to(plan.device)
+    fit(model, *parts, settings)
+    return asdict(score_rewrites(model, tests))
+
+
+def columns(train_once: Callable[[int], dict[str, Any]], count: int) -> dict[str, list[Any]]:
+    """Return the scores of several trainings, by name."""
+    scores = [train_once(seed) for seed in range(count)]
+    return {name: [score[name] for score in scores] for name in scores[0]}
+
+
+def labelled(size: Size, data: str) -> tuple[tuple[list[str], list[str]], tuple[list[str], list[str]]]:
+    """Return (texts, labels) for training and for the test.
+
+    Of AG News only the official test part with all four classes is at hand: 7 600 texts, cut into 6 600 and 1 000.
+    """
+    if data == "sst2":
+        train = read_texts(TextFile(path="sentences/sst2.train.tsv", label="label", limit=size.labelled))
+        return train, read_texts(TextFile(path="sentences/sst2.dev.tsv", label="label"))
+    texts, labels = read_texts(TextFile(path="documents/agnews.test.tsv", text="title+description", label="label"))
+    order = np.random.Generator(np.random.PCG64(0)).permutation(len(texts)).tolist()
+    picked = (order[1000:][: size.labelled], order[:1000])
+    first, second = (([texts[i] for i in rows], [labels[i] for i in rows]) for rows in picked)
+    return first, second
+
+
+def classification(plan: Plan, table: str) -> None:
+    """Figure 4: accuracy on SST-2 and AG News for one table of vectors, several trainings each."""
+    size, settings = plan.size, plan.size.classifying
+    for data in ("sst2", "agnews"):
+        (texts, labels), (unseen, truth) = labelled(size, data)
+        classes = sorted(set(labels))
+        vocabulary = plan.vocabulary(table, texts, 2 * size.words)
+        cut: dict[str, Any] = {"classes": classes, "max_tokens": settings.max_tokens}
+        parts = split(encode_texts(texts, vocabulary, labels=labels, **cut))
+        tests = encode_texts(unseen, vocabulary, labels=truth, **cut)
+        for name, epsilon, mechanism in classified(table, vocabulary.dimensions):
+            key = {"task": "classify", "data": data, "table": table, "mechanism": name, "epsilon": epsilon}
+            train_once = partial(accuracy, plan, vocabulary, mechanism, classes, parts, tests)
+            decisive = epsilon in DECISIVE or name in CODE
+            plan.journal.add(key, partial(columns, train_once, TRAININGS[table] if decisive else FEW))
+
+
+def classified(table: str, dimensions: int) -> list[Contender]:
+    """Return the rows of a table of classifiers; small epsilons and the published code are shown for GloVe only."""
+    if table == "glove":
+        return contenders(dimensions, (1.0, 5.0, 20.0, 100.0), (1.0, 5.0, 20.0), (1.0, 20.0))
+    return contenders(dimensions, (20.0, 100.0), (20.0,), ())
+
+
+def accuracy(
+    plan: Plan,
+    vocabulary: Embeddings,
+    mechanism: VectorMechanism | None,
+    classes: list[str],
+    parts: tuple[Dataset, Dataset],
+    tests: Dataset,
+    seed: int,
+) -> dict[str, Any]:
+    """Train one classifier behind the noise and return its accuracy on one noisy pass over unseen text."""
+    settings = replace(plan.size.classifying, seed=seed)
+    torch.manual_seed(seed)
+    layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
+    model = TextClassifier(layer, classes, hidden=settings.hidden, dropout=settings.dropout).to(plan.device)
+    fit(model, *parts, settings)
+    return {"accuracy": measure(model, tests, 256)[1]}
+
+
+def seconds(plan: Plan) -> None:
+    """Table 5: processor seconds of the same training batches with and without the mechanism, 300 dimensions."""
+    texts, _ = read_texts(TextFile(path="sentences/yelp-short.train.tsv", limit=1000))
+    vocabulary = plan.vocabulary("random", texts, 2000, dimensions=300)
+    data = encode_texts(texts, vocabulary, max_tokens=16)
+    models = {}
+    for name, _, mechanism in contenders(300, (1.0,), (), ()):
+        torch.manual_seed(0)
+        layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
+        models[name] = Rewriter(layer, hidden=256, dropout=0.5).to(plan.device)
+    key = {"task": "seconds", "data": "yelp-short, 1 000 sentences, d = 300, hidden 256"}
+    plan.journal.add(key, partial(compared_seconds, models, data))
+
+
+def compared_seconds(models: dict[str, Rewriter], data: Dataset) -> dict[str, Any]:
+    """Return the least processor seconds of an epoch, and the median over rounds of what is beyond `NONE`.
+
+    All models train on a batch before any goes to the next, in turning order: a machine that is busy for a while is
+    busy for all of them.
+    """
+    optimizers = {name: torch.optim.Adam(_learned(model), lr=0.01) for name, model in models.items()}
+    names, rounds = list(models), []
+    for number in range(ROUNDS + 1):
+        spent = dict.fromkeys(models, 0.0)
+        for batch in data.batches(64):
+            first = number % len(names)
+            for name in names[first:] + names[:first]:
+                spent[name] += batch_seconds(models[name], optimizers[name], batch)
+        rounds.append(spent)
+    rounds = rounds[1:]  # the first one warms up
+    over = {name: float(np.median([spent[name] / spent[NONE] - 1 for spent in rounds])) for name in models}
+    return {"seconds": {name: min(spent[name] for spent in rounds) for name in models}, "over": over}
+
+
+def _learned(model: Rewriter) -> list[Any]:
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+def batch_seconds(model: Rewriter, optimizer: Any, batch: Batch) -> float:
+    """Train one batch and return its processor seconds."""
+    model.train()
+    started = time.process_time()
+    optimizer.zero_grad()
+    model.loss(batch)[0].backward()
+    optimizer.step()
+    return time.process_time() - started
+
+
+def support_attack(plan: Plan) -> None:
+    """How many words are still possible after one noisy vector of the truncated Laplace."""
+    texts, _ = read_texts(TextFile(path="sentences/yelp-short.train.tsv", limit=plan.size.texts["yelp-short"]))
+    vocabulary = plan.vocabulary("glove", texts, plan.size.words)
+    rows = clip_to_ball(np.asarray(vocabulary.vectors, dtype=np.float64), 1.0)
+    for name, epsilon, mechanism in contenders(vocabulary.dimensions, (0.1, 1.0, 5.0), (0.1, 1.0, 5.0), ()):
+        if name not in (PUBLISHED, CERTIFIED):
+            continue
+        key = {"task": "support", "mechanism": name, "epsilon": epsilon}
+        plan.journal.add(key, partial(words_left, mechanism, rows))
+
+
+def words_left(mechanism: Any, rows: Float64Array) -> dict[str, Any]:
+    """Return how many rows' boxes hold a noisy vector, on average."""
+    fitted = mechanism.for_dimensions(rows.shape[1])
+    chosen = np.linspace(0, len(rows) - 1, 400).astype(int)
+    noisy = fitted.release(rows[chosen], RandomSource())
+    left = [int((np.abs(vector - rows).max(axis=1) <= fitted.half_width).sum()) for vector in noisy]
+    facts = {"half_width": fitted.half_width, "words_left": float(np.mean(left)), "of": len(rows)}
+    return {**facts, "guarantee": fitted.guarantee().sentence()}
+
+
+PARTS: dict[str, Callable[[Plan], None]] = {
+    "support": support_attack,
+    "seconds": seconds,
+    "yelp": yelp,
+    "glove": partial(classification, table="glove"),
+    "wide": wide,
+    "yahoo": yahoo,
+    "embedded": partial(classification, table="embedded"),
+    "random": partial(classification, table="random"),
+}
+
+
+def main() -> None:
+    """Run every part whose rows are not there yet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--size", choices=SIZES, default="reduced")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--glove", default=GLOVE, help="GloVe file; the default has 50 dimensions")
+    parser.add_argument("--only", choices=PARTS, action="append")
+    given = parser.parse_args()
+    if given.device == "cpu":
+        torch.set_num_threads(1)
+    given.directory.mkdir(parents=True, exist_ok=True)
+    journal = Journal(given.directory / "rows.jsonl")
+    plan = Plan(journal=journal, size=SIZES[given.size], device=given.device, glove=given.glove)
+    for name, part in PARTS.items():
+        if not given.only or name in given.only:
+            part(plan)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""The laboratory: evaluation, benchmarks, the papers repeated. Nothing outside imports it."""
