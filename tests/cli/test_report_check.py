@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import re
+from dataclasses import asdict
 
 import numpy as np
+import pytest
 from tests.cli.forging import facts_of, forged, named, places
 
 import seeds
@@ -14,6 +16,7 @@ import wordveil as wv
 from wordveil.pipeline.denoising_runs import ReleaseReport
 from wordveil.pipeline.report_schema import sealed
 from wordveil.pipeline.run_report import write_sealed
+from wordveil.spark.budgets import UserBudget
 
 # Against itself.
 
@@ -207,23 +210,52 @@ def test_a_report_from_before_there_was_a_schema_is_read_and_held(released, voca
         assert released(report=target).status == 1, "what stands unchecked would be shown"
 
 
-def test_a_newer_minor_version_is_read_and_a_newer_major_one_refused(released):
-    facts = facts_of(released.folder / "r.json")
+@pytest.mark.parametrize("schema", ["1.1", "2.0"])
+def test_a_report_of_a_newer_schema_is_refused(released, schema):
     target = released.folder / "newer.json"
-    facts |= {"schema": "1.9", "weather": "fine"}
-    facts["provenance"]["country"] = "SE"
-    facts["options"]["tone"] = "kind"
-    write_sealed(sealed(facts), target)
-    answer = released(report=target)
-    assert answer.status == 0, answer.err
-    assert "written by a newer version; not checked: options.tone, provenance.country, weather" in answer.out
-    assert ReleaseReport.load(target).provenance.engine == facts["provenance"]["engine"]
-    write_sealed(sealed(facts | {"schema": "1.0"}), target)
-    assert released(report=target).status == 1, "this version's reports have no such fields"
-    write_sealed(sealed(facts | {"schema": "2.0"}), target)
+    write_sealed(sealed(facts_of(released.folder / "r.json") | {"schema": schema}), target)
     answer = released(report=target)
     assert answer.status == 2
-    assert "is a report of schema 2.0, which this version cannot read; it reads 1.0. Install a newer" in answer.err
+    assert (
+        f"is a report of schema {schema}, which this version cannot read; it reads 1.0. Install a newer" in answer.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("weather",), "fine"),
+        (("settings", "epsilon"), 0.01),
+        (("settings", "details", "whole_text_epsilon"), 0.01),
+        (("settings", "columns"), ["text", 7]),
+        (("finished",), "2026-11-23T14:14:10Z UTC. The true epsilon is 0.01."),
+        (("seconds",), "0.05, at an epsilon of 0.01"),
+        (("documents",), 4.5),
+        (("outputs", 0, "epsilon"), 0.01),
+        (("denoised",), {"style": "fluent", "epsilon": 0.01}),
+        (("budget",), {"user": "person", "guarantee": "0.01-DP"}),
+    ],
+)
+def test_a_report_with_a_fact_that_no_run_writes_is_refused(released, path, value):
+    facts = facts_of(released.folder / "r.json")
+    *way, last = path
+    room = facts
+    for step in way:
+        room = room[step]
+    room[last] = value
+    target = released.folder / "added.json"
+    write_sealed(sealed(facts), target)
+    assert released(report=target).status == 1
+
+
+def test_a_bound_below_what_the_longest_document_cost_is_refused(released):
+    facts = facts_of(released.folder / "r.json")
+    for nats, status in ((0.001, 1), (facts["longest"] * 9.0, 0)):
+        bound = UserBudget(user="person", max_nats=nats, over="drop")
+        told = {**asdict(bound), "sentence": bound.sentence(), "users_over": 0, "documents_left_out": 0}
+        target = released.folder / "bound.json"
+        write_sealed(sealed(facts | {"budget": told, "disclosed": [*facts["disclosed"], bound.disclosed()]}), target)
+        assert released(report=target).status == status
 
 
 def test_another_version_s_wording_is_not_called_forged_nor_passed(released):

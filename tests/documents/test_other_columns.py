@@ -156,6 +156,22 @@ def test_a_column_that_is_nowhere_is_refused_and_nothing_is_released(tmp_path, n
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "kept"),
+    [
+        ("in.csv", "text,n,n\none,hidden,shown\n", "n"),
+        ("in.jsonl", '{"text": "one", "n": "hidden", "n": "shown"}\n', "n"),
+        ("in.json", '[{"n": "hidden", "text": "one", "n": "shown"}]', "n"),
+        ("in.json", '[{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}]', "n"),
+        ("in.jsonl", '{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}', "n.m"),
+    ],
+)
+def test_a_kept_column_that_stands_twice_is_refused(tmp_path, name, content, kept):
+    (tmp_path / name).write_text(content)
+    message = stopped(tmp_path / name, tmp_path / "out", DocumentFormatError, match="twice", keep=(kept,))
+    assert "hidden" not in message
+
+
 def test_two_choices_are_one_too_many():
     both = {"keep": ("a",), "keep_others": True, "drop_others": True}
     for first, second in (("keep", "keep_others"), ("keep", "drop_others"), ("keep_others", "drop_others")):

@@ -100,6 +100,7 @@ def test_glove_50d_to_the_last_row(embedding_data, glove):
 
 TIMES = """
 import json, sys, time
+begun = time.process_time()
 import numpy
 start = time.process_time()
 from wordveil.vocabulary import load_embeddings
@@ -108,13 +109,14 @@ table = load_embeddings(sys.argv[1])
 opened = time.process_time()
 words = "the quick brown fox jumps over a lazy dog and nobody cares about it any more today qqzz <unk> maria"
 ids = table.ids(words.split())
-print(json.dumps([opened - imported, time.process_time() - start, ids.tolist()]))
+yardstick = start - begun
+print(json.dumps([(opened - imported) / yardstick, (time.process_time() - start) / yardstick, ids.tolist()]))
 """
 
 
 @pytest.mark.slow
 def test_opening_is_quick(glove, tmp_path):
-    # Processor time, so that a busy machine does not fail the test; modules compiled once, as when installed.
+    # In processor time of `import numpy`, so that no machine fails the test; modules compiled once, as when installed.
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
     runs = []
     for _ in range(5):
@@ -122,6 +124,6 @@ def test_opening_is_quick(glove, tmp_path):
             [sys.executable, "-c", TIMES, str(glove)], capture_output=True, check=True, text=True, env=env
         )
         runs.append(json.loads(done.stdout))
-    assert min(opened for opened, _, _ in runs) < 0.010
-    assert min(everything for _, everything, _ in runs) < 0.050
+    assert min(opened for opened, _, _ in runs) < 0.2
+    assert min(everything for _, everything, _ in runs) < 1
     assert runs[0][2][-3:-1] == [-1, 400_000]

@@ -182,15 +182,16 @@ def _check(
     stored = read_report(verify)
     signature, unsigned = _signature(stored, public_key)
     try:
+        files = stored.outputs
         damaged = [*damage(stored), *unsigned]
         wrong = [*_other_files(stored, released), *(f"{verify}: {line}" for line in damaged)]
         held = None if wrong else _held(stored, *public.source(stored))
     except WordveilError:
         raise
     except Exception:  # noqa: BLE001  # whatever Python says of facts of another shape
-        held, wrong = None, [f"{verify}: a fact is missing, or of another kind than in a report of wordveil"]
+        files, held, wrong = (), None, [f"{verify}: a fact is missing, or of another kind than in a report of wordveil"]
     wrong += [] if held is None else [f"{verify}: {line}" for line in held.wrong]
-    result: dict[str, Any] = {"released": released, "report": verify, "files": stored.outputs, "wrong": wrong}
+    result: dict[str, Any] = {"released": released, "report": verify, "files": files, "wrong": wrong}
     if held is None or wrong:
         show(result, (), as_json=as_json)
         for line in wrong:
@@ -270,13 +271,10 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     from wordveil.pipeline.run_warnings import release_warnings
     from wordveil.pipeline.sanitizer import Sanitizer
 
-    found = contradictions(report, source, _budget(report.facts))
-    unknown = sorted({each.place for each in found if report.is_newer and each.right is None})
-    wrong = [each for each in found if each.place not in unknown]
+    wrong = contradictions(report, source, _budget(report.facts))
     if report.is_of_another_version and wrong and not any(each.is_meant for each in wrong):
         raise _of_another_version(report)
-    notes = [f"written by a newer version; not checked: {', '.join(unknown)}"] if unknown else []
-    notes += [_SCHEMALESS] if report.schema == (0, 0) else []
+    notes = [_SCHEMALESS] if report.schema == (0, 0) else []
     if isinstance(source, Sanitizer):
         warnings = release_warnings(source.guarantee, source.in_words)
     else:

@@ -39,6 +39,7 @@ class SelectionNode:
         copies_rest: Whether members without a child are copied.
         kept: The value is copied as it stands, but for the columns under it.
         below: The selected columns at or under this node.
+        keeps: Whether this node, or one under it, is to be copied by its name.
     """
 
     column: str | None = None
@@ -46,6 +47,7 @@ class SelectionNode:
     copies_rest: bool = True
     kept: bool = False
     below: set[str] = field(default_factory=set)
+    keeps: bool = False
 
     @property
     def is_copied_whole(self) -> bool:
@@ -91,6 +93,7 @@ def _insert(root: SelectionNode, path: Iterable[str], name: str, *, kept: bool) 
         root.below.add(name)
     for part in path:
         node = node.children.setdefault(part, SelectionNode(copies_rest=root.copies_rest))
+        node.keeps |= kept
         if not kept:
             node.below.add(name)
     if kept:
@@ -291,6 +294,7 @@ class JsonWalker:
         kept_end = at  # end of the last member written, or where the first one begins
         any_kept = dropped = False
         children, copies_rest = node.children, node.copies_rest
+        entered: set[str] = set()
         previous_end = at
         while True:
             start = at
@@ -310,6 +314,12 @@ class JsonWalker:
                 if dropped:
                     self._jump(text, kept_end, previous_end if any_kept else start)
                     dropped = False
+                if child is not None and child.keeps:
+                    if name in entered:
+                        raise WalkError(
+                            f"{name!r}, which holds what is to be copied, stands twice in one object.", start
+                        )
+                    entered.add(name)
                 end = self._member(text, at, name, child)
                 any_kept, kept_end = True, end
             previous_end = end

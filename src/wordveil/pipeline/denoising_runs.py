@@ -20,7 +20,7 @@ from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary,
 from wordveil.pipeline.evidence import differences
 from wordveil.pipeline.fitting import certificate_in_use
 from wordveil.pipeline.rebuilding import rebuilt
-from wordveil.pipeline.report_schema import known, read_report, sealed
+from wordveil.pipeline.report_schema import read_report, sealed
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.runs import FileDigest, file_digests
 from wordveil.pipeline.sanitizer import Sanitizer
@@ -58,10 +58,10 @@ class ReleaseReport:
             DataFormatError: If it is none of `sanitize`, or its release was denoised already.
         """
         stored = read_report(path)
-        facts, newer = stored.facts, stored.is_newer
+        facts = stored.facts
         try:
             settings = dict(facts["settings"])
-            details = known(FormatDetails, settings.pop("details"), newer=newer)
+            details = FormatDetails(**settings.pop("details"))
             del settings["encoding"]  # what is released is UTF-8
             _renumber(settings, header=details.header)
             settings |= {"missing": "keep", "details": details, "block_characters": BLOCK_CHARACTERS}
@@ -70,7 +70,7 @@ class ReleaseReport:
                 outputs=stored.outputs,
                 provenance=stored.provenance,
                 options=stored.options,
-                settings=known(DocumentSettings, settings, newer=newer),
+                settings=DocumentSettings(**settings),
             )
         except (ValueError, KeyError, TypeError):
             raise DataFormatError(Path(path), "is no report of `wordveil sanitize`.") from None

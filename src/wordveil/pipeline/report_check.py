@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from wordveil.errors import DataFormatError
 from wordveil.pipeline.evidence import ALWAYS_ASSUMED, Evidence
 from wordveil.pipeline.report_schema import StoredReport, checksum
+from wordveil.pipeline.report_shape import misfits
 from wordveil.pipeline.run_report import form
 from wordveil.pipeline.runs import COPIED, TREE, RunReport, run_disclosures
 from wordveil.pipeline.sanitizer import Sanitizer
@@ -36,7 +37,10 @@ _LONGEST = 160  # characters shown of a value
 
 
 class Bound(Protocol):
-    """What bounds the losses of one person, in words; see `spark.budgets.UserBudget`."""
+    """What bounds the losses of one person; see `spark.budgets.UserBudget`."""
+
+    def tokens(self, sanitizer: Sanitizer) -> int:
+        """Return how many tokens of one person may be released."""
 
     def sentence(self) -> str:
         """Return what the bound promises."""
@@ -116,7 +120,11 @@ def contradictions(
     said = dict(_leaves({name: fact for name, fact in facts.items() if name in right or name in unknown}))
     computed = dict(_leaves(right))
     places = [place for place in (said | computed) if said.get(place) != computed.get(place)]
-    return [Contradiction(place=place, said=said.get(place), right=computed.get(place)) for place in places]
+    wrong = [Contradiction(place=place, said=said.get(place), right=computed.get(place)) for place in places]
+    if report.schema == (0, 0):
+        return wrong
+    values = dict(_leaves(facts))
+    return wrong + [Contradiction(place=place, said=values.get(place), right=None) for place in misfits(facts)]
 
 
 def _fields(source: Sanitizer | Binding) -> set[str]:
@@ -154,6 +162,7 @@ def _texts(
     right["disclosed"] = list(disclosed) + ([] if budget is None else [budget.disclosed()])
     if budget is not None:
         right["budget"] = {**facts["budget"], "sentence": budget.sentence()}
+        right["longest"] = min(facts["longest"], budget.tokens(sanitizer))  # of one person, like every document
     if older:
         return right | {"in_words": _older_words(facts, sanitizer), "assumptions": ALWAYS_ASSUMED}
     right |= {"schema": facts["schema"], "files": len(facts["outputs"]) or facts["files"]}

@@ -1,8 +1,8 @@
 """The form of a report that travels: its schema, its canonical bytes and their checksum, and how it is read again.
 
 A report is a JSON object. As HTML it stands in a data block of its page, from which the whole page can be written anew.
-`schema` is "MAJOR.MINOR": a newer minor version adds fields that a reader may leave aside, a newer major one changes
-what fields mean and is refused. Reports written before there was a schema hold none.
+`schema` is "MAJOR.MINOR": a newer minor version adds fields, a newer major one changes what fields mean. A reader
+refuses both: what it does not know, it could not hold. Reports written before there was a schema hold none.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from wordveil import __version__
 from wordveil.errors import DataFormatError, ParameterError
@@ -22,12 +22,11 @@ from wordveil.pipeline.runs import FileDigest
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import Provenance, TextOptions
 
-__all__ = ["SCHEMA", "StoredReport", "canonical", "checksum", "data_block", "known", "read_report", "sealed"]
+__all__ = ["SCHEMA", "StoredReport", "canonical", "checksum", "data_block", "read_report", "sealed"]
 
 SCHEMA = "1.0"
 _APART = ("checksum", "signature")  # of the other facts
 _OPENING, _CLOSING = '<script type="application/json" id="wordveil-report">', "</script>"
-_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,17 +53,17 @@ class StoredReport:
     @property
     def is_of_another_version(self) -> bool:
         """Whether it was not written by this version of wordveil, whose wording it need not have."""
-        return self.is_newer or self.facts["provenance"].get("version") != __version__
+        return bool(self.facts["provenance"].get("version") != __version__)
 
     @property
     def outputs(self) -> tuple[FileDigest, ...]:
         """The released files; none where the release went to standard output, or an old report names none."""
-        return tuple(known(FileDigest, file, newer=self.is_newer) for file in self.facts.get("outputs", ()))
+        return tuple(FileDigest(**file) for file in self.facts.get("outputs", ()))
 
     @property
     def provenance(self) -> Provenance:
         """Where the release came from."""
-        return known(Provenance, self.facts["provenance"], newer=self.is_newer)
+        return Provenance(**self.facts["provenance"])
 
     @property
     def options(self) -> TextOptions:
@@ -75,15 +74,10 @@ class StoredReport:
         """
         options = dict(self.facts["options"])
         try:
-            grids = tuple(known(NumberGrid, grid, newer=self.is_newer) for grid in options.pop("grids", ()))
-            return known(TextOptions, options | {"grids": grids}, newer=self.is_newer)
+            grids = tuple(NumberGrid(**grid) for grid in options.pop("grids", ()))
+            return TextOptions(**{**options, "grids": grids})
         except ParameterError as problem:
             raise TypeError from problem
-
-    @property
-    def is_newer(self) -> bool:
-        """Whether it may hold fields that this version does not know."""
-        return self.schema > _version(SCHEMA)
 
 
 def canonical(facts: Mapping[str, Any]) -> bytes:
@@ -107,24 +101,14 @@ def data_block(facts: Mapping[str, Any]) -> str:
     return f"{_OPENING}{json.dumps(facts, ensure_ascii=True).replace('<', chr(92) + 'u003c')}{_CLOSING}"
 
 
-def known(kind: type[_Value], given: Mapping[str, Any], *, newer: bool = False) -> _Value:
-    """Return a dataclass of stored fields; those that only a newer version knows are left aside.
-
-    Raises:
-        TypeError: If a field is missing, or one is unknown and the report is no newer one.
-    """
-    names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: value for name, value in given.items() if name in names or not newer})
-
-
 def read_report(path: str | os.PathLike[str]) -> StoredReport:
-    """Read a report, JSON or HTML, of this version's schema or an older one, or of a newer minor version.
+    """Read a report, JSON or HTML, of this version's schema or an older one.
 
     Args:
         path: The file.
 
     Raises:
-        DataFormatError: If it is no report, or its schema has a newer major version.
+        DataFormatError: If it is no report, or its schema is newer.
     """
     place = Path(path)
     try:
@@ -136,7 +120,7 @@ def read_report(path: str | os.PathLike[str]) -> StoredReport:
         stored = StoredReport(path=place, facts=facts, text=text, html=html)
         if not {"guarantee", "provenance"} <= set(facts):
             raise ValueError
-        newer = stored.schema[0] > _version(SCHEMA)[0]
+        newer = stored.schema > _version(SCHEMA)
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise DataFormatError(
             place, "is no report of `wordveil sanitize` or another command, in JSON or HTML."
