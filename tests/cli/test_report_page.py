@@ -45,7 +45,7 @@ def drawn_configurations(number: int) -> Iterator[list[str]]:
 REFUTED = ["-m", "truncated-laplace", "-e", "1", "--calibration", "published", "--allow-refuted"]
 
 
-@pytest.mark.parametrize("chosen", [*drawn_configurations(12), ["-e", "8"], REFUTED], ids=" ".join)
+@pytest.mark.parametrize("chosen", [*drawn_configurations(12), ["-e", "8"], REFUTED])
 def test_screen_json_and_page_give_the_same_warnings(wordveil, vocabulary, notes, tmp_path, chosen):
     common = ["sanitize", notes, "-o", tmp_path / "out.txt", "--yes", "--again", "--vocabulary", vocabulary, *chosen]
     shown = []
