@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tests.installed_packages import install
 
 import wordveil as wv
 from wordveil.errors import CertificateError
+from wordveil.pipeline.rebuilding import rebuilt
 from wordveil.promises.certificates import code_name, identity
 
 CODE = """
@@ -23,7 +25,12 @@ def made():
     class Mine: pass
     return Mine
 """
-FOLDER = {"dir_info": {}}
+NO_INDEX = {
+    "a folder": {"dir_info": {}},
+    "a wheel": {"archive_info": {}},
+    "a repository": {"vcs_info": {"vcs": "git"}},
+    "else": {},
+}
 
 
 def names(monkeypatch, tmp_path, *packages):
@@ -41,8 +48,9 @@ def test_a_release_of_a_package_is_named_with_its_version(monkeypatch, tmp_path)
     assert later == "mine==1.1:mine.Mine"
 
 
-def test_builds_of_a_folder_are_told_apart_under_one_version(monkeypatch, tmp_path):
-    one, again, other = names(monkeypatch, tmp_path, *((result, {"source": FOLDER}) for result in (1, 1, 2)))
+@pytest.mark.parametrize("source", NO_INDEX.values(), ids=NO_INDEX)
+def test_builds_that_came_from_no_index_are_told_apart_under_one_version(monkeypatch, tmp_path, source):
+    one, again, other = names(monkeypatch, tmp_path, *((result, {"source": source}) for result in (1, 1, 2)))
     assert one == again != other
     assert one.startswith("mine==1.0 (")
 
@@ -106,6 +114,15 @@ def test_what_lies_in_slots_of_a_base_is_not_passed_over():
     for kind in (ByFactor, Hiding):
         with pytest.raises(CertificateError, match="cannot be named"):
             identity(kind(2.0))
+
+
+@pytest.mark.parametrize("source", [None, NO_INDEX["a wheel"]], ids=["an index", "a wheel"])
+def test_an_installed_mechanism_is_rebuilt_from_its_name_in_a_report(monkeypatch, tmp_path, source):
+    code = Path(__file__).parents[2].joinpath("examples/plugin/cluster_response.py").read_text()
+    offers = "[wordveil.mechanisms]\ncluster-response = mine:ClusterResponse\n"
+    made = install(monkeypatch, tmp_path, code, source=source, offers=offers).ClusterResponse(epsilon=3.0, k=4)
+    assert "class='mine==1.0" in identity(made)
+    assert rebuilt(identity(made)) == made
 
 
 HOLDING = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Holding:\n    held: object\n"

@@ -1,5 +1,6 @@
 """Budgets for each person over a tree of files; the oracle is one process over a tree without what is left out."""
 
+import datetime
 import gzip
 import json
 import os
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from decimal import Decimal
 
 import pytest
 from tests.spark.spark_sessions import JSONL, MARKS
@@ -19,6 +21,7 @@ from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
 from wordveil.files.atomic import sibling
 from wordveil.files.run_key import load_run_key, run_key_path
+from wordveil.spark.budgets import person
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
@@ -114,6 +117,36 @@ def test_a_person_written_as_7_and_as_7_point_0_is_one(spark, sanitizer, tmp_pat
         budget=budget,
     )
     assert (report.documents, report.budget["users_over"]) == (2, 1), "one of user 7, one of nobody's"
+
+
+@pytest.mark.parametrize("user", [b"ana", datetime.date(2026, 1, 1), {"id": "ana"}], ids=["bytes", "date", "object"])
+def test_a_person_who_is_named_by_no_text_and_no_number_is_refused(spark, sanitizer, tmp_path, user):
+    (tmp_path / "in").mkdir()
+    if isinstance(user, dict):
+        (tmp_path / "in" / "a.jsonl").write_text(json.dumps({"user": user, "text": "good film"}) + "\n")
+    else:
+        pq.write_table(pa.table({"user": [user], "text": ["good film"]}), tmp_path / "in" / "a.parquet")
+    (tmp_path / "in" / "b.jsonl").write_text('{"user": "ana", "text": "good film"}\n')
+    settings = DocumentSettings(columns=("text",), drop_others=True)
+    budget = veil.UserBudget(user="user", max_nats=80.0, over="truncate")
+    report = veil.sanitize_files(
+        spark, tmp_path / "in", tmp_path / "out", sanitizer(), settings=settings, budget=budget
+    )
+    assert (report.documents, report.bad_files) == (1, 1)
+    assert [place.name for place in (tmp_path / "out").glob("a.*")] == []
+
+
+@pytest.mark.parametrize(
+    ("spellings", "name"),
+    [
+        ([7, 7.0, "7", " 7 ", "7e0", Decimal("7.00")], "7.0"),
+        ([None, "", "  ", "nan", float("nan")], None),
+        ([True, "true", "TRUE "], "true"),
+        (["ana", " ana"], "ana"),
+    ],
+)
+def test_all_spellings_of_a_person_are_one_name(spellings, name):
+    assert {person(spelling) for spelling in spellings} == {name}
 
 
 def test_stopping_leaves_nothing_and_counts_users(spark, sanitizer, tmp_path):

@@ -2,7 +2,7 @@
 
 Metadata of a file or of a field (pandas attributes, examples, queries, dataset cards) and dictionary values that no row
 uses can hold anybody's text, and a release could not list them: none of them passes. An extension type is metadata too,
-so its values are written in their storage type; an ordered dictionary loses its order, which only unused values tell.
+so its values are written in their storage type; dictionaries become plain values, at every depth.
 """
 
 from __future__ import annotations
@@ -30,10 +30,14 @@ def bare_schema(schema: Any, names: list[str]) -> Any:
 
 
 def bare_table(table: Any, schema: Any) -> Any:
-    """Return a table or record batch in the types of its bare schema, dictionaries reduced to what the rows use."""
+    """Return a table or record batch in the types of its bare schema.
+
+    Raises:
+        ParameterError: If a column is a dictionary of values that Arrow cannot write as plain ones.
+    """
     import pyarrow as pa
 
-    columns = [_bare_values(table.column(field.name), field.type) for field in schema]
+    columns = [_bare_values(table.column(field.name), field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -85,35 +89,29 @@ def _bare_field(field: Any) -> Any:
     return pa.field(field.name, _bare_type(field.type), field.nullable)
 
 
-def _bare_type(kind: Any, *, decoded: bool = False) -> Any:
-    """Return a type without metadata and extensions; `decoded` puts plain values in the place of dictionaries."""
+def _bare_type(kind: Any) -> Any:
+    """Return a type without metadata, extensions and dictionaries at any depth."""
     import pyarrow as pa
 
     types = pa.types
     if isinstance(kind, pa.BaseExtensionType):
-        return _bare_type(kind.storage_type, decoded=decoded)
+        return _bare_type(kind.storage_type)
     if types.is_dictionary(kind):
-        values = _bare_type(kind.value_type, decoded=decoded)
-        return values if decoded else pa.dictionary(kind.index_type, values)
-
-    def part(field: Any) -> Any:
-        return pa.field(field.name, _bare_type(field.type, decoded=decoded), field.nullable)
-
+        return _bare_type(kind.value_type)
     if types.is_struct(kind):
-        return pa.struct([part(kind.field(i)) for i in range(kind.num_fields)])
+        return pa.struct([_bare_field(kind.field(i)) for i in range(kind.num_fields)])
     if types.is_map(kind):
-        return pa.map_(part(kind.key_field), part(kind.item_field), keys_sorted=kind.keys_sorted)
+        return pa.map_(_bare_field(kind.key_field), _bare_field(kind.item_field), keys_sorted=kind.keys_sorted)
     if is_list(kind):
-        return with_values(kind, part(kind.value_field).type)
+        return with_values(kind, _bare_type(kind.value_type))
     return kind
 
 
-def _bare_values(column: Any, kind: Any) -> Any:
+def _bare_values(column: Any, field: Any) -> Any:
     import pyarrow as pa
 
-    plain = _bare_type(kind, decoded=True)
-    decoded = column if column.type == plain else column.cast(plain)
-    if not pa.types.is_dictionary(kind):
-        return decoded if plain == kind else decoded.cast(kind)
-    encoded = decoded.dictionary_encode()
-    return encoded if encoded.type == kind else encoded.cast(kind)
+    try:
+        return column if column.type == field.type else column.cast(field.type)
+    except pa.ArrowNotImplementedError:
+        remedy = f"is of a type that cannot be written as plain values: {column.type}. Cast it first, or leave it out."
+        raise ParameterError("keep", field.name, remedy) from None

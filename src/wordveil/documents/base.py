@@ -230,8 +230,8 @@ class DocumentFormat(ABC):
             made null ("not_text"), or was left out for one or the other ("skipped") or by `leave_out`; and how many
             members were left out that the first record does not have ("members").
         leave_out: Ordinals of documents that are read past; set before reading.
-        any_value: Take what is no text in a selected column as it is written; for columns that are read only, and set
-            before reading.
+        any_value: Take numbers and booleans in a selected column as they are written; for columns that are read only,
+            and set before reading.
     """
 
     name: ClassVar[str]

@@ -131,7 +131,7 @@ class JsonWalker:
     """Walks values with one selection.
 
     Attributes:
-        any_value: Take what is no text in a selected column as it is written.
+        any_value: Take numbers and booleans in a selected column as they are written.
         copied: Names of the members copied so far; of more than 1000 the rest is named as such.
         dropped: Names of the members of the last value that were left out.
         pieces: Raw text before, between and after the texts of the last value.
@@ -248,7 +248,7 @@ class JsonWalker:
     def _not_text(self, text: str, at: int, end: int, node: SelectionNode) -> None:
         """Put null in the place of a value that is no text, or refuse it: it must never be copied."""
         first = text[at : at + 1]
-        if self.any_value:
+        if self.any_value and first != "{":
             self._cut(text, at, text[at:end])
             self._found |= node.below
             return

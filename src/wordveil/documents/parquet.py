@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO, cast
@@ -248,7 +249,7 @@ def _gather(value: Any, node: SelectionNode, name: str, texts: list[PrivateText 
                     _gather(value[key], child, f"{name}.{key}", texts, any_value=any_value)
     elif value is None or isinstance(value, str):
         texts.append(cast(PrivateText | None, value))
-    elif any_value:
+    elif any_value and isinstance(value, (int, float, Decimal)):  # bytes and dates have no one spelling
         texts.append(PrivateText(str(value)))
     else:
         raise _NotTextError(f"column {name!r} holds {type(value).__name__} values, not text.")

@@ -77,7 +77,7 @@ class DocumentSettings:
         return replace(self, keep=None, keep_others=False, drop_others=True).open(path)
 
     def open_values(self, path: str, column: str) -> DocumentReader:
-        """Open one file for the values of one column, text or not, as the texts of its documents; there may be none."""
+        """Open one file for the texts and numbers of one column, as the texts of its documents; there may be none."""
         alone = replace(self, keep=None, keep_others=False, drop_others=True)  # the column may be a kept one
         reader = replace(alone, columns=(column,), missing="keep").open(path)
         reader.format.any_value = True

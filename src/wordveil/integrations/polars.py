@@ -57,10 +57,14 @@ def _visible(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a frame with the values that its rows show: buffers hold others, under nulls and in categories."""
     if not frame.width:
         return frame
-    plain, file = frame.cast({name: _plain(kind) for name, kind in frame.schema.items()}), io.BytesIO()
-    plain.write_parquet(file)
-    file.seek(0)
-    return pl.read_parquet(file)
+    file = io.BytesIO()
+    try:
+        frame.cast({name: _plain(kind) for name, kind in frame.schema.items()}).write_parquet(file)
+        file.seek(0)
+        return pl.read_parquet(file)
+    except pl.exceptions.PolarsError:
+        kinds = ", ".join(dict.fromkeys(map(str, frame.schema.values())))
+        raise ParameterError("keep", frame.columns, f"holds a type that no Parquet file holds: {kinds}.") from None
 
 
 def _plain(kind: Any) -> Any:

@@ -14,7 +14,7 @@ from wordveil.plugins import foreign_names, foreign_object
 
 __all__ = ["rebuilt"]
 
-_CLASS = re.compile(r"\bclass=('\w+')")  # the digest of a plugin's code, under a name that no argument can have
+_CLASS = re.compile(r"\bclass=('[^']*')")  # a plugin's release, under a name that no argument can have
 
 
 def rebuilt(shown: str) -> Any:

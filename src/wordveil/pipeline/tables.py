@@ -100,7 +100,12 @@ def chosen_columns(
             raise ParameterError("columns", name, "is given twice; give it once.")
     others = [name for name in there if name not in chosen] + list(also)
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
-    return chosen, copied_columns(chosen, others, **how, where="the table")
+    copied = copied_columns(chosen, others, **how, where="the table")
+    if both := [name for name in copied if name in there and name in also]:
+        raise ParameterError(
+            "keep", both[0], "is the name of a column and of an index. Rename one, or reset the index."
+        )
+    return chosen, copied
 
 
 def described(

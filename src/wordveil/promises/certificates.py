@@ -219,10 +219,13 @@ def code_name(kind: type) -> str:
         return os.urandom(6).hex()
     for package in sorted(set(packages_distributions().get(module.partition(".")[0], ()))):
         release = distribution(package)
-        source = json.loads(release.read_text("direct_url.json") or "{}").get("dir_info")
-        if (source and source.get("editable")) or not Path(file).is_relative_to(str(release.locate_file(""))):
+        source = json.loads(release.read_text("direct_url.json") or "null")
+        if (source and source.get("dir_info", {}).get("editable")) or not Path(file).is_relative_to(
+            str(release.locate_file(""))
+        ):
             continue
-        # Of what was installed from a folder, two builds may have one version: the list of files tells them apart.
+        # Of what came from no index (a folder, a wheel, a repository) two builds may have one version: the list of
+        # files tells them apart.
         record = (release.read_text("RECORD") or os.urandom(6).hex()) if source is not None else ""
         build = f" ({hashlib.sha256(record.encode()).hexdigest()[:12]})" if record else ""
         return f"{package}=={release.version}{build}:{module}.{name}"

@@ -5,6 +5,7 @@ What it decides by, the number of tokens of each document, is disclosed by the r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -24,14 +25,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-__all__ = ["COUNTED", "TOKENS", "USER", "Over", "UserBudget", "tokens_of_rows", "within_budget", "without"]
+__all__ = ["COUNTED", "TOKENS", "USER", "Over", "UserBudget", "person", "tokens_of_rows", "within_budget", "without"]
 
 Over = Literal["stop", "drop", "truncate"]
 """What becomes of the rows of a user who is over the budget: an error; none is kept; the first ones by id are kept."""
 
 USER, TOKENS = "__wordveil_user", "__wordveil_tokens"
-COUNTED = f"{ID} string, {USER} {{}}, {TOKENS} bigint"
-"""Schema of what was counted: a row a document, with the type of users left open."""
+COUNTED = f"{ID} string, {USER} string, {TOKENS} bigint"
+"""Schema of what was counted: a row a document, with the `person` behind it."""
+
+_NAMED = ("string", "char", "varchar", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +42,8 @@ class UserBudget:
     """A bound on the loss of one person's documents, in one release of one frame or tree.
 
     Attributes:
-        user: The column that names the person behind a document; documents without one are one person's.
+        user: The column of texts or numbers that names the person behind a document; documents without one are one
+            person's.
         max_nats: The largest sum of epsilons over all tokens of one user.
         over: What becomes of the documents of users who are over it.
     """
@@ -143,6 +147,19 @@ def within_budget(
     return dataframe if over == "stop" else without(frame, lost).drop(ID)
 
 
+def person(value: object) -> str | None:
+    """Return one name for all spellings of a person: files write 7, 7.0 and 7e0, and null, NaN or blanks for nobody.
+
+    Numbers that are one as doubles are one person, which counts too much for a person and never too little.
+    """
+    name = "" if value is None else str(value).strip()
+    try:
+        number = float(name)
+    except ValueError:
+        return name.lower() if name.lower() in ("true", "false") else name or None
+    return None if math.isnan(number) else repr(number + 0.0)
+
+
 def without(frame: DataFrame, lost: DataFrame) -> DataFrame:
     """Return a frame with ids less the rows of these ids; ids that are null are compared, too."""
     ids = lost.select(functions_of_spark().col(ID).alias("lost"))
@@ -157,9 +174,11 @@ def tokens_of_rows(frame: DataFrame, columns: Sequence[str], sanitizer: Sanitize
     texts = [functions.col(f"`{column}`") for column in columns]
     narrow = frame.select(ID, functions.col(f"`{user}`").alias(USER), *texts)
     kind = narrow.schema[USER].dataType.simpleString()
+    if kind.partition("(")[0] not in _NAMED:
+        raise ParameterError("user", user, f"must be a column of texts or numbers, not {kind}: cast it first.")
     check_repeatable(sanitizer)
     task = _Counts(columns=tuple(columns), sanitizer=packed_for_tasks(sanitizer), noise=fingerprint(sanitizer))
-    return narrow.mapInArrow(task, COUNTED.format(kind))
+    return narrow.mapInArrow(task, COUNTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,5 +197,6 @@ class _Counts:
             counts = [int(n) for n in tokens_per_text(list(encoder.encode_parts(texts)))]
             width = len(self.columns)
             sums = [sum(counts[i : i + width]) for i in range(0, len(counts), width)]
-            data = [batch.column(ID), batch.column(USER), pa.array(sums, type=pa.int64())]
+            users = pa.array(map(person, batch.column(USER).to_pylist()), type=pa.string())
+            data = [batch.column(ID), users, pa.array(sums, type=pa.int64())]
             yield pa.RecordBatch.from_arrays(data, names=[ID, USER, TOKENS])

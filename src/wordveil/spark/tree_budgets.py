@@ -7,7 +7,6 @@ file of ordinals for each file, in the run's unfinished output: no user's name i
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,7 @@ from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import write_whole
 from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.spark.budgets import COUNTED, TOKENS, USER, UserBudget
+from wordveil.spark.budgets import COUNTED, TOKENS, USER, UserBudget, person
 from wordveil.spark.frames import functions_of_spark
 from wordveil.spark.workers import ID, on_this_host, packed_for_tasks
 from wordveil.text.encoding import tokens_per_document, tokens_per_text
@@ -90,7 +89,7 @@ def leave_out_over_budget(
         noise=fingerprint(sanitizer),
         bad=bad,
     )
-    counted = files.mapInArrow(task, COUNTED.format("string")).persist()
+    counted = files.mapInArrow(task, COUNTED).persist()
     lost = budget.left_out(counted, sanitizer).persist()
     parts = functions.split(ID, ":")
     numbers = lost.select(parts[0].cast("long").alias("place"), parts[1].cast("long").alias("ordinal"))
@@ -157,16 +156,4 @@ class _Counts:
 def _user(name: str, column: str, values: list[Any], line: int) -> str | None:
     if len(values) > 1:
         raise DocumentFormatError(name, f"a document has several values in the column {column!r}.", line=line)
-    return _person(values[0]) if values and values[0] is not None else None
-
-
-def _person(value: str) -> str | None:
-    """Return one name for all spellings of a person: files of one tree write 7, 7.0 and 7e0, and NaN for nobody.
-
-    Numbers that are one as doubles are one person, which counts too much for a person and never too little.
-    """
-    try:
-        number = float(value)
-    except ValueError:
-        return {"": None, "True": "true", "False": "false"}.get(value, value)
-    return None if math.isnan(number) else repr(number + 0.0)
+    return person(values[0]) if values else None
