@@ -248,7 +248,9 @@ class JsonWalker:
     def _not_text(self, text: str, at: int, end: int, node: SelectionNode) -> None:
         """Put null in the place of a value that is no text, or refuse it: it must never be copied."""
         first = text[at : at + 1]
-        if self.any_value and first != "{":
+        if self.any_value and first == "{":
+            raise WalkError(f"column {node.column!r} holds an object, neither text nor number.", at, remedy=_CHOOSE)
+        if self.any_value:
             self._cut(text, at, text[at:end])
             self._found |= node.below
             return
