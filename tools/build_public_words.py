@@ -19,6 +19,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from wordveil.text.function_words import FUNCTION_WORDS
+
 LISTS = Path(__file__).parents[1] / "src" / "wordveil" / "withholding" / "lists"
 LONGEST = 8_000  # ranks in the list
 NEVER = 0.5  # share of capitals above which a word is on no list
@@ -28,6 +30,7 @@ SURNAME = 0.01  # percent of the population
 WELL_KNOWN = 0.005  # percent: a first name that is never taken for the word in small letters
 RARE = 0.35  # share of capitals below which the small spelling of a very common word is the word
 COMMONEST = 2_000
+IN_SMALL = frozenset(("may", "march", "will"))  # never a name in small letters, whatever the lists say
 PARTICLES = frozenset("de la le el al der den das di da du des von van ben bin mac re st ten va un san".split())
 WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
 
@@ -73,9 +76,11 @@ def places() -> frozenset[str]:
 
 def mark(word: str, rank: int, share: float, first: float, last: float, place: bool) -> str:
     """Return the mark of a word: "" sure, "^" often a capital, "~" a name too, "=" that but kept in small letters."""
+    if word in FUNCTION_WORDS and word not in IN_SMALL:
+        return ""
     if first >= FIRST_NAME or last >= SURNAME or place:
         common = rank <= COMMONEST and share < RARE and first < WELL_KNOWN
-        return "=" if common else "~"
+        return "=" if common or word in IN_SMALL else "~"
     return "^" if share > OFTEN else ""
 
 

@@ -1,0 +1,229 @@
+"""Texts to readable releases: what is on a public list stays, everything else becomes what its kind says.
+
+    text --tokenize--> tokens --rule--> kept ones, and slots of kinds --law--> released text
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, get_args
+
+from wordveil import __version__
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.errors import ParameterError, TooLittleKeptError
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
+from wordveil.promises.release import Reported
+from wordveil.promises.withholding import Withholding
+from wordveil.randomness import RandomSource
+from wordveil.withholding.claim import Claim, disclosures
+from wordveil.withholding.kinds import Kind
+from wordveil.withholding.laws import LAWS, LawName, Slot
+from wordveil.withholding.rule import Rule
+from wordveil.withholding.tokens import Tokens, layout, tokenize
+from wordveil.withholding.words import PublicWords
+
+__all__ = ["LEAST", "SHARE", "Link", "Redaction", "Redactor", "Span", "check_share"]
+
+SHARE = 0.4
+"""Of tokens that must be kept: less is no English, or no text."""
+LEAST = 20  # tokens; fewer are not judged
+Link = Literal["none", "document"]
+_JOINED = (" ", "-")  # between tokens of one kind that become one placeholder
+
+
+class Span(NamedTuple):
+    """A token of a text, for its owner.
+
+    Attributes:
+        start: Its first character.
+        end: The character after its last.
+        kind: Its kind.
+        kept: Whether it leaves.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    kept: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redaction(Reported):
+    """One released text with its promise.
+
+    Attributes:
+        text: What leaves.
+        guarantee: What it promises.
+        disclosed: What it shows, one sentence each.
+        claim: What may and must be said of it.
+    """
+
+    text: ReleasedText
+    guarantee: Guarantee
+    disclosed: tuple[str, ...]
+    claim: Claim
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redactor:
+    """Withholds every token that is not on a public list, or that stands where a name may stand.
+
+    Attributes:
+        words: The public words.
+        rule: Which of them leave from where.
+        law: What stands for the others: "placeholder", their kind in brackets, in which runs of one kind are one; or
+            "surrogate", a public value of their kind, drawn without regard to them, which may be taken for a fact.
+        link: "none"; or "document", where placeholders are numbered and equal hidden tokens of a document share a
+            number. That discloses which are equal, and helps guessing.
+        source: Randomness of surrogates; a fresh secure source unless given.
+
+    Raises:
+        ParameterError: If a choice does not exist.
+
+    Example:
+        >>> Redactor().redact("Please call Maria Garcia at 555-0147, she was seen by Dr. Long.")
+        'Please call [name] at [number], she was seen by [name]. [name].'
+    """
+
+    words: PublicWords = field(default_factory=PublicWords)
+    rule: Rule = field(default_factory=Rule)
+    law: LawName = "placeholder"
+    link: Link = "none"
+    source: RandomSource = field(default_factory=RandomSource, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name, choices in (("law", LawName), ("link", Link)):
+            if getattr(self, name) not in get_args(choices):
+                raise ParameterError(name, getattr(self, name), f"must be one of {', '.join(get_args(choices))}.")
+
+    def redact(self, text: str) -> ReleasedText:
+        """Return the released text.
+
+        Args:
+            text: The private text.
+
+        Raises:
+            TooLittleKeptError: If a text of at least 20 tokens has less than .4 of them on the list.
+        """
+        counts = Counter[str]()
+        released = self.release(PrivateText(text), counts)
+        check_share(counts)
+        return released
+
+    def redaction(self, text: str) -> Redaction:
+        """Return the released text with what it promises and shows; see `redact`."""
+        counts = Counter[str]()
+        released = self.release(PrivateText(text), counts)
+        check_share(counts)
+        claim = Claim.of(counts, self.words, law=self.law)
+        return Redaction(text=released, guarantee=self.guarantee, disclosed=self.disclosed, claim=claim)
+
+    def release(self, text: PrivateText, counts: Counter[str], document: str | None = None) -> ReleasedText:
+        """Return the released text, judged by nobody.
+
+        Args:
+            text: The private text.
+            counts: Adds the tokens kept ("kept"), hidden ("hidden") and hidden by printed kind.
+            document: Id of the document under which a resumed run draws the same surrogates; None draws anew.
+        """
+        tokens = tokenize(text, self.words)
+        kept = self.rule.kept(tokens)
+        pieces, slots = self._pieces(tokens, kept)
+        counts["kept"] += sum(kept)
+        counts["hidden"] += len(kept) - sum(kept)
+        counts.update(s.kind.printed for s, stays in zip(tokens.spellings, kept, strict=True) if not stays)
+        stream = self.source.fresh_stream() if document is None else self.source.stream(document, _public(pieces))
+        written = iter(LAWS[self.law](slots, stream))
+        return ReleasedText("".join(next(written) if piece is None else piece for piece in pieces))
+
+    def spans(self, text: str) -> list[Span]:
+        """Return the tokens of a text and what becomes of each: for its owner, as it says where the hidden ones are."""
+        tokens = tokenize(text, self.words)
+        spans, end = [], 0
+        for i, kept in enumerate(self.rule.kept(tokens)):
+            start = end + len(tokens.gaps[i])
+            end = start + len(tokens.texts[i])
+            spans.append(Span(start, end, tokens.spellings[i].kind, kept))
+        return spans
+
+    def _pieces(self, tokens: Tokens, kept: list[bool]) -> tuple[list[str | None], list[Slot]]:
+        """Return what is written, None for a slot, and the slots."""
+        pieces: list[str | None] = []
+        slots = list[Slot]()
+        numbers: dict[tuple[str, str], int] = {}
+        open_slot = False  # whether the last piece is one
+        for i, stays in enumerate(kept):
+            gap, kind = tokens.gaps[i], tokens.spellings[i].kind
+            if not stays and open_slot and not self.link_numbers and gap in _JOINED:
+                if slots[-1].kind.printed == kind.printed:
+                    continue
+            pieces.append(layout(gap))
+            pieces.append(tokens.texts[i].replace("’", "'") if stays else None)
+            if not stays:
+                slots.append(Slot(kind, self._number(tokens.texts[i], kind, numbers)))
+            open_slot = not stays
+        pieces.append(layout(tokens.gaps[-1]))
+        return pieces, slots
+
+    @property
+    def link_numbers(self) -> bool:
+        """Whether equal hidden tokens are linked."""
+        return self.link == "document"
+
+    def _number(self, token: str, kind: Kind, numbers: dict[tuple[str, str], int]) -> int:
+        """Return which of the different hidden tokens of its kind this is, from 1; 0 where none is linked."""
+        if not self.link_numbers:
+            return 0
+        same = sum(printed == kind.printed for printed, _ in numbers)
+        return numbers.setdefault((kind.printed, token.casefold()), same + 1)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What every release promises."""
+        if self.law != "placeholder" and self.source.is_test_source:
+            reason = "surrogates come from a seeded test source, so that anyone can tell them; use RandomSource()"
+            return NoGuarantee(reason=reason, standing=Standing.REFUTED)
+        agreeing = ["kept tokens", "where they stand", "the kinds of all others", "layout"]
+        agreeing += ["which hidden tokens of a document are equal"] if self.link_numbers else []
+        return Withholding(
+            agreeing=f"{', '.join(agreeing[:-1])} and {agreeing[-1]}",
+            assumptions=("the lists are public, and were not chosen by looking at these texts",),
+            scope=(f"public words {self.words.digest}", f"rule {self.rule!r}"),
+        )
+
+    @property
+    def disclosed(self) -> tuple[str, ...]:
+        """What every release shows, one sentence each."""
+        return disclosures(self.words, self.rule, law=self.law, linked=self.link_numbers)
+
+    def choices(self) -> dict[str, Any]:
+        """Return all choices as plain values that JSON can hold; what a run's output depends on."""
+        rule = {name: getattr(self.rule, name) for name in ("strict", "titles", "calendar")}
+        numbers = None if self.rule.numbers is None else list(self.rule.numbers)
+        chosen = {"law": self.law, "link": self.link, **rule, "numbers": numbers, "version": __version__}
+        return {**chosen, "words": self.words.choices()}
+
+
+def _public(pieces: list[str | None]) -> str:
+    """Return what is public of a text whatever the law: surrogates are placed by nothing else of it."""
+    return "".join("\0" if piece is None else piece for piece in pieces)
+
+
+def check_share(counts: Counter[str]) -> None:
+    """Refuse texts of which too little would be kept.
+
+    Raises:
+        TooLittleKeptError: If there are at least 20 tokens and less than .4 of them are kept.
+    """
+    tokens = counts["kept"] + counts["hidden"]
+    if tokens >= LEAST and counts["kept"] < SHARE * tokens:
+        raise TooLittleKeptError(
+            "too few of the words are on the public list for a readable release: is the text in another language, or no "
+            "text? Words of your field can be added with public words."
+        )
+
