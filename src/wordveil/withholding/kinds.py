@@ -22,6 +22,8 @@ class Kind(Enum):
     NUMBER = "a token with a digit"
     LINK = "an address, a path or another unit that is no word"
 
+    __hash__ = object.__hash__  # that of an Enum runs in Python, and the rule asks for every token
+
     @property
     def printed(self) -> str:
         """What stands in the brackets of a placeholder: one of "word", "name", "number" and "link"."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from wordveil.errors import ParameterError
 from wordveil.withholding.kinds import CAPITALS_LIKE, Kind
-from wordveil.withholding.tokens import Tokens
+from wordveil.withholding.tokens import Tokens, with_lines
 from wordveil.withholding.words import Mark, Spelling
 
 __all__ = ["Opens", "Place", "Rule"]
@@ -56,27 +56,28 @@ class Gap(NamedTuple):
     apart: bool  # a mark stands between, so that two capitals belong to two names
 
 
-_HYPHEN = re.compile(r"[-‐‑](?:[ \t]*\r?\n[ \t]*)?")
+_HYPHEN = re.compile(r"[-‐‑](?:[ \t]*\n[ \t]*)?")
 _DOT = re.compile(r"['’]?\.[\s\"'“”‘’(\[]*")
 
 
 @lru_cache(maxsize=1 << 12)
 def _gap(gap: str) -> Gap:
+    gap = with_lines(gap)
     return Gap(
         opens=_opens(gap),
         dot=bool(_DOT.fullmatch(gap)),
         stop=bool(re.search(r"[.!?]", gap)),
-        line="\n" in gap or "\r" in gap,
+        line="\n" in gap,
         hyphen=bool(_HYPHEN.fullmatch(gap)),
         slash=gap == "/",
         colon=":" in gap or "=" in gap,
         near=len(gap) <= 2 and "\n" not in gap,
-        apart=bool(re.search(r"[,;.!?\n\r]", gap)),
+        apart=bool(re.search(r"[,;.!?\n]", gap)),
     )
 
 
 def _opens(gap: str) -> Opens:
-    if "\n" in gap or "\r" in gap:
+    if "\n" in gap:
         return Opens.ANY
     before = gap.rstrip(" \t\"'“”‘’([*•>-–—")
     if not before or before == gap:  # without a blank after it a stop opens nothing: Dr.Grant

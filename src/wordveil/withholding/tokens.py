@@ -18,7 +18,7 @@ from functools import lru_cache
 from wordveil.withholding.kinds import Kind, kind_of
 from wordveil.withholding.words import PublicWords, Spelling
 
-__all__ = ["MARKS", "OTHER", "Tokens", "layout", "tokenize"]
+__all__ = ["MARKS", "OTHER", "Tokens", "layout", "tokenize", "with_lines"]
 
 MARKS = frozenset(".,;:!?'\"()[]{}<>*/&%$+=#@_~|^`-–—‐‑‘’“”…•£€§°")
 """The marks that a release may hold, besides blank and newline; square brackets become round ones."""
@@ -26,6 +26,7 @@ OTHER = "[other]"
 """What stands for any other character between tokens, and for several in a row."""
 
 _UNIT = re.compile(r"\S+")
+_UNIT_OR_BREAK = re.compile(r"<br\s*/?>|(?:(?!<br\s*/?>)\S)+")
 _SIMPLE = re.compile(r"[\"'“‘(*\[]*([A-Za-z]+(?:['’][A-Za-z]+)?)['’]?[.,;:!?)\"”’*…\]]*")
 _AROUND = "\"'“”‘’()[]{}<>,.;:!?*…—–-•&"
 _TOKEN = re.compile(r"[A-Za-z0-9]+(?:['’][A-Za-z0-9]+)*")
@@ -34,6 +35,7 @@ _ACRONYM = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
 _SENTENCES = re.compile(r"[A-Za-z']+[.][A-Z][A-Za-z']+")  # the blank between two was forgotten
 _LINK = re.compile(r"@|://|www\.|[\\#=~^|_]|\.[A-Za-z]{2,}(?:[/:?]|$)|^/|[^\s/]*/[^\s/]*/")
 _ADDRESS = re.compile(r"@|://|www\.|[\\/]|\.[A-Za-z]{2,}$")
+_BREAK = re.compile(r"\r\n?|<br\s*/?>")
 _BRACKETS = str.maketrans("[]", "()")
 
 
@@ -67,8 +69,10 @@ def tokenize(text: str, words: PublicWords) -> Tokens:
     """
     texts, spellings, gaps = list[str](), list[Spelling](), list[str]()
     end, spelling = 0, words.spelling
-    for unit in _UNIT.finditer(text):
+    for unit in (_UNIT_OR_BREAK if "<br" in text else _UNIT).finditer(text):
         whole = unit[0]
+        if whole.startswith("<br") and whole.endswith(">"):
+            continue
         simple = _SIMPLE.fullmatch(whole)
         if simple:
             low, high = simple.span(1)
@@ -123,8 +127,13 @@ def layout(gap: str) -> str:
     """
     if gap == " ":
         return gap
-    shown = "".join(map(_shown, gap.replace("\r\n", "\n")))
+    shown = "".join(map(_shown, with_lines(gap)))
     return re.sub("\0+", OTHER, shown.translate(_BRACKETS))
+
+
+def with_lines(gap: str) -> str:
+    """Return a gap with a newline for every line break, of whatever system, or as a tag."""
+    return _BREAK.sub("\n", gap) if "\r" in gap or "<br" in gap else gap
 
 
 def _shown(character: str) -> str:
