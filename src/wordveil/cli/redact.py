@@ -55,7 +55,7 @@ class PublicLists:
     ] = None
     keep_words: Annotated[
         list[str] | None,
-        Option("--keep-words", metavar="WHICH", help="titles, calendar or sensitive: keep these too, and say so; repeat."),
+        Option("--keep-words", metavar="WHICH", help="titles, calendar or sensitive: keep these too; repeat."),
     ] = None
 
     def lists(self) -> PublicWords:

@@ -21,7 +21,16 @@ from wordveil.pipeline.runs import RunReport
 from wordveil.promises.html import items, page, row, table
 from wordveil.withholding.report_page import redaction_page
 
-__all__ = ["REDACTION", "form", "left_out", "read_and_attacked", "report_facts", "write_facts", "write_report", "write_sealed"]
+__all__ = [
+    "REDACTION",
+    "form",
+    "left_out",
+    "read_and_attacked",
+    "report_facts",
+    "write_facts",
+    "write_report",
+    "write_sealed",
+]
 
 REDACTION = "redaction"
 """The kind of a report of `wordveil redact`."""

@@ -28,9 +28,8 @@ class Withholding(Guarantee):
         scope: The lists and the reading of texts, by digests.
 
     Example:
-        >>> Withholding(agreeing="length").sentence()
-        "withholding (proved): two texts that agree in length give every release with equal probability (loss 0 between \
-them alone); nothing is promised for other pairs; unit: a text of any length"
+        >>> Withholding(agreeing="length").graph
+        'texts that agree in length'
     """
 
     agreeing: str

@@ -48,8 +48,14 @@ class Claim:
         """
         tokens = counts.get("kept", 0) + counts.get("hidden", 0)
         share = f" ({counts.get('kept', 0) / tokens:.0%})" if tokens else ""
-        kinds = ", ".join(f"{counts[kind]:,} {kind}{'' if counts[kind] == 1 else 's'}" for kind in _PRINTED if counts.get(kind))
-        more = " Values in the place of hidden tokens are made up and may be taken for facts." if law == "surrogate" else ""
+        kinds = ", ".join(
+            f"{counts[kind]:,} {kind}{'' if counts[kind] == 1 else 's'}" for kind in _PRINTED if counts.get(kind)
+        )
+        more = (
+            " Values in the place of hidden tokens are made up and may be taken for facts."
+            if law == "surrogate"
+            else ""
+        )
         return cls(
             kept=f"{counts.get('kept', 0):,} of {tokens:,} tokens{share}, all on a list of {len(words):,} public words",
             hidden=f"{counts.get('hidden', 0):,} tokens{f': {kinds}' if kinds else ''}",

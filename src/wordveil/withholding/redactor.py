@@ -1,6 +1,8 @@
 """Texts to readable releases: what is on a public list stays, everything else becomes what its kind says.
 
-    text --tokenize--> tokens --rule--> kept ones, and slots of kinds --law--> released text
+text --tokenize--> tokens --rule--> kept ones, and slots of kinds --law--> released text
+
+What a verdict may read is said in `rule`; what stands in the place of hidden tokens, in `laws`.
 """
 
 from __future__ import annotations
@@ -159,9 +161,9 @@ class Redactor:
         open_slot = False  # whether the last piece is one
         for i, stays in enumerate(kept):
             gap, kind = tokens.gaps[i], tokens.spellings[i].kind
-            if not stays and open_slot and not self.link_numbers and gap in _JOINED:
-                if slots[-1].kind.printed == kind.printed:
-                    continue
+            runs_on = open_slot and not stays and not self.link_numbers and gap in _JOINED
+            if runs_on and slots[-1].kind.printed == kind.printed:
+                continue
             pieces.append(layout(gap))
             pieces.append(tokens.texts[i].replace("’", "'") if stays else None)
             if not stays:
@@ -223,7 +225,6 @@ def check_share(counts: Counter[str]) -> None:
     tokens = counts["kept"] + counts["hidden"]
     if tokens >= LEAST and counts["kept"] < SHARE * tokens:
         raise TooLittleKeptError(
-            "too few of the words are on the public list for a readable release: is the text in another language, or no "
-            "text? Words of your field can be added with public words."
+            "too few of the words are on the public list for a readable release: is the text in another language, or "
+            "no text? Words of your field can be added with public words."
         )
-

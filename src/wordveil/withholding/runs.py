@@ -248,5 +248,3 @@ def run_shows(missing: str, *, copied: tuple[str, ...], tree: bool) -> tuple[str
     if tree:
         said.append(TREE)
     return tuple(said)
-
-
