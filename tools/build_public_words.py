@@ -31,7 +31,7 @@ WELL_KNOWN = 0.005  # percent: a first name that is never taken for the word in 
 RARE = 0.35  # share of capitals below which the small spelling of a very common word is the word
 COMMONEST = 2_000
 IN_SMALL = frozenset(("may", "march", "will"))  # never a name in small letters, whatever the lists say
-PARTICLES = frozenset("de la le el al der den das di da du des von van ben bin mac re st ten va un san".split())
+PARTICLES = "de la le el al der den das di da du des von van ben bin mac re st ten va un san"  # of names
 WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
 
 
@@ -93,7 +93,7 @@ def rows(sentences: Path, first: dict[str, float], last: dict[str, float]) -> It
     for rank, word in zip(range(1, LONGEST + 1), plain, strict=False):
         share = capital[word] / max(1, inside[word])
         single = len(word) == 1 and word not in "ai"
-        if "'" in word or single or word in PARTICLES or (share > NEVER and word != "i"):
+        if "'" in word or single or word in PARTICLES.split() or (share > NEVER and word != "i"):
             continue
         said = mark(word, rank, share, first.get(word, 0.0), last.get(word, 0.0), word in zones)
         yield f"{word}\t{rank}\t{share:.3f}\t{said}\n"

@@ -76,7 +76,7 @@ def disclosures(words: PublicWords, rule: Rule, *, law: str, linked: bool) -> tu
     """Return what every release with these choices shows, one sentence each."""
     merged = "" if linked else "; a run of one kind is one placeholder"
     said = [
-        f"every token on the list of {len(words):,} public words that stands where no name is expected, as it is spelled",
+        f"every token on the list of {len(words):,} public words that stands where no name is expected, as spelled",
         f"of every other token where it stands, and whether it is a name, a number, a link or another word{merged}",
         "punctuation, lines and blanks, of a fixed list of characters; any other character is [other]",
         "that a token was hidden: in its place it is no word of the list, or could be a name there",

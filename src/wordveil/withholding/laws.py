@@ -46,20 +46,16 @@ def placeholders(slots: Sequence[Slot], stream: Stream) -> list[str]:
 def surrogates(slots: Sequence[Slot], stream: Stream) -> list[str]:
     """Return uniform draws from the public generator of each kind; linked slots of one number share a draw."""
     words = random_bits(stream.lane(0), (len(slots),)).tolist()
-    first: dict[Slot, int] = {}
+    first: dict[tuple[str, int], int] = {}
     written = []
     for slot, word in zip(slots, words, strict=True):
         if slot.number:
-            slot_of_number = Slot(_first_of(slot.kind), slot.number)
-            word = first.setdefault(slot_of_number, word)  # noqa: PLW2901  # drawn once for a number
+            drawn = first.setdefault((slot.kind.printed, slot.number), word)  # once for a number
+        else:
+            drawn = word
         generator = surrogate_generators()[slot.kind.printed]
-        written.append(generator.text(word >> (64 - generator.bits)))
+        written.append(generator.text(drawn >> (64 - generator.bits)))
     return written
-
-
-def _first_of(kind: Kind) -> Kind:
-    """Return one kind for all that print alike."""
-    return next(other for other in Kind if other.printed == kind.printed)
 
 
 LAWS: Mapping[LawName, Law] = {"placeholder": placeholders, "surrogate": surrogates}

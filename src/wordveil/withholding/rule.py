@@ -186,7 +186,7 @@ class Rule:
         shouted, cased = _shouted(kinds), _is_cased(kinds, gaps)
         last = len(kinds) - 1
         places = []
-        for i, kind in enumerate(kinds):
+        for i in range(len(kinds)):
             before, after = gaps[i], gaps[i + 1]
             follows = kinds[i + 1] if i < last else Kind.LINK
             near = (i > 0 and before.near and kinds[i - 1] in _FIGURED) or (after.near and follows in _FIGURED)
@@ -263,16 +263,16 @@ class _Around:
     def _after_capital_and_dot(self) -> Iterator[int]:
         """Yield the openers that may stand after a title or an initial."""
         for i in range(1, len(self.spellings)):
-            spelling = self.spellings[i]
-            if self.gaps[i].dot and self.spellings[i - 1].kind in CAPITALS_LIKE and not spelling.function:
+            spelling, before = self.spellings[i], self.spellings[i - 1]
+            always = spelling.function or spelling.pronoun or spelling.announces or self.tokens.texts[i].islower()
+            if self.gaps[i].dot and before.kind in CAPITALS_LIKE and not always:
                 yield i
 
     def _names(self, kept: Sequence[bool]) -> Iterator[int]:
         """Rule 4: after a hidden capital and a dot only a function word opens."""
         for i in self.dots:
-            if kept[i] and not kept[i - 1] and self.spellings[i].kind in CAPITALS_LIKE | {Kind.COUNT}:
-                if not (self.spellings[i].pronoun or self.spellings[i].announces or self.tokens.texts[i].islower()):
-                    yield i
+            if kept[i] and not kept[i - 1]:
+                yield i
 
     def _groups(self, places: Sequence[Place]) -> Iterator[range]:
         """Yield the tokens that hyphens or slashes join."""

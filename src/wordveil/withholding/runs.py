@@ -86,7 +86,7 @@ class RedactionReport(Reported):
     seconds: float
 
 
-def redact_documents(
+def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     redactor: Redactor,

@@ -119,10 +119,10 @@ def _is_part_of_a_word(character: str) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def layout(gap: str) -> str:
-    """Return what a release shows of the characters between two tokens: no square bracket, nothing unlisted.
+    r"""Return what a release shows of the characters between two tokens: no square bracket, nothing unlisted.
 
     Example:
-        >>> layout(" [*] \\u200b\\U0001f600\\U0001f600\\t")
+        >>> layout(" [*] \u200b\U0001f600\U0001f600\t")
         ' (*) [other] '
     """
     if gap == " ":
