@@ -49,10 +49,7 @@ def surrogates(slots: Sequence[Slot], stream: Stream) -> list[str]:
     first: dict[tuple[str, int], int] = {}
     written = []
     for slot, word in zip(slots, words, strict=True):
-        if slot.number:
-            drawn = first.setdefault((slot.kind.printed, slot.number), word)  # once for a number
-        else:
-            drawn = word
+        drawn = first.setdefault((slot.kind.printed, slot.number), word) if slot.number else word
         generator = surrogate_generators()[slot.kind.printed]
         written.append(generator.text(drawn >> (64 - generator.bits)))
     return written

@@ -31,7 +31,8 @@ SHARE = 0.4
 """Of tokens that must be kept: less is no English, or no text."""
 LEAST = 20  # tokens; fewer are not judged
 Link = Literal["none", "document"]
-_JOINED = (" ", "-")  # between tokens of one kind that become one placeholder
+_JOINED = frozenset((" ", "-"))  # between tokens of one kind that become one placeholder
+_FIGURE = _JOINED | frozenset(".,:/–'’")  # the same of numbers: 1,200.50 and 12:30
 
 
 class Span(NamedTuple):
@@ -161,8 +162,7 @@ class Redactor:
         open_slot = False  # whether the last piece is one
         for i, stays in enumerate(kept):
             gap, kind = tokens.gaps[i], tokens.spellings[i].kind
-            runs_on = open_slot and not stays and not self.link_numbers and gap in _JOINED
-            if runs_on and slots[-1].kind.printed == kind.printed:
+            if open_slot and not stays and not self.link_numbers and _runs_on(slots[-1].kind, gap, kind):
                 continue
             pieces.append(layout(gap))
             pieces.append(tokens.texts[i].replace("’", "'") if stays else None)
@@ -209,6 +209,11 @@ class Redactor:
         numbers = None if self.rule.numbers is None else list(self.rule.numbers)
         chosen = {"law": self.law, "link": self.link, **rule, "numbers": numbers, "version": __version__}
         return {**chosen, "words": self.words.choices()}
+
+
+def _runs_on(before: Kind, gap: str, kind: Kind) -> bool:
+    """Whether a hidden token goes on in the slot of the one before it."""
+    return before.printed == kind.printed and gap in (_FIGURE if kind is Kind.NUMBER else _JOINED)
 
 
 def _public(pieces: list[str | None]) -> str:

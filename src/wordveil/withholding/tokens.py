@@ -30,7 +30,7 @@ _UNIT_OR_BREAK = re.compile(r"<br\s*/?>|(?:(?!<br\s*/?>)\S)+")
 _SIMPLE = re.compile(r"[\"'“‘(*\[]*([A-Za-z]+(?:['’][A-Za-z]+)?)['’]?[.,;:!?)\"”’*…\]]*")
 _AROUND = "\"'“”‘’()[]{}<>,.;:!?*…—–-•&"
 _TOKEN = re.compile(r"[A-Za-z0-9]+(?:['’][A-Za-z0-9]+)*")
-_FIGURES = re.compile(r"[-+]?[0-9][0-9.,:'’/+–-]*")
+_FIGURES = re.compile(r"[0-9][0-9/]*")
 _ACRONYM = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
 _SENTENCES = re.compile(r"[A-Za-z']+[.][A-Z][A-Za-z']+")  # the blank between two was forgotten
 _LINK = re.compile(r"@|://|www\.|[\\#=~^|_]|\.[A-Za-z]{2,}(?:[/:?]|$)|^/|[^\s/]*/[^\s/]*/")
@@ -98,10 +98,8 @@ def _parts(unit: str) -> Iterator[tuple[int, int, Kind | None]]:
     high = low + len(core)
     if _is_foreign(core):
         yield low, high, Kind.LINK if _ADDRESS.search(core) else kind_of(core)
-    elif _FIGURES.fullmatch(core):
-        yield low, high, Kind.NUMBER
     elif _LINK.search(core) and not _SENTENCES.fullmatch(core):
-        yield low, high, Kind.LINK
+        yield low, high, Kind.NUMBER if _FIGURES.fullmatch(core) else Kind.LINK
     elif _ACRONYM.fullmatch(core):
         yield low, high, kind_of(core) if core[0].isupper() else Kind.LETTER
     else:
