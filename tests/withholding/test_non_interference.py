@@ -105,6 +105,6 @@ class ReadsHiddenLetters(Rule):
 
 def test_a_rule_that_reads_hidden_letters_is_noticed():
     redactor, rng = Redactor(rule=ReadsHiddenLetters()), seeds.rng(4)
-    text = "He met Mr. The house was old."
-    others = [swapped(text, redactor, rng) for _ in range(20)]
+    text = "He met Qv. The house was old."
+    others = [swapped(text, redactor, rng) for _ in range(400)]  # one in 24 draws "Mr"
     assert any(released(redactor, other) != released(redactor, text) for other in others)
