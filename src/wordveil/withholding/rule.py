@@ -23,7 +23,7 @@ from wordveil.withholding.words import Mark, Spelling
 __all__ = ["Opens", "Place", "Rule"]
 
 RUN = 8
-"""Words in a row without a function word or a stop that are taken for a secret phrase."""
+"""Words in a row without a stop or a joint ("the") that are taken for a secret phrase."""
 SHOUTED = 3  # words in capitals in a row
 _MONTHS_THAT_ARE_WORDS = frozenset(("march", "may", "august", "april", "june"))
 _COUNTED = frozenset({Kind.WORD, Kind.COUNT, Kind.CAPITALS})
@@ -114,7 +114,8 @@ class Rule:
     """The rule with its choices.
 
     Attributes:
-        strict: Sentences open with function words only, and words that are names too are hidden.
+        strict: Sentences open with function words only, none after a hidden capital and a full stop (*Mr. An*), and
+            words that are names too are hidden.
         titles: Keep *Mr*, *Dr* and the like, written with a capital.
         calendar: Keep months and weekdays, written with a capital.
         numbers: Keep whole numbers in figures from the first to the second of these; None keeps none.
@@ -202,7 +203,7 @@ class Rule:
         places = self.places(tokens)
         triples = zip(tokens.texts, tokens.spellings, places, strict=True)
         kept = [self.may_keep(token, spelling, place) for token, spelling, place in triples]
-        around = _Around(tokens, places)
+        around = _Around(tokens, places, strict=self.strict)
         while around.hide(kept):
             pass
         return kept
@@ -244,10 +245,10 @@ def _is_cased(kinds: Sequence[Kind], gaps: Sequence[Gap]) -> bool:
 class _Around:
     """The verdicts that look at neighbours' letters: of kept ones alone, so that what is hidden can only grow."""
 
-    def __init__(self, tokens: Tokens, places: Sequence[Place]) -> None:
+    def __init__(self, tokens: Tokens, places: Sequence[Place], *, strict: bool) -> None:
         self.tokens, self.spellings = tokens, tokens.spellings
         self.gaps = [_gap(gap) for gap in tokens.gaps]
-        self.dots = list(self._after_capital_and_dot())
+        self.dots = list(self._after_capital_and_dot(strict=strict))
         self.groups = list(self._groups(places))
         self.secrets = [i for i, spelling in enumerate(self.spellings) if spelling.announces]
 
@@ -260,11 +261,11 @@ class _Around:
             kept[i] = False
         return changed
 
-    def _after_capital_and_dot(self) -> Iterator[int]:
-        """Yield the openers that may stand after a title or an initial."""
+    def _after_capital_and_dot(self, *, strict: bool) -> Iterator[int]:
+        """Yield the openers that may be names after a title or an initial; any, where the rule is strict."""
         for i in range(1, len(self.spellings)):
             spelling, before = self.spellings[i], self.spellings[i - 1]
-            always = spelling.function or spelling.pronoun or spelling.announces or self.tokens.texts[i].islower()
+            always = (spelling.function and not strict) or spelling.pronoun or spelling.announces or self.tokens.texts[i].islower()
             if self.gaps[i].dot and before.kind in CAPITALS_LIKE and not always:
                 yield i
 
@@ -293,7 +294,7 @@ class _Around:
                 yield from group
 
     def _phrases(self, kept: Sequence[bool]) -> Iterator[int]:
-        """Rule 8: a run of eight words without a function word or a stop."""
+        """Rule 8: a run of eight words without a stop or a word that no secret phrase holds."""
         run, counted = list[int](), 0
         for i, spelling in enumerate(self.spellings):
             gap = self.gaps[i]
@@ -301,7 +302,7 @@ class _Around:
             if gap.stop and not numbered:
                 yield from run if counted >= RUN else ()
                 run, counted = [], 0
-            if spelling.function and kept[i]:
+            if spelling.joint and kept[i]:
                 yield from run if counted >= RUN else ()
                 run, counted = [], 0
                 continue

@@ -50,6 +50,7 @@ class Spelling(NamedTuple):
         listed: Whether it is on a list; a possessive follows its word.
         mark: How sure it is a word.
         function: Whether it is a function word, or a contraction.
+        joint: Whether no list of words would hold it ("the").
         announces: Whether a secret follows it ("password").
         pronoun: Whether it is *I*, or a contraction of it.
         title: Whether it is a title before a name.
@@ -60,6 +61,7 @@ class Spelling(NamedTuple):
     listed: bool = False
     mark: Mark = Mark.SURE
     function: bool = False
+    joint: bool = False
     announces: bool = False
     pronoun: bool = False
     title: bool = False
@@ -170,7 +172,7 @@ class PublicWords:
     @property
     def digest(self) -> str:
         """SHA-256 of all that decides what may leave: words, marks, and the lists that the rule reads."""
-        lists = {name: sorted(closed_list(name)) for name in ("numbers", "secrets", "calendar", "titles")}
+        lists = {name: sorted(closed_list(name)) for name in ("numbers", "secrets", "calendar", "titles", "joints")}
         facts: dict[str, Any] = {"words": sorted((word, mark.value) for word, mark in self._listed.items())}
         facts |= {"lists": lists, "function": sorted(_function_words())}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -212,6 +214,7 @@ class PublicWords:
             listed=mark is not None,
             mark=Mark.SURE if mark is None else mark,
             function=contraction or (base == low and base in _function_words()),
+            joint=contraction or low in closed_list("joints"),
             announces=low in closed_list("secrets") and mark is not None,
             pronoun=bool(_PRONOUN.fullmatch(token)),
             title=low in closed_list("titles"),
