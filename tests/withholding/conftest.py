@@ -42,7 +42,11 @@ def marked(data):
 def real_texts(data, marked):
     """Texts of eight public sets: tables of one column and JSON records alike."""
     texts = [row["text"] for row in marked]
-    for name, most in (("privacy/sms-spam.tsv", 1000), ("sentences/banking77.test.tsv", 600), ("documents/agnews.test.tsv", 600)):
+    for name, most in (
+        ("privacy/sms-spam.tsv", 1000),
+        ("sentences/banking77.test.tsv", 600),
+        ("documents/agnews.test.tsv", 600),
+    ):
         rows = list(lines_of(data / name))[1:]
         texts += [row.rstrip("\n").split("\t")[-1] for row in rows[:: max(1, len(rows) // most)]]
     for name, most in (

@@ -26,7 +26,9 @@ PIECES = st.one_of(
     ),
     st.text("abcdefghijklmnopqrstuvwxyzABCDEFGH0123456789'", min_size=1, max_size=6),
 )
-GAPS = st.sampled_from([" ", " ", " ", " ", ". ", ", ", ": ", "\n", "-", "/", "-\n", "! ", " (", ") ", ' "', ".", " 😀 ", "<br />"])
+GAPS = st.sampled_from(
+    [" ", " ", " ", " ", ". ", ", ", ": ", "\n", "-", "/", "-\n", "! ", " (", ") ", ' "', ".", " 😀 ", "<br />"]
+)
 TEXTS = st.lists(st.tuples(PIECES, GAPS), max_size=40).map(lambda parts: "".join(piece + gap for piece, gap in parts))
 RULES = st.builds(
     Rule,
@@ -64,7 +66,11 @@ def test_equal_bytes_over_whole_configurations(text, rule, words, law, number):
 def test_equal_bytes_over_real_texts(real_texts, strict):
     redactor, rng = Redactor(rule=Rule(strict=strict), source=seeds.source(1)), seeds.rng(2)
     assert len(real_texts) > 3500
-    differing = [n for n, text in enumerate(real_texts) if released(redactor, swapped(text, redactor, rng)) != released(redactor, text)]
+    differing = [
+        n
+        for n, text in enumerate(real_texts)
+        if released(redactor, swapped(text, redactor, rng)) != released(redactor, text)
+    ]
     assert differing == []
 
 

@@ -41,7 +41,11 @@ def test_every_point_of_the_rule_has_a_case():
 def bare_zero(text: str) -> list[str]:
     """Sentences that say loss 0 and not between which texts."""
     sentences = re.split(r"(?<=[.:;])\s+", text.replace("\n", " "))
-    return [each for each in sentences if re.search(r"(?i)\bloss(?: is)? 0\b", each) and not re.search("between|Between", each)]
+    return [
+        each
+        for each in sentences
+        if re.search(r"(?i)\bloss(?: is)? 0\b", each) and not re.search("between|Between", each)
+    ]
 
 
 @pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)

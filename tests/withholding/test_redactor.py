@@ -98,7 +98,11 @@ def test_longer_lists_hold_shorter_ones_and_packs_add():
 def test_no_word_of_the_list_is_mostly_written_with_a_capital():
     rows = [line.split("\t") for line in (LISTS / "common.tsv").read_text().splitlines()[1:]]
     assert all(float(share) <= 0.5 for word, _, share, _ in rows if word != "i")
-    assert all(Mark(mark) is not Mark.SURE for word, _, share, mark in rows if float(share) > 0.05 and word not in lists._function_words())
+    assert all(
+        Mark(mark) is not Mark.SURE
+        for word, _, share, mark in rows
+        if float(share) > 0.05 and word not in lists._function_words()
+    )
     assert not {"london", "maria", "january", "smith", "christmas"} & {word for word, *_ in rows}
 
 
@@ -159,13 +163,18 @@ def test_a_law_that_is_the_same_for_equal_slots_is_exact_on_a_small_table():
     """The whole channel: for each pair of inputs of one kind, the law of outputs is one law, drawn from one stream."""
     redactor = Redactor(law="surrogate", source=seeds.source(7))
     inputs = ["Maria", "Tom", "Zq", "Grant", "Vienna"]
-    channel = {name: [redactor.release(PrivateText(f"so {name} went"), Counter(), str(i)) for i in range(300)] for name in inputs}
+    channel = {
+        name: [redactor.release(PrivateText(f"so {name} went"), Counter(), str(i)) for i in range(300)]
+        for name in inputs
+    }
     assert len({tuple(outputs) for outputs in channel.values()}) == 1
     assert len(set(channel["Maria"])) > 40
 
 
 def test_text_of_another_language_is_refused_and_a_short_text_is_not(redactor):
-    german = "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
+    german = (
+        "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
+    )
     with pytest.raises(TooLittleKeptError, match="another language") as refused:
         redactor.redact(german)
     assert "Johannes" not in str(refused.value)
@@ -177,7 +186,9 @@ def test_every_release_has_a_guarantee_that_speaks_of_loss_only_between_texts_th
     assert redaction.guarantee.loss(0.0) == 0.0
     assert redaction.guarantee.standing is Standing.PROVED
     assert redaction.guarantee.largest_loss() is None
-    assert "agree in kept tokens, where they stand, the kinds of all others and layout" in redaction.guarantee.sentence()
+    assert (
+        "agree in kept tokens, where they stand, the kinds of all others and layout" in redaction.guarantee.sentence()
+    )
     assert redaction.as_dict()["guarantee"]["promise"] == "withholding"
     with pytest.raises(ParameterError, match="must be a Guarantee"):
         type(redaction)(text=redaction.text, guarantee=None, disclosed=(), claim=redaction.claim)
@@ -203,5 +214,7 @@ def test_counts_are_those_of_the_spans(redactor):
     spans = redactor.spans(text)
     assert counts["kept"] == sum(span.kept for span in spans)
     assert counts["hidden"] == len(spans) - counts["kept"]
-    assert Counter(span.kind.printed for span in spans if not span.kept) == {k: counts[k] for k in ("name", "number", "word")}
+    assert Counter(span.kind.printed for span in spans if not span.kept) == {
+        k: counts[k] for k in ("name", "number", "word")
+    }
     assert [text[span.start : span.end] for span in spans if not span.kept] == ["Maria", "Garcia", "7", "zqx"]

@@ -265,7 +265,12 @@ class _Around:
         """Yield the openers that may be names after a title or an initial; any, where the rule is strict."""
         for i in range(1, len(self.spellings)):
             spelling, before = self.spellings[i], self.spellings[i - 1]
-            always = (spelling.function and not strict) or spelling.pronoun or spelling.announces or self.tokens.texts[i].islower()
+            always = (
+                (spelling.function and not strict)
+                or spelling.pronoun
+                or spelling.announces
+                or self.tokens.texts[i].islower()
+            )
             if self.gaps[i].dot and before.kind in CAPITALS_LIKE and not always:
                 yield i
 
