@@ -9,8 +9,8 @@ import signal
 import subprocess
 
 import pytest
-
 from tests.cli.conftest import PROGRAM
+
 from wordveil.pipeline.report_schema import checksum
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.words import PublicWords, closed_list
@@ -164,7 +164,7 @@ def test_an_output_that_is_there_is_written_over_only_when_asked(wordveil, wires
 
 @pytest.mark.slow
 def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(tmp_path):
-    rows = "".join(f"{json.dumps({'text': f'{TEXTS[n % 3]} It was number {n}.' * 40})}\n" for n in range(4000))
+    rows = "".join(f"{json.dumps({'text': f'{TEXTS[n % 3]} It was number {n}.' * 40})}\n" for n in range(1200))
     (tmp_path / "in.jsonl").write_text(rows)
     command = [*PROGRAM, "redact", str(tmp_path / "in.jsonl"), "-c", "text", "-q", "-o"]
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"

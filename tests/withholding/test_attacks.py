@@ -1,4 +1,4 @@
-"""Values that real and made-up texts mark: what passes whole, and that twins without a part of the rule let more pass."""
+"""Values that real and made-up texts mark: what passes whole, and what twins of the rule let pass."""
 
 from __future__ import annotations
 

@@ -17,13 +17,14 @@ from wordveil.withholding.rule import Rule, _Around
 from wordveil.withholding.tokens import tokenize
 from wordveil.withholding.words import COMMON, PACKS, PublicWords
 
+KNOWN = (
+    "the a of and I I'm will may Will Mr Dr password PIN phrase is was house House Grant Maria Smith smith US USA "
+    "two Two twenty 7 1984 B12 x X E new apple river garden winter table paper water bread dog MRI Don't don't "
+    "and/or well-known Jean-Luc a@b.example U.S e.g Down's grant's café K \u212aevin mar\u200bia 12/05/2024 "
+    "cancer Monday end.Next great"
+)
 PIECES = st.one_of(
-    st.sampled_from(
-        "the a of and I I'm will may Will Mr Dr password PIN phrase is was house House Grant Maria Smith smith US USA "
-        "two Two twenty 7 1984 B12 x X E new apple river garden winter table paper water bread dog MRI Don't don't "
-        "and/or well-known Jean-Luc a@b.example U.S e.g Down's grant's café K \u212aevin mar\u200bia 12/05/2024 "
-        "cancer Monday end.Next great".split()
-    ),
+    st.sampled_from(KNOWN.split()),
     st.text("abcdefghijklmnopqrstuvwxyzABCDEFGH0123456789'", min_size=1, max_size=6),
 )
 GAPS = st.sampled_from(

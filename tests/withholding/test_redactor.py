@@ -138,7 +138,8 @@ def test_linked_placeholders_agree_where_tokens_do_and_nowhere_else():
     redactor = Redactor(link="document")
     text = "We saw Maria and Tom. Maria left, tom stayed; Anna wrote 7 and 8 and 7."
     assert redactor.redact(text) == (
-        "We saw [name-1] and [name-2]. [name-1] left, [word-1] stayed; [name-3] wrote [number-1] and [number-2] and [number-1]."
+        "We saw [name-1] and [name-2]. [name-1] left, [word-1] stayed; "
+        "[name-3] wrote [number-1] and [number-2] and [number-1]."
     )
     assert "equal" in redactor.guarantee.sentence()
 
