@@ -11,7 +11,7 @@ import subprocess
 import pytest
 from tests.cli.conftest import PROGRAM
 
-from wordveil.pipeline.report_schema import checksum
+from wordveil.pipeline.report_schema import checksum, sealed
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.words import PublicWords, closed_list
 
@@ -90,6 +90,57 @@ def test_the_four_lines_and_the_promise_are_said_and_reported(wordveil, wires):
     assert facts["claim"]["may_say"] in answer.err
     assert facts["options"]["words"]["digest"] == PublicWords().digest
     assert not re.search("Maria|Garcia|Smith|0147", (wires / "r.json").read_text())
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("ending", ["json", "html"])
+def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires, ending, own):
+    (wires / "own.txt").write_text("zebras\n")
+    more = ["--public-words", wires / "own.txt"] if own else []
+    chosen = ["--strict", "--keep-numbers", "0-10", "--pack", "clinic", *more]
+    wordveil(
+        "redact",
+        wires / "in.jsonl",
+        "-c",
+        "text",
+        "--keep",
+        "id",
+        "-o",
+        wires / "o.jsonl",
+        *chosen,
+        "--report",
+        wires / f"r.{ending}",
+    )
+    answer = wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}", *more)
+    assert answer.status == 0, answer.err
+    if own:
+        answer = wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}")
+        assert answer.status == 2
+        assert "--public-words" in answer.err
+    (wires / "o.jsonl").write_text("{}")
+    assert wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}").status == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("guarantee", "sentence"), "loss 0"),
+        (("claim", "must_say"), ""),
+        (("disclosed",), []),
+        (("hidden", "name"), 0),
+        (("options", "strict"), True),
+        (("options", "words", "digest"), "0" * 64),
+    ],
+)
+def test_an_edited_report_does_not_pass_with_a_new_checksum(wordveil, wires, path, value):
+    wordveil("redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / "r.json", "-q")
+    facts = json.loads((wires / "r.json").read_text())
+    held = facts
+    for name in path[:-1]:
+        held = held[name]
+    held[path[-1]] = value
+    (wires / "r.json").write_text(json.dumps(sealed(facts)))
+    assert wordveil("report", wires / "out.txt", "--verify", wires / "r.json").status in (1, 2)
 
 
 def test_the_page_says_what_the_json_says(wordveil, wires):

@@ -155,7 +155,7 @@ class PublicWords:
         own = dict.fromkeys(sorted(self.added), Mark.SURE)
         never = self.hidden | (frozenset() if self.sensitive else closed_list("sensitive"))
         barred = closed_list("calendar") - _VERBS | closed_list("titles")
-        public = _common(self.common) | packed | function
+        public = {**_common(self.common), **packed, **function}
         kept = {word: mark for word, mark in public.items() if word not in never | barred}
         return kept | {word: mark for word, mark in own.items() if word not in self.hidden}
 
