@@ -174,6 +174,25 @@ def test_linked_and_made_up(wordveil, wires):
     assert "may be taken for facts" in answer.err
 
 
+def test_placeholders_of_a_person_agree_over_documents_and_those_of_others_do_not(wordveil, tmp_path):
+    people = ["ann", "bob", "ann", None, None]
+    rows = [{"who": who, "text": "We saw Maria, and MARIA left at 7.", "title": "Maria"} for who in people]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    given = ["redact", tmp_path / "in.jsonl", "-c", "text", "-c", "title", "--drop-others", "--link", "who", "-o"]
+    outputs = []
+    for name in ("one.jsonl", "two.jsonl"):
+        answer = wordveil(*given, tmp_path / name)
+        assert answer.status == 0, answer.err
+        outputs.append([json.loads(line) for line in (tmp_path / name).read_text().splitlines()])
+    codes = [re.findall(r"\[name-(\d+)\]", row["title"] + row["text"]) for row in outputs[0]]
+    assert all(len(set(of_row)) == 1 and len(of_row) == 3 for of_row in codes)  # one name in all texts of a record
+    assert codes[0] == codes[2]
+    assert len({of_row[0] for of_row in codes}) == 4
+    assert outputs[0] != outputs[1]  # another key
+    assert "which hidden tokens of a person" in answer.err
+    assert "who" not in (tmp_path / "one.jsonl").read_text()
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
@@ -183,7 +202,7 @@ def test_linked_and_made_up(wordveil, wires):
         (["--keep-words", "names"], "titles, calendar, sensitive"),
         (["--keep-numbers", "ten"], "0-10"),
         (["--law", "class"], "placeholder, surrogate"),
-        (["--link", "all"], "none, document"),
+        (["--link", "who"], "one file with columns"),
     ],
 )
 def test_mistakes_are_told_in_one_line(wordveil, wires, given, problem):

@@ -24,7 +24,7 @@ from wordveil.cli.sanitize import ReadingOptions, Speed
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
     from wordveil.withholding.laws import LawName
-    from wordveil.withholding.redactor import Link, Redactor
+    from wordveil.withholding.redactor import Redactor
     from wordveil.withholding.rule import Rule
     from wordveil.withholding.runs import RedactionReport
     from wordveil.withholding.words import PublicWords
@@ -92,7 +92,13 @@ class InPlace:
         str, Option("--law", help="placeholder: [name]; surrogate: a made-up value, which may be taken for a fact.")
     ] = "placeholder"
     link: Annotated[
-        str, Option("--link", help="none; or document: number placeholders, so that equal hidden words are seen.")
+        str,
+        Option(
+            "--link",
+            metavar="WITHIN",
+            help="Number placeholders, so that equal hidden words are seen, within a document, or within what one "
+            "person wrote: document, or the column that names persons. Default: none.",
+        ),
     ] = "none"
 
     def rule(self, public: PublicLists) -> Rule:
@@ -153,7 +159,7 @@ def redact(
         words=public.lists(),
         rule=place.rule(public),
         law=cast("LawName", place.law),
-        link=cast("Link", place.link),
+        link=place.link,
         source=run_source(output, resume=going.resume),
     )
     settings = reading.settings(Speed().block_tokens, line_buffered=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from wordveil.withholding.linking import DOCUMENT, NONE
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.words import PublicWords
 
@@ -72,17 +73,18 @@ class Claim:
         )
 
 
-def disclosures(words: PublicWords, rule: Rule, *, law: str, linked: bool) -> tuple[str, ...]:
+def disclosures(words: PublicWords, rule: Rule, *, law: str, link: str) -> tuple[str, ...]:
     """Return what every release with these choices shows, one sentence each."""
-    merged = "" if linked else "; a run of one kind is one placeholder"
+    merged = "" if link != NONE else "; a run of one kind is one placeholder"
     said = [
         f"every token on the list of {len(words):,} public words that stands where no name is expected, as spelled",
         f"of every other token where it stands, and whether it is a name, a number, a link or another word{merged}",
         "punctuation, lines and blanks, of a fixed list of characters; any other character is [other]",
         "that a token was hidden: in its place it is no word of the list, or could be a name there",
     ]
-    if linked:
-        said.append("which hidden tokens of a document are equal, in the spelling without regard to capitals")
+    if link != NONE:
+        whose = "a document" if link == DOCUMENT else f"a person, as the column {link} names persons,"
+        said.append(f"which hidden tokens of {whose} are equal, without regard to capitals")
     if rule.titles:
         said.append("titles before names (Mr, Dr)")
     if rule.calendar:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from wordveil import __version__
 from wordveil.arrays import PrivateText, ReleasedText
@@ -21,16 +21,17 @@ from wordveil.randomness import RandomSource
 from wordveil.withholding.claim import Claim, disclosures
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, LawName, Slot
+from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, NoLinks, PersonLinks
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.tokens import Tokens, layout, tokenize
 from wordveil.withholding.words import PublicWords
 
-__all__ = ["LEAST", "SHARE", "Link", "Redaction", "Redactor", "Span", "check_share"]
+__all__ = ["LEAST", "SHARE", "Redaction", "Redactor", "Span", "check_share"]
 
 SHARE = 0.4
 """Of tokens that must be kept: less is no English, or no text."""
+_KEYED = "the key of the run was read by nobody, and its keyed hash cannot be told from a random function"
 LEAST = 20  # tokens; fewer are not judged
-Link = Literal["none", "document"]
 _JOINED = frozenset((" ", "-"))  # between tokens of one kind that become one placeholder
 _FIGURE = _JOINED | frozenset(".,:/–'’")  # the same of numbers: 1,200.50 and 12:30
 
@@ -82,8 +83,9 @@ class Redactor:
         law: What stands for the others: "placeholder", their kind in brackets, in which runs of one kind are one; or
             "surrogate", a public value of their kind, drawn without regard to them, which may be taken for a fact.
         link: "none"; or "document", where placeholders are numbered and equal hidden tokens of a document share a
-            number. That discloses which are equal, and helps guessing.
-        source: Randomness of surrogates; a fresh secure source unless given.
+            number; or the name of a column of persons, where those of a person do, in numbers under the source's key.
+            That discloses which are equal, and helps guessing.
+        source: Randomness of surrogates and of the numbers of persons; a fresh secure source unless given.
 
     Raises:
         ParameterError: If a choice does not exist.
@@ -96,13 +98,14 @@ class Redactor:
     words: PublicWords = field(default_factory=PublicWords)
     rule: Rule = field(default_factory=Rule)
     law: LawName = "placeholder"
-    link: Link = "none"
+    link: str = NONE
     source: RandomSource = field(default_factory=RandomSource, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, choices in (("law", LawName), ("link", Link)):
-            if getattr(self, name) not in get_args(choices):
-                raise ParameterError(name, getattr(self, name), f"must be one of {', '.join(get_args(choices))}.")
+        if self.law not in get_args(LawName):
+            raise ParameterError("law", self.law, f"must be one of {', '.join(get_args(LawName))}.")
+        if not self.link:
+            raise ParameterError("link", self.link, "must be none, document or the name of a column.")
 
     def redact(self, text: str) -> ReleasedText:
         """Return the released text.
@@ -126,17 +129,20 @@ class Redactor:
         claim = Claim.of(counts, self.words, law=self.law)
         return Redaction(text=released, guarantee=self.guarantee, disclosed=self.disclosed, claim=claim)
 
-    def release(self, text: PrivateText, counts: Counter[str], document: str | None = None) -> ReleasedText:
+    def release(
+        self, text: PrivateText, counts: Counter[str], document: str | None = None, links: Links | None = None
+    ) -> ReleasedText:
         """Return the released text, judged by nobody.
 
         Args:
             text: The private text.
             counts: Adds the tokens kept ("kept"), hidden ("hidden") and hidden by printed kind.
             document: Id of the document under which a resumed run draws the same surrogates; None draws anew.
+            links: What numbers hidden tokens, shared by texts in which equal ones are linked; None for this text alone.
         """
         tokens = tokenize(text, self.words)
         kept = self.rule.kept(tokens)
-        pieces, slots = self._pieces(tokens, kept)
+        pieces, slots = self._pieces(tokens, kept, self.links() if links is None else links)
         counts["kept"] += sum(kept)
         counts["hidden"] += len(kept) - sum(kept)
         counts.update(s.kind.printed for s, stays in zip(tokens.spellings, kept, strict=True) if not stays)
@@ -154,11 +160,20 @@ class Redactor:
             spans.append(Span(start, end, tokens.spellings[i].kind, kept))
         return spans
 
-    def _pieces(self, tokens: Tokens, kept: list[bool]) -> tuple[list[str | None], list[Slot]]:
+    def links(self, person: str | None = None) -> Links:
+        """Return what numbers the hidden tokens of a document.
+
+        Args:
+            person: Whose document it is, where persons are linked; None for nobody's.
+        """
+        if self.link == NONE:
+            return NoLinks()
+        return DocumentLinks() if self.link == DOCUMENT else PersonLinks(self.source, person)
+
+    def _pieces(self, tokens: Tokens, kept: list[bool], links: Links) -> tuple[list[str | None], list[Slot]]:
         """Return what is written, None for a slot, and the slots."""
         pieces: list[str | None] = []
         slots = list[Slot]()
-        numbers: dict[tuple[str, str], int] = {}
         open_slot = False  # whether the last piece is one
         for i, stays in enumerate(kept):
             gap, kind = tokens.gaps[i], tokens.spellings[i].kind
@@ -167,7 +182,7 @@ class Redactor:
             pieces.append(layout(gap))
             pieces.append(tokens.texts[i].replace("’", "'") if stays else None)
             if not stays:
-                slots.append(Slot(kind, self._number(tokens.texts[i], kind, numbers)))
+                slots.append(Slot(kind, links.number(tokens.texts[i], kind)))
             open_slot = not stays
         pieces.append(layout(tokens.gaps[-1]))
         return pieces, slots
@@ -175,33 +190,29 @@ class Redactor:
     @property
     def link_numbers(self) -> bool:
         """Whether equal hidden tokens are linked."""
-        return self.link == "document"
-
-    def _number(self, token: str, kind: Kind, numbers: dict[tuple[str, str], int]) -> int:
-        """Return which of the different hidden tokens of its kind this is, from 1; 0 where none is linked."""
-        if not self.link_numbers:
-            return 0
-        same = sum(printed == kind.printed for printed, _ in numbers)
-        return numbers.setdefault((kind.printed, token.casefold()), same + 1)
+        return self.link != NONE
 
     @property
     def guarantee(self) -> Guarantee:
         """What every release promises."""
-        if self.law != "placeholder" and self.source.is_test_source:
-            reason = "surrogates come from a seeded test source, so that anyone can tell them; use RandomSource()"
+        drawn = self.law != "placeholder" or self.link not in (NONE, DOCUMENT)
+        if drawn and self.source.is_test_source:
+            reason = "surrogates and numbers come from a seeded test source, so that anyone can tell them; use RandomSource()"
             return NoGuarantee(reason=reason, standing=Standing.REFUTED)
         agreeing = ["kept tokens", "where they stand", "the kinds of all others", "layout"]
-        agreeing += ["which hidden tokens of a document are equal"] if self.link_numbers else []
+        whose = "a document" if self.link == DOCUMENT else "a person"
+        agreeing += [f"which hidden tokens of {whose} are equal"] if self.link_numbers else []
+        keyed = () if self.link in (NONE, DOCUMENT) else (_KEYED,)
         return Withholding(
             agreeing=f"{', '.join(agreeing[:-1])} and {agreeing[-1]}",
-            assumptions=("the lists are public, and were not chosen by looking at these texts",),
+            assumptions=("the lists are public, and were not chosen by looking at these texts", *keyed),
             scope=(f"public words {self.words.digest}", f"rule {self.rule!r}"),
         )
 
     @property
     def disclosed(self) -> tuple[str, ...]:
         """What every release shows, one sentence each."""
-        return disclosures(self.words, self.rule, law=self.law, linked=self.link_numbers)
+        return disclosures(self.words, self.rule, law=self.law, link=self.link)
 
     def choices(self) -> dict[str, Any]:
         """Return all choices as plain values that JSON can hold; what a run's output depends on."""

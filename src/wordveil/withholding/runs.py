@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil import __version__
+from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
 from wordveil.errors import printable
 from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
@@ -19,6 +20,7 @@ from wordveil.pipeline.runs import COPIED, TREE, FileDigest, file_digests
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance, Reported
 from wordveil.withholding.claim import Claim
+from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
 from wordveil.withholding.redactor import Redactor, check_share
 
 __all__ = ["RedactionReport", "redact_documents", "run_shows"]
@@ -101,7 +103,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     """Redact a file, a directory tree or standard input, in its own format.
 
     Args:
-        source: A file, a directory, or "-".
+        source: A file, a directory, or "-"; where persons are linked, a file with columns.
         destination: A file, a directory for a directory, or "-".
         redactor: Give it `run_source(destination, resume=resume)` as its source to be able to resume.
         settings: How documents are read.
@@ -124,15 +126,15 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     counts, started = Counter[str](), time.perf_counter()
     prefix = "\0".join(["", *settings.columns]) if settings.columns else ""
     reports: list[RedactionReport] = []
+    persons = None if redactor.link in (NONE, DOCUMENT) else persons_of(source, redactor.link, settings)
 
     def process(records: list[Record]) -> Answers:
         judged = counts["kept"] + counts["hidden"] < JUDGED
-        released = (
-            redactor.release(text, counts, f"{prefix}{record.text_key(i)}")
-            for record in records
-            for i, text in enumerate(record.texts)
-            if text is not None
-        )
+        released = list[ReleasedText]()
+        for record in records:
+            links = redactor.links(None if persons is None else persons[record.ordinal])  # one for all its texts
+            texts = ((i, text) for i, text in enumerate(record.texts) if text is not None)
+            released += [redactor.release(text, counts, f"{prefix}{record.text_key(i)}", links) for i, text in texts]
         answers = by_record(records, released)
         if judged:
             check_share(counts)
