@@ -193,6 +193,31 @@ def test_placeholders_of_a_person_agree_over_documents_and_those_of_others_do_no
     assert "who" not in (tmp_path / "one.jsonl").read_text()
 
 
+def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
+    people = ["ann", "bob", "ann", *(f"other {n}" for n in range(40))]
+    rows = [{"who": who, "text": "We saw Maria. Then Maria left."} for who in people]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    given = [
+        "redact",
+        tmp_path / "in.jsonl",
+        "-c",
+        "text",
+        "--drop-others",
+        "--law",
+        "surrogate",
+        "--link",
+        "who",
+        "-q",
+    ]
+    answer = wordveil(*given)
+    names = [
+        re.fullmatch(r"We saw (\w+)\. Then (\w+) left\.", json.loads(line)["text"]) for line in answer.out.splitlines()
+    ]
+    assert all(found[1] == found[2] for found in names)
+    assert names[0][1] == names[2][1]
+    assert len({found[1] for found in names}) > 10  # of 42 uniform draws from 64
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [

@@ -24,7 +24,7 @@ class Slot(NamedTuple):
 
     Attributes:
         kind: Of the first of them; all of a slot print alike.
-        number: Which hidden token of its document it is, from 1, where equal ones are linked; 0 elsewhere.
+        number: Which hidden token of its document or person it is, from 1, where equal ones are linked; 0 elsewhere.
     """
 
     kind: Kind
@@ -44,12 +44,11 @@ def placeholders(slots: Sequence[Slot], stream: Stream) -> list[str]:
 
 
 def surrogates(slots: Sequence[Slot], stream: Stream) -> list[str]:
-    """Return uniform draws from the public generator of each kind; linked slots of one number share a draw."""
+    """Return uniform draws from the public generator of each kind; the number of a linked slot is its draw."""
     words = random_bits(stream.lane(0), (len(slots),)).tolist()
-    first: dict[tuple[str, int], int] = {}
     written = []
     for slot, word in zip(slots, words, strict=True):
-        drawn = first.setdefault((slot.kind.printed, slot.number), word) if slot.number else word
+        drawn = slot.number - 1 << 32 if slot.number else word
         generator = surrogate_generators()[slot.kind.printed]
         written.append(generator.text(drawn >> (64 - generator.bits)))
     return written

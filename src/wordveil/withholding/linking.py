@@ -58,10 +58,11 @@ class PersonLinks:
     Args:
         source: Whose key hashes.
         person: Who; None links within this document alone.
+        document: Id of the document; None for one that is no other's.
     """
 
-    def __init__(self, source: RandomSource, person: str | None) -> None:
-        name = os.urandom(16).hex() if person is None else f"={person}"
+    def __init__(self, source: RandomSource, person: str | None, document: str | None = None) -> None:
+        name = f"#{os.urandom(16).hex() if document is None else document}" if person is None else f"={person}"
         self._hash = hashlib.blake2b(
             f"{len(name)}:{name}".encode("utf-8", "surrogatepass"), key=source.export_key(), digest_size=_BYTES
         )

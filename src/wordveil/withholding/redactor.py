@@ -160,15 +160,18 @@ class Redactor:
             spans.append(Span(start, end, tokens.spellings[i].kind, kept))
         return spans
 
-    def links(self, person: str | None = None) -> Links:
+    def links(self, person: str | None = None, document: str | None = None) -> Links:
         """Return what numbers the hidden tokens of a document.
 
         Args:
             person: Whose document it is, where persons are linked; None for nobody's.
+            document: Id of the document under which a resumed run finds the same numbers; None for others every time.
         """
         if self.link == NONE:
             return NoLinks()
-        return DocumentLinks() if self.link == DOCUMENT else PersonLinks(self.source, person)
+        if self.link == DOCUMENT and self.law == "placeholder":
+            return DocumentLinks()
+        return PersonLinks(self.source, person, document)
 
     def _pieces(self, tokens: Tokens, kept: list[bool], links: Links) -> tuple[list[str | None], list[Slot]]:
         """Return what is written, None for a slot, and the slots."""
@@ -197,7 +200,7 @@ class Redactor:
         """What every release promises."""
         drawn = self.law != "placeholder" or self.link not in (NONE, DOCUMENT)
         if drawn and self.source.is_test_source:
-            reason = "surrogates and numbers come from a seeded test source, so that anyone can tell them; use RandomSource()"
+            reason = "what was drawn comes from a seeded test source, so that anyone can tell it; use RandomSource()"
             return NoGuarantee(reason=reason, standing=Standing.REFUTED)
         agreeing = ["kept tokens", "where they stand", "the kinds of all others", "layout"]
         whose = "a document" if self.link == DOCUMENT else "a person"

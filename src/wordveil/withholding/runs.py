@@ -132,7 +132,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         judged = counts["kept"] + counts["hidden"] < JUDGED
         released = list[ReleasedText]()
         for record in records:
-            links = redactor.links(None if persons is None else persons[record.ordinal])  # one for all its texts
+            links = redactor.links(None if persons is None else persons[record.ordinal], f"{prefix}{record.key}")
             texts = ((i, text) for i, text in enumerate(record.texts) if text is not None)
             released += [redactor.release(text, counts, f"{prefix}{record.text_key(i)}", links) for i, text in texts]
         answers = by_record(records, released)
