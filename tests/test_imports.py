@@ -25,7 +25,7 @@ LAYERS = [
     {"mechanisms"},
     {"decoding"},
     {"certification", "auditing", "denoising"},
-    {"pipeline", "sentences"},
+    {"pipeline", "sentences", "withholding"},
     {"cli", "integrations", "spark", "service"},
     {"__main__"},
 ]

@@ -43,6 +43,7 @@ through every row. A field or route that is not here is refused, and the vendor 
 """
 TITLES = {
     "pipeline": "Releasing texts and vectors",
+    "withholding": "Redaction",
     "promises": "Promises",
     "mechanisms": "Mechanisms",
     "decoding": "Decoders",

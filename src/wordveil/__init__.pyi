@@ -68,6 +68,7 @@ from wordveil.promises.pair_loss import generic_pair as generic_pair
 from wordveil.promises.release import BatchRelease as BatchRelease
 from wordveil.promises.release import Release as Release
 from wordveil.promises.release import TextOptions as TextOptions
+from wordveil.promises.withholding import Withholding as Withholding
 from wordveil.randomness import RandomSource as RandomSource
 from wordveil.sentences.building import StockSettings as StockSettings
 from wordveil.sentences.building import build_stock as build_stock
@@ -79,6 +80,12 @@ from wordveil.vocabulary.importing import import_embeddings as import_embeddings
 from wordveil.vocabulary.rank_metric import NeighbourRank as NeighbourRank
 from wordveil.vocabulary.table import Embeddings as Embeddings
 from wordveil.vocabulary.table import load_embeddings as load_embeddings
+from wordveil.withholding.redactor import Redaction as Redaction
+from wordveil.withholding.redactor import Redactor as Redactor
+from wordveil.withholding.rule import Rule as Rule
+from wordveil.withholding.runs import RedactionReport as RedactionReport
+from wordveil.withholding.runs import redact_documents as redact_documents
+from wordveil.withholding.words import PublicWords as PublicWords
 
 __version__: str
 
@@ -113,10 +120,15 @@ __all__ = [
     "Precomputed",
     "Prior",
     "Projection",
+    "PublicWords",
     "RandomSource",
     "RankSoftmax",
+    "Redaction",
+    "RedactionReport",
+    "Redactor",
     "Release",
     "Rephraser",
+    "Rule",
     "SanText",
     "Sanitizer",
     "Standing",
@@ -130,6 +142,7 @@ __all__ = [
     "VectorRelease",
     "VectorSettings",
     "Vickrey",
+    "Withholding",
     "WordMechanism",
     "WordveilError",
     "__version__",
@@ -153,6 +166,7 @@ __all__ = [
     "measure_retrieval",
     "precompute",
     "precomputed_size",
+    "redact_documents",
     "release_vector_file",
     "release_vectors",
     "rephrase_documents",

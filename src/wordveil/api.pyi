@@ -241,6 +241,7 @@ from wordveil.promises.release import BatchRelease as BatchRelease
 from wordveil.promises.release import Release as Release
 from wordveil.promises.release import TextOptions as TextOptions
 from wordveil.promises.release import effective_guarantee as effective_guarantee
+from wordveil.promises.withholding import Withholding as Withholding
 from wordveil.randomness import Draws as Draws
 from wordveil.randomness import RandomSource as RandomSource
 from wordveil.randomness import Stream as Stream
@@ -290,6 +291,12 @@ from wordveil.vocabulary.overlap_graph import overlap_graph as overlap_graph
 from wordveil.vocabulary.rank_metric import NeighbourRank as NeighbourRank
 from wordveil.vocabulary.table import Embeddings as Embeddings
 from wordveil.vocabulary.table import load_embeddings as load_embeddings
+from wordveil.withholding.redactor import Redaction as Redaction
+from wordveil.withholding.redactor import Redactor as Redactor
+from wordveil.withholding.rule import Rule as Rule
+from wordveil.withholding.runs import RedactionReport as RedactionReport
+from wordveil.withholding.runs import redact_documents as redact_documents
+from wordveil.withholding.words import PublicWords as PublicWords
 
 __all__ = [
     "AgainOption",
@@ -391,12 +398,16 @@ __all__ = [
     "PrivateIds",
     "PrivateText",
     "Projection",
+    "PublicWords",
     "QuietOption",
     "RECIPE_SENTENCES",
     "REPEATED_RELEASES",
     "RandomSource",
     "RankSoftmax",
     "Record",
+    "Redaction",
+    "RedactionReport",
+    "Redactor",
     "Relation",
     "Release",
     "ReleaseLayout",
@@ -407,6 +418,7 @@ __all__ = [
     "Rephraser",
     "ResumeError",
     "ResumeOption",
+    "Rule",
     "RunAnswers",
     "RunCallbacks",
     "STOP_WORD",
@@ -438,6 +450,7 @@ __all__ = [
     "VocabularyOption",
     "WATCHED_LEAST",
     "WATCHED_SAMPLE",
+    "Withholding",
     "WordMechanism",
     "WordRandomizer",
     "WordSubject",
@@ -549,6 +562,7 @@ __all__ = [
     "published_half_width",
     "random_bits",
     "read_rows",
+    "redact_documents",
     "relation_of",
     "release_vector_file",
     "release_vectors",

@@ -11,6 +11,7 @@
     ├── CertificateError        a certificate is missing, does not fit, or does not verify
     ├── GuaranteeError          two promises cannot be composed, converted or compared
     ├── NotConfirmedError       a command stopped at a warning that its user did not confirm
+    ├── TooLittleKeptError      a text of which public words are too few to be read, such as one of another language
     └── ResumeError             an interrupted run cannot be continued with these settings
 
 and every warning, for the owner of the input (a UserWarning):
@@ -38,6 +39,7 @@ __all__ = [
     "ParameterError",
     "RefutedClaimError",
     "ResumeError",
+    "TooLittleKeptError",
     "WordveilError",
 ]
 
@@ -129,6 +131,10 @@ class ResumeError(WordveilError):
 
 class NotConfirmedError(WordveilError):
     """A command stopped at a warning that its user did not confirm; the message says how to go on."""
+
+
+class TooLittleKeptError(WordveilError):
+    """So little of a text is on the public list that nobody could read its release; the message holds no number."""
 
 
 class InputWarning(UserWarning):

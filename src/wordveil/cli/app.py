@@ -29,6 +29,8 @@ __all__ = ["COMMANDS", "Command", "build_app", "command_examples", "command_line
 
 COMMANDS: dict[str, str] = {
     "demo": "Release a made-up note and explain what that promises.",
+    "redact": "Keep public words, hide all others: readable text.",
+    "words": "Print the public words that redact may keep.",
     "sanitize": "Sanitize texts in files, tables, folders or from a pipe.",
     "spark-sanitize": "Sanitize a directory on a Spark cluster (extra: spark).",
     "rephrase": "Release for each sentence a public one near it.",

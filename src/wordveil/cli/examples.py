@@ -6,6 +6,11 @@ __all__ = ["EXAMPLES"]
 
 EXAMPLES: dict[str, tuple[str, str]] = {
     "demo": ("wordveil demo", "wordveil demo --json"),
+    "redact": (
+        "wordveil redact note.txt -o readable.txt --report readable.json",
+        "wordveil redact reviews.jsonl --column text --keep stars --pack food -o readable.jsonl",
+    ),
+    "words": ("wordveil words", "wordveil words --kept --words common:1000"),
     "sanitize": (
         "wordveil sanitize note.txt -o clean.txt --report report.json",
         "wordveil sanitize reviews.jsonl --column text --keep stars --epsilon 6 -o clean.jsonl --report reviews.json",

@@ -23,6 +23,7 @@ SOON = 0.01  # seconds
 OBJECTS_BETWEEN_COLLECTIONS = 10_000  # Python's own 700 or 2 000 are for programs that load fewer modules
 RUN = "where input and output are files, the same command with --resume continues"
 AFTER_INTERRUPTION = {
+    "redact": RUN,
     "sanitize": RUN,
     "denoise": RUN,
     "spark-sanitize": RUN,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from wordveil.cli.common import CertificateOption, counted, default_epsilon, open_vocabulary, say
+from wordveil.cli.common import CertificateOption, counted, default_epsilon, open_vocabulary, read_word_list, say
 from wordveil.cli.exit_codes import NO
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
@@ -49,6 +49,18 @@ class Public:
         Path | None,
         Option("--stock", metavar="DIR", help="The stock of a report of rephrase; default: the general one."),
     ] = None
+
+    public_words: Annotated[
+        list[Path] | None,
+        Option("--public-words", metavar="FILE", help="Words that a report of redact says were added; repeat."),
+    ] = None
+    hide: Annotated[
+        list[Path] | None, Option("--hide", metavar="FILE", help="Words that it says were taken away; repeat.")
+    ] = None
+
+    def own_lists(self) -> dict[str, list[Path] | None]:
+        """Return the files of words that the owner of a redaction added and took away."""
+        return {"added": self.public_words, "hidden": self.hide}
 
     def source(self, report: StoredReport) -> tuple[Sanitizer | Binding, set[str]]:
         """Return what released, rebuilt from its report, and the notes that such a report may hold.
@@ -185,7 +197,7 @@ def _check(
         files = stored.outputs
         damaged = [*damage(stored), *unsigned]
         wrong = [*_other_files(stored, released), *(f"{verify}: {line}" for line in damaged)]
-        held = None if wrong else _held(stored, *public.source(stored))
+        held = None if wrong else _redaction(stored, public) or _held(stored, *public.source(stored))
     except WordveilError:
         raise
     except Exception:  # noqa: BLE001  # whatever Python says of facts of another shape
@@ -284,6 +296,29 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
         f"notes: {note!r} is none of this release" for note in sorted(strange)
     ]
     return _Held(wrong=told, notes=notes, warnings=warnings)
+
+
+def _redaction(report: StoredReport, public: Public) -> _Held | None:
+    """Hold a report of redact against what its choices come to; None where it is of another command.
+
+    Raises:
+        DataFormatError: If its lists are not those named here.
+    """
+    from wordveil.pipeline.run_report import REDACTION
+    from wordveil.withholding.report_check import redaction_contradictions
+    from wordveil.withholding.words import PublicWords
+
+    if report.facts.get("kind") != REDACTION:
+        return None
+    if report.is_of_another_version:
+        raise _of_another_version(report)
+    said = report.facts["options"]["words"]
+    own = {name: frozenset().union(*map(read_word_list, files or ())) for name, files in public.own_lists().items()}
+    words = PublicWords(common=said["common"], packs=tuple(said["packs"]), sensitive=said["sensitive"], **own)
+    if words.digest != said["digest"]:
+        problem = "was made with other lists of words; it cannot be checked."
+        raise DataFormatError(report.path, problem, remedy="Name them with --public-words and --hide.")
+    return _Held(wrong=redaction_contradictions(report.facts, words), notes=[], warnings=())
 
 
 def _nameless(note: str) -> str:

@@ -19,9 +19,21 @@ from wordveil.pipeline.report_schema import SCHEMA, data_block, sealed
 from wordveil.pipeline.run import check_report_path
 from wordveil.pipeline.runs import RunReport
 from wordveil.promises.html import items, page, row, table
+from wordveil.withholding.report_page import redaction_page
 
-__all__ = ["form", "left_out", "read_and_attacked", "report_facts", "write_facts", "write_report", "write_sealed"]
+__all__ = [
+    "REDACTION",
+    "form",
+    "left_out",
+    "read_and_attacked",
+    "report_facts",
+    "write_facts",
+    "write_report",
+    "write_sealed",
+]
 
+REDACTION = "redaction"
+"""The kind of a report of `wordveil redact`."""
 GLOSSARY = {
     "unit": "what two texts differ in that the promise cannot tell apart: one token unless said otherwise",
     "epsilon": "how much the output may tell: the odds between two such texts change by a factor of at most "
@@ -91,6 +103,8 @@ def write_sealed(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> None
 
 def form(facts: Mapping[str, Any], *, html: bool) -> str:
     """Return the text of a report; equal facts make equal text."""
+    if html and facts.get("kind") == REDACTION:
+        return redaction_page(facts, data_block(facts))
     return _as_html(facts) if html else json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -4,9 +4,10 @@
     ├── MetricDP       P[A(x) in U] <= e^(epsilon * dist(x, x') + slack) P[A(x') in U] + delta, for every pair
     ├── LocalDP        the same with dist = 1: every pair of inputs equally
     ├── NeighbourDP    the LocalDP inequality, only for pairs adjacent in a stated graph
+    ├── Withholding    equal laws for inputs that agree in what is shown (`promises.withholding`)
     └── NoGuarantee    nothing, for a stated reason: a legal value, not an exception
 
-Three promises, never mixed up: composing, converting or comparing across them works only through a theorem named
+Four promises, never mixed up: composing, converting or comparing across them works only through a theorem named
 in `promises.composing` and raises `GuaranteeError` otherwise. `slack` (nats) covers what arithmetic or a finite solve
 adds; it is zero only where that is proved, and None where the proof speaks of ideal real numbers and no bound on
 rounding is known. Numbers that are promised are rounded *up* whenever they are printed, numbers that are assumed
@@ -63,6 +64,7 @@ class PrivacyUnit(StrEnum):
     SENTENCE = "one sentence of a text with a fixed number of sentences"
     VECTOR = "one vector (row)"
     TEXT = "one text of fixed length"
+    WHOLE_TEXT = "a text of any length"
 
 
 SUMMED = (PrivacyUnit.TOKEN, PrivacyUnit.SENTENCE)
@@ -76,7 +78,7 @@ _GROUNDS = {
 
 
 class Guarantee(ABC):
-    """A promise with its privacy unit, standing and assumptions; see the module docstring for the four kinds.
+    """A promise with its privacy unit, standing and assumptions; see the module docstring for the kinds.
 
     Nobody need know which kind it is: every kind answers everything.
 

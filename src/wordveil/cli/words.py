@@ -1,0 +1,43 @@
+"""`wordveil words`: the public words that `wordveil redact` may keep, and the words that it hides."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Option
+
+from wordveil.cli.printing import JsonOption, show
+from wordveil.cli.redact import PublicLists
+
+__all__ = ["words"]
+
+
+def words(
+    kept: Annotated[bool, Option("--kept", help="Print all words that may leave, the commonest first.")] = False,
+    sensitive: Annotated[bool, Option("--sensitive", help="Print the words hidden unless they are asked for.")] = False,
+    as_json: JsonOption = False,
+    *,
+    public: PublicLists,
+) -> None:
+    """Print the public words, or how many there are and their digest.
+
+    A mark says how sure a spelling is a word: ^ is often written with a capital, = is a name too but kept in small
+    letters, ~ is a name too and never kept. Capitals, and words with a mark, are judged by their place.
+    """
+    from wordveil.withholding.words import Mark, closed_list
+
+    lists = public.lists()
+    marks = {word: mark.value for word, mark in lists.marks().items()}
+    hidden = sorted(closed_list("sensitive"))
+    if sensitive:
+        show(hidden, hidden, as_json=as_json)
+    elif kept:
+        show(marks, (f"{word}{mark}" for word, mark in marks.items()), as_json=as_json)
+    else:
+        unsure = sum(mark is not Mark.SURE for mark in lists.marks().values())
+        lines = (
+            f"{len(lists):,} public words, {unsure:,} of them marked: --kept prints them",
+            f"{len(hidden):,} sensitive words, {'kept where they are listed' if lists.sensitive else 'hidden'}",
+            f"digest {lists.digest}",
+        )
+        show({**lists.choices(), "marked": unsure, "sensitive_words": len(hidden)}, lines, as_json=as_json)

@@ -1,0 +1,100 @@
+"""What may be said of a redacted text, and what must be said with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from wordveil.withholding.linking import DOCUMENT, NONE
+from wordveil.withholding.rule import Rule
+from wordveil.withholding.words import PublicWords
+
+__all__ = ["MAY_SAY", "MUST_SAY", "Claim", "disclosures"]
+
+MAY_SAY = (
+    "Every word that leaves is on a public list that you can print, or is public by your own declaration. Of every "
+    "other token nothing leaves but where it stood and of which kind it is."
+)
+MUST_SAY = (
+    "Who wrote it, what it is about and what happened stay. A reader who knows the story recognizes it. A name spelled "
+    "like a common word passes where it is written small. File names, other columns and row order are untouched."
+)
+_PRINTED = ("name", "number", "link", "word")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """Four lines on a release.
+
+    Attributes:
+        kept: What is kept.
+        hidden: What is hidden, by kind.
+        may_say: What may be said of it.
+        must_say: What must be said with that.
+    """
+
+    kept: str
+    hidden: str
+    may_say: str = MAY_SAY
+    must_say: str = MUST_SAY
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int], words: PublicWords, *, law: str = "placeholder") -> Claim:
+        """Word the claim of a release.
+
+        Args:
+            counts: Tokens "kept" and "hidden", and those hidden by printed kind.
+            words: The public words.
+            law: What stands for hidden tokens; of surrogates more must be said.
+        """
+        tokens = counts.get("kept", 0) + counts.get("hidden", 0)
+        share = f" ({counts.get('kept', 0) / tokens:.0%})" if tokens else ""
+        kinds = ", ".join(
+            f"{counts[kind]:,} {kind}{'' if counts[kind] == 1 else 's'}" for kind in _PRINTED if counts.get(kind)
+        )
+        more = (
+            " Values in the place of hidden tokens are made up and may be taken for facts."
+            if law == "surrogate"
+            else ""
+        )
+        return cls(
+            kept=f"{counts.get('kept', 0):,} of {tokens:,} tokens{share}, all on a list of {len(words):,} public words",
+            hidden=f"{counts.get('hidden', 0):,} tokens{f': {kinds}' if kinds else ''}",
+            must_say=MUST_SAY + more,
+        )
+
+    def lines(self) -> tuple[str, str, str, str]:
+        """Return the four lines."""
+        return (
+            f"kept: {self.kept}",
+            f"hidden: {self.hidden}",
+            f"may say: {self.may_say}",
+            f"must also say: {self.must_say}",
+        )
+
+
+def disclosures(words: PublicWords, rule: Rule, *, law: str, link: str) -> tuple[str, ...]:
+    """Return what every release with these choices shows, one sentence each."""
+    merged = "" if link != NONE else "; a run of one kind is one placeholder"
+    said = [
+        f"every token on the list of {len(words):,} public words that stands where no name is expected, as spelled",
+        f"of every other token where it stands, and whether it is a name, a number, a link or another word{merged}",
+        "punctuation, lines and blanks, of a fixed list of characters; any other character is [other]",
+        "that a token was hidden: in its place it is no word of the list, or could be a name there",
+    ]
+    if link != NONE:
+        whose = "a document" if link == DOCUMENT else f"a person, as the column {link} names persons,"
+        said.append(f"which hidden tokens of {whose} are equal, without regard to capitals")
+    if rule.titles:
+        said.append("titles before names (Mr, Dr)")
+    if rule.calendar:
+        said.append("months and days of the week")
+    if rule.numbers is not None:
+        said.append(f"whole numbers in figures from {rule.numbers[0]} to {rule.numbers[1]} that stand alone")
+    if words.sensitive:
+        said.append("words of health, sex, belief, origin, crime and violence that are on the other lists")
+    if words.added:
+        said.append(f"{len(words.added):,} words that the owner of the texts declared public")
+    if law == "surrogate":
+        said.append("values that stand for hidden tokens are drawn from public lists, without regard to the tokens")
+    return tuple(said)

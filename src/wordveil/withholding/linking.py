@@ -1,0 +1,94 @@
+"""Which hidden tokens are equal, where a release is to say so: within a document, or within what one person wrote.
+
+Numbers of a document count its different hidden tokens. Numbers of a person are a keyed hash under the key of the run,
+which is removed when the run has succeeded; no map of tokens is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Protocol
+
+from wordveil.documents import DocumentSettings
+from wordveil.errors import ParameterError
+from wordveil.randomness import RandomSource
+from wordveil.withholding.kinds import Kind
+
+__all__ = ["DOCUMENT", "NONE", "DocumentLinks", "Links", "NoLinks", "PersonLinks", "persons_of"]
+
+NONE, DOCUMENT = "none", "document"
+"""What links nothing, and what links a document's tokens; any other choice is the name of a column of persons."""
+_BYTES = 4  # two of a person's n hidden words share a number with a probability below n**2 / 2**33
+
+
+class Links(Protocol):
+    """Numbers hidden tokens, so that equal ones share a number."""
+
+    def number(self, token: str, kind: Kind) -> int:
+        """Return the number of a hidden token among those that print alike, from 1; 0 where nothing is linked."""
+
+
+class NoLinks:
+    """Links nothing."""
+
+    def number(self, token: str, kind: Kind) -> int:
+        """Return 0."""
+        return 0
+
+
+class DocumentLinks:
+    """Links the hidden tokens of one document, in the order in which they stand."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._different: dict[str, int] = {}
+
+    def number(self, token: str, kind: Kind) -> int:
+        """Return which of the different tokens of its printed kind this is."""
+        known = kind.printed, token.casefold()
+        if known not in self._numbers:
+            self._different[kind.printed] = self._numbers[known] = self._different.get(kind.printed, 0) + 1
+        return self._numbers[known]
+
+
+class PersonLinks:
+    """Links the hidden tokens of all documents of one person.
+
+    Args:
+        source: Whose key hashes.
+        person: Who; None links within this document alone.
+        document: Id of the document; None for one that is no other's.
+    """
+
+    def __init__(self, source: RandomSource, person: str | None, document: str | None = None) -> None:
+        name = f"#{os.urandom(16).hex() if document is None else document}" if person is None else f"={person}"
+        self._hash = hashlib.blake2b(
+            f"{len(name)}:{name}".encode("utf-8", "surrogatepass"), key=source.export_key(), digest_size=_BYTES
+        )
+
+    def number(self, token: str, kind: Kind) -> int:
+        """Return a keyed hash of person, printed kind and token."""
+        digest = self._hash.copy()
+        digest.update(f"{kind.printed}\0{token.casefold()}".encode("utf-8", "surrogatepass"))
+        return 1 + int.from_bytes(digest.digest(), "big")
+
+
+def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> list[str | None]:
+    """Return the person of every document of a file, None for nobody.
+
+    Args:
+        source: The file.
+        column: The column that names persons.
+        settings: How the file is read.
+
+    Raises:
+        ParameterError: If the input can be read only once or is a folder, records are left out, or it has no columns.
+    """
+    path = os.fspath(source)
+    if not os.path.isfile(path) or settings.missing == "skip" or not settings.columns:
+        raise ParameterError(
+            "link", column, "names a column, which needs one file with columns, and no --missing skip; or use document."
+        )
+    with settings.open_values(path, column) as reader:
+        return [record.texts[0] if record.texts else None for record in reader if not record.structural]

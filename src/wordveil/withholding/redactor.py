@@ -1,0 +1,249 @@
+"""Texts to readable releases: what is on a public list stays, everything else becomes what its kind says.
+
+text --tokenize--> tokens --rule--> kept ones, and slots of kinds --law--> released text
+
+What a verdict may read is said in `rule`; what stands in the place of hidden tokens, in `laws`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, get_args
+
+from wordveil import __version__
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.errors import ParameterError, TooLittleKeptError
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
+from wordveil.promises.release import Reported
+from wordveil.promises.withholding import Withholding
+from wordveil.randomness import RandomSource
+from wordveil.withholding.claim import Claim, disclosures
+from wordveil.withholding.kinds import Kind
+from wordveil.withholding.laws import LAWS, LawName, Slot
+from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, NoLinks, PersonLinks
+from wordveil.withholding.rule import Rule
+from wordveil.withholding.tokens import Tokens, layout, tokenize
+from wordveil.withholding.words import PublicWords
+
+__all__ = ["LEAST", "SHARE", "Redaction", "Redactor", "Span", "check_share"]
+
+SHARE = 0.4
+"""Of tokens that must be kept: less is no English, or no text."""
+_KEYED = "the key of the run was read by nobody, and its keyed hash cannot be told from a random function"
+LEAST = 20  # tokens; fewer are not judged
+_JOINED = frozenset((" ", "-"))  # between tokens of one kind that become one placeholder
+_FIGURE = _JOINED | frozenset(".,:/–'’")  # the same of numbers: 1,200.50 and 12:30
+
+
+class Span(NamedTuple):
+    """A token of a text, for its owner.
+
+    Attributes:
+        start: Its first character.
+        end: The character after its last.
+        kind: Its kind.
+        kept: Whether it leaves.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    kept: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redaction(Reported):
+    """One released text with its promise.
+
+    Attributes:
+        text: What leaves.
+        guarantee: What it promises.
+        disclosed: What it shows, one sentence each.
+        claim: What may and must be said of it.
+    """
+
+    text: ReleasedText
+    guarantee: Guarantee
+    disclosed: tuple[str, ...]
+    claim: Claim
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redactor:
+    """Withholds every token that is not on a public list, or that stands where a name may stand.
+
+    Attributes:
+        words: The public words.
+        rule: Which of them leave from where.
+        law: What stands for the others: "placeholder", their kind in brackets, in which runs of one kind are one; or
+            "surrogate", a public value of their kind, drawn without regard to them, which may be taken for a fact.
+        link: "none"; or "document", where placeholders are numbered and equal hidden tokens of a document share a
+            number; or the name of a column of persons, where those of a person do, in numbers under the source's key.
+            That discloses which are equal, and helps guessing.
+        source: Randomness of surrogates and of the numbers of persons; a fresh secure source unless given.
+
+    Raises:
+        ParameterError: If a choice does not exist.
+
+    Example:
+        >>> Redactor().redact("Please call Maria Garcia at 555-0147, she was seen by Dr. Long.")
+        'Please call [name] at [number], she was seen by [name]. [name].'
+    """
+
+    words: PublicWords = field(default_factory=PublicWords)
+    rule: Rule = field(default_factory=Rule)
+    law: LawName = "placeholder"
+    link: str = NONE
+    source: RandomSource = field(default_factory=RandomSource, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.law not in get_args(LawName):
+            raise ParameterError("law", self.law, f"must be one of {', '.join(get_args(LawName))}.")
+        if not self.link:
+            raise ParameterError("link", self.link, "must be none, document or the name of a column.")
+
+    def redact(self, text: str) -> ReleasedText:
+        """Return the released text.
+
+        Args:
+            text: The private text.
+
+        Raises:
+            TooLittleKeptError: If a text of at least 20 tokens has less than .4 of them on the list.
+        """
+        counts = Counter[str]()
+        released = self.release(PrivateText(text), counts)
+        check_share(counts)
+        return released
+
+    def redaction(self, text: str) -> Redaction:
+        """Return the released text with what it promises and shows; see `redact`."""
+        counts = Counter[str]()
+        released = self.release(PrivateText(text), counts)
+        check_share(counts)
+        claim = Claim.of(counts, self.words, law=self.law)
+        return Redaction(text=released, guarantee=self.guarantee, disclosed=self.disclosed, claim=claim)
+
+    def release(
+        self, text: PrivateText, counts: Counter[str], document: str | None = None, links: Links | None = None
+    ) -> ReleasedText:
+        """Return the released text, judged by nobody.
+
+        Args:
+            text: The private text.
+            counts: Adds the tokens kept ("kept"), hidden ("hidden") and hidden by printed kind.
+            document: Id of the document under which a resumed run draws the same surrogates; None draws anew.
+            links: What numbers hidden tokens, shared by texts in which equal ones are linked; None for this text alone.
+        """
+        tokens = tokenize(text, self.words)
+        kept = self.rule.kept(tokens)
+        pieces, slots = self._pieces(tokens, kept, self.links() if links is None else links)
+        counts["kept"] += sum(kept)
+        counts["hidden"] += len(kept) - sum(kept)
+        counts.update(s.kind.printed for s, stays in zip(tokens.spellings, kept, strict=True) if not stays)
+        stream = self.source.fresh_stream() if document is None else self.source.stream(document, _public(pieces))
+        written = iter(LAWS[self.law](slots, stream))
+        return ReleasedText("".join(next(written) if piece is None else piece for piece in pieces))
+
+    def spans(self, text: str) -> list[Span]:
+        """Return the tokens of a text and what becomes of each: for its owner, as it says where the hidden ones are."""
+        tokens = tokenize(text, self.words)
+        spans, end = [], 0
+        for i, kept in enumerate(self.rule.kept(tokens)):
+            start = end + len(tokens.gaps[i])
+            end = start + len(tokens.texts[i])
+            spans.append(Span(start, end, tokens.spellings[i].kind, kept))
+        return spans
+
+    def links(self, person: str | None = None, document: str | None = None) -> Links:
+        """Return what numbers the hidden tokens of a document.
+
+        Args:
+            person: Whose document it is, where persons are linked; None for nobody's.
+            document: Id of the document under which a resumed run finds the same numbers; None for others every time.
+        """
+        if self.link == NONE:
+            return NoLinks()
+        if self.link == DOCUMENT and self.law == "placeholder":
+            return DocumentLinks()
+        return PersonLinks(self.source, person, document)
+
+    def _pieces(self, tokens: Tokens, kept: list[bool], links: Links) -> tuple[list[str | None], list[Slot]]:
+        """Return what is written, None for a slot, and the slots."""
+        pieces: list[str | None] = []
+        slots = list[Slot]()
+        open_slot = False  # whether the last piece is one
+        for i, stays in enumerate(kept):
+            gap, kind = tokens.gaps[i], tokens.spellings[i].kind
+            if open_slot and not stays and not self.link_numbers and _runs_on(slots[-1].kind, gap, kind):
+                continue
+            pieces.append(layout(gap))
+            pieces.append(tokens.texts[i].replace("’", "'") if stays else None)
+            if not stays:
+                slots.append(Slot(kind, links.number(tokens.texts[i], kind)))
+            open_slot = not stays
+        pieces.append(layout(tokens.gaps[-1]))
+        return pieces, slots
+
+    @property
+    def link_numbers(self) -> bool:
+        """Whether equal hidden tokens are linked."""
+        return self.link != NONE
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What every release promises."""
+        drawn = self.law != "placeholder" or self.link not in (NONE, DOCUMENT)
+        if drawn and self.source.is_test_source:
+            reason = "what was drawn comes from a seeded test source, so that anyone can tell it; use RandomSource()"
+            return NoGuarantee(reason=reason, standing=Standing.REFUTED)
+        agreeing = ["kept tokens", "where they stand", "the kinds of all others", "layout"]
+        whose = "a document" if self.link == DOCUMENT else "a person"
+        agreeing += [f"which hidden tokens of {whose} are equal"] if self.link_numbers else []
+        keyed = () if self.link in (NONE, DOCUMENT) else (_KEYED,)
+        return Withholding(
+            agreeing=f"{', '.join(agreeing[:-1])} and {agreeing[-1]}",
+            assumptions=("the lists are public, and were not chosen by looking at these texts", *keyed),
+            scope=(f"public words {self.words.digest}", f"rule {self.rule!r}"),
+        )
+
+    @property
+    def disclosed(self) -> tuple[str, ...]:
+        """What every release shows, one sentence each."""
+        return disclosures(self.words, self.rule, law=self.law, link=self.link)
+
+    def choices(self) -> dict[str, Any]:
+        """Return all choices as plain values that JSON can hold; what a run's output depends on."""
+        rule = {name: getattr(self.rule, name) for name in ("strict", "titles", "calendar")}
+        numbers = None if self.rule.numbers is None else list(self.rule.numbers)
+        chosen = {"law": self.law, "link": self.link, **rule, "numbers": numbers, "version": __version__}
+        return {**chosen, "words": self.words.choices()}
+
+
+def _runs_on(before: Kind, gap: str, kind: Kind) -> bool:
+    """Whether a hidden token goes on in the slot of the one before it."""
+    return before.printed == kind.printed and gap in (_FIGURE if kind is Kind.NUMBER else _JOINED)
+
+
+def _public(pieces: list[str | None]) -> str:
+    """Return what is public of a text whatever the law: surrogates are placed by nothing else of it."""
+    return "".join("\0" if piece is None else piece for piece in pieces)
+
+
+def check_share(counts: Counter[str]) -> None:
+    """Refuse texts of which too little would be kept.
+
+    Raises:
+        TooLittleKeptError: If there are at least 20 tokens and less than .4 of them are kept.
+    """
+    tokens = counts["kept"] + counts["hidden"]
+    if tokens >= LEAST and counts["kept"] < SHARE * tokens:
+        raise TooLittleKeptError(
+            "too few of the words are on the public list for a readable release: is the text in another language, or "
+            "no text? Words of your field can be added with public words."
+        )

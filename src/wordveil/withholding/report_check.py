@@ -1,0 +1,53 @@
+"""Holds the report of a redaction against itself: the promise and all sentences are made again from its choices."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from wordveil.withholding.claim import Claim
+from wordveil.withholding.redactor import Redactor
+from wordveil.withholding.rule import Rule
+from wordveil.withholding.runs import run_shows
+from wordveil.withholding.words import PublicWords
+
+__all__ = ["redaction_contradictions"]
+
+
+def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> list[str]:
+    """Return where a report says something else than its choices come to, one sentence each.
+
+    Args:
+        facts: What the report says.
+        words: The lists that it names, with those of the owner.
+
+    Raises:
+        KeyError: If a fact is missing.
+    """
+    redactor = _redactor(facts["options"], words)
+    counts = Counter({**facts["hidden"], "kept": facts["kept"], "hidden": sum(facts["hidden"].values())})
+    shown = run_shows(facts["settings"]["missing"], copied=tuple(facts["copied"]), tree=facts["tree"])
+    right = {
+        "guarantee": redactor.guarantee.as_dict(),
+        "disclosed": [*redactor.disclosed, *shown],
+        "claim": asdict(Claim.of(counts, words, law=redactor.law)),
+        "options": redactor.choices() | {"version": facts["options"]["version"]},
+        "tokens": counts["kept"] + counts["hidden"],
+    }
+    plain = {name: _as_json(value) for name, value in right.items()}
+    return [f"{name}: the report says other than its choices come to" for name in plain if facts[name] != plain[name]]
+
+
+def _redactor(options: Mapping[str, Any], words: PublicWords) -> Redactor:
+    numbers = None if options["numbers"] is None else tuple(options["numbers"])
+    rule = Rule(strict=options["strict"], titles=options["titles"], calendar=options["calendar"], numbers=numbers)
+    return Redactor(words=words, rule=rule, law=options["law"], link=options["link"])
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value as it is read back from JSON."""
+    if isinstance(value, Mapping):
+        return {name: _as_json(each) for name, each in value.items()}
+    return [_as_json(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,340 @@
+"""The rule: which tokens of a text leave. A public function of each token, its place and its neighbours' kinds.
+
+The letters of a token that is hidden are never read, but for its own verdict. Each verdict that looks at a neighbour's
+letters looks at those of kept ones alone, and hiding a token can only hide more. So the kept tokens are the largest set
+that agrees with itself, `kept` finds it by hiding until nothing changes, and any two texts that agree in kept tokens,
+places, kinds and layout give the same release. docs/redact.md has a table of cases.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import NamedTuple
+
+from wordveil.errors import ParameterError
+from wordveil.withholding.kinds import CAPITALS_LIKE, Kind
+from wordveil.withholding.tokens import Tokens, with_lines
+from wordveil.withholding.words import Mark, Spelling
+
+__all__ = ["Opens", "Place", "Rule"]
+
+RUN = 8
+"""Words in a row without a stop or a joint ("the") that are taken for a secret phrase."""
+SHOUTED = 3  # words in capitals in a row
+_MONTHS_THAT_ARE_WORDS = frozenset(("march", "may", "august", "april", "june"))
+_COUNTED = frozenset({Kind.WORD, Kind.COUNT, Kind.CAPITALS})
+_FIGURED = frozenset({Kind.NUMBER, Kind.COUNT})
+_SPELLED = frozenset({Kind.WORD, Kind.CAPITALIZED, Kind.CAPITALS})
+_TELLS = frozenset(("is", "was", "are"))
+_NAMES = frozenset({Mark.NAME, Mark.COMMON_NAME})
+_SURE_IN_SMALL = frozenset({Mark.CAPITAL, Mark.COMMON_NAME})
+
+
+class Opens(Enum):
+    """Whether a capital may be there because of the place."""
+
+    NO = 0
+    FUNCTION = 1  # for function words only: after a colon
+    ANY = 2
+
+
+class Gap(NamedTuple):
+    """What the rule reads of the layout before a token."""
+
+    opens: Opens
+    dot: bool  # nothing but a full stop, blanks and quotes
+    stop: bool  # ends a sentence
+    line: bool
+    hyphen: bool
+    slash: bool
+    colon: bool
+    near: bool  # at most a blank and a mark
+    apart: bool  # a mark stands between, so that two capitals belong to two names
+
+
+_HYPHEN = re.compile(r"[-‐‑](?:[ \t]*\n[ \t]*)?")
+_DOT = re.compile(r"['’]?\.[\s\"'“”‘’(\[]*")
+
+
+@lru_cache(maxsize=1 << 12)
+def _gap(gap: str) -> Gap:
+    gap = with_lines(gap)
+    return Gap(
+        opens=_opens(gap),
+        dot=bool(_DOT.fullmatch(gap)),
+        stop=bool(re.search(r"[.!?]", gap)),
+        line="\n" in gap,
+        hyphen=bool(_HYPHEN.fullmatch(gap)),
+        slash=gap == "/",
+        colon=":" in gap or "=" in gap,
+        near=len(gap) <= 2 and "\n" not in gap,
+        apart=bool(re.search(r"[,;.!?\n]", gap)),
+    )
+
+
+def _opens(gap: str) -> Opens:
+    if "\n" in gap:
+        return Opens.ANY
+    before = gap.rstrip(" \t\"'“”‘’([*•>-–—")
+    if not before or before == gap:  # without a blank after it a stop opens nothing: Dr.Grant
+        return Opens.NO
+    if before[-1] in ".!?":
+        return Opens.ANY
+    return Opens.FUNCTION if before[-1] == ":" else Opens.NO
+
+
+class Place(NamedTuple):
+    """What stands around a token: layout and kinds, and no letters.
+
+    Attributes:
+        opens: Whether a capital may be there because of the place.
+        cased: Whether the text shows capitals as English does.
+        shouted: Whether the token is in a stretch of capitals.
+        before_capital: Whether the next token of the same name could be: a capital and no mark between.
+        near_number: Whether a number, or a word that counts, stands beside it.
+        hyphened: Whether a hyphen or a slash joins it to another token.
+        before_word: Whether a blank and a word in small letters follow.
+    """
+
+    opens: Opens
+    cased: bool
+    shouted: bool
+    before_capital: bool
+    near_number: bool
+    hyphened: bool
+    before_word: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """The rule with its choices.
+
+    Attributes:
+        strict: Sentences open with function words only, none after a hidden capital and a full stop (*Mr. An*), and
+            words that are names too are hidden.
+        titles: Keep *Mr*, *Dr* and the like, written with a capital.
+        calendar: Keep months and weekdays, written with a capital.
+        numbers: Keep whole numbers in figures from the first to the second of these; None keeps none.
+    """
+
+    strict: bool = False
+    titles: bool = False
+    calendar: bool = False
+    numbers: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.numbers is not None and not 0 <= self.numbers[0] <= self.numbers[1] <= 100:
+            raise ParameterError("numbers", self.numbers, "must be a range within 0 to 100, such as 0-10.")
+
+    def may_keep(self, token: str, spelling: Spelling, place: Place) -> bool:
+        """Return whether a token may leave from a place, as far as neither asks what neighbours say."""
+        kind = spelling.kind
+        if kind is Kind.NUMBER:
+            return self._figures(token, place)
+        if spelling.announces or spelling.pronoun:
+            return not place.hyphened
+        if spelling.title or (spelling.calendar and not (spelling.listed and token.islower())):
+            return self._disclosed(token, spelling, place)
+        if not spelling.listed or (kind is Kind.COUNT and (place.near_number or place.hyphened)):
+            return False
+        if token.islower():
+            return self._small(spelling, place)
+        return self._capital(token, spelling, place)
+
+    def _figures(self, token: str, place: Place) -> bool:
+        if self.numbers is None or not (token.isascii() and token.isdigit()) or place.near_number or place.hyphened:
+            return False
+        return str(int(token)) == token and self.numbers[0] <= int(token) <= self.numbers[1]
+
+    def _disclosed(self, token: str, spelling: Spelling, place: Place) -> bool:
+        if spelling.kind is not Kind.CAPITALIZED:
+            return False
+        if spelling.title:
+            return self.titles
+        return self.calendar and (token.lower() not in _MONTHS_THAT_ARE_WORDS or place.near_number)
+
+    def _small(self, spelling: Spelling, place: Place) -> bool:
+        mark = spelling.mark
+        if mark is Mark.SURE or spelling.function:
+            return True
+        return place.cased and mark in _SURE_IN_SMALL and not self.strict
+
+    def _capital(self, token: str, spelling: Spelling, place: Place) -> bool:
+        """Rules 4 and 5: openers and shouting."""
+        sure = spelling.mark is Mark.SURE
+        function = spelling.function and spelling.mark not in _NAMES
+        if len(token) == 1:
+            return token == "A" and place.before_word and place.opens is not Opens.NO
+        if token.isupper():
+            return place.shouted and (sure or function)
+        if place.opens is Opens.NO or not token[1:].islower():
+            return False
+        if function:
+            return True
+        return sure and place.opens is Opens.ANY and not place.before_capital and not self.strict
+
+    def places(self, tokens: Tokens) -> list[Place]:
+        """Return the place of every token."""
+        kinds = [spelling.kind for spelling in tokens.spellings]
+        gaps = [_gap(gap) for gap in tokens.gaps]
+        if gaps:
+            gaps[0] = gaps[0]._replace(opens=Opens.ANY, hyphen=False, slash=False)
+            gaps[-1] = gaps[-1]._replace(hyphen=False, slash=False)
+        shouted, cased = _shouted(kinds), _is_cased(kinds, gaps)
+        last = len(kinds) - 1
+        places = []
+        for i in range(len(kinds)):
+            before, after = gaps[i], gaps[i + 1]
+            follows = kinds[i + 1] if i < last else Kind.LINK
+            near = (i > 0 and before.near and kinds[i - 1] in _FIGURED) or (after.near and follows in _FIGURED)
+            capital = not after.apart and follows in CAPITALS_LIKE and not _is_pronoun(tokens, i + 1)
+            joined = before.hyphen or before.slash or after.hyphen or after.slash
+            opens = before.opens
+            word = follows is Kind.WORD and tokens.gaps[i + 1] == " "
+            places.append(Place(opens, cased, i in shouted, capital, near, joined, word))
+        return places
+
+    def kept(self, tokens: Tokens) -> list[bool]:
+        """Return for each token whether it leaves: the largest set that agrees with itself."""
+        places = self.places(tokens)
+        triples = zip(tokens.texts, tokens.spellings, places, strict=True)
+        kept = [self.may_keep(token, spelling, place) for token, spelling, place in triples]
+        around = _Around(tokens, places, strict=self.strict)
+        while around.hide(kept):
+            pass
+        return kept
+
+
+def _is_pronoun(tokens: Tokens, i: int) -> bool:
+    """Whether a token is *I*, standing alone: it is always kept then."""
+    if not tokens.spellings[i].pronoun:
+        return False
+    return not any(_gap(gap).hyphen or _gap(gap).slash for gap in tokens.gaps[i : i + 2])
+
+
+def _shouted(kinds: Sequence[Kind]) -> frozenset[int]:
+    """Return the places in stretches of three or more words in capitals; numbers and initials may stand between."""
+    found, start, words = set[int](), 0, 0
+    for i, kind in enumerate((*kinds, Kind.WORD)):
+        if kind in (Kind.CAPITALS, Kind.NUMBER, Kind.INITIAL, Kind.COUNT):
+            words += kind is Kind.CAPITALS
+            continue
+        if words >= SHOUTED:
+            found.update(range(start, i))
+        start, words = i + 1, 0
+    return frozenset(found)
+
+
+def _is_cased(kinds: Sequence[Kind], gaps: Sequence[Gap]) -> bool:
+    """Whether a text has capitals, and its sentences open with them; letters that stand alone do not count."""
+    spelled = [i for i, kind in enumerate(kinds) if kind in _SPELLED]
+    openers = [i for i in spelled if gaps[i].opens is Opens.ANY]
+    capital = sum(kinds[i] in CAPITALS_LIKE for i in openers)
+    if all(kinds[i] is Kind.WORD for i in spelled):
+        return False
+    if openers and 2 * capital < len(openers):
+        first_is_small = openers[0] == spelled[0] and kinds[openers[0]] is Kind.WORD
+        return not (first_is_small or len(openers) >= SHOUTED)
+    return True
+
+
+class _Around:
+    """The verdicts that look at neighbours' letters: of kept ones alone, so that what is hidden can only grow."""
+
+    def __init__(self, tokens: Tokens, places: Sequence[Place], *, strict: bool) -> None:
+        self.tokens, self.spellings = tokens, tokens.spellings
+        self.gaps = [_gap(gap) for gap in tokens.gaps]
+        self.dots = list(self._after_capital_and_dot(strict=strict))
+        self.groups = list(self._groups(places))
+        self.secrets = [i for i, spelling in enumerate(self.spellings) if spelling.announces]
+
+    def hide(self, kept: list[bool]) -> bool:
+        """Hide what disagrees with what is kept; return whether there was anything."""
+        hidden = [*self._names(kept), *self._compounds(kept), *self._phrases(kept), *self._announced(kept)]
+        changed = False
+        for i in hidden:
+            changed |= kept[i]
+            kept[i] = False
+        return changed
+
+    def _after_capital_and_dot(self, *, strict: bool) -> Iterator[int]:
+        """Yield the openers that may be names after a title or an initial; any, where the rule is strict."""
+        for i in range(1, len(self.spellings)):
+            spelling, before = self.spellings[i], self.spellings[i - 1]
+            always = (
+                (spelling.function and not strict)
+                or spelling.pronoun
+                or spelling.announces
+                or self.tokens.texts[i].islower()
+            )
+            if self.gaps[i].dot and before.kind in CAPITALS_LIKE and not always:
+                yield i
+
+    def _names(self, kept: Sequence[bool]) -> Iterator[int]:
+        """Rule 4: after a hidden capital and a dot only a function word opens."""
+        for i in self.dots:
+            if kept[i] and not kept[i - 1]:
+                yield i
+
+    def _groups(self, places: Sequence[Place]) -> Iterator[range]:
+        """Yield the tokens that hyphens or slashes join."""
+        start = 0
+        for i in range(1, len(places) + 1):
+            if i < len(places) and (self.gaps[i].hyphen or self.gaps[i].slash):
+                continue
+            if i - start > 1:
+                yield range(start, i)
+            start = i
+
+    def _compounds(self, kept: Sequence[bool]) -> Iterator[int]:
+        """Rule 6: all parts or none, but that numbers hide alone; of what a slash joins only small words are kept."""
+        for group in self.groups:
+            kinds = [self.spellings[i].kind for i in group]
+            slashed = any(self.gaps[i].slash for i in group[1:]) and any(kind is not Kind.WORD for kind in kinds)
+            if slashed or not all(kept[i] or self.spellings[i].kind in _FIGURED for i in group):
+                yield from group
+
+    def _phrases(self, kept: Sequence[bool]) -> Iterator[int]:
+        """Rule 8: a run of eight words without a stop or a word that no secret phrase holds."""
+        run, counted = list[int](), 0
+        for i, spelling in enumerate(self.spellings):
+            gap = self.gaps[i]
+            numbered = i > 0 and self.spellings[i - 1].kind is Kind.NUMBER
+            if gap.stop and not numbered:
+                yield from run if counted >= RUN else ()
+                run, counted = [], 0
+            if spelling.joint and kept[i]:
+                yield from run if counted >= RUN else ()
+                run, counted = [], 0
+                continue
+            counted += spelling.kind in _COUNTED or (spelling.kind is Kind.CAPITALIZED and gap.line)
+            if not (spelling.announces or spelling.pronoun):
+                run.append(i)
+        yield from run if counted >= RUN else ()
+
+    def _announced(self, kept: Sequence[bool]) -> Iterator[int]:
+        """Rule 8: what follows *password is*, to the end of the sentence or line."""
+        for i in self.secrets:
+            if kept[i] and self._tells(i, kept):
+                yield from self._stretch(i + 1, kept)
+
+    def _tells(self, i: int, kept: Sequence[bool]) -> bool:
+        """Whether a word that announces a secret is followed by a colon, by *is*, or by what is hidden."""
+        following = i + 1
+        if following >= len(kept) or self.gaps[following].stop:
+            return False
+        if self.gaps[following].colon or not kept[following]:
+            return True
+        return self.tokens.texts[following].lower() in _TELLS
+
+    def _stretch(self, start: int, kept: Sequence[bool]) -> Iterator[int]:
+        first = start + (kept[start] and self.tokens.texts[start].lower() in _TELLS)
+        for i in range(first, len(kept)):
+            if i > first and (self.gaps[i].stop or self.gaps[i].line):
+                return
+            if not (self.spellings[i].announces or self.spellings[i].pronoun):
+                yield i

@@ -1,0 +1,240 @@
+"""The public words: which tokens may leave at all, and how sure their spelling is a word's.
+
+A public list counted with capitals, closed lists beside it, and what the owner adds or takes away. Nothing here reads
+a private text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wordveil.errors import ChecksumError, ParameterError
+from wordveil.text.function_words import FUNCTION_WORDS
+from wordveil.withholding.kinds import Kind, kind_of
+
+__all__ = ["COMMON", "DEFAULT_COMMON", "LISTS", "PACKS", "Mark", "PublicWords", "Spelling", "closed_list"]
+
+LISTS = Path(__file__).with_name("lists")
+COMMON = (1000, 2000, 4000, 8000)
+DEFAULT_COMMON = 4000
+PACKS = ("spoken", "clinic", "bank", "food")
+"""Packs of words of one field; the first is on unless it is left out."""
+_REMEMBERED = 1 << 16  # spellings of tokens, kept to be looked up once
+_VERBS = frozenset(("may", "march"))  # months that are words in small letters
+_PLAIN = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?")
+_PRONOUN = re.compile(r"I(?:['’](?:m|ve|ll|d))?")
+
+
+class Mark(Enum):
+    """How sure it is that a spelling is a word; in the list's file as its value, and printed by `wordveil words`."""
+
+    SURE = ""
+    CAPITAL = "^"  # often written with a capital
+    COMMON_NAME = "="  # a name too, but in small letters the word
+    NAME = "~"  # a name too
+
+
+class Spelling(NamedTuple):
+    """What the lists say of one token; a function of its letters alone.
+
+    Attributes:
+        kind: Its kind.
+        listed: Whether it is on a list; a possessive follows its word.
+        mark: How sure it is a word.
+        function: Whether it is a function word, or a contraction.
+        joint: Whether no list of words would hold it ("the").
+        announces: Whether a secret follows it ("password").
+        pronoun: Whether it is *I*, or a contraction of it.
+        title: Whether it is a title before a name.
+        calendar: Whether it is a month or a weekday.
+    """
+
+    kind: Kind
+    listed: bool = False
+    mark: Mark = Mark.SURE
+    function: bool = False
+    joint: bool = False
+    announces: bool = False
+    pronoun: bool = False
+    title: bool = False
+    calendar: bool = False
+
+
+@cache
+def closed_list(name: str) -> frozenset[str]:
+    """Return the words of a list that comes with wordveil.
+
+    Raises:
+        ChecksumError: If its file is not the one that this version came with.
+    """
+    lines = (line for line in _text(f"{name}.txt").splitlines() if not line.startswith("#"))
+    return frozenset(word for line in lines for word in line.split())
+
+
+def _text(name: str) -> str:
+    raw = (LISTS / name).read_bytes()
+    if hashlib.sha256(raw).hexdigest() != _digests()[name]:
+        raise ChecksumError(f"the public list {name} is not the one that wordveil came with; install it again.")
+    return raw.decode("utf-8")
+
+
+@cache
+def _digests() -> Mapping[str, str]:
+    found: dict[str, str] = json.loads((LISTS / "digests.json").read_text(encoding="utf-8"))
+    return found
+
+
+@cache
+def _common(n: int) -> Mapping[str, Mark]:
+    """Return the words among the n commonest that are on the list, commonest first, each with its mark."""
+    rows = (line.split("\t") for line in _text("common.tsv").splitlines()[1:])
+    return {word: Mark(mark) for word, rank, _, mark in rows if int(rank) <= n}
+
+
+@cache
+def _marks() -> Mapping[str, Mark]:
+    return _common(max(COMMON))
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    """Return the words that may open a sentence even before a capital."""
+    plain = frozenset(word for word in FUNCTION_WORDS if "'" not in word)
+    return plain | closed_list("function")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicWords:
+    """The words that may leave; a value, equal where all lists are.
+
+    Attributes:
+        common: How many of the commonest words of public English: 1000, 2000, 4000 or 8000.
+        packs: Names of packs of words.
+        added: Words that the owner declares public, in small letters; they are sure.
+        hidden: Words that are hidden whatever lists say.
+        sensitive: Whether the words of the list of sensitive ones are kept.
+
+    Raises:
+        ParameterError: If a number or a pack does not exist, or a word is not made of plain letters.
+
+    Example:
+        >>> words = PublicWords(common=1000)
+        >>> "house" in words, "diabetes" in words, words.spelling("Grant").mark
+        (True, False, <Mark.SURE: ''>)
+    """
+
+    common: int = DEFAULT_COMMON
+    packs: tuple[str, ...] = PACKS[:1]
+    added: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+    sensitive: bool = False
+    _remembered: dict[str, Spelling] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _listed: Mapping[str, Mark] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.common not in COMMON:
+            raise ParameterError("common", self.common, f"must be one of {', '.join(map(str, COMMON))}.")
+        if unknown := [pack for pack in self.packs if pack not in PACKS]:
+            raise ParameterError("packs", unknown[0], f"must be among {', '.join(PACKS)}.")
+        for name in ("added", "hidden"):
+            object.__setattr__(self, name, _plain_words(name, getattr(self, name)))
+        object.__setattr__(self, "_listed", self._merged())
+
+    def _merged(self) -> Mapping[str, Mark]:
+        names = ("contractions", "numbers", "secrets", *self.packs)
+        packed = {word: _marks().get(word, Mark.SURE) for name in names for word in sorted(closed_list(name))}
+        function = {word: _marks().get(word, Mark.SURE) for word in sorted(_function_words())}
+        own = dict.fromkeys(sorted(self.added), Mark.SURE)
+        never = self.hidden | (frozenset() if self.sensitive else closed_list("sensitive"))
+        barred = closed_list("calendar") - _VERBS | closed_list("titles")
+        public = {**_common(self.common), **packed, **function}
+        kept = {word: mark for word, mark in public.items() if word not in never | barred}
+        return kept | {word: mark for word, mark in own.items() if word not in self.hidden}
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._listed
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    def marks(self) -> Mapping[str, Mark]:
+        """Return all words that may leave, the commonest first, each with its mark."""
+        return dict(self._listed)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides what may leave: words, marks, and the lists that the rule reads."""
+        lists = {name: sorted(closed_list(name)) for name in ("numbers", "secrets", "calendar", "titles", "joints")}
+        facts: dict[str, Any] = {"words": sorted((word, mark.value) for word, mark in self._listed.items())}
+        facts |= {"lists": lists, "function": sorted(_function_words())}
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    def choices(self) -> dict[str, Any]:
+        """Return the choices as plain values; lists of the owner by their length."""
+        return {
+            "common": self.common,
+            "packs": list(self.packs),
+            "added": len(self.added),
+            "hidden": len(self.hidden),
+            "sensitive": self.sensitive,
+            "words": len(self),
+            "digest": self.digest,
+        }
+
+    def spelling(self, token: str) -> Spelling:
+        """Return what the lists say of a token."""
+        known = self._remembered.get(token)
+        if known is None:
+            if len(self._remembered) >= _REMEMBERED:
+                self._remembered.clear()
+            known = self._remembered[token] = self._spelling(token)
+        return known
+
+    def _spelling(self, token: str) -> Spelling:
+        kind = kind_of(token)
+        if kind is Kind.NUMBER or not _PLAIN.fullmatch(token):  # before small letters: a KELVIN SIGN would become k
+            return Spelling(kind)
+        low = token.replace("’", "'").lower()
+        contraction = low in closed_list("contractions")
+        base = low if contraction else low.removesuffix("'s")
+        if base == low and base in closed_list("numbers") and len(base) > 1:
+            kind = Kind.COUNT
+        own = base != low and base in _function_words()  # Down's, Will's: names
+        mark = None if own else self._listed.get(base)
+        return Spelling(
+            kind,
+            listed=mark is not None,
+            mark=Mark.SURE if mark is None else mark,
+            function=contraction or (base == low and base in _function_words()),
+            joint=contraction or low in closed_list("joints"),
+            announces=low in closed_list("secrets") and mark is not None,
+            pronoun=bool(_PRONOUN.fullmatch(token)),
+            title=low in closed_list("titles"),
+            calendar=low in closed_list("calendar"),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:  # leaves remembered tokens behind
+        given = (self.common, self.packs, self.added, self.hidden, self.sensitive)
+        return _rebuilt, given
+
+
+def _rebuilt(
+    common: int, packs: tuple[str, ...], added: frozenset[str], hidden: frozenset[str], sensitive: bool
+) -> PublicWords:
+    return PublicWords(common=common, packs=packs, added=added, hidden=hidden, sensitive=sensitive)
+
+
+def _plain_words(name: str, given: Collection[str]) -> frozenset[str]:
+    words: Iterable[str] = () if isinstance(given, str) else (word.strip().replace("’", "'").lower() for word in given)
+    found = frozenset(words)
+    if isinstance(given, str) or not all(_PLAIN.fullmatch(word) for word in found):
+        raise ParameterError(name, f"<{len(given)} words>", "must be words of plain letters, one by one.")
+    return found

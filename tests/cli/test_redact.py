@@ -1,0 +1,293 @@
+"""`wordveil redact` and `wordveil words`: choices, wires, reports, refusals; and a resumed run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import signal
+import subprocess
+
+import pytest
+from tests.cli.conftest import PROGRAM
+
+from wordveil.pipeline.report_schema import checksum, sealed
+from wordveil.withholding.redactor import Redactor
+from wordveil.withholding.words import PublicWords, closed_list
+
+TEXTS = ["Please call Maria Garcia at 555-0147.", "The house of E. Smith is old.", "He went home at 7."]
+RELEASED = ["Please call [name] at [number].", "The house of [name]. [name] is old.", "He went home at [number]."]
+
+
+@pytest.fixture
+def wires(tmp_path):
+    """The same texts as plain text, JSONL, JSON and CSV, with a column beside them."""
+    rows = [{"id": f"row {n}", "text": text} for n, text in enumerate(TEXTS)]
+    (tmp_path / "in.txt").write_text("".join(f"{text}\n" for text in TEXTS))
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "in.json").write_text(json.dumps(rows))
+    with (tmp_path / "in.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "text"])
+        writer.writeheader()
+        writer.writerows(rows)
+    return tmp_path
+
+
+def texts_of(path):
+    content = path.read_text(encoding="utf-8")
+    if path.suffix == ".txt":
+        return content.splitlines()
+    if path.suffix == ".jsonl":
+        return [json.loads(line)["text"] for line in content.splitlines()]
+    if path.suffix == ".json":
+        return [row["text"] for row in json.loads(content)]
+    return [row["text"] for row in csv.DictReader(content.splitlines())]
+
+
+@pytest.mark.parametrize("ending", ["txt", "jsonl", "json", "csv"])
+def test_every_wire_gives_what_python_gives(wordveil, wires, ending):
+    columns = [] if ending == "txt" else ["--column", "text", "--keep", "id"]
+    out = wires / f"out.{ending}"
+    answer = wordveil("redact", wires / f"in.{ending}", "-o", out, *columns)
+    assert answer.status == 0, answer.err
+    assert texts_of(out) == RELEASED == [Redactor().redact(text) for text in TEXTS]
+    assert ("row 1" in out.read_text()) == bool(columns)
+
+
+def test_parquet_too(wordveil, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"text": TEXTS, "id": [1, 2, 3]}), tmp_path / "in.parquet")
+    answer = wordveil("redact", tmp_path / "in.parquet", "-o", tmp_path / "out.parquet", "-c", "text", "--drop-others")
+    assert answer.status == 0, answer.err
+    assert parquet.read_table(tmp_path / "out.parquet").to_pydict() == {"text": RELEASED}
+
+
+def test_standard_input_gives_a_line_for_a_line(process):
+    answer = process("redact", "-q", data="\n".join(TEXTS).encode())
+    assert answer.stdout.decode().splitlines() == RELEASED
+    assert answer.stderr == b""
+
+
+def test_a_column_that_was_not_named_stops_the_run(wordveil, wires):
+    answer = wordveil("redact", wires / "in.csv", "-o", wires / "out.csv", "--column", "text")
+    assert answer.status == 2
+    assert "id" in answer.err
+    assert not (wires / "out.csv").exists()
+
+
+def test_the_four_lines_and_the_promise_are_said_and_reported(wordveil, wires):
+    answer = wordveil("redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / "r.json")
+    lines = answer.err.splitlines()
+    heads = [line.partition(":")[0] for line in lines]
+    assert heads[1:6] == ["kept", "hidden", "may say", "must also say", "guarantee"]
+    facts = json.loads((wires / "r.json").read_text())
+    assert facts["kind"] == "redaction"
+    assert facts["checksum"] == checksum(facts)
+    assert facts["hidden"] == {"name": 4, "number": 3, "link": 0, "word": 0}
+    assert facts["tokens"] == facts["kept"] + sum(facts["hidden"].values())
+    assert facts["guarantee"]["promise"] == "withholding"
+    assert facts["claim"]["may_say"] in answer.err
+    assert facts["options"]["words"]["digest"] == PublicWords().digest
+    assert not re.search("Maria|Garcia|Smith|0147", (wires / "r.json").read_text())
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("ending", ["json", "html"])
+def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires, ending, own):
+    (wires / "own.txt").write_text("zebras\n")
+    more = ["--public-words", wires / "own.txt"] if own else []
+    chosen = ["--strict", "--keep-numbers", "0-10", "--pack", "clinic", *more]
+    wordveil(
+        "redact",
+        wires / "in.jsonl",
+        "-c",
+        "text",
+        "--keep",
+        "id",
+        "-o",
+        wires / "o.jsonl",
+        *chosen,
+        "--report",
+        wires / f"r.{ending}",
+    )
+    answer = wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}", *more)
+    assert answer.status == 0, answer.err
+    if own:
+        answer = wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}")
+        assert answer.status == 2
+        assert "--public-words" in answer.err
+    (wires / "o.jsonl").write_text("{}")
+    assert wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}").status == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("guarantee", "sentence"), "loss 0"),
+        (("claim", "must_say"), ""),
+        (("disclosed",), []),
+        (("hidden", "name"), 0),
+        (("options", "strict"), True),
+        (("options", "words", "digest"), "0" * 64),
+    ],
+)
+def test_an_edited_report_does_not_pass_with_a_new_checksum(wordveil, wires, path, value):
+    wordveil("redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / "r.json", "-q")
+    facts = json.loads((wires / "r.json").read_text())
+    held = facts
+    for name in path[:-1]:
+        held = held[name]
+    held[path[-1]] = value
+    (wires / "r.json").write_text(json.dumps(sealed(facts)))
+    assert wordveil("report", wires / "out.txt", "--verify", wires / "r.json").status in (1, 2)
+
+
+def test_the_page_says_what_the_json_says(wordveil, wires):
+    for ending in ("json", "html"):
+        wordveil(
+            "redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / f"r.{ending}", "--again", "-q"
+        )
+    facts, page = json.loads((wires / "r.json").read_text()), (wires / "r.html").read_text()
+    for said in (facts["claim"]["must_say"], facts["guarantee"]["sentence"], *facts["disclosed"]):
+        assert said in page
+
+
+def test_choices_reach_the_library(wordveil, tmp_path):
+    (tmp_path / "in.txt").write_text("Mr Smith saw 7 of the zebras on Monday in the house, and 12 more.\n")
+    (tmp_path / "own.txt").write_text("# ours\nzebras\n")
+    (tmp_path / "never.txt").write_text("house\n")
+    chosen = ["--public-words", tmp_path / "own.txt", "--hide", tmp_path / "never.txt", "--keep-numbers", "0-10"]
+    chosen += ["--keep-words", "titles", "--keep-words", "calendar", "--words", "common:2000"]
+    answer = wordveil("redact", tmp_path / "in.txt", *chosen)
+    assert answer.out == "Mr [name] saw 7 of the zebras on Monday in the [word], and [number] more.\n"
+    for part in ("titles before names", "months and days", "from 0 to 10", "1 words that the owner"):
+        assert part in answer.err
+
+
+def test_linked_and_made_up(wordveil, wires):
+    answer = wordveil("redact", wires / "in.txt", "--link", "document", "-q")
+    assert answer.out.splitlines()[0] == "Please call [name-1] [name-2] at [number-1]-[number-2]."
+    answer = wordveil("redact", wires / "in.txt", "--law", "surrogate")
+    assert "[" not in answer.out
+    assert "Maria" not in answer.out
+    assert "may be taken for facts" in answer.err
+
+
+def test_placeholders_of_a_person_agree_over_documents_and_those_of_others_do_not(wordveil, tmp_path):
+    people = ["ann", "bob", "ann", None, None]
+    rows = [{"who": who, "text": "We saw Maria, and MARIA left at 7.", "title": "Maria"} for who in people]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    given = ["redact", tmp_path / "in.jsonl", "-c", "text", "-c", "title", "--drop-others", "--link", "who", "-o"]
+    outputs = []
+    for name in ("one.jsonl", "two.jsonl"):
+        answer = wordveil(*given, tmp_path / name)
+        assert answer.status == 0, answer.err
+        outputs.append([json.loads(line) for line in (tmp_path / name).read_text().splitlines()])
+    codes = [re.findall(r"\[name-(\d+)\]", row["title"] + row["text"]) for row in outputs[0]]
+    assert all(len(set(of_row)) == 1 and len(of_row) == 3 for of_row in codes)  # one name in all texts of a record
+    assert codes[0] == codes[2]
+    assert len({of_row[0] for of_row in codes}) == 4
+    assert outputs[0] != outputs[1]  # another key
+    assert "which hidden tokens of a person" in answer.err
+    assert "who" not in (tmp_path / "one.jsonl").read_text()
+
+
+def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
+    people = ["ann", "bob", "ann", *(f"other {n}" for n in range(40))]
+    rows = [{"who": who, "text": "We saw Maria. Then Maria left."} for who in people]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    given = [
+        "redact",
+        tmp_path / "in.jsonl",
+        "-c",
+        "text",
+        "--drop-others",
+        "--law",
+        "surrogate",
+        "--link",
+        "who",
+        "-q",
+    ]
+    answer = wordveil(*given)
+    names = [
+        re.fullmatch(r"We saw (\w+)\. Then (\w+) left\.", json.loads(line)["text"]) for line in answer.out.splitlines()
+    ]
+    assert all(found[1] == found[2] for found in names)
+    assert names[0][1] == names[2][1]
+    assert len({found[1] for found in names}) > 10  # of 42 uniform draws from 64
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (["--words", "common:3000"], "1000, 2000, 4000, 8000"),
+        (["--words", "all"], "common:1000"),
+        (["--pack", "law"], "spoken, clinic, bank, food"),
+        (["--keep-words", "names"], "titles, calendar, sensitive"),
+        (["--keep-numbers", "ten"], "0-10"),
+        (["--law", "class"], "placeholder, surrogate"),
+        (["--link", "who"], "one file with columns"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(wordveil, wires, given, problem):
+    answer = wordveil("redact", wires / "in.txt", *given)
+    assert answer.status == 2
+    assert problem in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+def test_another_language_is_refused_and_leaves_nothing(wordveil, tmp_path):
+    german = (
+        "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe.\n"
+    )
+    (tmp_path / "in.txt").write_text(german)
+    answer = wordveil("redact", tmp_path / "in.txt", "-o", tmp_path / "out.txt")
+    assert answer.status == 2
+    assert "another language" in answer.err
+    assert "Johannes" not in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
+def test_an_output_that_is_there_is_written_over_only_when_asked(wordveil, wires):
+    given = ["redact", wires / "in.txt", "-o", wires / "out.txt", "-q"]
+    assert wordveil(*given).status == 0
+    assert wordveil(*given).status == 2
+    assert wordveil(*given, "--again").status == 0
+    assert wordveil(*given, "--resume").status == 0
+
+
+@pytest.mark.slow
+def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(tmp_path):
+    rows = "".join(f"{json.dumps({'text': f'{TEXTS[n % 3]} It was number {n}.' * 40})}\n" for n in range(1200))
+    (tmp_path / "in.jsonl").write_text(rows)
+    command = [*PROGRAM, "redact", str(tmp_path / "in.jsonl"), "-c", "text", "-q", "-o"]
+    whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
+    subprocess.run([*command, str(whole)], check=True)
+    running = subprocess.Popen([*command, str(cut)])
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(2.5)
+    finally:
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    assert not cut.exists()
+    subprocess.run([*command, str(cut), "--resume"], check=True)
+    assert cut.read_bytes() == whole.read_bytes()
+
+
+def test_preview_releases_nothing(wordveil, wires):
+    answer = wordveil("redact", wires / "in.txt", "--preview", "3", "-o", wires / "out.txt")
+    assert answer.status == 0
+    assert len([line for line in answer.out.splitlines() if line.startswith("> ")]) == 3
+    assert "Maria" not in answer.out  # no terminal
+    assert not (wires / "out.txt").exists()
+
+
+def test_words_prints_what_may_leave(wordveil):
+    answer = wordveil("words", "--kept", "--json", "--pack", "food")
+    marks = json.loads(answer.out)
+    assert marks == {word: mark.value for word, mark in PublicWords(packs=("spoken", "food")).marks().items()}
+    assert set(wordveil("words", "--sensitive").out.split()) == closed_list("sensitive")
+    assert PublicWords().digest in wordveil("words").out
+    assert len(wordveil("words", "--kept", "--pack", "none").out.split()) == len(PublicWords(packs=()))

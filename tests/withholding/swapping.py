@@ -1,0 +1,55 @@
+"""Texts that agree in kept tokens, places, kinds and layout: every hidden token swapped for another of its kind."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wordveil.withholding.kinds import Kind
+from wordveil.withholding.redactor import Redactor
+from wordveil.withholding.tokens import tokenize
+
+LETTERS = "bcdfghjklmnpqrstvwxz"
+OTHERS = {
+    Kind.LETTER: ("b", "q", "x"),
+    Kind.INITIAL: ("B", "Q", "E", "K"),
+    Kind.COUNT: ("two", "Twelve", "HUNDRED", "sixty", "third"),
+    Kind.NUMBER: ("7", "1984", "125", "4711", "3rd"),
+    Kind.LINK: ("a@b.example", "http://q.example/x", "/etc/passwd", "a_b", "x.yy"),
+}
+LISTED = {
+    Kind.WORD: ("the", "house", "password", "grant", "may", "cancer"),
+    Kind.CAPITALIZED: ("Grant", "The", "Mr", "House", "May", "Will"),
+    Kind.CAPITALS: ("US", "IT", "HOUSE", "MAY"),
+}
+
+
+def another(kind: Kind, rng: np.random.Generator) -> str:
+    """A random token of a kind; one in four of those that lists know, so that lists are no part of what is tested."""
+    if kind in OTHERS:
+        return str(rng.choice(OTHERS[kind]))
+    if rng.random() < 0.25:
+        return str(rng.choice(LISTED[kind]))
+    word = "".join(rng.choice(list(LETTERS), size=rng.integers(2, 12)))
+    return {Kind.WORD: word, Kind.CAPITALIZED: word.capitalize(), Kind.CAPITALS: word.upper()}[kind]
+
+
+def swapped(text: str, redactor: Redactor, rng: np.random.Generator) -> str:
+    """The text with every hidden token swapped for one of its kind that may not leave from its place."""
+    tokens = tokenize(text, redactor.words)
+    kept, places = redactor.rule.kept(tokens), redactor.rule.places(tokens)
+    parts = [tokens.gaps[0]]
+    for i, stays in enumerate(kept):
+        token, kind = tokens.texts[i], tokens.spellings[i].kind
+        for _ in range(0 if stays else 8):
+            drawn = another(kind, rng)
+            spelling = redactor.words.spelling(drawn)
+            if not redactor.rule.may_keep(drawn, spelling, places[i]) and spelling.kind in (kind, kind_of_link(kind)):
+                token = drawn
+                break
+        parts += [token, tokens.gaps[i + 1]]
+    return "".join(parts)
+
+
+def kind_of_link(kind: Kind) -> Kind:
+    """What the lists alone say of a link, whose kind is its unit's."""
+    return Kind.WORD if kind is Kind.LINK else kind

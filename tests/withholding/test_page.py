@@ -1,0 +1,68 @@
+"""What the pages on redaction say: the table of cases is run, and words that promise too much are refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from wordveil.withholding.claim import MAY_SAY, MUST_SAY
+from wordveil.withholding.redactor import Redactor
+from wordveil.withholding.rule import Rule
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "redact.md").read_text(encoding="utf-8")
+CASES = re.findall(r"^\| (\d) \| `(.*?)` \| `(.*?)` \|$", PAGE, flags=re.MULTILINE)
+REFUSED = re.compile(r"(?i)anonymous|anonymiz\w+|anonymis\w+|de-?identif\w+|complian\w+|removes all names|bare loss")
+PROSE = [
+    ROOT / "docs" / "redact.md",
+    ROOT / "src" / "wordveil" / "cli" / "redact.py",
+    ROOT / "src" / "wordveil" / "cli" / "words.py",
+    ROOT / "src" / "wordveil" / "promises" / "withholding.py",
+    *sorted((ROOT / "src" / "wordveil" / "withholding").rglob("*.py")),
+]
+
+
+def unescaped(text: str) -> str:
+    return text.encode("ascii").decode("unicode_escape")
+
+
+@pytest.mark.parametrize(("number", "text", "release"), CASES)
+def test_the_table_of_cases_is_what_the_rule_does(number, text, release):
+    redactor = Redactor(rule=Rule(strict=number == "9"))
+    assert redactor.redact(unescaped(text)) == unescaped(release)
+
+
+def test_every_point_of_the_rule_has_a_case():
+    assert {number for number, _, _ in CASES} == set("123456789")
+
+
+def bare_zero(text: str) -> list[str]:
+    """Sentences that say loss 0 and not between which texts."""
+    sentences = re.split(r"(?<=[.:;])\s+", text.replace("\n", " "))
+    return [
+        each
+        for each in sentences
+        if re.search(r"(?i)\bloss(?: is)? 0\b", each) and not re.search("between|Between", each)
+    ]
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
+def test_no_page_promises_too_much(path):
+    text = path.read_text(encoding="utf-8")
+    assert REFUSED.findall(text) == []
+    assert bare_zero(text) == []
+
+
+def test_words_that_promise_too_much_are_noticed():
+    for line in ("The text is anonymous.", "It is de-identified.", "GDPR compliant", "anonymized"):
+        assert REFUSED.search(line), line
+    assert bare_zero("It has loss 0.")
+    assert not bare_zero("Between such texts the loss is 0.")
+
+
+def test_the_page_says_what_every_run_says():
+    page = re.sub(r"\s+", " ", PAGE.replace("\n> ", " ").replace("**", ""))
+    assert MAY_SAY in page
+    assert MUST_SAY in page

@@ -1,0 +1,221 @@
+"""Lists, laws, linking, refusals and the promise of a redactor, and the traps that must not embarrass."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+import seeds
+from wordveil.arrays import PrivateText
+from wordveil.errors import ChecksumError, ParameterError, TooLittleKeptError
+from wordveil.promises.guarantees import NoGuarantee, Standing
+from wordveil.withholding import words as lists
+from wordveil.withholding.kinds import Kind
+from wordveil.withholding.laws import LAWS, Slot, surrogate_generators
+from wordveil.withholding.redactor import Redactor
+from wordveil.withholding.rule import Rule
+from wordveil.withholding.words import COMMON, LISTS, PACKS, Mark, PublicWords, closed_list
+
+TRAPS = {
+    "abandon ability able about above absent absorb abstract absurd abuse access accident": "ability",
+    "apple\nriver\nstone\nwindow\ngarden\ntable\nchair\npaper\nwater": "water",
+    "The words are 1. apple 2. river 3. stone 4. window 5. garden 6. table 7. chair 8. paper": "paper",
+    "My password is table water. Thanks": "water",
+    "PASSWORD: table water": "table",
+    "The pin code was one two three four": "three",
+    "My seed phrase is: river stone": "river",
+    "call me at five five five one two three four": "four",
+    "I am twenty-three years old": "three",
+    "I live at twelve hundred Main": "hundred",
+    "THIS IS FOR MARY GRANT ONLY": "GRANT",
+    "i saw mark and grant today": "mark",
+    "I saw rose today. Her house was nice.": "rose",
+    "Kelvin sign: \u212ain, a \u041dome": "in",
+    "so gr\u00fan and mar\u200bia": "maria",
+    "the\u00adhouse": "house",
+}
+"""Text -> a word of it that must not leave."""
+
+
+@pytest.mark.parametrize("text", TRAPS)
+def test_traps(text, redactor):
+    assert TRAPS[text] not in redactor.release(PrivateText(text), Counter()).replace("[", " ").replace("]", " ").split()
+
+
+@pytest.mark.parametrize("name", ["An", "Do", "So", "Will", "May"])
+def test_names_that_are_function_words_leave_nowhere_but_as_openers(name):
+    redactor = Redactor(rule=Rule(strict=True))
+    assert name not in redactor.redact(f"We met {name} yesterday. We saw Mr. {name} Smith and {name}.").split()
+
+
+@pytest.mark.parametrize("written", ["[name]", "[name-1]", "[[word]]", "[other]", "\uff3bname\uff3d"])
+def test_a_placeholder_of_the_input_is_never_taken_for_one_of_ours(written, redactor):
+    released = redactor.redact(f"He said {written} to me")
+    assert "[name]" not in released.replace("[other]", "")
+    assert "[name-1]" not in released
+
+
+def test_characters_that_are_not_listed_do_not_leave(redactor):
+    text = "ok \u202e\u0301 \U0001f1e9\U0001f1ea \u0915\u093f \u2028 \x07 \u3000 ~ \ufe0f end"
+    released = redactor.redact(text)
+    assert released.isascii()
+    assert set(released) <= set("ok end[]other~word ")
+
+
+def test_line_ends_of_every_system_are_newlines(redactor):
+    assert redactor.redact("one\r\ntwo\rthree<br />four") == redactor.redact("one\ntwo\nthree\nfour")
+
+
+def test_every_file_of_a_list_is_the_one_that_was_built():
+    names = {path.name for path in LISTS.iterdir() if path.suffix in (".txt", ".tsv")}
+    assert names == set(lists._digests())
+    for name in names:
+        assert lists._text(name)
+
+
+def test_a_list_that_was_changed_is_refused(monkeypatch, tmp_path):
+    for path in LISTS.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "spoken.txt").write_text("okay smith\n")
+    monkeypatch.setattr(lists, "LISTS", tmp_path)
+    with pytest.raises(ChecksumError, match=r"spoken\.txt is not the one"):
+        closed_list.__wrapped__("spoken")
+
+
+def test_longer_lists_hold_shorter_ones_and_packs_add():
+    grown = [PublicWords(common=n) for n in COMMON]
+    for short, long in pairwise(grown):
+        assert set(short.marks()) < set(long.marks())
+        assert short.digest != long.digest
+    assert set(PublicWords().marks()) < set(PublicWords(packs=PACKS).marks())
+    assert not closed_list("sensitive") & set(PublicWords(common=8000, packs=PACKS).marks())
+    assert "cancer" in PublicWords(sensitive=True, common=8000)
+
+
+def test_no_word_of_the_list_is_mostly_written_with_a_capital():
+    rows = [line.split("\t") for line in (LISTS / "common.tsv").read_text().splitlines()[1:]]
+    assert all(float(share) <= 0.5 for word, _, share, _ in rows if word != "i")
+    assert all(
+        Mark(mark) is not Mark.SURE
+        for word, _, share, mark in rows
+        if float(share) > 0.05 and word not in lists._function_words()
+    )
+    assert not {"london", "maria", "january", "smith", "christmas"} & {word for word, *_ in rows}
+
+
+def test_words_of_the_owner_are_added_and_taken_away():
+    words = PublicWords(added=frozenset({"Metoprolol"}), hidden=frozenset({"house"}))
+    assert Redactor(words=words).redact("She takes metoprolol at the house.") == "She takes metoprolol at the [word]."
+    with pytest.raises(ParameterError, match="plain letters"):
+        PublicWords(added=frozenset({"two words"}))
+    with pytest.raises(ParameterError, match="clinic"):
+        PublicWords(packs=("law",))
+    with pytest.raises(ParameterError, match="1000, 2000"):
+        PublicWords(common=5000)
+
+
+def test_a_value_is_equal_where_its_lists_are_and_travels():
+    words = PublicWords(added=frozenset({"zq"}))
+    assert pickle.loads(pickle.dumps(words)) == words
+    assert hash(Redactor(words=words)) == hash(Redactor(words=PublicWords(added=frozenset({"zq"}))))
+
+
+def test_what_is_asked_for_is_kept_and_said():
+    text = "On Monday, May 5, Dr Adams saw 7 of 12 men with cancer."
+    rule = Rule(titles=True, calendar=True, numbers=(0, 10))
+    redactor = Redactor(words=PublicWords(sensitive=True), rule=rule)
+    assert redactor.redact(text) == "On Monday, May 5, Dr [name] saw 7 of [number] men with cancer."
+    said = " ".join(redactor.disclosed)
+    for part in ("titles", "months", "from 0 to 10", "health"):
+        assert part in said
+        assert part not in " ".join(Redactor().disclosed)
+
+
+def test_linked_placeholders_agree_where_tokens_do_and_nowhere_else():
+    redactor = Redactor(link="document")
+    text = "We saw Maria and Tom. Maria left, tom stayed; Anna wrote 7 and 8 and 7."
+    assert redactor.redact(text) == (
+        "We saw [name-1] and [name-2]. [name-1] left, [word-1] stayed; "
+        "[name-3] wrote [number-1] and [number-2] and [number-1]."
+    )
+    assert "equal" in redactor.guarantee.sentence()
+
+
+def test_surrogates_are_placed_by_what_is_public_alone():
+    redactor = Redactor(law="surrogate", source=seeds.source(5))
+    one, other = (redactor.release(PrivateText(f"We saw {name} at 7."), Counter(), "id") for name in ("Maria", "Tom"))
+    assert one == other
+    assert "Maria" not in one
+
+
+@pytest.mark.parametrize("printed", ["name", "word", "number", "link"])
+def test_every_surrogate_is_of_its_generator(printed):
+    generator = surrogate_generators()[printed]
+    public = {generator.text(i) for i in range(1 << generator.bits)}
+    assert len(public) == 1 << generator.bits
+    kind = next(kind for kind in Kind if kind.printed == printed)
+    assert set(LAWS["surrogate"]([Slot(kind)] * 200, seeds.source(6).stream("x"))) <= public
+
+
+def test_a_law_that_is_the_same_for_equal_slots_is_exact_on_a_small_table():
+    """The whole channel: for each pair of inputs of one kind, the law of outputs is one law, drawn from one stream."""
+    redactor = Redactor(law="surrogate", source=seeds.source(7))
+    inputs = ["Maria", "Tom", "Zq", "Grant", "Vienna"]
+    channel = {
+        name: [redactor.release(PrivateText(f"so {name} went"), Counter(), str(i)) for i in range(300)]
+        for name in inputs
+    }
+    assert len({tuple(outputs) for outputs in channel.values()}) == 1
+    assert len(set(channel["Maria"])) > 40
+
+
+def test_text_of_another_language_is_refused_and_a_short_text_is_not(redactor):
+    german = (
+        "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
+    )
+    with pytest.raises(TooLittleKeptError, match="another language") as refused:
+        redactor.redact(german)
+    assert "Johannes" not in str(refused.value)
+    assert redactor.redact("Johannes Berlin") == "[name]"
+
+
+def test_every_release_has_a_guarantee_that_speaks_of_loss_only_between_texts_that_agree(redactor):
+    redaction = redactor.redaction("We saw Maria.")
+    assert redaction.guarantee.loss(0.0) == 0.0
+    assert redaction.guarantee.standing is Standing.PROVED
+    assert redaction.guarantee.largest_loss() is None
+    assert (
+        "agree in kept tokens, where they stand, the kinds of all others and layout" in redaction.guarantee.sentence()
+    )
+    assert redaction.as_dict()["guarantee"]["promise"] == "withholding"
+    with pytest.raises(ParameterError, match="must be a Guarantee"):
+        type(redaction)(text=redaction.text, guarantee=None, disclosed=(), claim=redaction.claim)
+
+
+def test_surrogates_of_a_seeded_source_promise_nothing():
+    assert isinstance(Redactor(law="surrogate", source=seeds.source(1)).guarantee, NoGuarantee)
+    assert not isinstance(Redactor(source=seeds.source(1)).guarantee, NoGuarantee)
+
+
+def test_choices_that_do_not_exist_are_refused():
+    with pytest.raises(ParameterError, match="placeholder, surrogate"):
+        Redactor(law="class")
+    with pytest.raises(ParameterError, match="the name of a column"):
+        Redactor(link="")
+    with pytest.raises(ParameterError, match="0-10"):
+        Rule(numbers=(3, 1))
+
+
+def test_counts_are_those_of_the_spans(redactor):
+    text, counts = "We saw Maria Garcia at 7 in a zqx.", Counter()
+    redactor.release(PrivateText(text), counts)
+    spans = redactor.spans(text)
+    assert counts["kept"] == sum(span.kept for span in spans)
+    assert counts["hidden"] == len(spans) - counts["kept"]
+    assert Counter(span.kind.printed for span in spans if not span.kept) == {
+        k: counts[k] for k in ("name", "number", "word")
+    }
+    assert [text[span.start : span.end] for span in spans if not span.kept] == ["Maria", "Garcia", "7", "zqx"]
