@@ -224,8 +224,6 @@ from wordveil.promises.guarantees import NeighbourDP as NeighbourDP
 from wordveil.promises.guarantees import NoGuarantee as NoGuarantee
 from wordveil.promises.guarantees import PrivacyUnit as PrivacyUnit
 from wordveil.promises.guarantees import Standing as Standing
-from wordveil.promises.guarantees import round_down as round_down
-from wordveil.promises.guarantees import round_up as round_up
 from wordveil.promises.guarantees import within_scope as within_scope
 from wordveil.promises.html import items as html_items
 from wordveil.promises.html import page as html_page
@@ -241,6 +239,8 @@ from wordveil.promises.release import BatchRelease as BatchRelease
 from wordveil.promises.release import Release as Release
 from wordveil.promises.release import TextOptions as TextOptions
 from wordveil.promises.release import effective_guarantee as effective_guarantee
+from wordveil.promises.rounding import round_down as round_down
+from wordveil.promises.rounding import round_up as round_up
 from wordveil.randomness import Draws as Draws
 from wordveil.randomness import RandomSource as RandomSource
 from wordveil.randomness import Stream as Stream
@@ -260,7 +260,6 @@ from wordveil.sentences.splitting import split_sentences as split_sentences
 from wordveil.sentences.stock import Stock as Stock
 from wordveil.sentences.stock import load_stock as load_stock
 from wordveil.spark.files import sanitize_files as sanitize_files
-from wordveil.text import DEFAULT_SCHEME as DEFAULT_SCHEME
 from wordveil.text.detokenization import apply_casing as apply_casing
 from wordveil.text.detokenization import detokenize as detokenize
 from wordveil.text.encoding import EncodedText as EncodedText
@@ -277,6 +276,7 @@ from wordveil.text.minilm import load_model as load_minilm
 from wordveil.text.minilm import model_installed as minilm_installed
 from wordveil.text.minilm import sentence_pieces as minilm_pieces
 from wordveil.text.readings import UNKNOWN as UNKNOWN_READING
+from wordveil.text.schemes import DEFAULT_SCHEME as DEFAULT_SCHEME
 from wordveil.text.schemes import tokenizer_for as tokenizer_for
 from wordveil.vocabulary.frequencies import most_frequent as most_frequent
 from wordveil.vocabulary.frequencies import word_frequencies as word_frequencies

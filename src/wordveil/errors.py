@@ -24,23 +24,6 @@ and public vocabulary facts; they never show private text, a private word, or it
 
 from __future__ import annotations
 
-__all__ = [
-    "CertificateError",
-    "ChecksumError",
-    "DataFormatError",
-    "DocumentFormatError",
-    "EmbeddingFormatError",
-    "ForeignTextWarning",
-    "GuaranteeError",
-    "InputWarning",
-    "MissingExtraError",
-    "NotConfirmedError",
-    "ParameterError",
-    "RefutedClaimError",
-    "ResumeError",
-    "WordveilError",
-]
-
 
 def printable(name: str) -> str:
     """Return a file name on one line: what no screen shows, and bytes that are no UTF-8, as escapes."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DECODERS", "DEFAULT_MECHANISM", "EXPORTS", "FORMATS", "MECHANISMS"]
-
 EXPORTS: dict[str, str] = {
     "Angular": "wordveil.metrics.distances",
     "BatchRelease": "wordveil.promises.release",

@@ -14,24 +14,6 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError, printable
 
-__all__ = [
-    "check_delta",
-    "check_draws",
-    "check_kind",
-    "check_number",
-    "check_other_columns",
-    "check_positive",
-    "check_whole",
-    "check_within",
-    "checked_ids",
-    "copied_columns",
-    "listed_names",
-    "similar_name",
-    "strings",
-    "unique_ids",
-    "unnamed_columns",
-]
-
 NAMED = 20  # columns that a message names
 
 

@@ -22,16 +22,6 @@ from wordveil.names import DECODERS, EXPORTS, MECHANISMS
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = [
-    "decoder_class",
-    "foreign_names",
-    "foreign_object",
-    "foreign_points",
-    "load_foreign",
-    "mechanism_class",
-    "mechanism_names",
-]
-
 
 def mechanism_names() -> tuple[str, ...]:
     """Return the names of all mechanisms, wordveil's own first."""

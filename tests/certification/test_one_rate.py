@@ -29,7 +29,8 @@ from wordveil.mechanisms.tem import TEM
 from wordveil.metrics.distances import Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import LocalDP, Standing, claimed
+from wordveil.promises.guarantees import LocalDP, Standing
+from wordveil.promises.rounding import claimed
 from wordveil.vocabulary.table import Embeddings
 
 DRIVER = Path(__file__).with_name("certify_driver.py")

@@ -19,7 +19,7 @@ from wordveil.cli.main import main
 from wordveil.names import MECHANISMS
 from wordveil.pipeline.explanations import _distance, _nearest_pair, _typical_pair
 from wordveil.pipeline.neighbour_points import neighbour_points
-from wordveil.promises.guarantees import round_up
+from wordveil.promises.rounding import round_up
 from wordveil.promises.worked import WorkedPair
 from wordveil.vocabulary.stored_lists import find_lists
 

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError
-from wordveil.text import GAP_CHARACTERS, Encoder, Tokenizer
+from wordveil.text.characters import GAP_CHARACTERS
+from wordveil.text.encoding import Encoder
 from wordveil.text.readings import read, split_contraction
+from wordveil.text.tokenizer import Tokenizer
 
 WORDS = [
     "the", "a", "i", "it", "is", "not", "do", "ca", "wo", "can", "will", "he", "she", "we", "n't", "'s", "'re", "'ve",

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError
-from wordveil.text import GAP_CHARACTERS, SCHEMES, Tokenizer, tokenizer_for
 from wordveil.text.characters import (
     APOSTROPHES,
+    GAP_CHARACTERS,
     HYPHENS,
     LAYOUT,
     PUNCTUATION,
@@ -21,6 +21,8 @@ from wordveil.text.characters import (
     number_class,
 )
 from wordveil.text.patterns import PLAIN_LETTER, markup_pattern
+from wordveil.text.schemes import SCHEMES, tokenizer_for
+from wordveil.text.tokenizer import Tokenizer
 
 PLAIN = Tokenizer()
 HTML = Tokenizer(markup="html")

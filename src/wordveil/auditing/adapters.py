@@ -15,12 +15,10 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.mechanisms.base import Mechanism, Randomizer
+from wordveil.mechanisms.common import Mechanism, Randomizer
 from wordveil.plugins import mechanism_class
 from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Standing
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["Adapted", "Foreign", "adapt", "load_mechanism"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,8 +23,6 @@ from wordveil.auditing.tradeoff import TradeOff, trade_off
 from wordveil.errors import ParameterError
 from wordveil.promises.relations import Pair
 
-__all__ = ["Event", "PairAudit", "audit_pair", "choose_event"]
-
 CHUNK_VALUES = 1 << 22  # output values held at a time: 32 MiB
 FIT_VALUES = 1 << 23  # output values kept for fitting scores
 SMALLEST = 200

@@ -29,8 +29,6 @@ from wordveil.promises.relations import NoPairs, Pair, Relation, relation_of
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Case", "Inputs", "make_case"]
-
 CANDIDATES = 1000
 METRICS: dict[str, Metric] = {metric.name: metric for metric in (Euclidean(), Angular())}
 """Metrics that a stranger's claim may name."""

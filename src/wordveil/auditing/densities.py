@@ -15,8 +15,6 @@ from wordveil.arrays import Float64Array
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.randomness import RandomSource
 
-__all__ = ["LogRatio", "claimed_log_ratio"]
-
 LogRatio = Callable[[Float64Array], Float64Array]
 """Outputs, shape (n, d), to ln p(y | first)/p(y | second), shape (n,); +-inf where one law cannot give y."""
 

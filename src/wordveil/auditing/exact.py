@@ -24,8 +24,6 @@ from wordveil.errors import ParameterError
 from wordveil.files.journal import Journal
 from wordveil.kernels.threads import map_chunks
 
-__all__ = ["ChannelVerdict", "Distances", "checked_distances", "checked_law", "verify_channel"]
-
 DistanceFunction = Callable[[IdArray, IdArray], Float64Array]
 Distances = float | Float64Array | DistanceFunction
 """One number for every pair (1.0 for local DP), the (v, v) matrix, or a function of n inputs and m others to (n, m).

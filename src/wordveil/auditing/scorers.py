@@ -20,18 +20,6 @@ from wordveil.auditing.subjects import Outputs, Subject
 from wordveil.errors import MissingExtraError
 from wordveil.promises.relations import Pair
 
-__all__ = [
-    "Classifier",
-    "Frequencies",
-    "Gaussians",
-    "KnownDensity",
-    "NearerInput",
-    "Score",
-    "Scorer",
-    "Support",
-    "scorers_for",
-]
-
 Score = Callable[[Outputs], Float64Array]
 """Outputs to scores, shape (n,): high where the first input is likelier. May be +-inf, never NaN."""
 

@@ -23,19 +23,6 @@ from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
 from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource, Stream
 
-__all__ = [
-    "OnGrid",
-    "Outputs",
-    "Subject",
-    "TextFunction",
-    "TextSubject",
-    "VectorFunction",
-    "VectorFunctionSubject",
-    "VectorSubject",
-    "WordSubject",
-    "released_text",
-]
-
 Outputs = NDArray[Any]
 """n outputs: (n, d) floats, (n,) ids, or (n,) strings."""
 

@@ -16,8 +16,6 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.auditing.intervals import lower_bound, upper_bound
 
-__all__ = ["TradeOff", "trade_off"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class TradeOff:

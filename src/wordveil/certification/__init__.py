@@ -17,8 +17,8 @@ from wordveil.certification.fitted_constants import (
 )
 from wordveil.certification.normalizer_lipschitz import Progress
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.base import Mechanism
 from wordveil.mechanisms.checks import check_mechanism
+from wordveil.mechanisms.common import Mechanism
 from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.promises.certificates import Certificate, compare

@@ -12,10 +12,9 @@ from typing import Any
 
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.parameters import check_delta, check_whole
-from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss
-
-__all__ = ["compose_many"]
+from wordveil.promises.rounding import round_up
 
 _UNIT = 2.0**-53
 _TAIL = 1e-15  # probability, per mechanism, that may be counted as an unbounded loss

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.mechanisms.base import Randomizer
 from wordveil.mechanisms.checks import check_fitted
+from wordveil.mechanisms.common import Randomizer
 from wordveil.parameters import check_positive
 from wordveil.promises.pair_loss import PairLoss
-
-__all__ = ["dominating_pair"]
 
 
 def dominating_pair(fitted: Randomizer, *, diameter: float | None = None) -> PairLoss:

@@ -17,8 +17,6 @@ import numpy as np
 from wordveil.errors import ResumeError
 from wordveil.files.atomic import write_whole
 
-__all__ = ["SavedWork"]
-
 _SECONDS = 15.0
 
 

@@ -34,8 +34,6 @@ from wordveil.kernels.pair_tiles import SIDE
 from wordveil.parameters import check_number, check_positive
 from wordveil.promises.certificates import CLAIM_MARGIN
 
-__all__ = ["TOLERANCE", "ExactLoss", "LossComputation", "PairSpace", "Progress", "Resumable", "pair_visits"]
-
 TOLERANCE = 1e-9
 """Nats of |ln Z - ln Z'| that are claimed as slack instead of slope, so that the rounding of two words a hair apart
 is not divided by their distance."""

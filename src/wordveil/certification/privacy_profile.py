@@ -7,14 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from wordveil.errors import GuaranteeError
-from wordveil.mechanisms.base import Randomizer
 from wordveil.mechanisms.checks import check_fitted
+from wordveil.mechanisms.common import Randomizer
 from wordveil.mechanisms.laplace_profile import laplace_epsilon
 from wordveil.parameters import check_positive
 from wordveil.promises.composing import to_local
 from wordveil.promises.guarantees import LocalDP, Standing, weakest
-
-__all__ = ["laplace_to_local"]
 
 _MINIMAL_EPSILON = 1e-9
 

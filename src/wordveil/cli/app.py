@@ -25,8 +25,6 @@ from wordveil.cli.offered import LABORATORY, offered_commands
 from wordveil.cli.options import call, declared
 from wordveil.errors import WordveilError
 
-__all__ = ["COMMANDS", "Command", "build_app", "command_examples", "command_lines", "option_names", "run"]
-
 COMMANDS: dict[str, str] = {
     "demo": "Release a made-up note and explain what that promises.",
     "sanitize": "Sanitize texts in files, tables, folders or from a pipe.",

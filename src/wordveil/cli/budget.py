@@ -22,8 +22,6 @@ from wordveil.errors import ParameterError
 if TYPE_CHECKING:
     from wordveil.service.ledger import Ledger
 
-__all__ = ["app"]
-
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 STATE = Path("wordveil-service")
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from wordveil.cli.common import (
-    DEFAULT_MECHANISM,
     MechanismOption,
     ParameterOption,
     VocabularyOption,
@@ -21,11 +20,10 @@ from wordveil.cli.common import (
 )
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
+from wordveil.names import DEFAULT_MECHANISM
 
 if TYPE_CHECKING:
     from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["calibrate"]
 
 BAR = 40
 
@@ -107,7 +105,7 @@ def _print_points(
     """Print a line for each k."""
     from wordveil.mechanisms.neighbours import NeighbourResponse
     from wordveil.pipeline.neighbour_points import neighbour_points
-    from wordveil.promises.guarantees import round_down, round_up
+    from wordveil.promises.rounding import round_down, round_up
 
     given = parse_settings(settings, ("k", "outputs"))
     target, value = next(iter(targets.items()), ("nats", NeighbourResponse.epsilon * tokens))
@@ -136,7 +134,7 @@ def _print_epsilon(
 ) -> None:
     """Print the epsilon at which words stay with a probability, and the curve to it."""
     from wordveil.pipeline.calibration import calibrate as find
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     keep, frequencies = keeping.keep or 0.5, keeping.frequencies
     found = find(

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from wordveil.promises.certificates import Certificate
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["certify"]
-
 
 def certify(
     mechanism: MechanismOption = "tem",
@@ -102,7 +100,7 @@ def _repeated(path: Path, embeddings: Embeddings, vocabulary: Path | None, threa
 def _say_use(certificate: Certificate, wanted: Wanted) -> None:
     """Say what was found, and the command that uses it."""
     from wordveil.certification.certified_rate import RATE_METHODS
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     numbers = (f"{name} {round_up(value, 6)}" for name, value in certificate.numbers.items())
     say(f"wrote {wanted.certificate}: {', '.join(numbers)}")

@@ -22,33 +22,6 @@ if TYPE_CHECKING:
     from wordveil.promises.guarantees import Guarantee
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = [
-    "DEFAULT_MECHANISM",
-    "AllowRefutedOption",
-    "CalibrationOption",
-    "CertificateOption",
-    "DecoderOption",
-    "EpsilonOption",
-    "MechanismOption",
-    "ParameterOption",
-    "Prepared",
-    "VocabularyOption",
-    "Wanted",
-    "build_mechanism",
-    "chosen_epsilon",
-    "counted",
-    "default_epsilon",
-    "end_of_run",
-    "named_word_list",
-    "open_vocabulary",
-    "parse_settings",
-    "prepare",
-    "read_lines",
-    "read_word_list",
-    "say",
-    "say_promise",
-]
-
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
 """Parameters with an option of their own: said twice, in two ways, they could disagree."""
 
@@ -374,7 +347,7 @@ def chosen_epsilon(
 
 def default_epsilon(name: str, epsilon: float) -> str:
     """Return the sentence that says that an epsilon is the default of the mechanism of this name."""
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     return f"epsilon {round_up(epsilon, 12)} nats a word: the default of {name}"
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from wordveil.denoising.denoiser import Denoiser, Style
     from wordveil.pipeline.denoising_runs import ReleaseReport
 
-__all__ = ["denoise"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:

@@ -16,8 +16,6 @@ from wordveil.cli.exit_codes import DONE, NO
 from wordveil.cli.printing import JsonOption, listed, show
 from wordveil.errors import ChecksumError, WordveilError
 
-__all__ = ["doctor"]
-
 REQUIREMENT = re.compile(r"([\w-]+)(\[[^]]*\])?(?:>=([\d.]+))?.*?(?:extra == ['\"](\w+)['\"])?$")
 KERNELS = "compile them here: python -m wordveil.kernels.compiled"
 SUMS = ("all", "dev", "docs", "integrations")

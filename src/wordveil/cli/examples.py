@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES: dict[str, tuple[str, str]] = {
     "demo": ("wordveil demo", "wordveil demo --json"),
     "sanitize": (

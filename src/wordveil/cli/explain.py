@@ -9,8 +9,6 @@ from typer import Option
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
 from wordveil.cli.printing import JsonOption, show
 
-__all__ = ["explain"]
-
 
 def explain(
     *,

@@ -8,22 +8,6 @@ from typer import Argument, Option
 
 from wordveil.names import FORMATS
 
-__all__ = [
-    "AgainOption",
-    "AllowBadFilesOption",
-    "ColumnOption",
-    "DestinationOption",
-    "DropOthersOption",
-    "FormatOption",
-    "KeepOption",
-    "KeepOthersOption",
-    "QuietOption",
-    "ResumeOption",
-    "SourceArgument",
-    "ThreadsOption",
-    "YesOption",
-]
-
 SourceArgument = Annotated[str, Argument(metavar="[IN]", help="File, directory, or - for standard input.")]
 DestinationOption = Annotated[str, Option("--output", "-o", help="File or directory; - for standard output.")]
 ColumnOption = Annotated[

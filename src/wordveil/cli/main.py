@@ -17,8 +17,6 @@ from wordveil.cli.common import say
 from wordveil.cli.exit_codes import INTERNAL_ERROR, INTERRUPTED, MISTAKE, READER_GONE
 from wordveil.errors import WordveilError
 
-__all__ = ["main"]
-
 SOON = 0.01  # seconds
 OBJECTS_BETWEEN_COLLECTIONS = 10_000  # Python's own 700 or 2 000 are for programs that load fewer modules
 RUN = "where input and output are files, the same command with --resume continues"

@@ -19,8 +19,6 @@ from wordveil.plugins import foreign_points, load_foreign
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["LABORATORY", "OfferedCommand", "offered_commands"]
-
 LABORATORY = ("bench", "evaluate", "reproduce", "rewrite", "score", "train")
 """Commands of the package wordveil-lab, which a mistake names where it is not installed."""
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any, get_type_hints
 
-__all__ = ["call", "declared"]
-
 
 def declared(command: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """Return what a command takes, or a group of options, by name and each with its type: groups are taken apart."""

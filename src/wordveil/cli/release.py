@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from wordveil.pipeline.vectors.values import VectorReport
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["release"]
-
 EMBEDDED = "embedded"
 
 

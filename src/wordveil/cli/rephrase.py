@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from wordveil.sentences.rephrasing import Rephraser
     from wordveil.sentences.stock import Stock
 
-__all__ = ["LOSES", "EncoderOption", "StockOption", "rephrase"]
-
 LOSES = (
     "lost: names, numbers, negation, all but the gist, and often that too. "
     "For search, triage, labelling and statistics; never for care"
@@ -133,7 +131,7 @@ def _checked(stock: Stock, running: Running) -> Stock:
 def _print_summary(report: RunReport, rephraser: Rephraser) -> None:
     from wordveil.pipeline.run_report import left_out
     from wordveil.pipeline.run_warnings import release_warnings, shown
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     promise: Any = report.guarantee
     chosen = rephraser.options.choices()

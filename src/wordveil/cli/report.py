@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from wordveil.promises.release import Provenance
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["report"]
-
 UNSIGNED = "not signed; it proves nothing about the honesty of whoever sent it"
 _SCHEMALESS = (
     "from before reports had a schema, or robbed of it; without its checksum, what is no promise is not checked"

@@ -41,18 +41,6 @@ if TYPE_CHECKING:
     from wordveil.promises.release import TextOptions
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = [
-    "Around",
-    "EngineOption",
-    "ExcludeOutputsOption",
-    "Job",
-    "ReadingOptions",
-    "Running",
-    "Speed",
-    "sanitize",
-    "sanitizing_vocabulary",
-]
-
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 ExcludeOutputsOption = Annotated[
     str | None,
@@ -384,7 +372,7 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
     from wordveil.mechanisms.certificate_check import NOT_REPEATED
     from wordveil.mechanisms.selection import LARGEST_LOSS
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     largest, cap = guarantee.largest_loss(), guarantee.largest_distance
     if largest is None:

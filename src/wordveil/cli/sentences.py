@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from wordveil.sentences.building import PublicSet
     from wordveil.sentences.stock import Stock
 
-__all__ = ["app"]
-
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
@@ -133,7 +131,7 @@ def info(
 
 
 def _show_facts(stock: Stock, epsilon: float | None = None, *, as_json: bool) -> None:
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     header, facts = stock.embeddings.header, stock.facts
     told = {

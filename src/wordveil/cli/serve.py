@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from wordveil.service.ledger import Ledger
     from wordveil.service.opening import Opening
 
-__all__ = ["DatabaseOption", "StateOption", "VocabulariesOption", "make_first_key", "named_paths", "opened", "serve"]
-
 StateOption = Annotated[
     Path,
     Option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given."),

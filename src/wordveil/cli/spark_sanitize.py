@@ -14,8 +14,6 @@ from wordveil.cli.sanitize import Around, EngineOption, Job, ReadingOptions, Run
 if TYPE_CHECKING:
     from wordveil.spark.budgets import Over, UserBudget
 
-__all__ = ["spark_sanitize"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:

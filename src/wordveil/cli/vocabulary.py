@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from wordveil.vocabulary.neighbour_lists import NeighbourLists
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["app"]
-
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 lists_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 app.add_typer(lists_app, name="neighbours", help="Lists of every word's nearest words, for the mechanism of that name.")

@@ -14,8 +14,6 @@ from wordveil.errors import ParameterError, WordveilError
 from wordveil.names import DEFAULT_MECHANISM
 from wordveil.plugins import mechanism_class
 
-__all__ = ["told"]
-
 _OPTIONS = {
     "destination": "--output",
     "source": "IN",

@@ -31,8 +31,6 @@ from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import BatchRelease, Provenance, Release, TextOptions
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Denoised", "Denoiser", "Style", "UnreadableReleaseError"]
-
 Style = Literal["fluent", "faithful", "balanced"]
 FIDELITY = {"fluent": None, "faithful": None, "balanced": 5.0}
 LEAST = 0.2

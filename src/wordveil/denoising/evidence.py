@@ -11,8 +11,6 @@ from wordveil.arrays import Float32Array, IdArray
 from wordveil.denoising.prior import Prior
 from wordveil.mechanisms.base import WordRandomizer
 
-__all__ = ["ChannelEvidence"]
-
 COUNT = 64  # candidates for each released word
 
 

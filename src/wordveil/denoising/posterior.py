@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.denoising.prior import Prior
 
-__all__ = ["Candidates", "Posterior", "posteriors"]
-
 KEPT = 16  # candidates that triples are read of
 CELLS = 1 << 20  # pairs of candidates held at a time: arrays of a few megabytes
 

@@ -19,20 +19,6 @@ from wordveil.documents.output import ByteSink
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.parameters import check_other_columns, similar_name, strings, unnamed_columns
 
-__all__ = [
-    "MAX_RECORD_BYTES",
-    "DocumentFormat",
-    "FormatDetails",
-    "Missing",
-    "Record",
-    "Selection",
-    "Sink",
-    "OutputFile",
-    "absent_column",
-    "decode_utf8",
-    "read_line",
-]
-
 MAX_RECORD_BYTES = 100_000_000
 """A longer record is refused: all of it is held, up to ten times over, and memory is to stay within 1 GB."""
 

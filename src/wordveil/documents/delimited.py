@@ -30,8 +30,6 @@ from wordveil.documents.base import (
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.parameters import unnamed_columns
 
-__all__ = ["Csv", "Tsv"]
-
 _QUOTE = b'"'
 _WHOLE = re.compile(rb'"([^"]|"")*"')
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")

@@ -26,8 +26,6 @@ from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree
 from wordveil.errors import DocumentFormatError
 from wordveil.parameters import unnamed_columns
 
-__all__ = ["JsonFormat", "JsonLines"]
-
 _SPACE = " \t\r\n"
 _SAY = "Say with --keep, --keep-others or --drop-others what becomes of them."
 _lone_surrogate = re.compile("[\ud800-\udfff]")

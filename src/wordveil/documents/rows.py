@@ -19,8 +19,6 @@ from typing import Any
 
 from wordveil.errors import DataFormatError, ParameterError
 
-__all__ = ["DATA_VARIABLE", "data_folder", "file_digest", "locate", "read_rows", "thinned"]
-
 DATA_VARIABLE = "WORDVEIL_DATA"
 
 

@@ -15,8 +15,6 @@ from wordveil.documents.reader import guess_format
 from wordveil.documents.settings import DocumentSettings
 from wordveil.files.records import ENDING
 
-__all__ = ["TreeFiles", "tree_files"]
-
 _MARKERS = frozenset({"_SUCCESS", "_metadata", "_common_metadata"})
 _MARKING = ("_committed_", "_started_")
 _CHECKSUM = ".crc"

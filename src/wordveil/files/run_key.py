@@ -15,8 +15,6 @@ from wordveil.files.atomic import sibling, write_whole
 from wordveil.files.journal import is_resumable, journal_path, stored
 from wordveil.randomness import RandomSource
 
-__all__ = ["key_digest", "load_run_key", "remove_run_key", "run_key_path", "run_source", "save_run_key"]
-
 
 def run_key_path(destination: str | os.PathLike[str]) -> Path:
     """Where the run key of an output lies until success."""

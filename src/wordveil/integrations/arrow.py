@@ -15,8 +15,6 @@ try:
 except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.arrow", "pyarrow", "parquet") from missing
 
-__all__ = ["sanitize"]
-
 
 def sanitize(
     table: pa.Table | pa.RecordBatchReader,

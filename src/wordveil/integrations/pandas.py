@@ -16,8 +16,6 @@ try:
 except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.pandas", "pandas", "pandas") from missing
 
-__all__ = ["sanitize"]
-
 NUMBERS = (*(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)), "Float32", "Float64")
 REBUILT = (pd.StringDtype, pd.DatetimeTZDtype, pd.BooleanDtype, *(getattr(pd, f"{name}Dtype") for name in NUMBERS))
 """Types of pandas' own in which kept values are written again; those of any other come out as plain objects."""

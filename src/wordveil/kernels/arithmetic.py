@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["arithmetic_name"]
-
 _CORE_NAMES = tuple(
     f"{prefix}openblas_get_corename{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")
 )  # of NumPy's own wheels, then of a system's OpenBLAS

@@ -17,8 +17,6 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.threads import map_chunks
 
-__all__ = ["NearSize", "NearWords", "near_size", "near_words"]
-
 TILE = 1 << 21  # distances of one block: 16 MB
 PAIR_BYTES = 4 + 8 + 8  # position, distance, cumulative weight
 WORD_BYTES = 8 + 8 + 8 + 8  # start of the row, total, total of near words, normalizer

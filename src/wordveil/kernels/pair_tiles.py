@@ -17,8 +17,6 @@ from wordveil.arrays import Float64Array
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Metric
 
-__all__ = ["SIDE", "UNIT", "NormaliserSums", "PairTiles"]
-
 SIDE = 256  # rows and columns of a tile: 256 x 256 float64 stays in the L2 cache
 UNIT = 2.0**-53
 

@@ -21,8 +21,6 @@ from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
 from wordveil.randomness import BitArray, multiply_high
 
-__all__ = ["NearRows"]
-
 TOKENS = 1 << 14
 PAIRS = 1 << 20
 UNIT = 2.0**-53

@@ -16,8 +16,6 @@ import numpy as np
 
 from wordveil.arrays import Float32Array, IdArray
 
-__all__ = ["RowCache"]
-
 _CACHES: WeakSet[RowCache] = WeakSet()
 
 

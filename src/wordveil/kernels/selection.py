@@ -27,8 +27,6 @@ from wordveil.kernels.weight_rows import WeightRows
 from wordveil.metrics.distances import Metric, is_norm
 from wordveil.randomness import BitArray, multiply_high
 
-__all__ = ["SelectionRows"]
-
 SPAN = 512  # most inputs whose draws are made together, so that their rows of one block fill whole tiles
 FEWEST = 32  # inputs that are worth a thread of their own
 DRAW_ROWS = 32  # rows of a tile when only a few rows of one block are needed

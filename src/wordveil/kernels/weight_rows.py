@@ -22,8 +22,6 @@ from wordveil.kernels.compiled.selection import MOST_COLUMNS, MOST_K, CompiledRo
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Metric, coordinate_rows, is_norm
 
-__all__ = ["UNIT", "UNIT32", "WeightRows"]
-
 ROWS = 128  # rows of a mass tile; fixed, so that a row's bits never depend on its batch
 COLUMNS = 512  # most columns of a tile: 128 x 512 float64 stays in the L2 cache
 REGISTER = 16

@@ -15,10 +15,8 @@ from wordveil.kernels.distance_sources import CoordinateSource
 from wordveil.mechanisms.metric_rows import ChannelRows, distance_source
 from wordveil.metrics.distances import AnyMetric, Metric
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import round_up
+from wordveil.promises.rounding import round_up
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["NOT_REPEATED", "check_certificate"]
 
 NOT_REPEATED = "not repeated when fitted"
 """What is said of a certificate that was held against some pairs only."""

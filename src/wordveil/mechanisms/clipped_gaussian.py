@@ -17,12 +17,11 @@ from wordveil.mechanisms.gaussian_scale import (
 )
 from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.parameters import check_delta, check_positive, check_whole
-from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss
+from wordveil.promises.rounding import round_up
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["ClippedGaussian", "FittedClippedGaussian"]
 
 
 @dataclass(frozen=True, kw_only=True)

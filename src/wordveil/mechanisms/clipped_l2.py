@@ -21,8 +21,6 @@ from wordveil.promises.pair_loss import PairLoss
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["ClippedL2", "FittedClippedL2", "clipped_diameter"]
-
 OF_WORDS = "both inputs are words of the vocabulary whose pairs were searched"
 UNIT = 2.0**-53
 

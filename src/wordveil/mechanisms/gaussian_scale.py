@@ -14,8 +14,6 @@ from wordveil.errors import ParameterError
 from wordveil.parameters import check_delta, check_positive
 from wordveil.promises.pair_loss import PairLoss, discretized
 
-__all__ = ["analytic_scale", "classical_scale", "gaussian_epsilon", "gaussian_log_delta", "gaussian_pair"]
-
 UNIT = 2.0**-53
 LEAST_EPSILON, LARGEST_EPSILON = 1e-9, 1e12
 BRACKET = 1e-12  # relative width at which the bracket of the root is narrow enough

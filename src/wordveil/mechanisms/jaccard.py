@@ -15,11 +15,10 @@ from wordveil.mechanisms.gaussian_scale import classical_scale
 from wordveil.mechanisms.word_noise import FittedWordNoise
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.parameters import check_delta, check_positive, check_whole
-from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.rounding import round_up
 from wordveil.vocabulary.nearest_lists import nearest_lists
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["FittedJaccard", "Jaccard", "class_delta", "class_errors"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,8 +28,6 @@ from wordveil.promises.certificates import code_name, identity
 from wordveil.randomness import BitArray
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["ChannelRows", "bound_metric", "distance_source", "metric_assumptions", "named_metric", "rows_for"]
-
 ALONE = 16  # rows of the sample that are asked for alone too
 
 

@@ -14,8 +14,6 @@ from wordveil.parameters import check_draws, check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
 
-__all__ = ["FittedMultivariateLaplace", "MultivariateLaplace", "laplace_noise"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class MultivariateLaplace(VectorMechanism):

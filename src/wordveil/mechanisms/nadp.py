@@ -14,12 +14,11 @@ from wordveil.mechanisms.word_noise import FittedWordNoise
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.mechanisms.worst_pairs import vector_relation
 from wordveil.parameters import check_delta, check_positive, check_whole, check_within
-from wordveil.promises.guarantees import Guarantee, NeighbourDP, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import Guarantee, NeighbourDP, PrivacyUnit, Standing
 from wordveil.promises.relations import Relation
+from wordveil.promises.rounding import round_up
 from wordveil.vocabulary.overlap_graph import OverlapGraph, overlap_graph
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["NADP", "FittedNADP"]
 
 
 @dataclass(frozen=True, kw_only=True)

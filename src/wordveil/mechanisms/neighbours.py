@@ -28,8 +28,6 @@ from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.stored_lists import crowds, neighbour_lists
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FittedNeighbourResponse", "IntegerLaw", "Lists", "NeighbourResponse"]
-
 Lists = Literal["nearest", "crowds"]
 TOTAL = 1 << 64  # of every row's integer weights: one draw is one 64-bit word
 _EXACT = Context(prec=60)

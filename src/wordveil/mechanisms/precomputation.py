@@ -15,8 +15,6 @@ from wordveil.mechanisms.base import Progress
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.metric_rows import distance_source
 
-__all__ = ["LIMIT_BYTES", "precompute", "precomputed_size"]
-
 LIMIT_BYTES = 1 << 30
 """Memory that precomputed rows take without being asked for more: 1 GiB."""
 

@@ -22,8 +22,6 @@ from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FittedProjection", "Projection"]
-
 DIRECTIONS = ("gaussian", "orthonormal", "principal")
 _OF_WORDS = ("exact", "union-bound")  # sensitivities that hold between the words of one vocabulary
 SENSITIVITIES = ("exact", "spectral", "union-bound", "published")

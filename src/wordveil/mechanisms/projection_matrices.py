@@ -17,8 +17,6 @@ from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.parameters import as_floats
 
-__all__ = ["draw_matrix", "given_matrix", "principal_directions", "random_rows"]
-
 STEP = 2.0**-20
 """Machines differ by some 1e-14 in an entry: one in a hundred million lies that near to the edge of a step."""
 SAME = 1e-6  # relative: lengths of images that differ by less count as equal

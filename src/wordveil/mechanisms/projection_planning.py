@@ -13,8 +13,6 @@ from scipy.special import gammaincc, gammaln
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_delta, check_positive
 
-__all__ = ["log_union_bound", "plan_dimensions", "published_dimensions"]
-
 LARGEST_PLAN = 1 << 24
 CHUNK = 1 << 12
 

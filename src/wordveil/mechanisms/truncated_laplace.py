@@ -27,12 +27,11 @@ from wordveil.mechanisms.truncated_law import (
     published_half_width,
 )
 from wordveil.parameters import check_delta, check_positive, check_whole
-from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss, generic_pair
+from wordveil.promises.rounding import round_up
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["FittedTruncatedLaplace", "TruncatedLaplace"]
 
 ADVICE = "Use calibration='certified', or ClippedGaussian, or pass allow_refuted=True for an experiment."
 NO_GAIN = 0.01  # a smaller relative gain in standard deviation is called none

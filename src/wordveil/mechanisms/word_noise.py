@@ -17,8 +17,6 @@ from wordveil.promises.relations import Pair
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FittedWordNoise"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class FittedWordNoise(VectorRandomizer):

@@ -10,8 +10,6 @@ from wordveil.errors import ParameterError
 from wordveil.parameters import as_floats
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["WordRows"]
-
 
 class WordRows:
     """An index from the exact rows of a public table to word ids.

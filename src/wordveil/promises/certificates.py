@@ -26,8 +26,6 @@ import numpy as np
 from wordveil.errors import CertificateError
 from wordveil.files.atomic import write_whole
 
-__all__ = ["CLAIM_MARGIN", "Certificate", "Scalar", "code_name", "compare", "digest_of", "identity"]
-
 FORMAT = 1
 CLAIM_MARGIN = 1e-9
 """Claimed epsilons are the computed ones times (1 + 1e-9), rounded up, so that a repetition on another kind of

@@ -36,8 +36,6 @@ from numpy.typing import NDArray
 from wordveil.errors import ParameterError
 from wordveil.promises.guarantees import MetricDP, Standing
 
-__all__ = ["NumberGrid", "noise_counts"]
-
 WORD = 1 << 64
 MOST_POINTS = 1 << 16
 LEAST_EPSILON = 1e-9

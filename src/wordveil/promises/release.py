@@ -15,25 +15,9 @@ from typing import Any, ClassVar, Literal, get_args
 
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, round_up, within_scope
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, within_scope
 from wordveil.promises.number_grids import NumberGrid
-
-__all__ = [
-    "KEYED",
-    "MASK",
-    "OWN_LOSS",
-    "BatchRelease",
-    "Casing",
-    "Markup",
-    "Numbers",
-    "Provenance",
-    "Release",
-    "Reported",
-    "TextOptions",
-    "disclosures",
-    "effective_guarantee",
-    "grid_disclosure",
-]
+from wordveil.promises.rounding import round_up
 
 MASK = "[unknown]"
 OWN_LOSS = "else its own loss is added"

@@ -19,8 +19,6 @@ from wordveil.documents.rows import read_rows
 from wordveil.errors import ParameterError
 from wordveil.sentences.building import PublicSet, StockSettings
 
-__all__ = ["EACH", "RECIPES", "Ingredient", "followed", "gathered"]
-
 EACH = 4_000
 """Sentences of each set, unless something else is asked for: one that is much larger than the others is another kind
 of text (MedQuAD explains diseases, the notes are about patients)."""

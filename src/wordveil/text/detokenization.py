@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
 
-__all__ = ["apply_casing", "apply_shapes", "detokenize", "is_clitic"]
-
 _CLOSING = "\"'”’»)\\]"
 _OPENING = "\"'“‘«(\\[¿¡"
 _LETTER = r"[^\W\d_]"

@@ -43,8 +43,6 @@ from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES
 from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 
-__all__ = ["EncodedBatch", "EncodedText", "Encoder", "tokens_per_document", "tokens_per_text"]
-
 LONG = 1 << 20
 """Characters of a text that are worked on at a time."""
 

@@ -16,8 +16,6 @@ from typing import Literal, NamedTuple
 
 from wordveil.text.characters import GAP_CHARACTERS, plain_spelling
 
-__all__ = ["FULL_WORDS", "UNKNOWN", "Reading", "forms", "read", "shape", "spellings", "split_contraction"]
-
 UNKNOWN = -1
 """Stands for a token outside the vocabulary in arrays of token ids."""
 

@@ -14,8 +14,6 @@ from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
 from wordveil.text.patterns import markup_pattern, token_pattern
 
-__all__ = ["Tokenizer"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Tokenizer:

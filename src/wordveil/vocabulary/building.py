@@ -19,8 +19,6 @@ from wordveil.vocabulary.storage import StoredTable
 from wordveil.vocabulary.word_index import WordIndex, build_index
 from wordveil.vocabulary.wordlist import WordList
 
-__all__ = ["build_table", "checked_rows", "detect_casing", "packed_words"]
-
 # Even lower-cased tables hold a few cased entries (markup, brands); more than this share means case matters.
 _CASED_SHARE = 0.001
 

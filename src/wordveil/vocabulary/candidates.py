@@ -16,8 +16,6 @@ from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.vocabulary.wordlist import WordList
 
-__all__ = ["candidate_ids", "canonical_ids", "is_plain_word"]
-
 # Apostrophes: straight, curly. Hyphens: hyphen-minus, U+2010 hyphen, U+2011 non-breaking hyphen.
 _JOINER = re.compile("['\u2019\\-\u2010\u2011]")
 _BLOCK_ROWS = 8192

@@ -15,8 +15,6 @@ import numpy as np
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.vocabulary.wordlist import WordList
 
-__all__ = ["candidates_checksum", "combine_digests", "matrix_digest", "table_checksum", "words_digest"]
-
 _BLOCK_ROWS = 16384
 
 

@@ -24,8 +24,6 @@ from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.neighbour_lists import Keyed, ListsKey, checked_outputs, lists_key
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["CROWDS", "Crowds", "build_crowds"]
-
 CROWDS = "crowds-1 by cosine"
 SCALE = 100.0  # length of a row of whole numbers: with weights up to 15 and blocks of 65, sums stay below 2**24
 NEAR = 64  # neighbours a block is first chosen from

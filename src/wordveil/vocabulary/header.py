@@ -12,8 +12,6 @@ from typing import Any
 
 from wordveil.errors import EmbeddingFormatError, ParameterError
 
-__all__ = ["CANDIDATE_RULES", "CASINGS", "FORMAT_VERSION", "ORDERS", "VocabularyHeader"]
-
 FORMAT_VERSION = 1
 CASINGS = ("lower", "cased")
 CANDIDATE_RULES = ("words", "all")

@@ -24,8 +24,6 @@ from wordveil.vocabulary.storage import VocabularyWriter
 from wordveil.vocabulary.table import Embeddings, open_embeddings
 from wordveil.vocabulary.wordlist import WordList
 
-__all__ = ["import_embeddings"]
-
 ONLY_WORDS = "only-words"
 
 

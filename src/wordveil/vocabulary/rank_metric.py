@@ -27,8 +27,6 @@ from wordveil.metrics.table import DistanceTable
 from wordveil.parameters import check_positive, check_whole
 from wordveil.vocabulary.nearest_lists import EdgeArray, components, unique_edges
 
-__all__ = ["NeighbourRank", "RankGraph", "rank_distances", "rank_graph"]
-
 ROWS = 128
 LARGEST_VOCABULARY = 20_000
 

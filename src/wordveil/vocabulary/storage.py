@@ -33,8 +33,6 @@ from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.word_index import WordIndex
 from wordveil.vocabulary.wordlist import WordList
 
-__all__ = ["HEADER_FILE", "StoredTable", "VocabularyWriter", "is_vocabulary", "open_table", "replace_header"]
-
 HEADER_FILE = "header.json"
 _ARRAYS: dict[str, tuple[type[np.generic], int]] = {
     "vectors.npy": (np.float32, 2),

@@ -16,8 +16,6 @@ from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
 from wordveil.vocabulary.storage import StoredTable
 from wordveil.vocabulary.word_index import build_index
 
-__all__ = ["verify_table"]
-
 
 def verify_table(table: StoredTable, directory: Path | None) -> None:
     """Compare a table with its header.

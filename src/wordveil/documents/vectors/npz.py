@@ -31,8 +31,6 @@ from wordveil.documents.vectors.npy import npy_header, npy_header_of, read_npy_h
 from wordveil.errors import DataFormatError
 from wordveil.files.atomic import sync
 
-__all__ = ["Npz"]
-
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _KEPT_KINDS = "biufcSUmM"
 """Kinds of arrays that are their values: objects are pickles, records and wide floats have bytes between."""

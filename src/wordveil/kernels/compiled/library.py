@@ -23,19 +23,6 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.building import LEVELS, built_directories, library_name
 from wordveil.randomness import BitArray, DocumentStreams
 
-__all__ = [
-    "ENGINES",
-    "NUMPY",
-    "available_engines",
-    "document_bits",
-    "engine_name",
-    "load",
-    "pinned_engine",
-    "pointer",
-    "require",
-    "text_library",
-]
-
 NUMPY = "numpy"
 _PINNED: ContextVar[str | None] = ContextVar("engine", default=None)
 ENGINES = (NUMPY, *LEVELS)

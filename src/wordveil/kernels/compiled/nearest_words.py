@@ -18,8 +18,6 @@ from wordveil.kernels.compiled.library import pointer, require
 from wordveil.kernels.rescoring import Pairs
 from wordveil.kernels.screening import NumberType, ScreenedQueries, mean_word
 
-__all__ = ["CompiledScreen"]
-
 LANES = 16
 GROUP = 32
 SPAN = LANES * GROUP  # words packed at a time

@@ -20,18 +20,6 @@ from numpy.typing import NDArray
 from wordveil.arrays import IdArray
 from wordveil.kernels.compiled.library import pointer, text_library
 
-__all__ = [
-    "CODES",
-    "Characters",
-    "Left",
-    "PackedWords",
-    "ReaderSettings",
-    "CompiledReader",
-    "CompiledWriter",
-    "Uppercase",
-    "WriterSettings",
-]
-
 CODES = (*range(0x530), *range(0x2000, 0x2070))
 """The characters that reading.c has tables of."""
 

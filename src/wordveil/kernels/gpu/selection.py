@@ -27,8 +27,6 @@ from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Metric, is_norm
 from wordveil.randomness import BitArray
 
-__all__ = ["GpuSelection"]
-
 ROWS, COLUMNS, DEPTH = 64, 64, 16  # tile of `block_masses`; fixed, so that a row's bits never depend on its batch
 PLAIN_ROWS = 128  # rows of a product in plain PyTorch, likewise
 MOST_INPUTS = 8192  # inputs whose masses are made together

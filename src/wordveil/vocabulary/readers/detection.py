@@ -9,8 +9,6 @@ from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers.sources import DAMAGE, is_zip, open_source
 from wordveil.vocabulary.readers.text_lines import text_header
 
-__all__ = ["guess_format"]
-
 _HEAD = 1 << 16
 
 

@@ -13,7 +13,6 @@ from wordveil.vocabulary.readers import npz, safetensors_model2vec, word2vec_bin
 from wordveil.vocabulary.readers.base import (
     Block,
     EmbeddingFormat,
-    Progress,
     ReadTable,
     checked_blocks,
     distinct_words,
@@ -22,8 +21,6 @@ from wordveil.vocabulary.readers.base import (
 from wordveil.vocabulary.readers.detection import guess_format
 from wordveil.vocabulary.readers.text_lines import TEXT_FORMATS
 from wordveil.vocabulary.wordlist import WordList
-
-__all__ = ["FORMATS", "Block", "EmbeddingFormat", "Progress", "ReadTable", "format_of", "read_blocks", "read_table"]
 
 _BINARY = (npz.FORMAT, safetensors_model2vec.FORMAT, word2vec_binary.FORMAT)
 FORMATS: dict[str, EmbeddingFormat] = {

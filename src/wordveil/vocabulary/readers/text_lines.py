@@ -23,8 +23,6 @@ from wordveil.vocabulary.readers.base import Block, EmbeddingFormat
 from wordveil.vocabulary.readers.numbers import PADDING, parse_numbers
 from wordveil.vocabulary.readers.sources import Source, open_source
 
-__all__ = ["TEXT_FORMATS", "text_blocks", "text_header"]
-
 # Measured: the positions of all numbers in half a megabyte of text stay in the second-level cache.
 _CHUNK = 1 << 19
 _MAX_LINE = 1 << 24

@@ -16,8 +16,6 @@ from wordveil.vocabulary.readers.base import Block, EmbeddingFormat
 from wordveil.vocabulary.readers.sources import Source, open_source
 from wordveil.vocabulary.readers.text_lines import text_header
 
-__all__ = ["FORMAT"]
-
 _CHUNK = 1 << 22
 _MAX_HEADER = 64
 _MAX_WORD = 1 << 14
