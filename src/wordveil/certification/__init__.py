@@ -90,7 +90,10 @@ def verify(
         CertificateError: Naming what differs: an input, a number, or a claim below what was found.
     """
     if certificate.method in RATE_METHODS:
-        repeated = _repeat_selection(certificate, embeddings, mechanism, threads, progress)
+        # That it speaks of these inputs is checked before time is spent on them.
+        chosen: Any = _rebuilt(certificate) if mechanism is None else mechanism
+        chosen.require(certificate, embeddings)
+        repeated = repeat_selection(certificate, chosen, embeddings, threads=threads, progress=progress)
     elif certificate.method == PROFILE:
         repeated = repeat_profile(certificate)
     else:
@@ -98,19 +101,6 @@ def verify(
         repeated = certify_constants(named, embeddings)
     compare(certificate, repeated)
     return repeated
-
-
-def _repeat_selection(
-    certificate: Certificate,
-    embeddings: Embeddings,
-    mechanism: SelectionMechanism | None,
-    threads: int | None,
-    progress: Progress | None,
-) -> Certificate:
-    """Check that the certificate speaks of these inputs before spending time on them; then repeat it."""
-    chosen: Any = _rebuilt(certificate) if mechanism is None else mechanism
-    chosen.require(certificate, embeddings)
-    return repeat_selection(certificate, chosen, embeddings, threads=threads, progress=progress)
 
 
 def _rebuilt(certificate: Certificate) -> Mechanism:

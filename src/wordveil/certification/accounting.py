@@ -126,7 +126,10 @@ def _assumptions(losses: Sequence[tuple[PairLoss, int]]) -> tuple[str, ...]:
 
 def _composed(losses: Sequence[tuple[PairLoss, int]]) -> tuple[Callable[[float], float], float]:
     """Return delta(epsilon) of the composition and a bound on what float64 hides of it."""
-    module = _pld_pmf()
+    try:
+        from dp_accounting.pld import pld_pmf as module
+    except ImportError:
+        raise MissingExtraError("Composition by privacy loss distributions", "dp-accounting", "accounting") from None
     total: Any = None
     error = 0.0
     for loss, count in losses:
@@ -160,11 +163,3 @@ def _transform_error(length: int, count: int) -> float:
     multiplies that by `count`.
     """
     return math.sqrt(length) * 8 * (count + 1) * (math.log2(length) + 1) * _UNIT
-
-
-def _pld_pmf() -> Any:
-    try:
-        from dp_accounting.pld import pld_pmf
-    except ImportError:
-        raise MissingExtraError("Composition by privacy loss distributions", "dp-accounting", "accounting") from None
-    return pld_pmf

@@ -107,9 +107,6 @@ class Projection(VectorMechanism):
         check_whole("seed", self.seed, 0)
         if self.matrix is not None:
             object.__setattr__(self, "matrix", given_matrix(self.matrix))
-        self._check_fit()
-
-    def _check_fit(self) -> None:
         planned = self.sensitivity in ("union-bound", "published")
         if planned and (self.matrix is not None or self.directions != "gaussian"):
             raise ParameterError("sensitivity", self.sensitivity, "holds for directions='gaussian' alone.")

@@ -213,19 +213,17 @@ class _Exchange:
     def run(self, progress: Progress | None) -> None:
         """Exchange until nothing gains; `block` given to the constructor holds the result."""
         for _ in range(PASSES):
-            self._sum_up(np.flatnonzero(self._changed))
+            blocks = np.flatnonzero(self._changed)
+            for low in range(0, len(blocks), ROWS):
+                members = self._members[blocks[low : low + ROWS]]
+                rows = self._rows[members] * (members >= 0)[:, :, None]
+                weighted = (rows * self._weights[members][:, :, None]).sum(axis=1)
+                self._sums[blocks[low : low + ROWS]] = np.stack((rows.sum(axis=1), weighted), axis=1)
             done = self._pass()
             if progress is not None:
                 progress(done)
             if not done:
                 return
-
-    def _sum_up(self, blocks: Ids) -> None:
-        for low in range(0, len(blocks), ROWS):
-            members = self._members[blocks[low : low + ROWS]]
-            rows = self._rows[members] * (members >= 0)[:, :, None]
-            weighted = (rows * self._weights[members][:, :, None]).sum(axis=1)
-            self._sums[blocks[low : low + ROWS]] = np.stack((rows.sum(axis=1), weighted), axis=1)
 
     def _pass(self) -> int:
         """Make the best exchange of each word, best first, at most one a block; return their number."""
