@@ -44,7 +44,7 @@ from wordveil.cli.app import build_app as build_app
 from wordveil.cli.common import AllowRefutedOption as AllowRefutedOption
 from wordveil.cli.common import ParameterOption as ParameterOption
 from wordveil.cli.common import VocabularyOption as VocabularyOption
-from wordveil.cli.common import build_mechanism as build_mechanism
+from wordveil.cli.common import chosen_mechanism as chosen_mechanism
 from wordveil.cli.common import counted as counted
 from wordveil.cli.common import end_of_run as end_of_run
 from wordveil.cli.common import open_vocabulary as open_vocabulary
@@ -453,7 +453,6 @@ __all__ = [
     "available_engines",
     "build_app",
     "build_lists",
-    "build_mechanism",
     "build_prior",
     "build_stock",
     "calibrate",
@@ -468,6 +467,7 @@ __all__ = [
     "check_text",
     "check_whole",
     "checked_ids",
+    "chosen_mechanism",
     "class_delta",
     "class_errors",
     "classical_scale",

@@ -89,7 +89,7 @@ def strings(name: str, values: Sequence[str]) -> list[Any]:
 
 
 def check_draws(draws: Sequence[NDArray[Any]], *shapes: tuple[int, ...]) -> None:
-    """Check that draws are those of so many rows: stretched over more, one row's noise would serve several.
+    """Check that there is one draw per row. Broadcasting fewer would reuse one row's noise.
 
     Raises:
         ParameterError: If their number or a shape is another.

@@ -125,6 +125,9 @@ def test_errors_carry_what_they_speak_of():
     assert (error.path, error.line, error.offset) == ("a.csv", 3, 9)
     assert isinstance(error, ValueError)
     assert str(ParameterError("k", 0, "must be at least 1.")) == "k=0 must be at least 1."
+    whole = ParameterError("numbers", "metric", sentence="Give a grid, or other numbers.")
+    assert str(whole) == "Give a grid, or other numbers."
+    assert (whole.name, whole.value, whole.requirement) == ("numbers", "metric", "Give a grid, or other numbers.")
     missing = MissingExtraError("Parquet", "pyarrow", "parquet")
     assert "pip install 'wordveil[parquet]'" in str(missing)
     assert isinstance(missing, ImportError)

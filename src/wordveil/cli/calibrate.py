@@ -13,7 +13,7 @@ from wordveil.cli.common import (
     MechanismOption,
     ParameterOption,
     VocabularyOption,
-    build_mechanism,
+    chosen_mechanism,
     open_vocabulary,
     parse_settings,
     read_lines,
@@ -54,7 +54,8 @@ class Targets:
         """
         named = {name: value for name, value in vars(self).items() if name != "tokens" and value is not None}
         if len(named) > 1:
-            raise ParameterError("--attacker", "and others", "are one target each; give one.")
+            sentence = "Give only one of --attacker, --similarity, --far and --nats."
+            raise ParameterError("targets", sorted(named), sentence=sentence)
         return named
 
 
@@ -94,7 +95,9 @@ def calibrate(
     if mechanism == DEFAULT_MECHANISM and keeping.keep is None:
         _print_points(embeddings, given, settings or (), targets.tokens, as_json=as_json)
     elif given:
-        raise ParameterError(f"--{next(iter(given))}", "given", f"is for {DEFAULT_MECHANISM}; give --keep.")
+        target, use = next(iter(given)), "leave out --keep" if mechanism == DEFAULT_MECHANISM else "use --keep"
+        sentence = f"--{target} works only with --mechanism {DEFAULT_MECHANISM}; for {mechanism} {use}."
+        raise ParameterError(target, given[target], sentence=sentence)
     else:
         _print_epsilon(embeddings, mechanism, settings or (), keeping, as_json=as_json)
 
@@ -139,7 +142,7 @@ def _print_epsilon(
     keep, frequencies = keeping.keep or 0.5, keeping.frequencies
     found = find(
         embeddings,
-        build_mechanism(mechanism, 1.0, settings),
+        chosen_mechanism(mechanism, 1.0, settings),
         keep=keep,
         frequencies=None if frequencies is None else _read_frequencies(frequencies),
         sample=keeping.sample,

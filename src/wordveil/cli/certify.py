@@ -16,8 +16,8 @@ from wordveil.cli.common import (
     ParameterOption,
     VocabularyOption,
     Wanted,
-    build_mechanism,
     chosen_epsilon,
+    chosen_mechanism,
     open_vocabulary,
     say,
 )
@@ -62,7 +62,7 @@ def certify(
         epsilon, notes = chosen_epsilon(mechanism, epsilon, calibration)
         for note in notes:
             say(note)
-    chosen = build_mechanism(
+    chosen = chosen_mechanism(
         mechanism,
         1.0 if epsilon is None else epsilon,
         settings or (),

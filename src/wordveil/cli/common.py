@@ -8,13 +8,13 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
 from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
-from wordveil.plugins import decoder_class, mechanism_class
+from wordveil.plugins import build_mechanism, decoder_class, mechanism_class
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wordveil.vocabulary.table import Embeddings
 
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
-"""Parameters with an option of their own: said twice, in two ways, they could disagree."""
+"""Parameters that have their own option; --set refuses them so that no value is given twice."""
 
 MechanismOption = Annotated[str, Option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.")]
 EpsilonOption = Annotated[
@@ -161,7 +161,7 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
         given, wanted = _with_certificate(wanted, wanted.certificate)
     epsilon, notes = chosen_epsilon(wanted.mechanism, wanted.epsilon, wanted.calibration)
     wanted = replace(wanted, epsilon=epsilon)
-    mechanism = build_mechanism(
+    mechanism = chosen_mechanism(
         wanted.mechanism,
         epsilon,
         wanted.settings or (),
@@ -224,7 +224,7 @@ def _certificate(
     return found
 
 
-def build_mechanism(
+def chosen_mechanism(
     name: str,
     epsilon: float,
     settings: Sequence[str] = (),
@@ -234,14 +234,13 @@ def build_mechanism(
     allow_refuted: bool = False,
     elsewhere: Collection[str] = ("epsilon", "allow_refuted"),
 ) -> WordMechanism | VectorMechanism:
-    """Return the mechanism with its parameters; `settings` are NAME=VALUE strings, none of a name in `elsewhere`.
+    """Return the mechanism that options name; `settings` are NAME=VALUE strings, none of a name in `elsewhere`.
 
     Raises:
         ParameterError: If a name is not a parameter of the mechanism or a value is outside its domain.
         RefutedClaimError: If a refuted calibration is asked for without `allow_refuted`.
     """
-    chosen = mechanism_class(name)
-    allowed = [field.name for field in fields(chosen)]
+    allowed = [field.name for field in fields(mechanism_class(name))]
     values = {"epsilon": epsilon, **parse_settings(settings, allowed, elsewhere=elsewhere)}
     if calibration is not None:
         if "calibration" not in allowed:
@@ -249,28 +248,8 @@ def build_mechanism(
         values["calibration"] = calibration
     if allow_refuted and "allow_refuted" in allowed:
         values["allow_refuted"] = True
-    _check_numbers(chosen, values)
-    try:
-        mechanism: WordMechanism | VectorMechanism = chosen(**values)
-    except TypeError as error:
-        missing = [name for name in str(error).split("'") if name in allowed]
-        if "required" in str(error) and missing:
-            raise ParameterError("--set", None, f"must give {name} its {', '.join(missing)}.") from None
-        raise ParameterError("--set", list(settings), f"holds a value of the wrong type ({error}).") from None
+    mechanism: WordMechanism | VectorMechanism = build_mechanism(name, values)
     return mechanism if decoder is None else _decoded(mechanism, decoder, epsilon)
-
-
-def _check_numbers(chosen: Any, values: dict[str, Any]) -> None:
-    """Refuse a word where a mechanism takes a number.
-
-    Raises:
-        ParameterError: Naming the setting.
-    """
-    hints = get_type_hints(chosen)
-    for name, value in values.items():
-        kinds = set(get_args(hints[name])) or {hints[name]}
-        if isinstance(value, str) and kinds <= {float, int, bool, type(None)}:
-            raise ParameterError(f"--set {name}", value, "must be a number.")
 
 
 def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:

@@ -66,7 +66,8 @@ class Response:
         if self.numbers not in ("made-up", "metric"):
             raise ParameterError("--numbers", self.numbers, "must be made-up or metric.")
         if (self.numbers == "metric") != bool(self.grid):
-            raise ParameterError("--numbers", self.numbers, "does not fit --grid: metric needs one, and only it.")
+            sentence = "--numbers metric requires at least one --grid, and --grid requires --numbers metric."
+            raise ParameterError("numbers", self.numbers, sentence=sentence)
         return tuple(map(NumberGrid.parse, self.grid or ()))
 
 

@@ -202,7 +202,8 @@ class Running:
         bool,
         Option(
             "--input-digest",
-            help="Put the input's size and SHA-256 into the report. Who reads them can test a guess of the whole file.",
+            help="Record the input's size and SHA-256 in the report. Anyone holding the report can then confirm "
+            "a guess of the whole file.",
         ),
     ] = False
     verify: Annotated[bool, Option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False

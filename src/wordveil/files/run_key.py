@@ -50,7 +50,7 @@ def remove_run_key(path: Path) -> None:
 
 
 def key_digest(source: RandomSource) -> str:
-    """Return what keeps a run from going on with other noise: a digest of 128 random bits says nothing of them."""
+    """Return a digest of the run key. A resumed run compares it; it reveals nothing about the key."""
     return hashlib.blake2b(source.export_key() + b"aes", digest_size=16).hexdigest()
 
 

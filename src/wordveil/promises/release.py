@@ -23,9 +23,9 @@ MASK = "[unknown]"
 OWN_LOSS = "else its own loss is added"
 """Of a number on a grid, which the epsilon of a token does not cover."""
 KEYED = (
-    "whether a document changed, to whoever sees two releases of it under one key and id: on the same version and "
-    "engine an unchanged one comes out as before, a changed one is drawn afresh; on another each is one more release; "
-    "in a run the id is the file's name without its folder, the chosen columns and the place in the file"
+    "whether a document changed between two releases under the same key and id: on the same version and engine an "
+    "unchanged document comes out identical and a changed one is drawn afresh; on another each is one more release "
+    "(in a run the id is the file name without its folder, the chosen columns and the record number)"
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 
@@ -82,7 +82,8 @@ class TextOptions:
         object.__setattr__(self, "grids", tuple(self.grids))
         metric = self.numbers == "metric"
         if metric != bool(self.grids):
-            raise ParameterError("numbers", self.numbers, "does not fit the grids: 'metric' needs one, and only it.")
+            sentence = "numbers='metric' requires at least one grid, and a grid requires numbers='metric'."
+            raise ParameterError("numbers", self.numbers, sentence=sentence)
         if metric and self.unknown != "typed":
             raise ParameterError("unknown", self.unknown, "must be 'typed' where numbers keep their magnitude.")
         if len({grid.kind for grid in self.grids}) < len(self.grids):
