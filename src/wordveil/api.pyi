@@ -13,7 +13,6 @@ from wordveil.auditing.adapters import load_mechanism as load_mechanism
 from wordveil.auditing.black_box import audit_pair as audit_pair
 from wordveil.auditing.cases import Inputs as AuditInputs
 from wordveil.auditing.cases import make_case as make_case
-from wordveil.auditing.densities import LogRatio as LogRatio
 from wordveil.auditing.exact import ChannelVerdict as ChannelVerdict
 from wordveil.auditing.exact import verify_channel as verify_channel
 from wordveil.auditing.findings import Finding as Finding
@@ -26,6 +25,7 @@ from wordveil.auditing.repeated import RELEASES as REPEATED_RELEASES
 from wordveil.auditing.repeated import named_after as named_after
 from wordveil.auditing.runner import audit as audit
 from wordveil.auditing.runner import audit_mechanism as audit_mechanism
+from wordveil.auditing.subjects import LogRatio as LogRatio
 from wordveil.auditing.subjects import OnGrid as OnGrid
 from wordveil.auditing.subjects import Subject as Subject
 from wordveil.auditing.subjects import VectorSubject as VectorSubject
@@ -38,8 +38,9 @@ from wordveil.certification import certify as certify
 from wordveil.certification import verify as verify
 from wordveil.certification.accounting import compose_many as compose_many
 from wordveil.certification.certified_rate import certify_rate as certify_rate
-from wordveil.certification.dominating_pairs import dominating_pair as dominating_pair
+from wordveil.certification.privacy_profile import dominating_pair as dominating_pair
 from wordveil.certification.privacy_profile import laplace_to_local as laplace_to_local
+from wordveil.cli.app import OfferedCommand as OfferedCommand
 from wordveil.cli.app import build_app as build_app
 from wordveil.cli.common import AllowRefutedOption as AllowRefutedOption
 from wordveil.cli.common import ParameterOption as ParameterOption
@@ -63,7 +64,6 @@ from wordveil.cli.file_options import KeepOthersOption as KeepOthersOption
 from wordveil.cli.file_options import QuietOption as QuietOption
 from wordveil.cli.file_options import ResumeOption as ResumeOption
 from wordveil.cli.file_options import SourceArgument as SourceArgument
-from wordveil.cli.offered import OfferedCommand as OfferedCommand
 from wordveil.cli.printing import JsonOption as JsonOption
 from wordveil.cli.printing import show as show
 from wordveil.cli.progress import document_bar as document_bar
@@ -77,7 +77,7 @@ from wordveil.denoising.counting import build_prior as build_prior
 from wordveil.denoising.counting import prior_of as prior_of
 from wordveil.denoising.denoiser import Denoised as Denoised
 from wordveil.denoising.denoiser import Denoiser as Denoiser
-from wordveil.denoising.evidence import ChannelEvidence as ChannelEvidence
+from wordveil.denoising.posterior import ChannelEvidence as ChannelEvidence
 from wordveil.denoising.posterior import Posterior as Posterior
 from wordveil.denoising.posterior import posteriors as posteriors
 from wordveil.denoising.prior import Prior as Prior
@@ -160,7 +160,7 @@ from wordveil.mechanisms.neighbours import NeighbourResponse as NeighbourRespons
 from wordveil.mechanisms.precomputation import precompute as precompute
 from wordveil.mechanisms.precomputation import precomputed_size as precomputed_size
 from wordveil.mechanisms.projection import Projection as Projection
-from wordveil.mechanisms.projection_planning import published_dimensions as published_dimensions
+from wordveil.mechanisms.projection_matrices import published_dimensions as published_dimensions
 from wordveil.mechanisms.rows import clip_to_ball as clip_to_ball
 from wordveil.mechanisms.santext import SanText as SanText
 from wordveil.mechanisms.selection import SelectionMechanism as SelectionMechanism

@@ -62,7 +62,7 @@ EXPORTS: dict[str, str] = {
     "compose_many": "wordveil.certification.accounting",
     "compose_releases": "wordveil.promises.composing",
     "compose_tokens": "wordveil.promises.composing",
-    "dominating_pair": "wordveil.certification.dominating_pairs",
+    "dominating_pair": "wordveil.certification.privacy_profile",
     "explain": "wordveil.pipeline.explanations",
     "generic_pair": "wordveil.promises.pair_loss",
     "import_embeddings": "wordveil.vocabulary.importing",

@@ -15,8 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from wordveil.arrays import Float64Array
-from wordveil.auditing.densities import LogRatio
-from wordveil.auditing.subjects import Outputs, Subject
+from wordveil.auditing.subjects import LogRatio, Outputs, Subject
 from wordveil.errors import MissingExtraError
 from wordveil.promises.relations import Pair
 

@@ -19,8 +19,7 @@ import numpy as np
 from wordveil.arrays import Float32Array, IdArray, ReleasedText
 from wordveil.decoding.decoded import as_words
 from wordveil.denoising.calibration import ConfidenceCurve, trial_releases
-from wordveil.denoising.evidence import ChannelEvidence
-from wordveil.denoising.posterior import Posterior, posteriors
+from wordveil.denoising.posterior import ChannelEvidence, Posterior, posteriors
 from wordveil.denoising.prior import Prior, load_prior
 from wordveil.denoising.reading import Layout, ReleaseReader
 from wordveil.errors import ParameterError, WordveilError

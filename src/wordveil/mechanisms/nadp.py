@@ -10,8 +10,7 @@ import numpy as np
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.word_noise import FittedWordNoise
-from wordveil.mechanisms.word_rows import WordRows
+from wordveil.mechanisms.word_rows import FittedWordNoise, WordRows
 from wordveil.mechanisms.worst_pairs import vector_relation
 from wordveil.parameters import check_delta, check_positive, check_whole, check_within
 from wordveil.promises.guarantees import Guarantee, NeighbourDP, PrivacyUnit, Standing

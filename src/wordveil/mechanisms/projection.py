@@ -13,8 +13,15 @@ from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
-from wordveil.mechanisms.projection_matrices import draw_matrix, given_matrix, principal_directions, random_rows
-from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
+from wordveil.mechanisms.projection_matrices import (
+    draw_matrix,
+    given_matrix,
+    log_union_bound,
+    plan_dimensions,
+    principal_directions,
+    published_dimensions,
+    random_rows,
+)
 from wordveil.mechanisms.rows import checked_rows, multiply_rows, row_distances
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
 from wordveil.parameters import check_delta, check_draws, check_positive, check_whole

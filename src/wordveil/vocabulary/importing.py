@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from wordveil.errors import ChecksumError, ParameterError
-from wordveil.vocabulary.building import build_table, detect_casing
-from wordveil.vocabulary.candidates import is_plain_word
+from wordveil.vocabulary.candidates import build_table, detect_casing, is_plain_word
 from wordveil.vocabulary.checksums import candidates_checksum, combine_digests, matrix_digest, words_digest
 from wordveil.vocabulary.header import CANDIDATE_RULES, CASINGS, VocabularyHeader
 from wordveil.vocabulary.readers.base import Block, Progress, distinct_words, table_name

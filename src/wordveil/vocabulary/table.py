@@ -21,12 +21,11 @@ from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ChecksumError, ParameterError
 from wordveil.kernels.compiled.text import PackedWords
 from wordveil.text.scripts import letters_by_script
-from wordveil.vocabulary.building import build_table, checked_rows, detect_casing, packed_words
-from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
+from wordveil.vocabulary.candidates import build_table, checked_rows, detect_casing, packed_words
+from wordveil.vocabulary.checksums import candidates_checksum, table_checksum, verify_table
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import never_output, read_packaged
 from wordveil.vocabulary.storage import StoredTable, VocabularyWriter, is_vocabulary, open_table, replace_header
-from wordveil.vocabulary.verification import verify_table
 from wordveil.vocabulary.word_index import build_index, first_duplicate
 from wordveil.vocabulary.wordlist import WordList, encode_queries
 
