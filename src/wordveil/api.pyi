@@ -92,12 +92,6 @@ from wordveil.documents.base import Record as Record
 from wordveil.documents.reader import FORMATS as FORMATS
 from wordveil.documents.reader import guess_format as guess_format
 from wordveil.documents.reader import open_documents as open_documents
-from wordveil.documents.rows import DATA_VARIABLE as DATA_VARIABLE
-from wordveil.documents.rows import data_folder as data_folder
-from wordveil.documents.rows import file_digest as file_digest
-from wordveil.documents.rows import locate as locate
-from wordveil.documents.rows import read_rows as read_rows
-from wordveil.documents.rows import thinned as thinned
 from wordveil.documents.settings import DocumentSettings as DocumentSettings
 from wordveil.documents.streams import InputStream as InputStream
 from wordveil.documents.streams import MemberCompressor as MemberCompressor
@@ -307,7 +301,6 @@ __all__ = [
     "ClippedL2",
     "ClippedLaplace",
     "ColumnOption",
-    "DATA_VARIABLE",
     "DECODERS",
     "DEFAULT_SCHEME",
     "DataFormatError",
@@ -478,7 +471,6 @@ __all__ = [
     "compose_releases",
     "compose_tokens",
     "counted",
-    "data_folder",
     "default_gpu_tiles",
     "detokenize",
     "document_bar",
@@ -491,7 +483,6 @@ __all__ = [
     "exact_stretch",
     "exceeds_unknown_limit",
     "explain",
-    "file_digest",
     "fill_slots",
     "fit_words",
     "followed_recipe",
@@ -519,7 +510,6 @@ __all__ = [
     "load_minilm",
     "load_prior",
     "load_stock",
-    "locate",
     "lower_bound",
     "make_case",
     "measure_retrieval",
@@ -548,7 +538,6 @@ __all__ = [
     "published_dimensions",
     "published_half_width",
     "random_bits",
-    "read_rows",
     "relation_of",
     "release_vector_file",
     "release_vectors",
@@ -569,7 +558,6 @@ __all__ = [
     "sibling_file",
     "silent",
     "split_sentences",
-    "thinned",
     "to_local",
     "token_kind",
     "tokenizer_for",

@@ -4,10 +4,11 @@ Samples are cut into three: a quarter to fit scores, a quarter to choose one eve
 to count them. The counts were never seen when the events were chosen, so Clopper-Pearson bounds on them
 are exact. Both orders of the pair are candidates. Not covered: dependence between samples (`reuse` checks that first).
 
-The whole (epsilon, delta) curve of a pair has a band that holds at every epsilon at once. Its lower edge trusts nothing: each point is certified by an event chosen on other samples (Bonferroni over the
-events), and an event certified at one epsilon bounds delta at all. The upper edge exists only where the law is known
-and trusted: with L the log-likelihood ratio, delta(e) = E[(1 - exp(e - L))_+] over outputs of the favoured input,
-a mean of a variable in [0, 1], bounded by Clopper-Pearson after rounding each value to 0 or 1 at random.
+The whole (epsilon, delta) curve of a pair has a band that holds at every epsilon at once. Its lower edge trusts
+nothing: each point is certified by an event chosen on other samples (Bonferroni over the events), and an event
+certified at one epsilon bounds delta at all. The upper edge exists only where the law is known and trusted: with L the
+log-likelihood ratio, delta(e) = E[(1 - exp(e - L))_+] over outputs of the favoured input, a mean of a variable in
+[0, 1], bounded by Clopper-Pearson after rounding each value to 0 or 1 at random.
 """
 
 from __future__ import annotations

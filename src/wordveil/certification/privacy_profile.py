@@ -1,5 +1,6 @@
-"""Local DP from the exact profile of Laplace noise at a public diameter, and the dominating pair of one token, from which
-its privacy loss distribution is taken when many tokens are composed.
+"""Local DP from the exact profile of Laplace noise at a public diameter, and the dominating pair of one token.
+
+The privacy loss distribution of many tokens is composed from that pair.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
     P(x | y) proportional to P_prior(x) prod_i P(y_i | x_i)
 
 Each place has a few candidates, and two passes read them: pairs of neighbours among all candidates, then triples among
-the likeliest of these. Within its candidates each pass is exact. Whoever attacks and whoever wants a readable text
-ask for the same numbers. Sums are taken along axes,
-never as matrix products: a row's bits must not depend on its batch.
+the likeliest of these. Within its candidates each pass is exact. Whoever attacks and whoever wants a readable text ask
+for the same numbers. Sums are taken along axes, never as matrix products: a row's bits must not depend on its batch.
 The evidence of a released word is a few words that may stand behind it, and how likely each releases it.
 """
 

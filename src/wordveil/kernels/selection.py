@@ -5,9 +5,9 @@ cumulative rounding. Where the metric is a norm, blocks are picked by the ceilin
 products, and a word is accepted by its exact weight; what is rejected ATTEMPTS times is drawn by exact block masses,
 as are all words under other metrics. The words drawn follow the exact weights either way, within `arithmetic_slack`.
 
-Block masses, or their ceilings, of inputs already seen are kept for one batch job on the owner's machine: a cache keyed by the true word would show in the timing of later requests, so it belongs to a job and dies with it;
-a service never uses one. It changes no draw: a kept row holds the same numbers that would be computed again. Threads
-may share it.
+Block masses, or their ceilings, of inputs already seen are kept for one batch job on the owner's machine: a cache keyed
+by the true word would show in the timing of later requests, so it belongs to a job and dies with it; a service never
+uses one. It changes no draw: a kept row holds the same numbers that would be computed again. Threads may share it.
 """
 
 from __future__ import annotations

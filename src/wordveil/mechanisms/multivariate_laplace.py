@@ -20,9 +20,8 @@ class MultivariateLaplace(VectorMechanism):
     """Add z = r * u, with u uniform on the sphere and r ~ Gamma(d, 1/epsilon).
 
     Guarantee:
-        epsilon-metric DP for the Euclidean distance between input vectors, proved, tight, for every pair of
-        vectors. The proof speaks of real numbers: float64 rounding of the noise is outside it. Decoding to words
-        comes after.
+        epsilon-metric DP for the Euclidean distance between input vectors, proved, tight, for every pair of vectors.
+        The proof speaks of real numbers: float64 rounding of the noise is outside it. Decoding to words comes after.
 
     Attributes:
         epsilon: Loss per unit of Euclidean distance, in (0, inf). The noise norm is d/epsilon on average.

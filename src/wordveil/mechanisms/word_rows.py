@@ -1,5 +1,6 @@
-"""What mechanisms share whose Gaussian noise depends on the word: only rows of the vocabulary's table are inputs, and the
-word that a vector belongs to is found.
+"""What mechanisms share whose Gaussian noise depends on the word: the word that a vector belongs to is found.
+
+Only rows of the vocabulary's table are inputs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """How one surface token may be read as vocabulary words: whole, by contraction, by hyphen, or not at all.
 
-Reading is pure string work against a mapping of known spellings, so it can be tried on any word list. Order:
-the whole entry; the Penn Treebank split of a contraction; the parts between hyphens; else the token is unknown
-as one piece. Where a token is cut follows from its characters alone, whatever the vocabulary holds of its parts: a
-part that is not known is unknown by itself, so that no two unknown parts can be told apart by a cut. Only a token that
-the vocabulary lists whole is never cut. Nothing here writes output: an unknown part yields `UNKNOWN` and never its
-characters.
+Reading is pure string work against a mapping of known spellings, so it can be tried on any word list. Order: the whole
+entry; the Penn Treebank split of a contraction; the parts between hyphens; else the token is unknown as one piece.
+Where a token is cut follows from its characters alone, whatever the vocabulary holds of its parts: a part that is not
+known is unknown by itself, so that no two unknown parts can be told apart by a cut. Only a token that the vocabulary
+lists whole is never cut. Nothing here writes output: an unknown part yields `UNKNOWN` and never its characters.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Which entries a mechanism may output, which share a vector, and what else a vocabulary keeps beside its rows.
 
-The candidate rule is public and part of every guarantee, so it depends on the words alone. Equal vectors are
-made visible because a mechanism cannot tell such words apart and a decoder must break the tie by id. Everything here is computed from public words and vectors alone; nothing is read from or written to disk.
+The candidate rule is public and part of every guarantee, so it depends on the words alone. Equal vectors are made
+visible because a mechanism cannot tell such words apart and a decoder must break the tie by id. Everything here is
+computed from public words and vectors alone; nothing is read from or written to disk.
 """
 
 from __future__ import annotations

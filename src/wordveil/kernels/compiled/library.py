@@ -1,8 +1,7 @@
 """Finds and loads a compiled kernel library, and draws random words with it.
 
-Functions return None where none is available; callers then use NumPy.
-The environment variable WORDVEIL_ENGINE forces a choice: "numpy" or the name of a level. Calls release the
-interpreter lock, so that threads run side by side.
+Functions return None where none is available; callers then use NumPy. The environment variable WORDVEIL_ENGINE forces a
+choice: "numpy" or the name of a level. Calls release the interpreter lock, so that threads run side by side.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """word2vec binary: a text header, then per row the word, one space and d little-endian float32 values.
 
-Google's tool writes a newline after each vector and gensim does not; a newline before a word is skipped either
-way.
+Google's tool writes a newline after each vector and gensim does not; a newline before a word is skipped either way.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wordveil.errors import DataFormatError, ParameterError
+from wordveil.api import DataFormatError, ParameterError
 
 DATA_VARIABLE = "WORDVEIL_DATA"
 
