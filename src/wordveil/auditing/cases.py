@@ -12,14 +12,7 @@ from wordveil.arrays import Float64Array
 from wordveil.auditing.adapters import Adapted, Foreign
 from wordveil.auditing.exact import ChannelVerdict
 from wordveil.auditing.laws import verify_law
-from wordveil.auditing.subjects import (
-    OnGrid,
-    Subject,
-    TextSubject,
-    VectorFunctionSubject,
-    VectorSubject,
-    WordSubject,
-)
+from wordveil.auditing.subjects import OnGrid, Subject, TextSubject, VectorFunctionSubject, VectorSubject, WordSubject
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
 from wordveil.mechanisms.worst_pairs import vector_relation, word_relation, worst_vectors, worst_words

@@ -201,12 +201,7 @@ class _Job:
     """The work of one verification, cut into blocks of input rows."""
 
     def __init__(
-        self,
-        channel: Float64Array,
-        between: DistanceFunction,
-        epsilon: float,
-        delta: float,
-        slack: float,
+        self, channel: Float64Array, between: DistanceFunction, epsilon: float, delta: float, slack: float
     ) -> None:
         self.channel, self.between = channel, between
         self.epsilon, self.delta, self.slack = epsilon, delta, slack

@@ -263,10 +263,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         "tool_call_id": _OURS,
         **dict.fromkeys(_REMOVED_OF_MESSAGE, _DROPPED),
     },
-    "part of a message": {
-        "type": _one_of("text"),
-        "text": Field(RELEASED, "a text, as above", _text),
-    },
+    "part of a message": {"type": _one_of("text"), "text": Field(RELEASED, "a text, as above", _text)},
     "call": {
         "id": _OURS,
         "type": _one_of("function"),

@@ -305,11 +305,7 @@ def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], bits: Bi
 
 
 def _pick_columns(
-    tile: NDArray[Any],
-    unit: float,
-    row: NDArray[np.int64],
-    bits: BitArray,
-    limits: NDArray[np.uint64] | None = None,
+    tile: NDArray[Any], unit: float, row: NDArray[np.int64], bits: BitArray, limits: NDArray[np.uint64] | None = None
 ) -> NDArray[np.int64]:
     """Return the column that each random word falls into, by the integer weights of its row of the tile.
 

@@ -159,9 +159,7 @@ class Randomizer(ABC):
         if device == "cpu":
             return self
         raise ParameterError(
-            "device",
-            device,
-            "is not supported for this mechanism, which works on the processor: say 'cpu'.",
+            "device", device, "is not supported for this mechanism, which works on the processor: say 'cpu'."
         )
 
     @property

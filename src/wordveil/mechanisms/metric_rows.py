@@ -15,15 +15,7 @@ from wordveil.errors import CertificateError, ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, TableSource
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics.distances import (
-    SAMPLE,
-    Angular,
-    AnyMetric,
-    Euclidean,
-    Metric,
-    VocabularyMetric,
-    is_known,
-)
+from wordveil.metrics.distances import SAMPLE, Angular, AnyMetric, Euclidean, Metric, VocabularyMetric, is_known
 from wordveil.promises.certificates import code_name, identity
 from wordveil.randomness import BitArray
 from wordveil.vocabulary.table import Embeddings
@@ -61,12 +53,7 @@ class ChannelRows(Protocol):
         """Return ln Z(x) for each input, shape (n,)."""
 
     def draw(
-        self,
-        ids: IdArray,
-        bits: BitArray,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
     ) -> IdArray:
         """Draw one output id per input.
 

@@ -182,9 +182,7 @@ class Projection(VectorMechanism):
             )
         if self.needs_vocabulary:
             raise ParameterError(
-                "directions",
-                "principal",
-                "needs a public vocabulary; give one, or use 'orthonormal'.",
+                "directions", "principal", "needs a public vocabulary; give one, or use 'orthonormal'."
             )
         if self.sensitivity == "published":
             least = published_dimensions(dimensions, self.beta, self.delta)

@@ -22,11 +22,7 @@ CHUNK = 1 << 14
 
 
 def nearest_lists(
-    vectors: Float32Array,
-    k: int,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    vectors: Float32Array, k: int, *, threads: int | None = None, progress: Progress | None = None
 ) -> IdArray:
     """Return each word's k nearest words, the word itself first and then by distance, lowest id on ties.
 

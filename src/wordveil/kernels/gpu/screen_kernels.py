@@ -59,17 +59,7 @@ def bounded(maxima, scales, facts, groups, group):
 
 @jit
 def collect(
-    maxima,
-    groups,
-    scales,
-    facts,
-    floors,
-    allowance,
-    hits,
-    counts,
-    room,
-    GIVEN: tl.constexpr,
-    WIDE: tl.constexpr,
+    maxima, groups, scales, facts, floors, allowance, hits, counts, room, GIVEN: tl.constexpr, WIDE: tl.constexpr
 ):
     """List the groups whose maximum plus bound reaches the query's floor: given, or the best maximum less its bound."""
     row = tl.program_id(0).to(tl.int64)

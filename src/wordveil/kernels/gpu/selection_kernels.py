@@ -66,19 +66,7 @@ def block_masses(
 
 @jit
 def block_weights(
-    left,
-    right,
-    own,
-    names,
-    shares,
-    rows,
-    chosen,
-    out,
-    width,
-    scale,
-    floor,
-    K: tl.constexpr,
-    WIDE: tl.constexpr,
+    left, right, own, names, shares, rows, chosen, out, width, scale, floor, K: tl.constexpr, WIDE: tl.constexpr
 ):
     """Write all weights of one input's one block: program i takes pair i of (row, block)."""
     pair = tl.program_id(0).to(tl.int64)

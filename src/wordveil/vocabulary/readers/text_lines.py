@@ -183,10 +183,7 @@ def _refuse_extra_columns(path: Path, spaced: list[tuple[int, bytes]], d: int, f
 def _head_of(block: Block, rows: int) -> Block:
     """Return the first rows of a block."""
     return Block(
-        words=block.words[:rows],
-        vectors=block.vectors[:rows],
-        positions=block.positions[:rows],
-        share=block.share,
+        words=block.words[:rows], vectors=block.vectors[:rows], positions=block.positions[:rows], share=block.share
     )
 
 
