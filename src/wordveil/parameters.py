@@ -69,6 +69,12 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
         raise ParameterError(name, value, f"must be a whole number, at least {least}.")
 
 
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise `ParameterError` unless the value is one of the choices."""
+    if value not in tuple(choices):
+        raise ParameterError(name, value, f"must be one of {', '.join(choices)}.")
+
+
 def check_kind(name: str, value: object, kind: type) -> None:
     """Raise `ParameterError` unless the value is of the kind; the value is not shown."""
     if not isinstance(value, kind):

@@ -212,5 +212,5 @@ def test_schemes():
     assert tokenizer_for("words", markup="html") == HTML
     with pytest.raises(ParameterError, match="scheme='sentences' is not a tokenizer scheme; the schemes are: words"):
         tokenizer_for("sentences")
-    with pytest.raises(ParameterError, match="markup='xml' must be 'none' or 'html'"):
+    with pytest.raises(ParameterError, match="markup='xml' must be one of none, html"):
         tokenizer_for("words", markup="xml")

@@ -62,8 +62,7 @@ def grant(
     nats: Annotated[str, Argument(metavar="NATS", help="What is granted on top of what there is.")],
     *,
     setting: Annotated[
-        str,
-        Option("--setting", metavar="MECHANISM:...", help="As for serve; its epsilon plays no part."),
+        str, Option("--setting", metavar="MECHANISM:...", help="As for serve; its epsilon plays no part.")
     ] = "neighbours",
     vocabulary: VocabulariesOption = None,
     as_json: JsonOption = False,

@@ -33,12 +33,10 @@ class Targets:
     """What the default mechanism should come to; one of the first four is given."""
 
     attacker: Annotated[
-        float | None,
-        Option("--attacker", help="Share of words that the best guess at one word may name, at most."),
+        float | None, Option("--attacker", help="Share of words that the best guess at one word may name, at most.")
     ] = None
     similarity: Annotated[
-        float | None,
-        Option("--similarity", help="Cosine of word and output beyond that of random ones, at least."),
+        float | None, Option("--similarity", help="Cosine of word and output beyond that of random ones, at least.")
     ] = None
     far: Annotated[float | None, Option("--far", help="Share of words drawn from the whole vocabulary, at most.")] = (
         None
@@ -128,12 +126,7 @@ def _print_points(
 
 
 def _print_epsilon(
-    embeddings: Embeddings,
-    mechanism: str,
-    settings: Sequence[str],
-    keeping: Keeping,
-    *,
-    as_json: bool,
+    embeddings: Embeddings, mechanism: str, settings: Sequence[str], keeping: Keeping, *, as_json: bool
 ) -> None:
     """Print the epsilon at which words stay with a probability, and the curve to it."""
     from wordveil.pipeline.calibration import calibrate as find

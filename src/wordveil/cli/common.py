@@ -31,8 +31,7 @@ EpsilonOption = Annotated[
     Option("--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 8), else per unit of distance."),
 ]
 VocabularyOption = Annotated[
-    Path | None,
-    Option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one."),
+    Path | None, Option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one.")
 ]
 ParameterOption = Annotated[
     list[str] | None,
@@ -46,8 +45,7 @@ AllowRefutedOption = Annotated[
     bool, Option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
 ]
 CertificateOption = Annotated[
-    Path | None,
-    Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now."),
+    Path | None, Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now.")
 ]
 
 
@@ -190,9 +188,7 @@ def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:
     epsilon = certificate.parameters.get("epsilon")
     known = float(epsilon) if isinstance(epsilon, int | float) else None
     return certificate, replace(
-        wanted,
-        calibration=wanted.calibration or made_for,
-        epsilon=known if wanted.epsilon is None else wanted.epsilon,
+        wanted, calibration=wanted.calibration or made_for, epsilon=known if wanted.epsilon is None else wanted.epsilon
     )
 
 

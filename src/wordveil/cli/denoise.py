@@ -36,8 +36,7 @@ class Guess:
         "fluent"
     )
     prior: Annotated[
-        Path | None,
-        Option("--prior", metavar="FILE", help="What `wordveil prior build` wrote; else the packaged one."),
+        Path | None, Option("--prior", metavar="FILE", help="What `wordveil prior build` wrote; else the packaged one.")
     ] = None
     public: Annotated[
         Path | None,

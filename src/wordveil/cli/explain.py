@@ -14,8 +14,7 @@ def explain(
     *,
     wanted: Wanted,
     pair: Annotated[
-        list[str] | None,
-        Option("--pair", metavar="WORD,WORD", help="Public words to work out; repeat as needed."),
+        list[str] | None, Option("--pair", metavar="WORD,WORD", help="Public words to work out; repeat as needed.")
     ] = None,
     tokens: Annotated[int, Option("--tokens", help="Length of the text in the per-text sum.")] = 50,
     as_json: JsonOption = False,

@@ -25,8 +25,7 @@ LOSES = (
 )
 
 StockOption = Annotated[
-    Path | None,
-    Option("--stock", metavar="DIR", help="What `wordveil sentences build` wrote; default: a general one."),
+    Path | None, Option("--stock", metavar="DIR", help="What `wordveil sentences build` wrote; default: a general one.")
 ]
 EncoderOption = Annotated[
     str, Option("--encoder", help="static, minilm, or a model of sentence-transformers by name or folder.")
@@ -40,12 +39,10 @@ class Response:
     epsilon: Annotated[float, Option("--epsilon", "-e", help="Privacy loss: nats a sentence.")] = 6.0
     stock: StockOption = None
     prototypes: Annotated[
-        int | None,
-        Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text."),
+        int | None, Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
     ] = None
     crowd: Annotated[
-        int,
-        Option("--crowd", help="Prototypes in a crowd, never told apart but by numbers on a grid."),
+        int, Option("--crowd", help="Prototypes in a crowd, never told apart but by numbers on a grid.")
     ] = 1
     encoder: EncoderOption = "static"
     numbers: Annotated[str, Option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"

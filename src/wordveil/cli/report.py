@@ -38,8 +38,7 @@ class Public:
     """The public inputs of a release, from which its promise is computed again."""
 
     vocabulary: Annotated[
-        Path | None,
-        Option("--vocabulary", help="The vocabulary that the report names; default: the embedded one."),
+        Path | None, Option("--vocabulary", help="The vocabulary that the report names; default: the embedded one.")
     ] = None
     exclude_outputs: ExcludeOutputsOption = None
     certificate: CertificateOption = None
@@ -135,8 +134,7 @@ def report(
         Path | None, Option("--sign", metavar="KEY", help="Sign the report with this private key, if it holds.")
     ] = None,
     new_key: Annotated[
-        Path | None,
-        Option("--new-key", metavar="KEY", help="Write a new private key, and KEY.pub beside it; no more."),
+        Path | None, Option("--new-key", metavar="KEY", help="Write a new private key, and KEY.pub beside it; no more.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

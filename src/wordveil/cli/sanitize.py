@@ -79,8 +79,7 @@ class ReadingOptions:
     drop_others: DropOthersOption = False
     format: FormatOption = None
     delimiter: Annotated[
-        str | None,
-        Option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."),
+        str | None, Option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma.")
     ] = None
     quoting: Annotated[str, Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")] = "auto"
     no_header: Annotated[

@@ -114,8 +114,7 @@ class _bars:  # noqa: N801 (used as a function)
 def info(
     stock: StockOption = None,
     epsilon: Annotated[
-        float | None,
-        Option("--epsilon", "-e", help="Show the best size for this epsilon, and its sentences."),
+        float | None, Option("--epsilon", "-e", help="Show the best size for this epsilon, and its sentences.")
     ] = None,
     verify: Annotated[bool, Option("--verify", help="Recompute the checksum.")] = False,
     as_json: JsonOption = False,

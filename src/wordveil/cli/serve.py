@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from wordveil.service.opening import Opening
 
 StateOption = Annotated[
-    Path,
-    Option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given."),
+    Path, Option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given.")
 ]
 DatabaseOption = Annotated[
     str,
@@ -67,8 +66,7 @@ def serve(
         ),
     ] = None,
     subject_budget: Annotated[
-        str,
-        Option("--subject-budget", help="Nats that each data subject may spend a day by the default setting."),
+        str, Option("--subject-budget", help="Nats that each data subject may spend a day by the default setting.")
     ] = "200",
     key_budget: Annotated[str, Option("--key-budget", help="The same for each API key.")] = "10000",
     rate: Annotated[float, Option("--rate", help="Requests a second of one API key.")] = 50.0,

@@ -35,8 +35,7 @@ def import_(
     name: Annotated[str | None, Option("--name", help="Short name shown to users.")] = None,
     casing: Annotated[str | None, Option("--casing", help="lower or cased. Default: detected from the words.")] = None,
     candidates: Annotated[
-        str,
-        Option("--candidates", help="Which entries may be output: words, all, or only-words to drop all others."),
+        str, Option("--candidates", help="Which entries may be output: words, all, or only-words to drop all others.")
     ] = "words",
     order: Annotated[
         str, Option("--order", help="frequency, if the commonest words come first; else unknown.")
@@ -157,8 +156,7 @@ def build_neighbours(
     vocabulary: VocabularyOption = None,
     k: Annotated[int, Option("--count", "-k", help="Length of a list, at most 64.")] = LENGTH,
     outputs: Annotated[
-        str,
-        Option("--outputs", help="all; a number, of the most frequent words; or a file of words, one a line."),
+        str, Option("--outputs", help="all; a number, of the most frequent words; or a file of words, one a line.")
     ] = "all",
     counts: Annotated[
         Path | None, Option("--counts", help="File of public counts that --outputs goes by: word, space, number.")

@@ -24,7 +24,7 @@ from wordveil.mechanisms.projection_matrices import (
 )
 from wordveil.mechanisms.rows import checked_rows, multiply_rows, row_distances
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
-from wordveil.parameters import check_delta, check_draws, check_positive, check_whole
+from wordveil.parameters import check_choice, check_delta, check_draws, check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
@@ -105,10 +105,8 @@ class Projection(VectorMechanism):
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        if self.directions not in DIRECTIONS:
-            raise ParameterError("directions", self.directions, f"must be one of {', '.join(DIRECTIONS)}.")
-        if self.sensitivity not in SENSITIVITIES:
-            raise ParameterError("sensitivity", self.sensitivity, f"must be one of {', '.join(SENSITIVITIES)}.")
+        check_choice("directions", self.directions, DIRECTIONS)
+        check_choice("sensitivity", self.sensitivity, SENSITIVITIES)
         check_positive("beta", self.beta)
         check_delta(self.delta)
         check_whole("seed", self.seed, 0)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
+from wordveil.parameters import check_choice
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, within_scope
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.rounding import round_up
@@ -76,8 +77,7 @@ class TextOptions:
             ("numbers", Numbers),
             ("markup", Markup),
         ):
-            if getattr(self, name) not in get_args(choices):
-                raise ParameterError(name, getattr(self, name), f"must be one of {', '.join(get_args(choices))}.")
+            check_choice(name, getattr(self, name), get_args(choices))
         object.__setattr__(self, "public_words", _word_set(self.public_words))
         object.__setattr__(self, "grids", tuple(self.grids))
         metric = self.numbers == "metric"

@@ -18,6 +18,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from wordveil.errors import DataFormatError, ParameterError
+from wordveil.parameters import check_choice
 from wordveil.sentences.building import PublicSet, StockSettings
 
 EACH = 4_000
@@ -106,8 +107,7 @@ def gathered(recipe: str, folder: Path) -> list[PublicSet]:
     Raises:
         ParameterError: If there is no such recipe, or a set is not there.
     """
-    if recipe not in RECIPES:
-        raise ParameterError("recipe", recipe, f"must be one of {', '.join(RECIPES)}.")
+    check_choice("recipe", recipe, RECIPES)
     return [_gathered(one, folder) for one in RECIPES[recipe]]
 
 

@@ -35,6 +35,7 @@ from wordveil.arrays import IdArray, PrivateIds, PrivateText
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import text_library
 from wordveil.kernels.compiled.text import CompiledReader, Left, PackedWords, ReaderSettings
+from wordveil.parameters import check_choice
 from wordveil.text.characters import plain_characters
 from wordveil.text.joining import joined
 from wordveil.text.readings import FULL_WORDS, UNKNOWN, Reading, spellings
@@ -168,10 +169,8 @@ class Encoder:
     rules: Rules = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.casing not in ("lower", "cased"):
-            raise ParameterError("casing", self.casing, "must be 'lower' or 'cased'.")
-        if self.numbers not in ("unknown", "vocabulary"):
-            raise ParameterError("numbers", self.numbers, "must be 'unknown' or 'vocabulary'.")
+        check_choice("casing", self.casing, ("lower", "cased"))
+        check_choice("numbers", self.numbers, ("unknown", "vocabulary"))
         for word in sorted(self.public_words):
             if self.tokenizer.split(PrivateText(word)) != ["", word, ""]:
                 raise ParameterError("public_words", word, "is not one token, so it can never match; list its parts.")

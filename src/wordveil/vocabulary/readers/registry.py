@@ -10,6 +10,7 @@ import numpy as np
 
 from wordveil.arrays import Float32Array
 from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.parameters import check_choice
 from wordveil.vocabulary.readers import npz, safetensors_model2vec, word2vec_binary
 from wordveil.vocabulary.readers.base import (
     Block,
@@ -110,8 +111,7 @@ def format_of(path: Path, name: str | None) -> EmbeddingFormat:
         FileNotFoundError: If there is nothing at the path.
     """
     chosen = guess_format(path) if name is None else name
-    if chosen not in FORMATS:
-        raise ParameterError("format", chosen, f"must be one of {', '.join(FORMATS)}.")
+    check_choice("format", chosen, FORMATS)
     return FORMATS[chosen]
 
 
