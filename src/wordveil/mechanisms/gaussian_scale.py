@@ -71,10 +71,7 @@ def analytic_scale(epsilon: float, delta: float) -> float:
             raise ParameterError("delta", delta, f"is too close to 1 for float64 at epsilon={epsilon!r}; lower it.")
     while high - low > BRACKET * high:
         middle = low + (high - low) / 2
-        if gaussian_log_delta(epsilon, middle) <= target:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if gaussian_log_delta(epsilon, middle) <= target else (middle, high)
     return high
 
 
