@@ -178,12 +178,8 @@ class VocabularyWriter:
 
 def _require_free(destination: Path) -> None:
     """Refuse to write over anything: a vocabulary in use must not change under its readers."""
-    if destination.is_symlink() or (destination.exists() and not _is_empty_directory(destination)):
+    if destination.is_symlink() or (destination.exists() and (not destination.is_dir() or any(destination.iterdir()))):
         raise ParameterError("destination", str(destination), "already exists; remove it or choose another name.")
-
-
-def _is_empty_directory(path: Path) -> bool:
-    return path.is_dir() and next(path.iterdir(), None) is None
 
 
 def _npy_header(rows: int, dimensions: int) -> bytes:
