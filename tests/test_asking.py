@@ -15,7 +15,7 @@ import pytest
 import wordveil
 import wordveil.decoding
 import wordveil.mechanisms
-from wordveil.mechanisms.base import Mechanism, Randomizer
+from wordveil.mechanisms.common import Mechanism, Randomizer
 from wordveil.promises.guarantees import Guarantee
 
 SOURCE = Path(wordveil.__file__).parent

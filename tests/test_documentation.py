@@ -233,7 +233,7 @@ def test_every_file_that_evaluate_reads_is_listed_with_its_tasks():
 @pytest.mark.data
 @pytest.mark.parametrize("name", data_table())
 def test_the_listed_columns_are_in_the_file(name):
-    from wordveil.documents.rows import data_folder, locate, read_rows
+    from wordveil_lab.rows import data_folder, locate, read_rows
 
     if data_folder() is None:
         pytest.skip("the folder of data sets is not named by WORDVEIL_DATA")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wordveil.names import DECODERS, MECHANISMS
-from wordveil.promises.guarantees import round_up
+from wordveil.promises.rounding import round_up
 
 ROOT = Path(__file__).parents[1]
 pages = importlib.import_module("wordveil_lab.pages.mechanisms")

@@ -7,7 +7,7 @@ from wordveil.certification import certify as certify
 from wordveil.certification import verify as verify
 from wordveil.certification.accounting import compose_many as compose_many
 from wordveil.certification.certified_rate import certify_rate as certify_rate
-from wordveil.certification.dominating_pairs import dominating_pair as dominating_pair
+from wordveil.certification.privacy_profile import dominating_pair as dominating_pair
 from wordveil.decoding.decoded import Decoded as Decoded
 from wordveil.decoding.nearest import Nearest as Nearest
 from wordveil.decoding.rank_softmax import RankSoftmax as RankSoftmax

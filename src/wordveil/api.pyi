@@ -13,7 +13,6 @@ from wordveil.auditing.adapters import load_mechanism as load_mechanism
 from wordveil.auditing.black_box import audit_pair as audit_pair
 from wordveil.auditing.cases import Inputs as AuditInputs
 from wordveil.auditing.cases import make_case as make_case
-from wordveil.auditing.densities import LogRatio as LogRatio
 from wordveil.auditing.exact import ChannelVerdict as ChannelVerdict
 from wordveil.auditing.exact import verify_channel as verify_channel
 from wordveil.auditing.findings import Finding as Finding
@@ -26,6 +25,7 @@ from wordveil.auditing.repeated import RELEASES as REPEATED_RELEASES
 from wordveil.auditing.repeated import named_after as named_after
 from wordveil.auditing.runner import audit as audit
 from wordveil.auditing.runner import audit_mechanism as audit_mechanism
+from wordveil.auditing.subjects import LogRatio as LogRatio
 from wordveil.auditing.subjects import OnGrid as OnGrid
 from wordveil.auditing.subjects import Subject as Subject
 from wordveil.auditing.subjects import VectorSubject as VectorSubject
@@ -38,13 +38,14 @@ from wordveil.certification import certify as certify
 from wordveil.certification import verify as verify
 from wordveil.certification.accounting import compose_many as compose_many
 from wordveil.certification.certified_rate import certify_rate as certify_rate
-from wordveil.certification.dominating_pairs import dominating_pair as dominating_pair
+from wordveil.certification.privacy_profile import dominating_pair as dominating_pair
 from wordveil.certification.privacy_profile import laplace_to_local as laplace_to_local
+from wordveil.cli.app import OfferedCommand as OfferedCommand
 from wordveil.cli.app import build_app as build_app
 from wordveil.cli.common import AllowRefutedOption as AllowRefutedOption
 from wordveil.cli.common import ParameterOption as ParameterOption
 from wordveil.cli.common import VocabularyOption as VocabularyOption
-from wordveil.cli.common import build_mechanism as build_mechanism
+from wordveil.cli.common import chosen_mechanism as chosen_mechanism
 from wordveil.cli.common import counted as counted
 from wordveil.cli.common import end_of_run as end_of_run
 from wordveil.cli.common import open_vocabulary as open_vocabulary
@@ -63,7 +64,6 @@ from wordveil.cli.file_options import KeepOthersOption as KeepOthersOption
 from wordveil.cli.file_options import QuietOption as QuietOption
 from wordveil.cli.file_options import ResumeOption as ResumeOption
 from wordveil.cli.file_options import SourceArgument as SourceArgument
-from wordveil.cli.offered import OfferedCommand as OfferedCommand
 from wordveil.cli.printing import JsonOption as JsonOption
 from wordveil.cli.printing import show as show
 from wordveil.cli.progress import document_bar as document_bar
@@ -77,7 +77,7 @@ from wordveil.denoising.counting import build_prior as build_prior
 from wordveil.denoising.counting import prior_of as prior_of
 from wordveil.denoising.denoiser import Denoised as Denoised
 from wordveil.denoising.denoiser import Denoiser as Denoiser
-from wordveil.denoising.evidence import ChannelEvidence as ChannelEvidence
+from wordveil.denoising.posterior import ChannelEvidence as ChannelEvidence
 from wordveil.denoising.posterior import Posterior as Posterior
 from wordveil.denoising.posterior import posteriors as posteriors
 from wordveil.denoising.prior import Prior as Prior
@@ -92,12 +92,6 @@ from wordveil.documents.base import Record as Record
 from wordveil.documents.reader import FORMATS as FORMATS
 from wordveil.documents.reader import guess_format as guess_format
 from wordveil.documents.reader import open_documents as open_documents
-from wordveil.documents.rows import DATA_VARIABLE as DATA_VARIABLE
-from wordveil.documents.rows import data_folder as data_folder
-from wordveil.documents.rows import file_digest as file_digest
-from wordveil.documents.rows import locate as locate
-from wordveil.documents.rows import read_rows as read_rows
-from wordveil.documents.rows import thinned as thinned
 from wordveil.documents.settings import DocumentSettings as DocumentSettings
 from wordveil.documents.streams import InputStream as InputStream
 from wordveil.documents.streams import MemberCompressor as MemberCompressor
@@ -160,7 +154,7 @@ from wordveil.mechanisms.neighbours import NeighbourResponse as NeighbourRespons
 from wordveil.mechanisms.precomputation import precompute as precompute
 from wordveil.mechanisms.precomputation import precomputed_size as precomputed_size
 from wordveil.mechanisms.projection import Projection as Projection
-from wordveil.mechanisms.projection_planning import published_dimensions as published_dimensions
+from wordveil.mechanisms.projection_matrices import published_dimensions as published_dimensions
 from wordveil.mechanisms.rows import clip_to_ball as clip_to_ball
 from wordveil.mechanisms.santext import SanText as SanText
 from wordveil.mechanisms.selection import SelectionMechanism as SelectionMechanism
@@ -224,8 +218,6 @@ from wordveil.promises.guarantees import NeighbourDP as NeighbourDP
 from wordveil.promises.guarantees import NoGuarantee as NoGuarantee
 from wordveil.promises.guarantees import PrivacyUnit as PrivacyUnit
 from wordveil.promises.guarantees import Standing as Standing
-from wordveil.promises.guarantees import round_down as round_down
-from wordveil.promises.guarantees import round_up as round_up
 from wordveil.promises.guarantees import within_scope as within_scope
 from wordveil.promises.html import items as html_items
 from wordveil.promises.html import page as html_page
@@ -241,7 +233,8 @@ from wordveil.promises.release import BatchRelease as BatchRelease
 from wordveil.promises.release import Release as Release
 from wordveil.promises.release import TextOptions as TextOptions
 from wordveil.promises.release import effective_guarantee as effective_guarantee
-from wordveil.promises.withholding import Withholding as Withholding
+from wordveil.promises.rounding import round_down as round_down
+from wordveil.promises.rounding import round_up as round_up
 from wordveil.randomness import Draws as Draws
 from wordveil.randomness import RandomSource as RandomSource
 from wordveil.randomness import Stream as Stream
@@ -261,7 +254,6 @@ from wordveil.sentences.splitting import split_sentences as split_sentences
 from wordveil.sentences.stock import Stock as Stock
 from wordveil.sentences.stock import load_stock as load_stock
 from wordveil.spark.files import sanitize_files as sanitize_files
-from wordveil.text import DEFAULT_SCHEME as DEFAULT_SCHEME
 from wordveil.text.detokenization import apply_casing as apply_casing
 from wordveil.text.detokenization import detokenize as detokenize
 from wordveil.text.encoding import EncodedText as EncodedText
@@ -278,6 +270,7 @@ from wordveil.text.minilm import load_model as load_minilm
 from wordveil.text.minilm import model_installed as minilm_installed
 from wordveil.text.minilm import sentence_pieces as minilm_pieces
 from wordveil.text.readings import UNKNOWN as UNKNOWN_READING
+from wordveil.text.schemes import DEFAULT_SCHEME as DEFAULT_SCHEME
 from wordveil.text.schemes import tokenizer_for as tokenizer_for
 from wordveil.vocabulary.frequencies import most_frequent as most_frequent
 from wordveil.vocabulary.frequencies import word_frequencies as word_frequencies
@@ -291,12 +284,6 @@ from wordveil.vocabulary.overlap_graph import overlap_graph as overlap_graph
 from wordveil.vocabulary.rank_metric import NeighbourRank as NeighbourRank
 from wordveil.vocabulary.table import Embeddings as Embeddings
 from wordveil.vocabulary.table import load_embeddings as load_embeddings
-from wordveil.withholding.redactor import Redaction as Redaction
-from wordveil.withholding.redactor import Redactor as Redactor
-from wordveil.withholding.rule import Rule as Rule
-from wordveil.withholding.runs import RedactionReport as RedactionReport
-from wordveil.withholding.runs import redact_documents as redact_documents
-from wordveil.withholding.words import PublicWords as PublicWords
 
 __all__ = [
     "AgainOption",
@@ -314,7 +301,6 @@ __all__ = [
     "ClippedL2",
     "ClippedLaplace",
     "ColumnOption",
-    "DATA_VARIABLE",
     "DECODERS",
     "DEFAULT_SCHEME",
     "DataFormatError",
@@ -398,16 +384,12 @@ __all__ = [
     "PrivateIds",
     "PrivateText",
     "Projection",
-    "PublicWords",
     "QuietOption",
     "RECIPE_SENTENCES",
     "REPEATED_RELEASES",
     "RandomSource",
     "RankSoftmax",
     "Record",
-    "Redaction",
-    "RedactionReport",
-    "Redactor",
     "Relation",
     "Release",
     "ReleaseLayout",
@@ -418,7 +400,6 @@ __all__ = [
     "Rephraser",
     "ResumeError",
     "ResumeOption",
-    "Rule",
     "RunAnswers",
     "RunCallbacks",
     "STOP_WORD",
@@ -450,7 +431,6 @@ __all__ = [
     "VocabularyOption",
     "WATCHED_LEAST",
     "WATCHED_SAMPLE",
-    "Withholding",
     "WordMechanism",
     "WordRandomizer",
     "WordSubject",
@@ -466,7 +446,6 @@ __all__ = [
     "available_engines",
     "build_app",
     "build_lists",
-    "build_mechanism",
     "build_prior",
     "build_stock",
     "calibrate",
@@ -481,6 +460,7 @@ __all__ = [
     "check_text",
     "check_whole",
     "checked_ids",
+    "chosen_mechanism",
     "class_delta",
     "class_errors",
     "classical_scale",
@@ -491,7 +471,6 @@ __all__ = [
     "compose_releases",
     "compose_tokens",
     "counted",
-    "data_folder",
     "default_gpu_tiles",
     "detokenize",
     "document_bar",
@@ -504,7 +483,6 @@ __all__ = [
     "exact_stretch",
     "exceeds_unknown_limit",
     "explain",
-    "file_digest",
     "fill_slots",
     "fit_words",
     "followed_recipe",
@@ -532,7 +510,6 @@ __all__ = [
     "load_minilm",
     "load_prior",
     "load_stock",
-    "locate",
     "lower_bound",
     "make_case",
     "measure_retrieval",
@@ -561,8 +538,6 @@ __all__ = [
     "published_dimensions",
     "published_half_width",
     "random_bits",
-    "read_rows",
-    "redact_documents",
     "relation_of",
     "release_vector_file",
     "release_vectors",
@@ -583,7 +558,6 @@ __all__ = [
     "sibling_file",
     "silent",
     "split_sentences",
-    "thinned",
     "to_local",
     "token_kind",
     "tokenizer_for",

@@ -14,20 +14,6 @@ from typing import NewType
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Float32Array",
-    "Float64Array",
-    "FloatArray",
-    "IdArray",
-    "PrivateIds",
-    "PrivateText",
-    "PrivateVectors",
-    "Progress",
-    "ReleasedIds",
-    "ReleasedText",
-    "ReleasedVectors",
-]
-
 FloatArray = NDArray[np.floating]
 Float32Array = NDArray[np.float32]
 Float64Array = NDArray[np.float64]

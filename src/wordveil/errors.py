@@ -25,24 +25,6 @@ and public vocabulary facts; they never show private text, a private word, or it
 
 from __future__ import annotations
 
-__all__ = [
-    "CertificateError",
-    "ChecksumError",
-    "DataFormatError",
-    "DocumentFormatError",
-    "EmbeddingFormatError",
-    "ForeignTextWarning",
-    "GuaranteeError",
-    "InputWarning",
-    "MissingExtraError",
-    "NotConfirmedError",
-    "ParameterError",
-    "RefutedClaimError",
-    "ResumeError",
-    "TooLittleKeptError",
-    "WordveilError",
-]
-
 
 def printable(name: str) -> str:
     """Return a file name on one line: what no screen shows, and bytes that are no UTF-8, as escapes."""
@@ -59,14 +41,16 @@ class ParameterError(WordveilError, ValueError):
     Attributes:
         name: The parameter's name.
         value: The rejected value; parameters are public, so it may be shown.
-        requirement: What it must be, and the remedy.
+        requirement: What it must be, and the remedy: what follows `name=value`.
+        sentence: A whole sentence instead, where several parameters are concerned; else "".
     """
 
-    def __init__(self, name: str, value: object, requirement: str) -> None:
+    def __init__(self, name: str, value: object, requirement: str = "", *, sentence: str = "") -> None:
         self.name = name
         self.value = value
-        self.requirement = requirement
-        super().__init__(f"{name}={value!r} {requirement}")
+        self.requirement = requirement or sentence
+        self.sentence = sentence
+        super().__init__(sentence or f"{name}={value!r} {requirement}")
 
 
 class DataFormatError(WordveilError, ValueError):

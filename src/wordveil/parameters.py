@@ -14,24 +14,6 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError, printable
 
-__all__ = [
-    "check_delta",
-    "check_draws",
-    "check_kind",
-    "check_number",
-    "check_other_columns",
-    "check_positive",
-    "check_whole",
-    "check_within",
-    "checked_ids",
-    "copied_columns",
-    "listed_names",
-    "similar_name",
-    "strings",
-    "unique_ids",
-    "unnamed_columns",
-]
-
 NAMED = 20  # columns that a message names
 
 
@@ -87,6 +69,12 @@ def check_whole(name: str, value: object, least: int = 1) -> None:
         raise ParameterError(name, value, f"must be a whole number, at least {least}.")
 
 
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise `ParameterError` unless the value is one of the choices."""
+    if value not in tuple(choices):
+        raise ParameterError(name, value, f"must be one of {', '.join(choices)}.")
+
+
 def check_kind(name: str, value: object, kind: type) -> None:
     """Raise `ParameterError` unless the value is of the kind; the value is not shown."""
     if not isinstance(value, kind):
@@ -107,7 +95,7 @@ def strings(name: str, values: Sequence[str]) -> list[Any]:
 
 
 def check_draws(draws: Sequence[NDArray[Any]], *shapes: tuple[int, ...]) -> None:
-    """Check that draws are those of so many rows: stretched over more, one row's noise would serve several.
+    """Check that there is one draw per row. Broadcasting fewer would reuse one row's noise.
 
     Raises:
         ParameterError: If their number or a shape is another.

@@ -14,23 +14,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.names import DECODERS, EXPORTS, MECHANISMS
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-
-__all__ = [
-    "decoder_class",
-    "foreign_names",
-    "foreign_object",
-    "foreign_points",
-    "load_foreign",
-    "mechanism_class",
-    "mechanism_names",
-]
 
 
 def mechanism_names() -> tuple[str, ...]:
@@ -46,6 +37,33 @@ def mechanism_class(name: str) -> Any:
         WordveilError: If another package's cannot be used.
     """
     return _named("mechanism", name, MECHANISMS, "wordveil.mechanisms.base:Mechanism")
+
+
+def build_mechanism(name: str, values: Mapping[str, Any]) -> Any:
+    """Return the mechanism of a name with these public parameters.
+
+    Raises:
+        ParameterError: If there is no such mechanism, or a parameter is not one it takes, missing, of another type or
+            outside its domain.
+        RefutedClaimError: If a refuted calibration is asked for without `allow_refuted`.
+        WordveilError: If another package's mechanism cannot be used.
+    """
+    chosen = mechanism_class(name)
+    known = {field.name: field for field in fields(chosen) if field.init}
+    if unknown := sorted(values.keys() - known):
+        raise ParameterError("parameters", unknown, f"are not taken by {name}; it takes {', '.join(sorted(known))}.")
+    needed = [f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING]
+    if absent := [each for each in needed if each not in values]:
+        raise ParameterError(absent[0], None, f"must be given for {name}.")
+    hints = get_type_hints(chosen)
+    for each, value in values.items():
+        kinds = set(get_args(hints[each])) or {hints[each]}
+        if isinstance(value, str) and kinds <= {float, int, bool, type(None)}:
+            raise ParameterError(each, value, "must be a number.")
+    try:
+        return chosen(**values)
+    except TypeError as error:
+        raise ParameterError("parameters", dict(values), f"hold a value of the wrong type ({error}).") from None
 
 
 def decoder_class(name: str) -> Any:

@@ -25,18 +25,6 @@ from randomgen import AESCounter
 
 from wordveil.errors import ParameterError, WordveilError
 
-__all__ = [
-    "BitArray",
-    "DocumentStreams",
-    "Draws",
-    "NoiseGenerator",
-    "RandomSource",
-    "Stream",
-    "document_nonce",
-    "multiply_high",
-    "random_bits",
-]
-
 BitArray = NDArray[np.uint64]
 """Random 64-bit integers."""
 

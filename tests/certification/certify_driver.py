@@ -10,7 +10,7 @@ import signal
 import sys
 from contextlib import contextmanager
 
-from wordveil.certification import interruption
+from wordveil.certification import normalizer_lipschitz as interruption
 from wordveil.cli import certify as command
 from wordveil.cli.main import main
 

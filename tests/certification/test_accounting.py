@@ -16,7 +16,7 @@ from scipy.stats import binom
 import seeds
 import wordveil as wv
 from wordveil.certification.accounting import compose_many
-from wordveil.certification.dominating_pairs import dominating_pair
+from wordveil.certification.privacy_profile import dominating_pair
 from wordveil.errors import GuaranteeError, MissingExtraError, ParameterError
 from wordveil.mechanisms.common import UNCHECKED
 from wordveil.mechanisms.gaussian_scale import analytic_scale, gaussian_log_delta, gaussian_pair

@@ -181,7 +181,7 @@ def test_a_search_that_leaves_something_out_is_found_out(broken, monkeypatch):
 
 
 def test_threads_groups_and_resume_points_do_not_change_a_bit(monkeypatch, tmp_path):
-    monkeypatch.setattr("wordveil.certification.interruption._SECONDS", 0.0)
+    monkeypatch.setattr("wordveil.certification.normalizer_lipschitz._SECONDS", 0.0)
     embeddings = lonely()
     pairs = DistinctVectors.of(embeddings, Euclidean())
     expected = LossComputation(pairs, threads=1).metric(6.0, 3.0)

@@ -7,7 +7,7 @@ import pytest
 
 import seeds
 import wordveil as wv
-from wordveil.certification.dominating_pairs import dominating_pair
+from wordveil.certification.privacy_profile import dominating_pair
 
 POINTS, EPSILONS = 900, (0, 40, 128, 300)  # of the grid, a side; indices into the pair's steps
 TABLE = wv.Embeddings.from_arrays(

@@ -136,7 +136,7 @@ def test_a_poor_start_finds_the_same_pair(monkeypatch):
 
 
 def test_interrupted_work_is_resumed_and_other_inputs_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("wordveil.certification.interruption._SECONDS", 0.0)
+    monkeypatch.setattr("wordveil.certification.normalizer_lipschitz._SECONDS", 0.0)
     vocabulary = DistinctVectors.of(small_embeddings("outlier"), Euclidean())
     expected = LossComputation(vocabulary, threads=1).metric(1.0, 4.0)
     path = str(tmp_path / "work.npz")

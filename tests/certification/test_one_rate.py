@@ -29,7 +29,8 @@ from wordveil.mechanisms.tem import TEM
 from wordveil.metrics.distances import Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import LocalDP, Standing, claimed
+from wordveil.promises.guarantees import LocalDP, Standing
+from wordveil.promises.rounding import claimed
 from wordveil.vocabulary.table import Embeddings
 
 DRIVER = Path(__file__).with_name("certify_driver.py")
@@ -151,7 +152,7 @@ def test_promises_are_not_mixed_up():
 
 
 def test_losses_of_any_metric_are_resumed_bit_for_bit(tmp_path, monkeypatch):
-    monkeypatch.setattr("wordveil.certification.interruption._SECONDS", 0.0)
+    monkeypatch.setattr("wordveil.certification.normalizer_lipschitz._SECONDS", 0.0)
     embeddings = small_embeddings("gaussian", "some")
     pairs = WordPairs(embeddings, own(embeddings))
     total = len(embeddings) * (len(embeddings) + len(embeddings.candidates))

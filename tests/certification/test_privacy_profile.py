@@ -12,8 +12,7 @@ from scipy.special import gammaln
 
 import seeds
 from certification.small_vocabularies import small_embeddings
-from wordveil.certification.dominating_pairs import dominating_pair
-from wordveil.certification.privacy_profile import laplace_to_local
+from wordveil.certification.privacy_profile import dominating_pair, laplace_to_local
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace

@@ -19,7 +19,7 @@ from wordveil.cli.main import main
 from wordveil.names import MECHANISMS
 from wordveil.pipeline.explanations import _distance, _nearest_pair, _typical_pair
 from wordveil.pipeline.neighbour_points import neighbour_points
-from wordveil.promises.guarantees import round_up
+from wordveil.promises.rounding import round_up
 from wordveil.promises.worked import WorkedPair
 from wordveil.vocabulary.stored_lists import find_lists
 
@@ -236,8 +236,12 @@ def test_calibrate_prints_the_points_that_the_library_finds(wordveil):
     (near,) = neighbour_points(wv.load_embeddings(), "similarity", 0.2, k=16)
     least = float(wordveil("calibrate", "--similarity", 0.2, "--set", "k=16").out.splitlines()[1].split()[1])
     assert near.epsilon <= least < near.epsilon + 1e-3
-    assert "one target each" in wordveil("calibrate", "--attacker", 0.2, "--far", 0.1).err
-    assert "is for neighbours" in wordveil("calibrate", "-m", "tem", "--far", 0.1).err
+    several = wordveil("calibrate", "--attacker", 0.2, "--far", 0.1).err
+    assert several == "wordveil: Give only one of --attacker, --similarity, --far and --nats.\n"
+    assert (
+        "works only with --mechanism neighbours; for tem use --keep"
+        in wordveil("calibrate", "-m", "tem", "--far", 0.1).err
+    )
 
 
 # Sanitizing in this process.

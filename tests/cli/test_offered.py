@@ -10,8 +10,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from wordveil import plugins
-from wordveil.cli.app import COMMANDS, command_examples
-from wordveil.cli.offered import LABORATORY, offered_commands
+from wordveil.cli.app import COMMANDS, LABORATORY, command_examples, offered_commands
 
 
 @pytest.fixture

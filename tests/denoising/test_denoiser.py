@@ -13,8 +13,7 @@ import wordveil as wv
 from wordveil.denoising.calibration import trial_releases
 from wordveil.denoising.counting import build_prior
 from wordveil.denoising.denoiser import LEAST, Denoiser, UnreadableReleaseError
-from wordveil.denoising.evidence import ChannelEvidence
-from wordveil.denoising.posterior import posteriors
+from wordveil.denoising.posterior import ChannelEvidence, posteriors
 from wordveil.denoising.reading import STATES, STOP, ReleaseReader
 from wordveil.errors import ChecksumError, ParameterError
 

@@ -21,11 +21,10 @@ from wordveil.promises.guarantees import (
     NoGuarantee,
     PrivacyUnit,
     Standing,
-    round_down,
-    round_up,
     weakest,
     within_scope,
 )
+from wordveil.promises.rounding import round_down, round_up
 
 SCOPE = ("vocabulary 5f2c", "reading 07aa")
 METRIC = MetricDP(epsilon=2.0, metric="euclidean", standing=Standing.PROVED, scope=SCOPE)

@@ -19,7 +19,8 @@ from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.pipeline.vectors.grid import round_to_grid
 from wordveil.randomness import RandomSource
-from wordveil.text import EncodedBatch, Encoder, Writer
+from wordveil.text.writing import Writer
+from wordveil.text.encoding import EncodedBatch, Encoder
 from wordveil.vocabulary.table import Embeddings
 
 def step(

@@ -13,12 +13,11 @@ from scipy.stats import chi2
 
 import seeds
 from wordveil.errors import ParameterError
-from wordveil.kernels import near_words as near_module
 from wordveil.kernels import pairwise
 from wordveil.kernels.distance_sources import CoordinateSource, TableSource
-from wordveil.kernels.near_words import NearSize, near_size, near_words
 from wordveil.kernels.pairwise import PairwiseRows
-from wordveil.kernels.precomputed import NearRows
+from wordveil.mechanisms import precomputation as near_module
+from wordveil.mechanisms.precomputation import NearRows, NearSize, near_size, near_words
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Precomputed, distances
 from wordveil.metrics.table import LARGEST_TABLE, DistanceTable
 

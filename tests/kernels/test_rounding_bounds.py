@@ -19,14 +19,13 @@ from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.kernels import ceilings, weight_rows
 from wordveil.kernels.distance_sources import CoordinateSource, TableSource
-from wordveil.kernels.near_words import near_size, near_words
 from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import SIDE, NormaliserSums, PairTiles
 from wordveil.kernels.pairwise import PairwiseRows
-from wordveil.kernels.precomputed import NearRows
 from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
+from wordveil.mechanisms.precomputation import NearRows, near_size, near_words
 from wordveil.mechanisms.stretch import ROUND_UP, _Pairs, exact_stretch, spectral_stretch
 from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import seeds
 from wordveil.errors import ParameterError
-from wordveil.kernels.row_cache import RowCache
+from wordveil.kernels.selection import RowCache
 from wordveil.kernels.threads import even_size, map_chunks, resolve_threads
 
 

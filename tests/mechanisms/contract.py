@@ -29,7 +29,7 @@ from wordveil.decoding.nearest import Nearest
 from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.decoding.vickrey import Vickrey
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import Mechanism
+from wordveil.mechanisms.common import Mechanism
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit
 from wordveil.promises.release import TextOptions

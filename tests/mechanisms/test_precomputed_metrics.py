@@ -23,8 +23,7 @@ from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.kernels.pairwise import PairwiseRows
-from wordveil.kernels.precomputed import NearRows
-from wordveil.mechanisms.precomputation import precompute, precomputed_size
+from wordveil.mechanisms.precomputation import NearRows, precompute, precomputed_size
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances

@@ -11,7 +11,7 @@ import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.projection import Projection
-from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
+from wordveil.mechanisms.projection_matrices import log_union_bound, plan_dimensions, published_dimensions
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
 from wordveil.promises.guarantees import Standing
 from wordveil.vocabulary.table import Embeddings

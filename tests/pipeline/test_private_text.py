@@ -23,7 +23,10 @@ from wordveil.pipeline.run_report import write_report
 from wordveil.pipeline.runs import sanitize_documents
 from wordveil.promises.release import MASK, TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.text import GAP_CHARACTERS, Encoder, Tokenizer, tokenizer_for
+from wordveil.text.characters import GAP_CHARACTERS
+from wordveil.text.encoding import Encoder
+from wordveil.text.schemes import tokenizer_for
+from wordveil.text.tokenizer import Tokenizer
 
 SECRET = "Qwxzjvbk"
 POLICIES = ["random", "drop", "mask"]

@@ -20,7 +20,7 @@ from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.release import MASK, TextOptions
 from wordveil.randomness import RandomSource, random_bits
-from wordveil.text import GAP_CHARACTERS
+from wordveil.text.characters import GAP_CHARACTERS
 
 ALPHA = 1e-9
 KEY = seeds.key(16)

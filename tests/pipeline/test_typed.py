@@ -18,9 +18,10 @@ from wordveil.errors import ParameterError
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.text import GAP_CHARACTERS, Tokenizer
+from wordveil.text.characters import GAP_CHARACTERS
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.surrogates import GENERATORS, Surrogates
+from wordveil.text.tokenizer import Tokenizer
 
 KEY = seeds.key(16)
 TYPED = TextOptions(unknown="typed")

@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from wordveil.documents.rows import data_folder, read_rows
 from wordveil.errors import ParameterError
 from wordveil.sentences.building import StockSettings, build_stock
 from wordveil.sentences.recipes import RECIPES, followed, gathered
 from wordveil.sentences.stock import load_stock
+from wordveil_lab.rows import data_folder, read_rows
 
 TRAINING = [f"She {did} the {what} again." for did in ("saw", "moved", "washed") for what in ("card", "boat", "house")]
 OTHER = "The test part must not be in here."

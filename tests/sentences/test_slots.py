@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordveil.documents.rows import data_folder, read_rows
 from wordveil.sentences.slots import clean, fill, slots_of
 from wordveil.sentences.splitting import split_sentences
 from wordveil.text.kinds import KINDS, kind
+from wordveil_lab.rows import data_folder, read_rows
 
 KEPT = {
     "maria saw him on 14 March 2026 for 50 EUR.": "[name] saw him on [date] for [money].",

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import text_library
-from wordveil.text import Encoder, Tokenizer, Writer, apply_shapes, detokenize
 from wordveil.text.characters import plain_characters
-from wordveil.text.encoding import EncodedBatch, tokens_per_text
+from wordveil.text.detokenization import apply_shapes, detokenize
+from wordveil.text.encoding import EncodedBatch, Encoder, tokens_per_text
 from wordveil.text.reference import encode_text, read_token, write_text
 from wordveil.text.surrogates import Surrogates
+from wordveil.text.tokenizer import Tokenizer
+from wordveil.text.writing import Writer
 from wordveil.vocabulary.word_index import build_index
 from wordveil.vocabulary.wordlist import WordList
 

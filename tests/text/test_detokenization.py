@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError
-from wordveil.text import Tokenizer, apply_casing, apply_shapes, detokenize
+from wordveil.text.detokenization import apply_casing, apply_shapes, detokenize
+from wordveil.text.tokenizer import Tokenizer
 
 GAPS = st.sampled_from([" ", ", ", ". ", "\n", "-", " (", ") ", "… "])
 WORD = st.text(alphabet="abcdefgh'é", min_size=1, max_size=5)

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordveil.text import Encoder, Tokenizer
 from wordveil.text.amounts import amount
+from wordveil.text.encoding import Encoder
 from wordveil.text.joining import joined
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.surrogates import Surrogates
+from wordveil.text.tokenizer import Tokenizer
 
 ONE = {
     "date": ["14 March 2026", "14th of march, 2026", "March 14, 2026", "MARCH 14th 2026", "14 Mar. 2026",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wordveil.text import Tokenizer
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.patterns import digit_pattern
+from wordveil.text.tokenizer import Tokenizer
 
 EXAMPLES = {
     "URL": ["https://x.de/a?b=1", "www.x.org", "example.com", "a.co.uk/path", "ftp://h", "news.site:8080"],

@@ -10,8 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordveil.text import GAP_CHARACTERS, Encoder, Tokenizer, detokenize
+from wordveil.text.characters import GAP_CHARACTERS
+from wordveil.text.detokenization import detokenize
+from wordveil.text.encoding import Encoder
 from wordveil.text.patterns import digit_pattern
+from wordveil.text.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.data
 

@@ -14,9 +14,11 @@ from scipy.stats import chisquare
 import seeds
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.randomness import random_bits
-from wordveil.text import Encoder, Tokenizer, Writer
+from wordveil.text.encoding import Encoder
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.surrogates import GENERATORS, Surrogates
+from wordveil.text.tokenizer import Tokenizer
+from wordveil.text.writing import Writer
 
 TYPED = Surrogates(first=3)
 ALPHA = 1e-9

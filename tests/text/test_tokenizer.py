@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError
-from wordveil.text import GAP_CHARACTERS, SCHEMES, Tokenizer, tokenizer_for
 from wordveil.text.characters import (
     APOSTROPHES,
+    GAP_CHARACTERS,
     HYPHENS,
     LAYOUT,
     PUNCTUATION,
@@ -21,6 +21,8 @@ from wordveil.text.characters import (
     number_class,
 )
 from wordveil.text.patterns import PLAIN_LETTER, markup_pattern
+from wordveil.text.schemes import SCHEMES, tokenizer_for
+from wordveil.text.tokenizer import Tokenizer
 
 PLAIN = Tokenizer()
 HTML = Tokenizer(markup="html")
@@ -210,5 +212,5 @@ def test_schemes():
     assert tokenizer_for("words", markup="html") == HTML
     with pytest.raises(ParameterError, match="scheme='sentences' is not a tokenizer scheme; the schemes are: words"):
         tokenizer_for("sentences")
-    with pytest.raises(ParameterError, match="markup='xml' must be 'none' or 'html'"):
+    with pytest.raises(ParameterError, match="markup='xml' must be one of none, html"):
         tokenizer_for("words", markup="xml")

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 import seeds
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
-from wordveil.vocabulary import load_embeddings
 from wordveil.vocabulary.crowds import SCALE, Crowds, build_crowds
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import build_lists
 from wordveil.vocabulary.stored_lists import crowds
-from wordveil.vocabulary.table import Embeddings
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from wordveil.errors import EmbeddingFormatError
-from wordveil.vocabulary.readers import format_of, read_table, word2vec_binary
+from wordveil.vocabulary.readers import word2vec_binary
+from wordveil.vocabulary.readers.registry import format_of, read_table
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 BINARY_WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=" \n"), min_size=1, max_size=8)

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wordveil.errors import EmbeddingFormatError
-from wordveil.vocabulary.readers import FORMATS, read_table
+from wordveil.vocabulary.readers.registry import FORMATS, read_table
 
 WORDS = ["good", "bad", "twin", "fine"]
 ROWS = np.array([[1.5, -2.0, 0.25], [3.0, 1e-3, -0.5], [0.1, 0.2, 0.3], [7.0, 8.0, 9.0]], dtype=np.float32)
@@ -98,21 +98,10 @@ def test_damage_is_told_or_harmless(tmp_path, name, data, guessed, damage):
 
 def test_readers_load_when_first_used():
     check = (
-        "import sys, wordveil.vocabulary as e; e.load_embeddings();"
+        "import sys, wordveil as e; e.load_embeddings();"
         "late = [m for m in ('wordveil.vocabulary.readers.registry', 'zipfile', 'regex') if m in sys.modules];"
         "assert not late, late;"
         "e.import_embeddings; assert 'wordveil.vocabulary.readers.registry' in sys.modules"
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_lazy_modules_name_what_they_offer():
-    import wordveil.vocabulary
-    import wordveil.vocabulary.readers
-
-    for module in (wordveil.vocabulary, wordveil.vocabulary.readers):
-        assert sorted(module.__all__) == module.__all__
-        assert all(hasattr(module, name) for name in module.__all__)
-        with pytest.raises(AttributeError, match="has no attribute 'nothing'; it offers"):
-            _ = module.nothing

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wordveil.errors import EmbeddingFormatError, ParameterError
-from wordveil.vocabulary import VocabularyHeader
+from wordveil.vocabulary.header import VocabularyHeader
 
 FACTS = {"name": "tiny", "source": "tests", "rows": 2, "dimensions": 3, "checksum": "ab"}
 

@@ -8,8 +8,10 @@ import pytest
 
 import seeds
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
-from wordveil.vocabulary import import_embeddings, importing, load_embeddings, storage
+from wordveil.vocabulary import importing, storage
+from wordveil.vocabulary.importing import import_embeddings
 from wordveil.vocabulary.readers import text_lines
+from wordveil.vocabulary.table import load_embeddings
 
 
 def lines(rows: int, d: int = 4) -> str:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from wordveil.errors import EmbeddingFormatError
-from wordveil.vocabulary import VocabularyHeader, load_embeddings, table_checksum
+from wordveil.vocabulary.checksums import table_checksum
+from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import read_packaged
+from wordveil.vocabulary.table import load_embeddings
 
 WORDS = ["good", "a\x85b", "don't"]
 CODES = np.array([[-127, 0], [1, 127], [5, -3]], dtype=np.int8)

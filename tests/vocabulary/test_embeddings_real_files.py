@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordveil.vocabulary import Embeddings, import_embeddings, load_embeddings
+from wordveil.vocabulary.importing import import_embeddings
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 pytestmark = pytest.mark.data
 
@@ -103,7 +104,7 @@ import json, sys, time
 begun = time.process_time()
 import numpy
 start = time.process_time()
-from wordveil.vocabulary import load_embeddings
+from wordveil.vocabulary.table import load_embeddings
 imported = time.process_time()
 table = load_embeddings(sys.argv[1])
 opened = time.process_time()

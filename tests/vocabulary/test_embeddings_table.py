@@ -28,8 +28,10 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.vectors import release_vectors
 from wordveil.promises.composing import compose_releases
-from wordveil.vocabulary import Embeddings, load_embeddings, storage, table_checksum
+from wordveil.vocabulary import storage
 from wordveil.vocabulary import table as table_module
+from wordveil.vocabulary.checksums import table_checksum
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 from wordveil.vocabulary.wordlist import WordList
 
 WORDS = st.lists(

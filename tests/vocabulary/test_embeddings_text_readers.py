@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import seeds
 from wordveil.errors import EmbeddingFormatError, ParameterError
-from wordveil.vocabulary import load_embeddings
-from wordveil.vocabulary.readers import FORMATS, format_of, numbers, read_blocks, read_table, text_lines
+from wordveil.vocabulary.readers import numbers, text_lines
+from wordveil.vocabulary.readers.registry import FORMATS, format_of, read_blocks, read_table
+from wordveil.vocabulary.table import load_embeddings
 
 # Everything a line-based format can hold: no newline inside words, none at their ends that look like separators.
 WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), min_size=1, max_size=8)

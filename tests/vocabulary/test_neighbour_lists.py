@@ -13,12 +13,11 @@ from wordveil.kernels import nearest_outputs
 from wordveil.kernels.compiled.library import available_engines
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Precomputed
 from wordveil.metrics.table import DistanceTable
-from wordveil.vocabulary import load_embeddings
 from wordveil.vocabulary import neighbour_lists as module
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import NeighbourLists, build_lists
 from wordveil.vocabulary.stored_lists import neighbour_lists
-from wordveil.vocabulary.table import Embeddings
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 
 def table(rows) -> Embeddings:

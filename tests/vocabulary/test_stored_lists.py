@@ -13,7 +13,6 @@ from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.metrics.distances import Euclidean
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.vocabulary import load_embeddings
 from wordveil.vocabulary import neighbour_lists as building
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import build_lists
@@ -26,7 +25,7 @@ from wordveil.vocabulary.stored_lists import (
     save_crowds,
     store_lists,
 )
-from wordveil.vocabulary.table import Embeddings
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 
 @pytest.fixture

@@ -11,16 +11,14 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.mechanisms.base import Mechanism, Randomizer
-from wordveil.plugins import mechanism_class
+from wordveil.mechanisms.common import Mechanism, Randomizer
+from wordveil.plugins import build_mechanism
 from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Standing
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["Adapted", "Foreign", "adapt", "load_mechanism"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,18 +53,7 @@ def load_mechanism(name: str, parameters: Mapping[str, Any]) -> Any:
     given = {key: value for key, value in parameters.items() if value is not None}
     if ":" in name:
         return _from_path(name, given)
-    factory = mechanism_class(name)
-    known = {f.name: f for f in fields(factory)}
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise ParameterError("parameters", unknown, f"are not taken by {name}; it takes {', '.join(sorted(known))}.")
-    needed = [f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING]
-    if absent := [each for each in needed if each not in given]:
-        raise ParameterError(absent[0], None, f"must be given for {name}.")
-    try:
-        return factory(**given)
-    except TypeError as error:
-        raise ParameterError("parameters", given, f"hold a value of the wrong type ({error}).") from None
+    return build_mechanism(name, given)
 
 
 def _from_path(path: str, given: Mapping[str, Any]) -> Any:

@@ -12,14 +12,7 @@ from wordveil.arrays import Float64Array
 from wordveil.auditing.adapters import Adapted, Foreign
 from wordveil.auditing.exact import ChannelVerdict
 from wordveil.auditing.laws import verify_law
-from wordveil.auditing.subjects import (
-    OnGrid,
-    Subject,
-    TextSubject,
-    VectorFunctionSubject,
-    VectorSubject,
-    WordSubject,
-)
+from wordveil.auditing.subjects import OnGrid, Subject, TextSubject, VectorFunctionSubject, VectorSubject, WordSubject
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
 from wordveil.mechanisms.worst_pairs import vector_relation, word_relation, worst_vectors, worst_words
@@ -28,8 +21,6 @@ from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import NoPairs, Pair, Relation, relation_of
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["Case", "Inputs", "make_case"]
 
 CANDIDATES = 1000
 METRICS: dict[str, Metric] = {metric.name: metric for metric in (Euclidean(), Angular())}

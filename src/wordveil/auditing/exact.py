@@ -24,8 +24,6 @@ from wordveil.errors import ParameterError
 from wordveil.files.journal import Journal
 from wordveil.kernels.threads import map_chunks
 
-__all__ = ["ChannelVerdict", "Distances", "checked_distances", "checked_law", "verify_channel"]
-
 DistanceFunction = Callable[[IdArray, IdArray], Float64Array]
 Distances = float | Float64Array | DistanceFunction
 """One number for every pair (1.0 for local DP), the (v, v) matrix, or a function of n inputs and m others to (n, m).
@@ -203,12 +201,7 @@ class _Job:
     """The work of one verification, cut into blocks of input rows."""
 
     def __init__(
-        self,
-        channel: Float64Array,
-        between: DistanceFunction,
-        epsilon: float,
-        delta: float,
-        slack: float,
+        self, channel: Float64Array, between: DistanceFunction, epsilon: float, delta: float, slack: float
     ) -> None:
         self.channel, self.between = channel, between
         self.epsilon, self.delta, self.slack = epsilon, delta, slack

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from wordveil.promises.guarantees import round_up
-
-__all__ = ["Finding", "Status", "at_least", "result"]
+from wordveil.promises.rounding import round_up
 
 
 class Status(StrEnum):

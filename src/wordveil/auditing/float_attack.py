@@ -17,8 +17,6 @@ from wordveil.arrays import Float64Array, FloatArray
 from wordveil.auditing.findings import Finding, result
 from wordveil.errors import ParameterError
 
-__all__ = ["check_float_bits", "possible_words"]
-
 SHARE = 0.05  # a release that leaves at most this share of the candidates is counted
 ALPHA = 1e-10
 

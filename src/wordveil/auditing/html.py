@@ -8,9 +8,7 @@ from typing import Any
 
 from wordveil.auditing.findings import at_least
 from wordveil.promises import html
-from wordveil.promises.guarantees import round_up
-
-__all__ = ["page", "trade_off_svg"]
+from wordveil.promises.rounding import round_up
 
 WIDTH, HEIGHT, MARGIN = 640, 320, 48
 COLOURS = ("rule", "refuted")

@@ -18,8 +18,6 @@ from scipy.special import betaincinv
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
 
-__all__ = ["EventCounts", "check_alpha", "lower_bound", "upper_bound"]
-
 
 def check_alpha(alpha: float) -> None:
     """Raise `ParameterError` unless alpha is in (0, 1)."""

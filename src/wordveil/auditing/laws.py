@@ -17,8 +17,6 @@ from wordveil.mechanisms.base import WordRandomizer
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import AtDistance, EveryPair
 
-__all__ = ["verify_law"]
-
 EXACT_WORDS = 20_000  # largest vocabulary whose distances are all computed
 TRIPLES = 2e10  # most triples examined: some twenty seconds of one core
 ROWS = 256  # rows of a law held at a time

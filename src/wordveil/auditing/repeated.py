@@ -17,8 +17,6 @@ from wordveil.mechanisms.base import WordRandomizer
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.frequencies import word_frequencies
 
-__all__ = ["RELEASES", "RepeatedReleases", "attack_repeats", "named_after"]
-
 RELEASES = (1, 2, 4, 8, 16, 32, 64)
 RARE = 2e-4  # share of public text below which a word says what a text is about
 TOGETHER = 8  # words whose releases are weighed at a time: 64 x 8 rows over the vocabulary at most

@@ -16,9 +16,7 @@ from wordveil.auditing.exact import ChannelVerdict
 from wordveil.auditing.findings import Finding, Status, at_least
 from wordveil.auditing.html import page
 from wordveil.auditing.repeated import RELEASES, RepeatedReleases
-from wordveil.promises.guarantees import round_up
-
-__all__ = ["AuditReport"]
+from wordveil.promises.rounding import round_up
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,9 +27,7 @@ import numpy as np
 from wordveil.auditing.findings import Finding, Status, at_least, result
 from wordveil.auditing.intervals import lower_bound, upper_bound
 from wordveil.auditing.subjects import Outputs, Subject
-from wordveil.promises.guarantees import round_up
-
-__all__ = ["WITHIN_PROCESS", "check_reuse"]
+from wordveil.promises.rounding import round_up
 
 WITHIN_PROCESS = ("noise shared within a batch", "noise repeated between calls")
 """Checks whose failure makes the samples of an audit depend on each other."""

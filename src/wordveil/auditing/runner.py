@@ -34,8 +34,6 @@ from wordveil.errors import ParameterError
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["AuditOptions", "audit", "audit_mechanism"]
-
 CARRIERS = 50
 
 

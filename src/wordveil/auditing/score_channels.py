@@ -23,8 +23,6 @@ from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import is_known
 
-__all__ = ["verify_scores"]
-
 BLOCK = 256
 
 

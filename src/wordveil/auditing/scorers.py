@@ -15,22 +15,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from wordveil.arrays import Float64Array
-from wordveil.auditing.densities import LogRatio
-from wordveil.auditing.subjects import Outputs, Subject
+from wordveil.auditing.subjects import LogRatio, Outputs, Subject
 from wordveil.errors import MissingExtraError
 from wordveil.promises.relations import Pair
-
-__all__ = [
-    "Classifier",
-    "Frequencies",
-    "Gaussians",
-    "KnownDensity",
-    "NearerInput",
-    "Score",
-    "Scorer",
-    "Support",
-    "scorers_for",
-]
 
 Score = Callable[[Outputs], Float64Array]
 """Outputs to scores, shape (n,): high where the first input is likelier. May be +-inf, never NaN."""

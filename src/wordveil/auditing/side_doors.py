@@ -21,8 +21,6 @@ import numpy as np
 from wordveil.auditing.findings import Finding, result
 from wordveil.auditing.subjects import TextFunction
 
-__all__ = ["check_side_doors"]
-
 PLACES = ("logs", "warnings", "standard output", "errors", "files and file names")
 
 

@@ -19,8 +19,6 @@ from wordveil.auditing.intervals import lower_bound, upper_bound
 from wordveil.auditing.subjects import TextFunction, released_text
 from wordveil.errors import ParameterError
 
-__all__ = ["DISCLOSURES", "TextChecks", "check_text"]
-
 DISCLOSURES = ("unknown words", "digits", "casing", "length", "order")
 """What a text mechanism may disclose by declaring it."""
 

@@ -18,9 +18,7 @@ from wordveil.arrays import Float64Array
 from wordveil.auditing.findings import Finding, result
 from wordveil.auditing.intervals import check_alpha
 from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import round_up
-
-__all__ = ["check_timing", "measure_times"]
+from wordveil.promises.rounding import round_up
 
 
 def measure_times(work: Callable[[Any], Any], inputs: Sequence[Any], rounds: int, *, seed: int = 0) -> Float64Array:

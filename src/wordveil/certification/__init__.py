@@ -9,16 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from wordveil.certification.certified_rate import RATE_METHODS, certify_rate, certify_selection, repeat_selection
-from wordveil.certification.fitted_constants import (
-    PROFILE,
-    certify_constants,
-    certify_profile,
-    repeat_profile,
-)
+from wordveil.certification.fitted_constants import PROFILE, certify_constants, certify_profile, repeat_profile
 from wordveil.certification.normalizer_lipschitz import Progress
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.base import Mechanism
 from wordveil.mechanisms.checks import check_mechanism
+from wordveil.mechanisms.common import Mechanism
 from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.promises.certificates import Certificate, compare
@@ -90,7 +85,10 @@ def verify(
         CertificateError: Naming what differs: an input, a number, or a claim below what was found.
     """
     if certificate.method in RATE_METHODS:
-        repeated = _repeat_selection(certificate, embeddings, mechanism, threads, progress)
+        # That it speaks of these inputs is checked before time is spent on them.
+        chosen: Any = _rebuilt(certificate) if mechanism is None else mechanism
+        chosen.require(certificate, embeddings)
+        repeated = repeat_selection(certificate, chosen, embeddings, threads=threads, progress=progress)
     elif certificate.method == PROFILE:
         repeated = repeat_profile(certificate)
     else:
@@ -98,19 +96,6 @@ def verify(
         repeated = certify_constants(named, embeddings)
     compare(certificate, repeated)
     return repeated
-
-
-def _repeat_selection(
-    certificate: Certificate,
-    embeddings: Embeddings,
-    mechanism: SelectionMechanism | None,
-    threads: int | None,
-    progress: Progress | None,
-) -> Certificate:
-    """Check that the certificate speaks of these inputs before spending time on them; then repeat it."""
-    chosen: Any = _rebuilt(certificate) if mechanism is None else mechanism
-    chosen.require(certificate, embeddings)
-    return repeat_selection(certificate, chosen, embeddings, threads=threads, progress=progress)
 
 
 def _rebuilt(certificate: Certificate) -> Mechanism:

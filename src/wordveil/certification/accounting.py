@@ -12,10 +12,9 @@ from typing import Any
 
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.parameters import check_delta, check_whole
-from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss
-
-__all__ = ["compose_many"]
+from wordveil.promises.rounding import round_up
 
 _UNIT = 2.0**-53
 _TAIL = 1e-15  # probability, per mechanism, that may be counted as an unbounded loss
@@ -127,7 +126,10 @@ def _assumptions(losses: Sequence[tuple[PairLoss, int]]) -> tuple[str, ...]:
 
 def _composed(losses: Sequence[tuple[PairLoss, int]]) -> tuple[Callable[[float], float], float]:
     """Return delta(epsilon) of the composition and a bound on what float64 hides of it."""
-    module = _pld_pmf()
+    try:
+        from dp_accounting.pld import pld_pmf as module
+    except ImportError:
+        raise MissingExtraError("Composition by privacy loss distributions", "dp-accounting", "accounting") from None
     total: Any = None
     error = 0.0
     for loss, count in losses:
@@ -161,11 +163,3 @@ def _transform_error(length: int, count: int) -> float:
     multiplies that by `count`.
     """
     return math.sqrt(length) * 8 * (count + 1) * (math.log2(length) + 1) * _UNIT
-
-
-def _pld_pmf() -> Any:
-    try:
-        from dp_accounting.pld import pld_pmf
-    except ImportError:
-        raise MissingExtraError("Composition by privacy loss distributions", "dp-accounting", "accounting") from None
-    return pld_pmf

@@ -23,8 +23,6 @@ from wordveil.arrays import Float64Array
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
 from wordveil.kernels.threads import map_chunks
 
-__all__ = ["MOST_TRIPLES", "BarredMaximum", "Distances", "Reach"]
-
 MOST_TRIPLES = 5e11
 """Barred words x words x outputs beyond which such pairs are bounded by normalizers alone: a minute's work a rate."""
 GROUP = 64  # barred words at a time

@@ -17,17 +17,8 @@ from wordveil.errors import CertificateError
 from wordveil.mechanisms.selection import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
 from wordveil.mechanisms.tight import TIGHT
 from wordveil.promises.certificates import Certificate, Scalar
-from wordveil.promises.guarantees import round_up
+from wordveil.promises.rounding import round_up
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = [
-    "RATE_METHODS",
-    "SEARCH_TOLERANCE",
-    "certify_rate",
-    "certify_selection",
-    "largest_rate",
-    "repeat_selection",
-]
 
 RATE_METHODS = (LIPSCHITZ, LARGEST_LOSS, TIGHT)
 """Names of the certificates of a rate: those of mechanisms that select."""

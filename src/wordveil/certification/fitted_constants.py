@@ -18,8 +18,6 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["PROFILE", "certify_constants", "certify_profile", "repeat_profile"]
-
 PROFILE = "laplace-profile"
 
 

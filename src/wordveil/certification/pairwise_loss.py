@@ -23,8 +23,6 @@ from wordveil.metrics.distances import AnyMetric
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["RowMaximum", "RowSums", "WordPairs"]
-
 ROWS = 64  # words of one step
 
 

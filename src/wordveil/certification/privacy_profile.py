@@ -1,4 +1,7 @@
-"""The local DP that follows from the exact profile of Laplace noise at a public diameter."""
+"""Local DP from the exact profile of Laplace noise at a public diameter, and the dominating pair of one token.
+
+The privacy loss distribution of many tokens is composed from that pair.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,14 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from wordveil.errors import GuaranteeError
-from wordveil.mechanisms.base import Randomizer
+from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.checks import check_fitted
+from wordveil.mechanisms.common import Randomizer
 from wordveil.mechanisms.laplace_profile import laplace_epsilon
 from wordveil.parameters import check_positive
 from wordveil.promises.composing import to_local
 from wordveil.promises.guarantees import LocalDP, Standing, weakest
-
-__all__ = ["laplace_to_local"]
+from wordveil.promises.pair_loss import PairLoss
 
 _MINIMAL_EPSILON = 1e-9
 
@@ -58,3 +60,33 @@ def laplace_to_local(fitted: Randomizer, *, diameter: float, delta: float) -> Lo
         standing=weakest([claim.standing, Standing.CERTIFIED]),
     )
     return found
+
+
+def dominating_pair(fitted: Randomizer, *, diameter: float | None = None) -> PairLoss:
+    """Return the dominating pair of a fitted mechanism.
+
+    Args:
+        fitted: A fitted clipped Gaussian, multivariate Laplace or selection mechanism (small vocabulary).
+        diameter: Largest distance between two inputs, public; for multivariate Laplace, and for it alone.
+
+    Raises:
+        GuaranteeError: If no dominating pair of this mechanism is known, or it has no guarantee.
+        ParameterError: If the diameter is missing, superfluous or not positive.
+    """
+    chosen = check_fitted(fitted)
+    claim = chosen.guarantee()
+    if claim.epsilon is None:
+        raise GuaranteeError(f"There is no promise to compose: {claim.reason}")
+    if claim.metric and claim.largest_distance is None:
+        check_positive("diameter", diameter)
+    elif diameter is not None:
+        raise ParameterError("diameter", diameter, "belongs to noise whose loss grows without end; leave it out.")
+    pair = chosen.loss_profile(diameter)
+    if pair is None:
+        raise GuaranteeError(
+            f"{type(fitted).__name__} cannot be composed by its own loss: no dominating pair of it is known here. Use "
+            "generic_pair()."
+        )
+    # What a mechanism of a third party says of its loss is never less bound than its claim.
+    assumed = tuple(dict.fromkeys((*claim.assumptions, *pair.assumptions)))
+    return replace(pair, assumptions=assumed, scope=claim.scope)

@@ -27,8 +27,6 @@ from wordveil.metrics.distances import Metric
 from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["PairRates", "RateLosses", "TightRates", "rate_losses"]
-
 
 class RateLosses(Protocol):
     """Exact losses of one mechanism on one vocabulary."""

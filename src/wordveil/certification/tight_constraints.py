@@ -26,8 +26,6 @@ from wordveil.metrics.distances import coordinate_rows
 from wordveil.parameters import check_delta, check_positive
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["TightSolution", "solve_tight_constraints", "tight_loss"]
-
 _FLOOR = 1e-3
 
 Iteration = Callable[[int, float], None]

@@ -17,8 +17,6 @@ from wordveil.metrics.distances import Metric, coordinate_rows, is_known, is_nor
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["DistinctVectors"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class DistinctVectors:

@@ -1,6 +1,12 @@
 """The commands as typer knows them: help, mistakes and every use.
 
-Loads only the module of the command that is used.
+Loads only the module of the command that is used. A parameter whose type is a dataclass stands for a group of options:
+its fields. Other packages bring commands, each under one line of its `pyproject.toml`:
+
+    [project.entry-points."wordveil.commands"]
+    evaluate = "wordveil_lab.offers:evaluate"
+
+What stands there is an `OfferedCommand`. The overview shows its line without importing the function.
 """
 
 from __future__ import annotations
@@ -11,8 +17,9 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, is_dataclass
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
 import typer
 from typer import Option
@@ -21,11 +28,39 @@ from typer.core import TyperCommand
 from wordveil import __version__
 from wordveil.cli.examples import EXAMPLES
 from wordveil.cli.exit_codes import DONE, INTERRUPTED, MISTAKE, READER_GONE
-from wordveil.cli.offered import LABORATORY, offered_commands
-from wordveil.cli.options import call, declared
 from wordveil.errors import WordveilError
+from wordveil.plugins import foreign_points, load_foreign
 
-__all__ = ["COMMANDS", "Command", "build_app", "command_examples", "command_lines", "option_names", "run"]
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+def declared(command: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return what a command takes, or a group of options, by name and each with its type: groups are taken apart."""
+    hints = get_type_hints(command, include_extras=True)
+    found: dict[str, inspect.Parameter] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        own = parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
+        found |= declared(hints[name]) if is_dataclass(hints[name]) else {name: own}
+    return found
+
+
+def call(command: Callable[..., int | None], values: dict[str, Any]) -> int | None:
+    """Call a command with values by the names that are `declared`, put together into its groups.
+
+    Returns:
+        Its exit code; None for success.
+    """
+    hints = get_type_hints(command)
+    taken = {}
+    for name in inspect.signature(command).parameters:
+        if is_dataclass(hints[name]):
+            group: Any = hints[name]
+            taken[name] = group(**{own: values[own] for own in declared(group) if own in values})
+        elif name in values:
+            taken[name] = values[name]
+    return command(**taken)
+
 
 COMMANDS: dict[str, str] = {
     "demo": "Release a made-up note and explain what that promises.",
@@ -198,3 +233,53 @@ def run(given: list[str]) -> None:
     if status == INTERRUPTED:  # newer typer versions answer an interrupt with a status, older ones abort
         raise KeyboardInterrupt
     sys.exit(status if isinstance(status, int) else DONE)
+
+
+LABORATORY = ("bench", "evaluate", "reproduce", "rewrite", "score", "train")
+"""Commands of the package wordveil-lab, which a mistake names where it is not installed."""
+
+UNUSABLE = "Cannot be used here; calling it says why."
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedCommand:
+    """A command of another package, under the name of its entry point.
+
+    Attributes:
+        function: "MODULE:NAME" of what runs, declared like wordveil's own commands (`wordveil.cli.app`).
+        line: What the overview says of it, at most 55 characters.
+        examples: Two commands as they are typed, for the end of its help.
+        problem: Why it cannot be used; the others can.
+    """
+
+    function: str
+    line: str
+    examples: tuple[str, ...] = ()
+    problem: str = ""
+
+    def load(self) -> Callable[..., int | None]:
+        """Return the function.
+
+        Raises:
+            WordveilError: If the command cannot be used.
+        """
+        if self.problem:
+            raise WordveilError(self.problem)
+        module, _, name = self.function.partition(":")
+        function: Callable[..., int | None] = getattr(importlib.import_module(module), name)
+        return function
+
+
+def offered_commands(own: Collection[str]) -> dict[str, OfferedCommand]:
+    """Return the commands of other packages by name, none one of wordveil's own; reads every installed package."""
+    return {name: _offered(points) for name, points in foreign_points("commands", own).items()}
+
+
+def _offered(points: Sequence[EntryPoint]) -> OfferedCommand:
+    try:
+        command, where = load_foreign(points)
+    except WordveilError as error:
+        return OfferedCommand(function="", line=UNUSABLE, problem=str(error))
+    if isinstance(command, OfferedCommand):
+        return command
+    return OfferedCommand(function="", line=UNUSABLE, problem=f"{where} is no OfferedCommand of wordveil.api.")

@@ -18,8 +18,6 @@ from wordveil.plugins import mechanism_class
 if TYPE_CHECKING:
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["audit"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Attacked:

@@ -22,8 +22,6 @@ from wordveil.errors import ParameterError
 if TYPE_CHECKING:
     from wordveil.service.ledger import Ledger
 
-__all__ = ["app"]
-
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 STATE = Path("wordveil-service")
 
@@ -64,8 +62,7 @@ def grant(
     nats: Annotated[str, Argument(metavar="NATS", help="What is granted on top of what there is.")],
     *,
     setting: Annotated[
-        str,
-        Option("--setting", metavar="MECHANISM:...", help="As for serve; its epsilon plays no part."),
+        str, Option("--setting", metavar="MECHANISM:...", help="As for serve; its epsilon plays no part.")
     ] = "neighbours",
     vocabulary: VocabulariesOption = None,
     as_json: JsonOption = False,

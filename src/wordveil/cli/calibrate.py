@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from wordveil.cli.common import (
-    DEFAULT_MECHANISM,
     MechanismOption,
     ParameterOption,
     VocabularyOption,
-    build_mechanism,
+    chosen_mechanism,
     open_vocabulary,
     parse_settings,
     read_lines,
 )
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
+from wordveil.names import DEFAULT_MECHANISM
 
 if TYPE_CHECKING:
     from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["calibrate"]
 
 BAR = 40
 
@@ -35,12 +33,10 @@ class Targets:
     """What the default mechanism should come to; one of the first four is given."""
 
     attacker: Annotated[
-        float | None,
-        Option("--attacker", help="Share of words that the best guess at one word may name, at most."),
+        float | None, Option("--attacker", help="Share of words that the best guess at one word may name, at most.")
     ] = None
     similarity: Annotated[
-        float | None,
-        Option("--similarity", help="Cosine of word and output beyond that of random ones, at least."),
+        float | None, Option("--similarity", help="Cosine of word and output beyond that of random ones, at least.")
     ] = None
     far: Annotated[float | None, Option("--far", help="Share of words drawn from the whole vocabulary, at most.")] = (
         None
@@ -56,7 +52,8 @@ class Targets:
         """
         named = {name: value for name, value in vars(self).items() if name != "tokens" and value is not None}
         if len(named) > 1:
-            raise ParameterError("--attacker", "and others", "are one target each; give one.")
+            sentence = "Give only one of --attacker, --similarity, --far and --nats."
+            raise ParameterError("targets", sorted(named), sentence=sentence)
         return named
 
 
@@ -96,7 +93,9 @@ def calibrate(
     if mechanism == DEFAULT_MECHANISM and keeping.keep is None:
         _print_points(embeddings, given, settings or (), targets.tokens, as_json=as_json)
     elif given:
-        raise ParameterError(f"--{next(iter(given))}", "given", f"is for {DEFAULT_MECHANISM}; give --keep.")
+        target, use = next(iter(given)), "leave out --keep" if mechanism == DEFAULT_MECHANISM else "use --keep"
+        sentence = f"--{target} works only with --mechanism {DEFAULT_MECHANISM}; for {mechanism} {use}."
+        raise ParameterError(target, given[target], sentence=sentence)
     else:
         _print_epsilon(embeddings, mechanism, settings or (), keeping, as_json=as_json)
 
@@ -107,7 +106,7 @@ def _print_points(
     """Print a line for each k."""
     from wordveil.mechanisms.neighbours import NeighbourResponse
     from wordveil.pipeline.neighbour_points import neighbour_points
-    from wordveil.promises.guarantees import round_down, round_up
+    from wordveil.promises.rounding import round_down, round_up
 
     given = parse_settings(settings, ("k", "outputs"))
     target, value = next(iter(targets.items()), ("nats", NeighbourResponse.epsilon * tokens))
@@ -127,21 +126,16 @@ def _print_points(
 
 
 def _print_epsilon(
-    embeddings: Embeddings,
-    mechanism: str,
-    settings: Sequence[str],
-    keeping: Keeping,
-    *,
-    as_json: bool,
+    embeddings: Embeddings, mechanism: str, settings: Sequence[str], keeping: Keeping, *, as_json: bool
 ) -> None:
     """Print the epsilon at which words stay with a probability, and the curve to it."""
     from wordveil.pipeline.calibration import calibrate as find
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     keep, frequencies = keeping.keep or 0.5, keeping.frequencies
     found = find(
         embeddings,
-        build_mechanism(mechanism, 1.0, settings),
+        chosen_mechanism(mechanism, 1.0, settings),
         keep=keep,
         frequencies=None if frequencies is None else _read_frequencies(frequencies),
         sample=keeping.sample,

@@ -16,8 +16,8 @@ from wordveil.cli.common import (
     ParameterOption,
     VocabularyOption,
     Wanted,
-    build_mechanism,
     chosen_epsilon,
+    chosen_mechanism,
     open_vocabulary,
     say,
 )
@@ -28,8 +28,6 @@ from wordveil.errors import CertificateError, ParameterError
 if TYPE_CHECKING:
     from wordveil.promises.certificates import Certificate
     from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["certify"]
 
 
 def certify(
@@ -64,7 +62,7 @@ def certify(
         epsilon, notes = chosen_epsilon(mechanism, epsilon, calibration)
         for note in notes:
             say(note)
-    chosen = build_mechanism(
+    chosen = chosen_mechanism(
         mechanism,
         1.0 if epsilon is None else epsilon,
         settings or (),
@@ -102,7 +100,7 @@ def _repeated(path: Path, embeddings: Embeddings, vocabulary: Path | None, threa
 def _say_use(certificate: Certificate, wanted: Wanted) -> None:
     """Say what was found, and the command that uses it."""
     from wordveil.certification.certified_rate import RATE_METHODS
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     numbers = (f"{name} {round_up(value, 6)}" for name, value in certificate.numbers.items())
     say(f"wrote {wanted.certificate}: {', '.join(numbers)}")

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
 from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
-from wordveil.plugins import decoder_class, mechanism_class
+from wordveil.plugins import build_mechanism, decoder_class, mechanism_class
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
@@ -22,35 +22,8 @@ if TYPE_CHECKING:
     from wordveil.promises.guarantees import Guarantee
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = [
-    "DEFAULT_MECHANISM",
-    "AllowRefutedOption",
-    "CalibrationOption",
-    "CertificateOption",
-    "DecoderOption",
-    "EpsilonOption",
-    "MechanismOption",
-    "ParameterOption",
-    "Prepared",
-    "VocabularyOption",
-    "Wanted",
-    "build_mechanism",
-    "chosen_epsilon",
-    "counted",
-    "default_epsilon",
-    "end_of_run",
-    "named_word_list",
-    "open_vocabulary",
-    "parse_settings",
-    "prepare",
-    "read_lines",
-    "read_word_list",
-    "say",
-    "say_promise",
-]
-
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
-"""Parameters with an option of their own: said twice, in two ways, they could disagree."""
+"""Parameters that have their own option; --set refuses them so that no value is given twice."""
 
 MechanismOption = Annotated[str, Option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.")]
 EpsilonOption = Annotated[
@@ -58,8 +31,7 @@ EpsilonOption = Annotated[
     Option("--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 8), else per unit of distance."),
 ]
 VocabularyOption = Annotated[
-    Path | None,
-    Option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one."),
+    Path | None, Option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one.")
 ]
 ParameterOption = Annotated[
     list[str] | None,
@@ -73,8 +45,7 @@ AllowRefutedOption = Annotated[
     bool, Option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
 ]
 CertificateOption = Annotated[
-    Path | None,
-    Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now."),
+    Path | None, Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now.")
 ]
 
 
@@ -188,7 +159,7 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
         given, wanted = _with_certificate(wanted, wanted.certificate)
     epsilon, notes = chosen_epsilon(wanted.mechanism, wanted.epsilon, wanted.calibration)
     wanted = replace(wanted, epsilon=epsilon)
-    mechanism = build_mechanism(
+    mechanism = chosen_mechanism(
         wanted.mechanism,
         epsilon,
         wanted.settings or (),
@@ -217,9 +188,7 @@ def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:
     epsilon = certificate.parameters.get("epsilon")
     known = float(epsilon) if isinstance(epsilon, int | float) else None
     return certificate, replace(
-        wanted,
-        calibration=wanted.calibration or made_for,
-        epsilon=known if wanted.epsilon is None else wanted.epsilon,
+        wanted, calibration=wanted.calibration or made_for, epsilon=known if wanted.epsilon is None else wanted.epsilon
     )
 
 
@@ -251,7 +220,7 @@ def _certificate(
     return found
 
 
-def build_mechanism(
+def chosen_mechanism(
     name: str,
     epsilon: float,
     settings: Sequence[str] = (),
@@ -261,14 +230,13 @@ def build_mechanism(
     allow_refuted: bool = False,
     elsewhere: Collection[str] = ("epsilon", "allow_refuted"),
 ) -> WordMechanism | VectorMechanism:
-    """Return the mechanism with its parameters; `settings` are NAME=VALUE strings, none of a name in `elsewhere`.
+    """Return the mechanism that options name; `settings` are NAME=VALUE strings, none of a name in `elsewhere`.
 
     Raises:
         ParameterError: If a name is not a parameter of the mechanism or a value is outside its domain.
         RefutedClaimError: If a refuted calibration is asked for without `allow_refuted`.
     """
-    chosen = mechanism_class(name)
-    allowed = [field.name for field in fields(chosen)]
+    allowed = [field.name for field in fields(mechanism_class(name))]
     values = {"epsilon": epsilon, **parse_settings(settings, allowed, elsewhere=elsewhere)}
     if calibration is not None:
         if "calibration" not in allowed:
@@ -276,28 +244,8 @@ def build_mechanism(
         values["calibration"] = calibration
     if allow_refuted and "allow_refuted" in allowed:
         values["allow_refuted"] = True
-    _check_numbers(chosen, values)
-    try:
-        mechanism: WordMechanism | VectorMechanism = chosen(**values)
-    except TypeError as error:
-        missing = [name for name in str(error).split("'") if name in allowed]
-        if "required" in str(error) and missing:
-            raise ParameterError("--set", None, f"must give {name} its {', '.join(missing)}.") from None
-        raise ParameterError("--set", list(settings), f"holds a value of the wrong type ({error}).") from None
+    mechanism: WordMechanism | VectorMechanism = build_mechanism(name, values)
     return mechanism if decoder is None else _decoded(mechanism, decoder, epsilon)
-
-
-def _check_numbers(chosen: Any, values: dict[str, Any]) -> None:
-    """Refuse a word where a mechanism takes a number.
-
-    Raises:
-        ParameterError: Naming the setting.
-    """
-    hints = get_type_hints(chosen)
-    for name, value in values.items():
-        kinds = set(get_args(hints[name])) or {hints[name]}
-        if isinstance(value, str) and kinds <= {float, int, bool, type(None)}:
-            raise ParameterError(f"--set {name}", value, "must be a number.")
 
 
 def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:
@@ -374,7 +322,7 @@ def chosen_epsilon(
 
 def default_epsilon(name: str, epsilon: float) -> str:
     """Return the sentence that says that an epsilon is the default of the mechanism of this name."""
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     return f"epsilon {round_up(epsilon, 12)} nats a word: the default of {name}"
 

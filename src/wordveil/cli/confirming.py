@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from wordveil.pipeline.input_watch import InputWatch
     from wordveil.pipeline.sanitizer import Sanitizer
 
-__all__ = ["Owner"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from wordveil.cli.printing import JsonOption, show
 
-__all__ = ["demo"]
-
 NOTE = """\
 Maria Lindqvist, 54, was seen on 14 March 2026 for poorly controlled diabetes and depression.
 She reports chest pain at night, takes metformin 500 mg twice daily, and stopped sertraline in January.

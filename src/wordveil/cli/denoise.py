@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from wordveil.denoising.denoiser import Denoiser, Style
     from wordveil.pipeline.denoising_runs import ReleaseReport
 
-__all__ = ["denoise"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
@@ -38,8 +36,7 @@ class Guess:
         "fluent"
     )
     prior: Annotated[
-        Path | None,
-        Option("--prior", metavar="FILE", help="What `wordveil prior build` wrote; else the packaged one."),
+        Path | None, Option("--prior", metavar="FILE", help="What `wordveil prior build` wrote; else the packaged one.")
     ] = None
     public: Annotated[
         Path | None,

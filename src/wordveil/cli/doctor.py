@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -15,8 +17,6 @@ from wordveil import __version__
 from wordveil.cli.exit_codes import DONE, NO
 from wordveil.cli.printing import JsonOption, listed, show
 from wordveil.errors import ChecksumError, WordveilError
-
-__all__ = ["doctor"]
 
 REQUIREMENT = re.compile(r"([\w-]+)(\[[^]]*\])?(?:>=([\d.]+))?.*?(?:extra == ['\"](\w+)['\"])?$")
 KERNELS = "compile them here: python -m wordveil.kernels.compiled"
@@ -156,13 +156,12 @@ def _certificates() -> str:
 
 
 def _folder() -> str:
-    from wordveil.documents.rows import DATA_VARIABLE, data_folder
-
-    folder = data_folder()
-    if folder is None:
-        return f"{DATA_VARIABLE} is not set: `evaluate` and `reproduce` need --data FILE, or that folder"
+    named = os.environ.get("WORDVEIL_DATA")
+    if not named:
+        return "WORDVEIL_DATA is not set: `evaluate` and `reproduce` need --data FILE, or that folder"
+    folder = Path(named)
     if not folder.is_dir():
-        raise ChecksumError(f"{DATA_VARIABLE} names {folder}, which is no directory.")
+        raise ChecksumError(f"WORDVEIL_DATA names {folder}, which is no directory.")
     return f"{folder}, {sum(path.is_file() for path in folder.rglob('*')):,} files"
 
 

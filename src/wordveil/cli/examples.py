@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES: dict[str, tuple[str, str]] = {
     "demo": ("wordveil demo", "wordveil demo --json"),
     "redact": (
@@ -29,10 +27,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
         "wordveil sentences build reviews.jsonl --column text -o reviews --prototypes 2 --licence CC0-1.0",
     ),
     "sentences info": ("wordveil sentences info", "wordveil sentences info --stock stock --epsilon 4"),
-    "report": (
-        "wordveil report clean.txt --verify report.json",
-        "wordveil report --new-key sender.key",
-    ),
+    "report": ("wordveil report clean.txt --verify report.json", "wordveil report --new-key sender.key"),
     "denoise": (
         "wordveil denoise clean.txt report.json -o readable.txt",
         "wordveil denoise clean.jsonl reviews.json --style faithful -o read.jsonl --report read.json",

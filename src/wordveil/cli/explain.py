@@ -9,15 +9,12 @@ from typer import Option
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
 from wordveil.cli.printing import JsonOption, show
 
-__all__ = ["explain"]
-
 
 def explain(
     *,
     wanted: Wanted,
     pair: Annotated[
-        list[str] | None,
-        Option("--pair", metavar="WORD,WORD", help="Public words to work out; repeat as needed."),
+        list[str] | None, Option("--pair", metavar="WORD,WORD", help="Public words to work out; repeat as needed.")
     ] = None,
     tokens: Annotated[int, Option("--tokens", help="Length of the text in the per-text sum.")] = 50,
     as_json: JsonOption = False,

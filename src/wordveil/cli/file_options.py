@@ -8,22 +8,6 @@ from typer import Argument, Option
 
 from wordveil.names import FORMATS
 
-__all__ = [
-    "AgainOption",
-    "AllowBadFilesOption",
-    "ColumnOption",
-    "DestinationOption",
-    "DropOthersOption",
-    "FormatOption",
-    "KeepOption",
-    "KeepOthersOption",
-    "QuietOption",
-    "ResumeOption",
-    "SourceArgument",
-    "ThreadsOption",
-    "YesOption",
-]
-
 SourceArgument = Annotated[str, Argument(metavar="[IN]", help="File, directory, or - for standard input.")]
 DestinationOption = Annotated[str, Option("--output", "-o", help="File or directory; - for standard output.")]
 ColumnOption = Annotated[
@@ -31,8 +15,7 @@ ColumnOption = Annotated[
     Option("--column", "-c", metavar="NAME", help="Column with text, a.b for nested; repeat for several."),
 ]
 KeepOption = Annotated[
-    list[str] | None,
-    Option("--keep", metavar="NAME", help="Copy this other column and leave out the rest; repeat."),
+    list[str] | None, Option("--keep", metavar="NAME", help="Copy this other column and leave out the rest; repeat.")
 ]
 KeepOthersOption = Annotated[bool, Option("--keep-others", help="Copy all other columns.")]
 DropOthersOption = Annotated[bool, Option("--drop-others", help="Leave out all other columns.")]
@@ -46,12 +29,10 @@ ResumeOption = Annotated[
     ),
 ]
 AgainOption = Annotated[
-    bool,
-    Option("--again", help="Write over an output that is there: a second release; its loss adds to the first's."),
+    bool, Option("--again", help="Write over an output that is there: a second release; its loss adds to the first's.")
 ]
 AllowBadFilesOption = Annotated[
-    bool,
-    Option("--allow-bad-files", help="Exit 0 though files of a directory could not be read and are left out."),
+    bool, Option("--allow-bad-files", help="Exit 0 though files of a directory could not be read and are left out.")
 ]
 QuietOption = Annotated[bool, Option("--quiet", "-q", help="No summary on standard error.")]
 YesOption = Annotated[bool, Option("--yes", help="Go on after a warning that stops the run, without a question.")]

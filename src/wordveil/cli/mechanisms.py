@@ -10,11 +10,9 @@ from wordveil.errors import WordveilError
 from wordveil.plugins import mechanism_class, mechanism_names
 
 if TYPE_CHECKING:
-    from wordveil.mechanisms.base import Mechanism
+    from wordveil.mechanisms.common import Mechanism
     from wordveil.promises.guarantees import Guarantee
     from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["mechanisms"]
 
 EPSILON = 4.0
 FEW_WORDS = 500  # promise and standing do not depend on how many words a mechanism is fitted to; time does

@@ -11,8 +11,6 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-__all__ = ["JsonOption", "aligned", "listed", "show"]
-
 JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
 
 

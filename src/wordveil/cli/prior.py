@@ -13,8 +13,6 @@ from wordveil.cli.app import Command
 from wordveil.cli.common import VocabularyOption, counted, open_vocabulary, say
 from wordveil.cli.file_options import ColumnOption, QuietOption
 
-__all__ = ["app"]
-
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 

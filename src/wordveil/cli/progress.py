@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-__all__ = ["EVERY", "clock", "count_bar", "document_bar", "paused", "row_bar", "time_left"]
-
 KEYBOARD = "reading the keyboard, a document a line; end with Ctrl-D at the start of a line, or give a file"
 _drawn: list[Progress] = []
 """The bar on the screen, if any."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from wordveil.integrations.chat import PublicTools
     from wordveil.pipeline.sanitizer import Sanitizer
 
-__all__ = ["proxy"]
-
 UpstreamOption = Annotated[
     str, Option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
 ]

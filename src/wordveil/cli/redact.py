@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from wordveil.withholding.runs import RedactionReport
     from wordveil.withholding.words import PublicWords
 
-__all__ = ["PublicLists", "redact"]
-
 DISCLOSED = ("titles", "calendar", "sensitive")
 """Values of --keep-words: words that are hidden unless they are asked for."""
 

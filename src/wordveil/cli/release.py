@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from wordveil.cli.common import AllowRefutedOption, ParameterOption, build_mechanism, open_vocabulary, say, say_promise
+from wordveil.cli.common import AllowRefutedOption, ParameterOption, chosen_mechanism, open_vocabulary, say, say_promise
 from wordveil.cli.file_options import (
     AgainOption,
     DropOthersOption,
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from wordveil.pipeline.vectors import VectorSettings
     from wordveil.pipeline.vectors.values import VectorReport
     from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["release"]
 
 EMBEDDED = "embedded"
 
@@ -61,7 +59,7 @@ class Noise:
         given = list(self.settings or ())
         if self.mechanism == "projection" and table is None:
             given = _projection_settings(given, source, column)
-        chosen: Any = build_mechanism(self.mechanism, self.epsilon, given, allow_refuted=self.allow_refuted)
+        chosen: Any = chosen_mechanism(self.mechanism, self.epsilon, given, allow_refuted=self.allow_refuted)
         if chosen.releases != "vectors":
             problem = "must be a vector mechanism, such as laplace: it works on words."
             raise ParameterError("mechanism", self.mechanism, problem)

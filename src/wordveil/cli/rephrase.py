@@ -19,16 +19,13 @@ if TYPE_CHECKING:
     from wordveil.sentences.rephrasing import Rephraser
     from wordveil.sentences.stock import Stock
 
-__all__ = ["LOSES", "EncoderOption", "StockOption", "rephrase"]
-
 LOSES = (
     "lost: names, numbers, negation, all but the gist, and often that too. "
     "For search, triage, labelling and statistics; never for care"
 )
 
 StockOption = Annotated[
-    Path | None,
-    Option("--stock", metavar="DIR", help="What `wordveil sentences build` wrote; default: a general one."),
+    Path | None, Option("--stock", metavar="DIR", help="What `wordveil sentences build` wrote; default: a general one.")
 ]
 EncoderOption = Annotated[
     str, Option("--encoder", help="static, minilm, or a model of sentence-transformers by name or folder.")
@@ -42,12 +39,10 @@ class Response:
     epsilon: Annotated[float, Option("--epsilon", "-e", help="Privacy loss: nats a sentence.")] = 6.0
     stock: StockOption = None
     prototypes: Annotated[
-        int | None,
-        Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text."),
+        int | None, Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
     ] = None
     crowd: Annotated[
-        int,
-        Option("--crowd", help="Prototypes in a crowd, never told apart but by numbers on a grid."),
+        int, Option("--crowd", help="Prototypes in a crowd, never told apart but by numbers on a grid.")
     ] = 1
     encoder: EncoderOption = "static"
     numbers: Annotated[str, Option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
@@ -68,7 +63,8 @@ class Response:
         if self.numbers not in ("made-up", "metric"):
             raise ParameterError("--numbers", self.numbers, "must be made-up or metric.")
         if (self.numbers == "metric") != bool(self.grid):
-            raise ParameterError("--numbers", self.numbers, "does not fit --grid: metric needs one, and only it.")
+            sentence = "--numbers metric requires at least one --grid, and --grid requires --numbers metric."
+            raise ParameterError("numbers", self.numbers, sentence=sentence)
         return tuple(map(NumberGrid.parse, self.grid or ()))
 
 
@@ -133,7 +129,7 @@ def _checked(stock: Stock, running: Running) -> Stock:
 def _print_summary(report: RunReport, rephraser: Rephraser) -> None:
     from wordveil.pipeline.run_report import left_out
     from wordveil.pipeline.run_warnings import release_warnings, shown
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     promise: Any = report.guarantee
     chosen = rephraser.options.choices()

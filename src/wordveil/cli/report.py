@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from wordveil.promises.release import Provenance
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["report"]
-
 UNSIGNED = "not signed; it proves nothing about the honesty of whoever sent it"
 _SCHEMALESS = (
     "from before reports had a schema, or robbed of it; without its checksum, what is no promise is not checked"
@@ -40,8 +38,7 @@ class Public:
     """The public inputs of a release, from which its promise is computed again."""
 
     vocabulary: Annotated[
-        Path | None,
-        Option("--vocabulary", help="The vocabulary that the report names; default: the embedded one."),
+        Path | None, Option("--vocabulary", help="The vocabulary that the report names; default: the embedded one.")
     ] = None
     exclude_outputs: ExcludeOutputsOption = None
     certificate: CertificateOption = None
@@ -149,8 +146,7 @@ def report(
         Path | None, Option("--sign", metavar="KEY", help="Sign the report with this private key, if it holds.")
     ] = None,
     new_key: Annotated[
-        Path | None,
-        Option("--new-key", metavar="KEY", help="Write a new private key, and KEY.pub beside it; no more."),
+        Path | None, Option("--new-key", metavar="KEY", help="Write a new private key, and KEY.pub beside it; no more.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

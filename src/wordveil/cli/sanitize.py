@@ -41,18 +41,6 @@ if TYPE_CHECKING:
     from wordveil.promises.release import TextOptions
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = [
-    "Around",
-    "EngineOption",
-    "ExcludeOutputsOption",
-    "Job",
-    "ReadingOptions",
-    "Running",
-    "Speed",
-    "sanitize",
-    "sanitizing_vocabulary",
-]
-
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 ExcludeOutputsOption = Annotated[
     str | None,
@@ -91,8 +79,7 @@ class ReadingOptions:
     drop_others: DropOthersOption = False
     format: FormatOption = None
     delimiter: Annotated[
-        str | None,
-        Option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma."),
+        str | None, Option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma.")
     ] = None
     quoting: Annotated[str, Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")] = "auto"
     no_header: Annotated[
@@ -214,7 +201,8 @@ class Running:
         bool,
         Option(
             "--input-digest",
-            help="Put the input's size and SHA-256 into the report. Who reads them can test a guess of the whole file.",
+            help="Record the input's size and SHA-256 in the report. Anyone holding the report can then confirm "
+            "a guess of the whole file.",
         ),
     ] = False
     verify: Annotated[bool, Option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
@@ -384,7 +372,7 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
     from wordveil.mechanisms.certificate_check import NOT_REPEATED
     from wordveil.mechanisms.selection import LARGEST_LOSS
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     largest, cap = guarantee.largest_loss(), guarantee.largest_distance
     if largest is None:

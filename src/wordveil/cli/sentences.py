@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from wordveil.sentences.building import PublicSet
     from wordveil.sentences.stock import Stock
 
-__all__ = ["app"]
-
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0)
@@ -116,8 +114,7 @@ class _bars:  # noqa: N801 (used as a function)
 def info(
     stock: StockOption = None,
     epsilon: Annotated[
-        float | None,
-        Option("--epsilon", "-e", help="Show the best size for this epsilon, and its sentences."),
+        float | None, Option("--epsilon", "-e", help="Show the best size for this epsilon, and its sentences.")
     ] = None,
     verify: Annotated[bool, Option("--verify", help="Recompute the checksum.")] = False,
     as_json: JsonOption = False,
@@ -133,7 +130,7 @@ def info(
 
 
 def _show_facts(stock: Stock, epsilon: float | None = None, *, as_json: bool) -> None:
-    from wordveil.promises.guarantees import round_up
+    from wordveil.promises.rounding import round_up
 
     header, facts = stock.embeddings.header, stock.facts
     told = {

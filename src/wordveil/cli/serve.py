@@ -17,11 +17,8 @@ if TYPE_CHECKING:
     from wordveil.service.ledger import Ledger
     from wordveil.service.opening import Opening
 
-__all__ = ["DatabaseOption", "StateOption", "VocabulariesOption", "make_first_key", "named_paths", "opened", "serve"]
-
 StateOption = Annotated[
-    Path,
-    Option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given."),
+    Path, Option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given.")
 ]
 DatabaseOption = Annotated[
     str,
@@ -69,8 +66,7 @@ def serve(
         ),
     ] = None,
     subject_budget: Annotated[
-        str,
-        Option("--subject-budget", help="Nats that each data subject may spend a day by the default setting."),
+        str, Option("--subject-budget", help="Nats that each data subject may spend a day by the default setting.")
     ] = "200",
     key_budget: Annotated[str, Option("--key-budget", help="The same for each API key.")] = "10000",
     rate: Annotated[float, Option("--rate", help="Requests a second of one API key.")] = 50.0,

@@ -14,8 +14,6 @@ from wordveil.cli.sanitize import Around, EngineOption, Job, ReadingOptions, Run
 if TYPE_CHECKING:
     from wordveil.spark.budgets import Over, UserBudget
 
-__all__ = ["spark_sanitize"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
@@ -32,8 +30,7 @@ class Cluster:
     ] = None
     engine: EngineOption = None
     bad_files: Annotated[
-        str,
-        Option("--bad-files", help="Files that cannot be read: leave-out, and name them at the end, or stop."),
+        str, Option("--bad-files", help="Files that cannot be read: leave-out, and name them at the end, or stop.")
     ] = "leave-out"
 
 
@@ -42,8 +39,7 @@ class PerUser:
     """A bound for each person."""
 
     user_column: Annotated[
-        str | None,
-        Option("--user-column", metavar="NAME", help="The column that names the person behind a document."),
+        str | None, Option("--user-column", metavar="NAME", help="The column that names the person behind a document.")
     ] = None
     max_nats_per_user: Annotated[
         float | None,

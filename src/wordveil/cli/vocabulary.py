@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from wordveil.vocabulary.neighbour_lists import NeighbourLists
     from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["app"]
-
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 lists_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 app.add_typer(lists_app, name="neighbours", help="Lists of every word's nearest words, for the mechanism of that name.")
@@ -37,8 +35,7 @@ def import_(
     name: Annotated[str | None, Option("--name", help="Short name shown to users.")] = None,
     casing: Annotated[str | None, Option("--casing", help="lower or cased. Default: detected from the words.")] = None,
     candidates: Annotated[
-        str,
-        Option("--candidates", help="Which entries may be output: words, all, or only-words to drop all others."),
+        str, Option("--candidates", help="Which entries may be output: words, all, or only-words to drop all others.")
     ] = "words",
     order: Annotated[
         str, Option("--order", help="frequency, if the commonest words come first; else unknown.")
@@ -159,8 +156,7 @@ def build_neighbours(
     vocabulary: VocabularyOption = None,
     k: Annotated[int, Option("--count", "-k", help="Length of a list, at most 64.")] = LENGTH,
     outputs: Annotated[
-        str,
-        Option("--outputs", help="all; a number, of the most frequent words; or a file of words, one a line."),
+        str, Option("--outputs", help="all; a number, of the most frequent words; or a file of words, one a line.")
     ] = "all",
     counts: Annotated[
         Path | None, Option("--counts", help="File of public counts that --outputs goes by: word, space, number.")

@@ -14,8 +14,6 @@ from wordveil.errors import ParameterError, WordveilError
 from wordveil.names import DEFAULT_MECHANISM
 from wordveil.plugins import mechanism_class
 
-__all__ = ["told"]
-
 _OPTIONS = {
     "destination": "--output",
     "source": "IN",
@@ -29,7 +27,8 @@ _OPTIONS = {
 """Parameter of the library -> option, where the name alone does not say it."""
 
 _PHRASES = (
-    (r"(?<!-)\bcalibration='([\w-]+)'", r"--calibration \1"),
+    (r"(?<!-)\b(calibration|numbers)='([\w-]+)'", r"--\1 \2"),
+    (r"at least one grid, and a grid requires", "at least one --grid, and --grid requires"),
     (r"pass allow_refuted=True", "add --allow-refuted"),
     (r"\b(again|resume)=True", r"--\1"),
     (r"\balso in keep\b", "also in --keep"),
@@ -61,7 +60,7 @@ def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> 
         options: Python name -> name on the command line, of the command that ran.
         given: The command line.
     """
-    if isinstance(error, ParameterError):
+    if isinstance(error, ParameterError) and not error.sentence:
         message = _of_parameter(error, options, given)
     elif isinstance(error, OSError) and error.strerror is not None:
         place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "

@@ -9,8 +9,6 @@ from typer import Option
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.redact import PublicLists
 
-__all__ = ["words"]
-
 
 def words(
     kept: Annotated[bool, Option("--kept", help="Print all words that may leave, the commonest first.")] = False,

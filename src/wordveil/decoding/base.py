@@ -12,8 +12,6 @@ from wordveil.kernels.nearest import NearestWords
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["DECODER_LANE", "Decoder", "FittedDecoder", "SearchingDecoder"]
-
 DECODER_LANE = 128
 """First lane a decoder may draw from; vector mechanisms stay below it."""
 

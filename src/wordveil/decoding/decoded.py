@@ -23,8 +23,6 @@ from wordveil.promises.relations import Relation
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Decoded", "FittedDecoded", "as_words"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Decoded(WordMechanism):

@@ -11,8 +11,6 @@ from wordveil.kernels.nearest import NearestWords
 from wordveil.randomness import Draws
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FittedNearest", "Nearest"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Nearest(Decoder):

@@ -16,8 +16,6 @@ from wordveil.parameters import check_draws, check_positive, check_within
 from wordveil.randomness import Draws
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FittedRankSoftmax", "RankSoftmax", "truncated_geometric"]
-
 UNIFORM = 2.0**-60  # below this decay * v the law is uniform to float64
 NEAR = 256  # ranks up to here are found by the screened search, later ones by whole rows of distances
 

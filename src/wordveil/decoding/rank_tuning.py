@@ -19,8 +19,6 @@ from wordveil.mechanisms.base import VectorMechanism
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["RankTuning", "tune_rank_softmax"]
-
 DEFAULT_GRID = (0.0003, 0.0006, 0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28)
 
 

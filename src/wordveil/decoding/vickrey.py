@@ -14,8 +14,6 @@ from wordveil.parameters import check_draws, check_within
 from wordveil.randomness import Draws
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FittedVickrey", "Vickrey", "first_probability"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Vickrey(Decoder):

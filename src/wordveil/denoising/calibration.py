@@ -18,8 +18,6 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.randomness import RandomSource
 
-__all__ = ["WORDS", "ConfidenceCurve", "Trial", "trial_releases"]
-
 WORDS = 2000  # public words read: the share that is named is known to about .01
 FEWEST = 50
 BINS, IN_EACH = 20, 100  # bins of the curve at most; shares of fewer words would rise by chance

@@ -21,8 +21,6 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import Progress
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["build_prior", "prior_of"]
-
 BLOCK = 20_000  # texts read at a time
 EVERY = 200  # of so many texts one is held out
 SMOOTHING = 0.5

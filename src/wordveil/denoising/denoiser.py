@@ -19,19 +19,16 @@ import numpy as np
 from wordveil.arrays import Float32Array, IdArray, ReleasedText
 from wordveil.decoding.decoded import as_words
 from wordveil.denoising.calibration import ConfidenceCurve, trial_releases
-from wordveil.denoising.evidence import ChannelEvidence
-from wordveil.denoising.posterior import Posterior, posteriors
+from wordveil.denoising.posterior import ChannelEvidence, Posterior, posteriors
 from wordveil.denoising.prior import Prior, load_prior
 from wordveil.denoising.reading import Layout, ReleaseReader
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism
-from wordveil.parameters import check_kind
+from wordveil.parameters import check_choice, check_kind
 from wordveil.promises.certificates import Certificate, identity
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import BatchRelease, Provenance, Release, TextOptions
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["Denoised", "Denoiser", "Style", "UnreadableReleaseError"]
 
 Style = Literal["fluent", "faithful", "balanced"]
 FIDELITY = {"fluent": None, "faithful": None, "balanced": 5.0}
@@ -123,8 +120,7 @@ class Denoiser:
         certificate: Certificate | None = None,
     ) -> None:
         self.options = TextOptions() if options is None else options
-        if style not in get_args(Style):
-            raise ParameterError("style", style, f"must be one of {', '.join(get_args(Style))}.")
+        check_choice("style", style, get_args(Style))
         if not 0 <= least <= 1:
             raise ParameterError("least", least, "must be in [0, 1].")
         self.embeddings, self.mechanism, self.style = embeddings, mechanism, style

@@ -33,8 +33,6 @@ from wordveil.errors import ChecksumError, DataFormatError
 from wordveil.files.atomic import write_whole
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Prior", "load_prior", "probabilities"]
-
 PACKAGED = Path(__file__).parent / "default.npz"
 UNREADABLE = (ValueError, KeyError, TypeError, EOFError, AttributeError, RuntimeError, MemoryError, OverflowError)
 """What a file that is no archive of arrays, or a malformed one, raises when it is read."""

@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import IdArray, PrivateText, ReleasedText
 from wordveil.promises.release import Casing, Markup, Numbers
-from wordveil.text import tokenizer_for
 from wordveil.text.kinds import kind
 from wordveil.text.readings import Reading, spellings
 from wordveil.text.reference import Rules, encode_text, read_token, write_text
+from wordveil.text.schemes import tokenizer_for
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["OTHER", "PAUSE", "STATES", "STOP", "TYPED", "Layout", "ReleaseReader"]
 
 OTHER, TYPED, STOP, PAUSE = range(4)
 """States beside the v words, from v on: a token that is none of them, one of a kind, a sentence's end, a pause."""

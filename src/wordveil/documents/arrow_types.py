@@ -11,8 +11,6 @@ from typing import Any
 
 from wordveil.errors import ParameterError
 
-__all__ = ["bare_schema", "bare_table", "is_list", "visible_table", "with_values"]
-
 # Older versions of pyarrow have no views, so that they are told by name.
 _LISTS = {
     "ListType": "list_",

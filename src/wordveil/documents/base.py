@@ -17,21 +17,7 @@ from typing import Any, BinaryIO, ClassVar, Literal, Protocol, get_args
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents.output import ByteSink
 from wordveil.errors import DocumentFormatError, ParameterError
-from wordveil.parameters import check_other_columns, similar_name, strings, unnamed_columns
-
-__all__ = [
-    "MAX_RECORD_BYTES",
-    "DocumentFormat",
-    "FormatDetails",
-    "Missing",
-    "Record",
-    "Selection",
-    "Sink",
-    "OutputFile",
-    "absent_column",
-    "decode_utf8",
-    "read_line",
-]
+from wordveil.parameters import check_choice, check_other_columns, similar_name, strings, unnamed_columns
 
 MAX_RECORD_BYTES = 100_000_000
 """A longer record is refused: all of it is held, up to ten times over, and memory is to stay within 1 GB."""
@@ -99,8 +85,7 @@ class Selection:
     missing: Missing = "refuse"
 
     def __post_init__(self) -> None:
-        if self.missing not in get_args(Missing):
-            raise ParameterError("missing", self.missing, f"must be one of {', '.join(get_args(Missing))}.")
+        check_choice("missing", self.missing, get_args(Missing))
         check_other_columns(self.keep, keep_others=self.keep_others, drop_others=self.drop_others)
         strings("keep", self.keep or ())
         for column in self.columns:
@@ -160,8 +145,7 @@ class FormatDetails:
             len(self.delimiter) != 1 or self.delimiter in '"\r\n' or ord(self.delimiter) > 127
         ):
             raise ParameterError("delimiter", self.delimiter, "must be one ASCII character, no quote or line end.")
-        if self.quoting not in ("auto", "none", "minimal", "all"):
-            raise ParameterError("quoting", self.quoting, "must be one of auto, none, minimal, all.")
+        check_choice("quoting", self.quoting, ("auto", "none", "minimal", "all"))
         if self.section_documents < 1:
             raise ParameterError("section_documents", self.section_documents, "must be at least 1.")
         if self.row_group_rows < 1:

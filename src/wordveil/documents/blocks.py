@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from wordveil.documents.base import Record
 from wordveil.documents.settings import DocumentSettings
 
-__all__ = ["blocks"]
-
 _FIRST_BLOCK = 1 << 20  # each block is twice the one before: the time left is known from the first seconds on
 
 

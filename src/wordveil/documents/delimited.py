@@ -5,8 +5,7 @@ inside. TSV has no quoting unless asked for: a field is quoted as a whole there,
 released field is quoted where it must be, or always where the header names its column in quotes; it never depends on
 how the private field was quoted. A record whose number of fields differs from the header's is refused: a stray
 delimiter would carry private text into a copied column. So is a quote inside a field that does not begin with one:
-another reader may take it for an opening one.
-Backslash escapes and comment lines are not supported.
+another reader may take it for an opening one. Backslash escapes and comment lines are not supported.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ from wordveil.documents.base import (
 )
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.parameters import unnamed_columns
-
-__all__ = ["Csv", "Tsv"]
 
 _QUOTE = b'"'
 _WHOLE = re.compile(rb'"([^"]|"")*"')

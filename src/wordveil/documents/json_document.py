@@ -16,8 +16,6 @@ from wordveil.documents.json_walker import WalkError
 from wordveil.documents.jsonl import JsonFormat
 from wordveil.errors import DocumentFormatError
 
-__all__ = ["JsonDocument"]
-
 _SPACE = " \t\r\n"
 _CHUNK = 1 << 20
 

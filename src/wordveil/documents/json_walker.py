@@ -17,8 +17,6 @@ from typing import Any
 from wordveil.documents.base import Missing, Selection, absent_column
 from wordveil.errors import ParameterError
 
-__all__ = ["JsonWalker", "SelectionNode", "WalkError", "selection_tree"]
-
 _skip_space: Callable[[str, int], Any] = re.compile(r"[ \t\n\r]*").match
 # Numbers are only skipped: `str` spares their conversion and the digit limit of `int`.
 _scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]

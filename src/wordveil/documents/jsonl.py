@@ -14,19 +14,10 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import BinaryIO, cast
 
 from wordveil.arrays import PrivateText, ReleasedText
-from wordveil.documents.base import (
-    DocumentFormat,
-    FormatDetails,
-    Record,
-    Selection,
-    decode_utf8,
-    read_line,
-)
+from wordveil.documents.base import DocumentFormat, FormatDetails, Record, Selection, decode_utf8, read_line
 from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree
 from wordveil.errors import DocumentFormatError
 from wordveil.parameters import unnamed_columns
-
-__all__ = ["JsonFormat", "JsonLines"]
 
 _SPACE = " \t\r\n"
 _SAY = "Say with --keep, --keep-others or --drop-others what becomes of them."

@@ -12,8 +12,6 @@ from wordveil.arrays import ReleasedText
 from wordveil.documents.streams import MemberCompressor, compression_of, standard_output
 from wordveil.files.atomic import open_private
 
-__all__ = ["ByteSink", "open_direct"]
-
 
 def open_direct(destination: str) -> BinaryIO:
     """Open standard output, a device or a pipe."""

@@ -24,8 +24,6 @@ from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterErr
 from wordveil.files.atomic import open_private, sync
 from wordveil.parameters import unnamed_columns
 
-__all__ = ["Parquet", "ParquetSink"]
-
 
 def _pyarrow() -> tuple[ModuleType, ModuleType]:
     try:

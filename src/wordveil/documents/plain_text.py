@@ -14,8 +14,6 @@ from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents.base import BOM, MAX_RECORD_BYTES, DocumentFormat, Record, decode_utf8, read_line
 from wordveil.errors import DocumentFormatError
 
-__all__ = ["PlainText"]
-
 
 class PlainText(DocumentFormat):
     """Plain UTF-8 text; see the module."""

@@ -27,8 +27,6 @@ from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
 from wordveil.parameters import strings
 from wordveil.plugins import foreign_names, foreign_object
 
-__all__ = ["FORMATS", "DocumentReader", "format_class", "guess_format", "open_documents"]
-
 FORMATS: dict[str, type[DocumentFormat]] = {
     form.name: form for form in (PlainText, JsonLines, JsonDocument, Csv, Tsv, Parquet)
 }

@@ -10,8 +10,6 @@ from wordveil.documents.reader import DocumentReader, format_class, guess_format
 from wordveil.documents.streams import checked_encoding
 from wordveil.errors import ParameterError
 
-__all__ = ["DocumentSettings"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSettings:

@@ -21,8 +21,6 @@ from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterErr
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["DAMAGED", "InputStream", "MemberCompressor", "checked_encoding", "compression_of", "standard_output"]
-
 _BUFFER = 1 << 20
 _GZIP_LEVEL = 4  # two to three times as fast as the usual 6, and a twentieth larger
 _ZSTD_LEVEL = 3

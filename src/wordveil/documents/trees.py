@@ -15,8 +15,6 @@ from wordveil.documents.reader import guess_format
 from wordveil.documents.settings import DocumentSettings
 from wordveil.files.records import ENDING
 
-__all__ = ["TreeFiles", "tree_files"]
-
 _MARKERS = frozenset({"_SUCCESS", "_metadata", "_common_metadata"})
 _MARKING = ("_committed_", "_started_")
 _CHECKSUM = ".crc"
@@ -65,7 +63,9 @@ def tree_files(root: Path, settings: DocumentSettings) -> TreeFiles:
 
 
 def _sort(path: Path, relative: str, is_folder: bool, settings: DocumentSettings, found: TreeFiles) -> None:
-    if not is_folder and _is_marker(path.name):
+    name = path.name
+    beside = name in _MARKERS or name.startswith(_MARKING) or (name.startswith(".") and name.endswith(_BESIDE))
+    if beside and not is_folder:  # what Hadoop, Spark or this package writes beside data: it holds none
         return
     if path.name.startswith("."):
         found.hidden.append(relative + "/" * is_folder)
@@ -79,11 +79,6 @@ def _sort(path: Path, relative: str, is_folder: bool, settings: DocumentSettings
 
 def _problem(folder: Path | str, error: OSError) -> str:
     return f"{folder}/: cannot be read: {error.strerror}."
-
-
-def _is_marker(name: str) -> bool:
-    """Whether a file is what Hadoop, Spark or this package writes beside data: it holds none."""
-    return name in _MARKERS or name.startswith(_MARKING) or (name.startswith(".") and name.endswith(_BESIDE))
 
 
 def _entries(root: Path, found: TreeFiles) -> Iterator[tuple[Path, bool]]:

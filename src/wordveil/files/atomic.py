@@ -20,18 +20,6 @@ from wordveil.errors import ParameterError, ResumeError
 if sys.platform != "win32":  # elsewhere two runs with one output are not noticed
     import fcntl
 
-__all__ = [
-    "Unfinished",
-    "check_not_busy",
-    "is_replaceable",
-    "open_private",
-    "publish",
-    "stamp",
-    "sibling",
-    "sync",
-    "write_whole",
-]
-
 _BUFFER = 1 << 20
 _REPLACED = "replaced"  # in an output's unfinished folder: the folder that was there before
 _PATIENCE, _PAUSE = 50, 0.1  # times, and seconds between them

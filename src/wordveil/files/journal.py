@@ -18,8 +18,6 @@ from typing import Any
 from wordveil.errors import ResumeError
 from wordveil.files.atomic import is_replaceable, sibling, write_whole
 
-__all__ = ["RUN_KEY", "Journal", "differences", "file_identity", "is_resumable", "journal_path", "stored"]
-
 _VERSION = 4
 
 RUN_KEY = "run key"

@@ -20,8 +20,6 @@ from typing import Any
 from wordveil.files.atomic import sibling, stamp, write_whole
 from wordveil.files.journal import RUN_KEY, differences
 
-__all__ = ["ENDING", "ReleaseRecord", "load_record", "record_path"]
-
 ENDING = ".release"
 _VERSION = 1
 _PRIVATE = ("input", RUN_KEY)

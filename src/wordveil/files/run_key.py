@@ -15,8 +15,6 @@ from wordveil.files.atomic import sibling, write_whole
 from wordveil.files.journal import is_resumable, journal_path, stored
 from wordveil.randomness import RandomSource
 
-__all__ = ["key_digest", "load_run_key", "remove_run_key", "run_key_path", "run_source", "save_run_key"]
-
 
 def run_key_path(destination: str | os.PathLike[str]) -> Path:
     """Where the run key of an output lies until success."""
@@ -52,7 +50,7 @@ def remove_run_key(path: Path) -> None:
 
 
 def key_digest(source: RandomSource) -> str:
-    """Return what keeps a run from going on with other noise: a digest of 128 random bits says nothing of them."""
+    """Return a digest of the run key. A resumed run compares it; it reveals nothing about the key."""
     return hashlib.blake2b(source.export_key() + b"aes", digest_size=16).hexdigest()
 
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from wordveil.errors import DataFormatError
 
-__all__ = ["NUMBERS", "SafetensorsFile", "Tensor", "widened"]
-
 NUMBERS = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2",
     "I8": "<i1", "I16": "<i2", "I32": "<i4", "I64": "<i8", "U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8",

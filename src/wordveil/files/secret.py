@@ -10,8 +10,6 @@ from pathlib import Path
 from wordveil.errors import WordveilError
 from wordveil.files.atomic import write_whole
 
-__all__ = ["SECRET_BYTES", "Secret"]
-
 SECRET_BYTES = 32
 
 

@@ -15,8 +15,6 @@ try:
 except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.arrow", "pyarrow", "parquet") from missing
 
-__all__ = ["sanitize"]
-
 
 def sanitize(
     table: pa.Table | pa.RecordBatchReader,
@@ -48,7 +46,8 @@ def sanitize(
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     chosen, copied = chosen_columns(columns, table.schema.names, **how)
     bare = bare_schema(table.schema, [name for name in table.schema.names if name in chosen or name in copied])
-    fields = [pa.field(each.name, _text(each.type) if each.name in chosen else each.type) for each in bare]
+    changed = {each.name for each in bare if each.name in chosen and not pa.types.is_large_string(each.type)}
+    fields = [pa.field(each.name, pa.string() if each.name in changed else each.type) for each in bare]
     promise = described(None, sanitizer, chosen, copied, keyed=ids is not None).as_json()
     schema = pa.schema(fields, metadata={"wordveil": promise})
 
@@ -66,7 +65,3 @@ def sanitize(
 
     out = released(table) if isinstance(table, pa.Table) else pa.RecordBatchReader.from_batches(schema, batches())
     return described(out, sanitizer, chosen, copied, keyed=ids is not None)
-
-
-def _text(kind: Any) -> Any:
-    return kind if pa.types.is_large_string(kind) else pa.string()

@@ -20,11 +20,6 @@ from typing import Any, NamedTuple
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.integrations.conversation import Conversation, Message
 
-__all__ = [
-    "BESIDE", "FIELDS", "ROUTES", "SHAPE", "TOKEN_HEADER", "Field", "PublicTools", "RefusedError",
-    "private_messages", "released_request", "spoken", "turns",
-]  # fmt: skip
-
 SHAPE = (
     "the model, settings and public tools that a request names, how many messages and parts it has, whose each message "
     "is, which public tools it calls, and which call each result answers"
@@ -268,10 +263,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         "tool_call_id": _OURS,
         **dict.fromkeys(_REMOVED_OF_MESSAGE, _DROPPED),
     },
-    "part of a message": {
-        "type": _one_of("text"),
-        "text": Field(RELEASED, "a text, as above", _text),
-    },
+    "part of a message": {"type": _one_of("text"), "text": Field(RELEASED, "a text, as above", _text)},
     "call": {
         "id": _OURS,
         "type": _one_of("function"),

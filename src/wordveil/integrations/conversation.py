@@ -31,8 +31,6 @@ from wordveil.text.kinds import KINDS
 from wordveil.text.readings import UNKNOWN, spellings
 from wordveil.text.reference import read_token
 
-__all__ = ["FOUND", "Conversation", "Message", "Replies"]
-
 FOUND = ("URL", "e-mail", "handle", "IP", "IBAN", "card", "date", "telephone", "path", "identifier")
 """The kinds whose places in a reply are given: a number, a year, a sum or a time of day may be the model's own."""
 

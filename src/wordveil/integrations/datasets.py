@@ -20,8 +20,6 @@ try:
 except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.datasets", "datasets", "datasets") from missing
 
-__all__ = ["sanitize", "save"]
-
 
 def sanitize(
     dataset: datasets.Dataset,

@@ -11,8 +11,6 @@ try:
 except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.langchain", "langchain-core", "langchain") from missing
 
-__all__ = ["PrivateEmbeddings"]
-
 
 class PrivateEmbeddings(Embeddings):
     """Embeddings of another model, released under a guarantee before anything else, such as a vector store, sees them.

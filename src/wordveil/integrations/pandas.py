@@ -16,8 +16,6 @@ try:
 except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.pandas", "pandas", "pandas") from missing
 
-__all__ = ["sanitize"]
-
 NUMBERS = (*(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)), "Float32", "Float64")
 REBUILT = (pd.StringDtype, pd.DatetimeTZDtype, pd.BooleanDtype, *(getattr(pd, f"{name}Dtype") for name in NUMBERS))
 """Types of pandas' own in which kept values are written again; those of any other come out as plain objects."""
@@ -50,7 +48,8 @@ def sanitize(
     Raises:
         ParameterError: If columns, ids or values are not as above.
     """
-    levels = [] if isinstance(frame.index, pd.RangeIndex) else [_level(name) for name in frame.index.names]
+    called = [] if isinstance(frame.index, pd.RangeIndex) else frame.index.names
+    levels = ["index" if name is None else name for name in called]
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     chosen, copied = chosen_columns(columns, list(frame.columns), also=levels, **how)
     private = {name: frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in chosen}
@@ -87,8 +86,3 @@ def _visible(column: pd.Series | pd.Index) -> Any:
     if isinstance(kind, REBUILT):
         return pd.array(column.tolist(), dtype=kind)
     return np.fromiter(column.astype(object), dtype=object, count=len(column))
-
-
-def _level(name: object) -> object:
-    """Return what a level of an index is called."""
-    return "index" if name is None else name

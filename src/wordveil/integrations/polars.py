@@ -15,8 +15,6 @@ try:
 except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.polars", "polars", "polars") from missing
 
-__all__ = ["sanitize", "sanitized"]
-
 
 def sanitize(
     frame: pl.DataFrame,

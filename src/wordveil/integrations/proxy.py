@@ -47,8 +47,6 @@ try:
 except ImportError as missing:
     raise MissingExtraError("the proxy", str(missing.name), "proxy") from missing
 
-__all__ = ["Proxy", "serve"]
-
 _LARGEST_REQUEST = _LARGEST_REPLY = 1 << 24  # bytes; of a larger reply nothing is known again
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]+)")  # as RFC 6750 has it
 DECLARED = ("tools", "tool_choice", "functions", "function_call", "response_format")

@@ -29,8 +29,6 @@ try:
 except ImportError as missing:
     raise MissingExtraError("wordveil.integrations.sklearn", "scikit-learn", "sklearn") from missing
 
-__all__ = ["PrivateVectors", "TextSanitizer"]
-
 
 # No `set_output` for either: scikit-learn would put the index of the private frame beside what is released.
 

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["arithmetic_name"]
-
 _CORE_NAMES = tuple(
     f"{prefix}openblas_get_corename{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")
 )  # of NumPy's own wheels, then of a system's OpenBLAS
@@ -25,16 +23,11 @@ _CORE_NAMES = tuple(
 @cache
 def arithmetic_name() -> str:
     """Return the name of this process's arithmetic, of public facts of the machine only."""
-    internals = _internals()
+    core: Any = getattr(np, "_core", None) or np.core  # NumPy 1.26 calls it core
+    internals = core._multiarray_umath
     sets = [*internals.__cpu_baseline__[-1:], *filter(internals.__cpu_features__.get, internals.__cpu_dispatch__)]
     numpy = " ".join(["NumPy", np.__version__, *sets])
     return "; ".join(filter(None, (_blas(internals), numpy, "".join(platform.libc_ver()), _maker())))
-
-
-def _internals() -> Any:
-    """Return NumPy's extension module, which knows what it was built for and what runs."""
-    core: Any = getattr(np, "_core", None) or np.core  # NumPy 1.26 calls it core
-    return core._multiarray_umath
 
 
 def _blas(internals: Any) -> str:

@@ -28,8 +28,6 @@ from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.kernels.compiled.library import NUMPY
 from wordveil.kernels.compiled.selection import SIDE, CompiledCeilings, Shrinking
 
-__all__ = ["LARGEST", "STEEPEST", "Ceilings"]
-
 ROWS = 128  # rows of a NumPy tile
 SAMPLE = 4096  # words whose mean is the centre: any centre is correct
 STACK = 4  # tiles weighed together: longer steps, between which threads wait for each other

@@ -14,8 +14,6 @@ from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.metrics.distances import Metric
 from wordveil.metrics.table import DistanceTable
 
-__all__ = ["CoordinateSource", "DistanceSource", "TableSource"]
-
 UNIT = 2.0**-53
 
 

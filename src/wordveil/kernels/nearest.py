@@ -19,8 +19,6 @@ from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.tile_screen import TileScreen
 from wordveil.parameters import as_floats
 
-__all__ = ["NearestWords"]
-
 FEWEST = 128  # queries that are worth a thread of their own
 LARGEST_NORM = 1e15  # of queries and words: beyond it float32 scores could overflow, and the float64 path answers
 

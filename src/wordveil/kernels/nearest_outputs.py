@@ -18,8 +18,6 @@ from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.threads import map_chunks
 
-__all__ = ["BlockSearch", "CoordinateSearch", "OutputSearch", "own_first"]
-
 SPARE = 4  # outputs asked for beyond k, so that most rows are certain at once
 WIDER = 8  # how many times more the next attempt asks for
 MOST = 512  # beyond it, whole rows of distances cost less

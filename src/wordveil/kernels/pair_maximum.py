@@ -20,8 +20,6 @@ from wordveil.kernels.pair_tiles import SIDE, PairTiles
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Angular, is_norm
 
-__all__ = ["PairMaximum", "PairProblem", "WorstPair"]
-
 WIDE = 8  # blocks in one float32 tile: 256 x 2048
 UNIT32 = 2.0**-24
 CHUNK = 1 << 14

@@ -17,8 +17,6 @@ from wordveil.arrays import Float64Array
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Metric
 
-__all__ = ["SIDE", "UNIT", "NormaliserSums", "PairTiles"]
-
 SIDE = 256  # rows and columns of a tile: 256 x 256 float64 stays in the L2 cache
 UNIT = 2.0**-53
 
@@ -160,10 +158,8 @@ class NormaliserSums:
         addition; the logarithm adds two units of its value.
         """
         tiles = self._tiles
-        exponent = self._rate * tiles.distance_error() + (8 + 8 * self._largest_exponent()) * UNIT
+        # Without a cap the far terms are negligible where their exponent is large: below -745 they are 0 anyway.
+        largest = float(min(self._rate * self._cap, 745.0))
+        exponent = self._rate * tiles.distance_error() + (8 + 8 * largest) * UNIT
         values = np.abs(self.logs()).max() if self.next_block else 0.0
         return float(exponent + (SIDE + tiles.blocks + 2) * UNIT + 4 * UNIT * values)
-
-    def _largest_exponent(self) -> float:
-        # Without a cap the far terms are negligible where their exponent is large: below -745 they are 0 anyway.
-        return float(min(self._rate * self._cap, 745.0))

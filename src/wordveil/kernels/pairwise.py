@@ -19,8 +19,6 @@ from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
 from wordveil.randomness import BitArray, multiply_high
 
-__all__ = ["PairwiseRows"]
-
 COLUMNS = 512
 INPUTS = 32  # distinct inputs of one chunk of work
 UNIT = 2.0**-53

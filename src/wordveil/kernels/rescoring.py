@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray
 
-__all__ = ["Pairs", "decide", "decide_all", "nearest_pairs", "squared_distances"]
-
 CHUNK = 1 << 12  # pairs whose differences are held at once
 
 

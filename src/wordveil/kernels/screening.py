@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray
 
-__all__ = ["Narrowed", "NumberType", "ScreenedQueries", "mean_word"]
-
 SAFE = 1 + 1e-9  # covers the rounding of norms and bounds themselves
 TINY = 2.0**-126
 CHUNK = 1 << 14

@@ -19,8 +19,6 @@ from threadpoolctl import ThreadpoolController
 
 from wordveil.errors import ParameterError
 
-__all__ = ["even_size", "map_chunks", "resolve_threads"]
-
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 

@@ -17,8 +17,6 @@ from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.kernels.rescoring import Pairs, nearest_pairs, squared_distances
 from wordveil.kernels.screening import NumberType, mean_word
 
-__all__ = ["TileScreen"]
-
 GROUPS = 64  # maxima that stand for a tile where few neighbours are asked for
 FEW = 32
 MOST_PAIRS = 1 << 20  # survivors held before they are thinned out

@@ -22,8 +22,6 @@ from wordveil.kernels.compiled.selection import MOST_COLUMNS, MOST_K, CompiledRo
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Metric, coordinate_rows, is_norm
 
-__all__ = ["UNIT", "UNIT32", "WeightRows"]
-
 ROWS = 128  # rows of a mass tile; fixed, so that a row's bits never depend on its batch
 COLUMNS = 512  # most columns of a tile: 128 x 512 float64 stays in the L2 cache
 REGISTER = 16
@@ -81,12 +79,10 @@ class WeightRows:
         self._by_canonical = np.argsort(output_canonical, kind="stable")
         self._sorted_canonical = output_canonical[self._by_canonical]
         # Block masses as integers: every mass is at most len(outputs), and the sum stays below 2**62.
-        self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(self._base_total() + 1)))
+        total = float(len(outputs)) if self._base is None else float(self._base.sum())
+        self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(total + 1)))
         tops = np.ones(self.blocks) if self._base is None else self._base.max(axis=1)
         self._inner_units = 2.0 ** (62 - np.ceil(np.log2(self.width * tops + 1)))
-
-    def _base_total(self) -> float:
-        return float(len(self.outputs)) if self._base is None else float(self._base.sum())
 
     def lay_out(self, blocks: NDArray[np.int64] | None = None) -> Float64Array:
         """Return the outputs as (blocks, d + 2, width): [y; 1; |y|^2], so that one product gives squared distances.

@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from wordveil.mechanisms.metric_rows import ChannelRows
     from wordveil.mechanisms.rows import CoordinateNoise
 
-__all__ = [
-    "InputDomain",
-    "Mechanism",
-    "Progress",
-    "Randomizer",
-    "VectorMechanism",
-    "VectorRandomizer",
-    "WordMechanism",
-    "WordRandomizer",
-]
-
 LAW_ROWS = 64  # rows of a law held at a time
 
 Progress = Callable[[int], None]

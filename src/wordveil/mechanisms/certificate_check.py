@@ -15,10 +15,8 @@ from wordveil.kernels.distance_sources import CoordinateSource
 from wordveil.mechanisms.metric_rows import ChannelRows, distance_source
 from wordveil.metrics.distances import AnyMetric, Metric
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import round_up
+from wordveil.promises.rounding import round_up
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["NOT_REPEATED", "check_certificate"]
 
 NOT_REPEATED = "not repeated when fitted"
 """What is said of a certificate that was held against some pairs only."""
@@ -47,7 +45,9 @@ def check_certificate(
     Raises:
         CertificateError: If a pair of words loses more than the certificate says.
     """
-    canonical = _alike(rows.metric, embeddings)
+    # The lowest id at distance 0 of each word: in a matrix or in ranks it need not share the vector.
+    known = isinstance(rows.metric, Metric)
+    canonical = embeddings.canonical if known else distance_source(rows.metric, embeddings).canonical
     ids, whole = _chosen(embeddings, canonical)
     table, error = _distances(rows.metric, embeddings, ids, ids)
     logs, nearest = _log_normalizers(rows, embeddings, ids, base)
@@ -73,11 +73,6 @@ def check_certificate(
     if whole:
         return f"{what}, held against every pair of words when fitted, to {round_up(allowed, 2)} nats"
     return f"{what}, {NOT_REPEATED}: only the pairs of {len(ids)} words were held against it"
-
-
-def _alike(metric: AnyMetric, embeddings: Embeddings) -> IdArray:
-    """Return the lowest id at distance 0 of each word; in a matrix or in ranks it need not share the vector."""
-    return embeddings.canonical if isinstance(metric, Metric) else distance_source(metric, embeddings).canonical
 
 
 def _chosen(embeddings: Embeddings, canonical: IdArray) -> tuple[IdArray, bool]:

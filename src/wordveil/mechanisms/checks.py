@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.mechanisms.base import Mechanism, Randomizer, VectorMechanism
-
-__all__ = ["check_fitted", "check_mechanism", "vector_mechanism"]
+from wordveil.mechanisms.base import VectorMechanism
+from wordveil.mechanisms.common import Mechanism, Randomizer
 
 
 def check_mechanism(thing: object) -> Mechanism:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from wordveil.errors import ParameterError, RefutedClaimError
+from wordveil.errors import RefutedClaimError
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
 from wordveil.mechanisms.gaussian_scale import (
     analytic_scale,
@@ -16,13 +16,12 @@ from wordveil.mechanisms.gaussian_scale import (
     gaussian_pair,
 )
 from wordveil.mechanisms.rows import CoordinateNoise
-from wordveil.parameters import check_delta, check_positive, check_whole
-from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.parameters import check_choice, check_delta, check_positive, check_whole
+from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss
+from wordveil.promises.rounding import round_up
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["ClippedGaussian", "FittedClippedGaussian"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +76,7 @@ class ClippedGaussian(ClippedMechanism):
         check_positive("epsilon", self.epsilon)
         check_delta(self.delta)
         check_positive("clip_norm", self.clip_norm)
-        if self.calibration not in ("analytic", "classical"):
-            raise ParameterError("calibration", self.calibration, "must be 'analytic' or 'classical'.")
+        check_choice("calibration", self.calibration, ("analytic", "classical"))
         if not self.holds and self.allow_refuted is not True:
             raise RefutedClaimError(self._refutation() + " Use calibration='analytic', or pass allow_refuted=True.")
 

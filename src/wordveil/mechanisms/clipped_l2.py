@@ -15,13 +15,11 @@ from wordveil.mechanisms.base import InputDomain, VectorRandomizer
 from wordveil.mechanisms.clipping import ClippedMechanism
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace, MultivariateLaplace
 from wordveil.mechanisms.rows import checked_rows, clip_to_ball
-from wordveil.parameters import check_number, check_positive, check_whole
+from wordveil.parameters import check_choice, check_number, check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["ClippedL2", "FittedClippedL2", "clipped_diameter"]
 
 OF_WORDS = "both inputs are words of the vocabulary whose pairs were searched"
 UNIT = 2.0**-53
@@ -84,8 +82,7 @@ class ClippedL2(ClippedMechanism):
         check_positive("epsilon", self.epsilon)
         check_positive("clip_norm", self.clip_norm)
         check_number("delta", self.delta, lambda x: 0 <= x < 1, "[0, 1)")
-        if self.diameter not in ("ball", "vocabulary"):
-            raise ParameterError("diameter", self.diameter, "must be 'ball' or 'vocabulary'.")
+        check_choice("diameter", self.diameter, ("ball", "vocabulary"))
 
     @classmethod
     def examples(cls) -> tuple[ClippedL2, ...]:

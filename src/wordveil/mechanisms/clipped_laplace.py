@@ -14,8 +14,6 @@ from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.randomness import Draws, Stream
 
-__all__ = ["ClippedLaplace", "FittedClippedLaplace"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedLaplace(ClippedMechanism):

@@ -14,8 +14,6 @@ from wordveil.parameters import check_draws
 from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws
 
-__all__ = ["ClippedMechanism", "FittedClipped"]
-
 
 class ClippedMechanism(VectorMechanism):
     """Parameters of a mechanism that clips; it fits vectors of any dimension and needs no vocabulary.

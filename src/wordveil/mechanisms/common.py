@@ -21,8 +21,6 @@ from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["OWN_CODE", "UNCHECKED", "Mechanism", "Randomizer", "with_vocabulary"]
-
 OWN_CODE = "the mechanism, code of a third party, computes the same whenever it is asked, whatever else it can read"
 _NAMED_ELSEWHERE = ("mechanism", "dimensions", "claim")
 """Fields of randomizers that parameters and vocabulary say: their name is in the place of noise as it is."""
@@ -161,9 +159,7 @@ class Randomizer(ABC):
         if device == "cpu":
             return self
         raise ParameterError(
-            "device",
-            device,
-            "is not supported for this mechanism, which works on the processor: say 'cpu'.",
+            "device", device, "is not supported for this mechanism, which works on the processor: say 'cpu'."
         )
 
     @property

@@ -32,8 +32,6 @@ from wordveil.promises.pair_loss import PairLoss, channel_pair
 from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FittedExponential", "Grounds", "fit_selection"]
-
 JOB_CACHE_BYTES = 192 << 20
 """Memory that one batch job may keep block masses in."""
 

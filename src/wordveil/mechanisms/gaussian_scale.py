@@ -14,8 +14,6 @@ from wordveil.errors import ParameterError
 from wordveil.parameters import check_delta, check_positive
 from wordveil.promises.pair_loss import PairLoss, discretized
 
-__all__ = ["analytic_scale", "classical_scale", "gaussian_epsilon", "gaussian_log_delta", "gaussian_pair"]
-
 UNIT = 2.0**-53
 LEAST_EPSILON, LARGEST_EPSILON = 1e-9, 1e12
 BRACKET = 1e-12  # relative width at which the bracket of the root is narrow enough
@@ -73,10 +71,7 @@ def analytic_scale(epsilon: float, delta: float) -> float:
             raise ParameterError("delta", delta, f"is too close to 1 for float64 at epsilon={epsilon!r}; lower it.")
     while high - low > BRACKET * high:
         middle = low + (high - low) / 2
-        if gaussian_log_delta(epsilon, middle) <= target:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if gaussian_log_delta(epsilon, middle) <= target else (middle, high)
     return high
 
 

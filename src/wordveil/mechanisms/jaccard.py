@@ -12,14 +12,12 @@ from scipy.stats import chi2
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.gaussian_scale import classical_scale
-from wordveil.mechanisms.word_noise import FittedWordNoise
-from wordveil.mechanisms.word_rows import WordRows
+from wordveil.mechanisms.word_rows import FittedWordNoise, WordRows
 from wordveil.parameters import check_delta, check_positive, check_whole
-from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.rounding import round_up
 from wordveil.vocabulary.nearest_lists import nearest_lists
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["FittedJaccard", "Jaccard", "class_delta", "class_errors"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,8 @@ from scipy.special import betainc, gammainc, gammaincc, gammaincinv, gammaln
 
 from wordveil.arrays import Float64Array
 from wordveil.parameters import check_delta, check_positive, check_whole, check_within
-from wordveil.promises.guarantees import round_down
 from wordveil.promises.pair_loss import PairLoss, discretized
-
-__all__ = ["laplace_delta", "laplace_epsilon", "laplace_loss", "laplace_pair"]
+from wordveil.promises.rounding import round_down
 
 _NODES = 32
 _UNIT = 2.0**-53

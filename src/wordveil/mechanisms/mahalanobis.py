@@ -15,11 +15,10 @@ from wordveil.mechanisms.multivariate_laplace import laplace_noise
 from wordveil.mechanisms.rows import checked_rows, multiply_rows, row_distances
 from wordveil.metrics.distances import Mahalanobis as MahalanobisMetric
 from wordveil.parameters import check_draws, check_positive, check_within
-from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing, round_up
+from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
+from wordveil.promises.rounding import round_up
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["FittedMahalanobis", "Mahalanobis", "scaled_covariance"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,20 +15,10 @@ from wordveil.errors import CertificateError, ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, TableSource
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics.distances import (
-    SAMPLE,
-    Angular,
-    AnyMetric,
-    Euclidean,
-    Metric,
-    VocabularyMetric,
-    is_known,
-)
+from wordveil.metrics.distances import SAMPLE, Angular, AnyMetric, Euclidean, Metric, VocabularyMetric, is_known
 from wordveil.promises.certificates import code_name, identity
 from wordveil.randomness import BitArray
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["ChannelRows", "bound_metric", "distance_source", "metric_assumptions", "named_metric", "rows_for"]
 
 ALONE = 16  # rows of the sample that are asked for alone too
 
@@ -63,12 +53,7 @@ class ChannelRows(Protocol):
         """Return ln Z(x) for each input, shape (n,)."""
 
     def draw(
-        self,
-        ids: IdArray,
-        bits: BitArray,
-        *,
-        threads: int | None = None,
-        progress: Callable[[int], None] | None = None,
+        self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
     ) -> IdArray:
         """Draw one output id per input.
 

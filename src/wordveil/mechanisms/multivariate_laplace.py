@@ -14,17 +14,14 @@ from wordveil.parameters import check_draws, check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
 
-__all__ = ["FittedMultivariateLaplace", "MultivariateLaplace", "laplace_noise"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class MultivariateLaplace(VectorMechanism):
     """Add z = r * u, with u uniform on the sphere and r ~ Gamma(d, 1/epsilon).
 
     Guarantee:
-        epsilon-metric DP for the Euclidean distance between input vectors, proved, tight, for every pair of
-        vectors. The proof speaks of real numbers: float64 rounding of the noise is outside it. Decoding to words
-        comes after.
+        epsilon-metric DP for the Euclidean distance between input vectors, proved, tight, for every pair of vectors.
+        The proof speaks of real numbers: float64 rounding of the noise is outside it. Decoding to words comes after.
 
     Attributes:
         epsilon: Loss per unit of Euclidean distance, in (0, inf). The noise norm is d/epsilon on average.

@@ -10,16 +10,14 @@ import numpy as np
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.word_noise import FittedWordNoise
-from wordveil.mechanisms.word_rows import WordRows
+from wordveil.mechanisms.word_rows import FittedWordNoise, WordRows
 from wordveil.mechanisms.worst_pairs import vector_relation
-from wordveil.parameters import check_delta, check_positive, check_whole, check_within
-from wordveil.promises.guarantees import Guarantee, NeighbourDP, PrivacyUnit, Standing, round_up
+from wordveil.parameters import check_choice, check_delta, check_positive, check_whole, check_within
+from wordveil.promises.guarantees import Guarantee, NeighbourDP, PrivacyUnit, Standing
 from wordveil.promises.relations import Relation
+from wordveil.promises.rounding import round_up
 from wordveil.vocabulary.overlap_graph import OverlapGraph, overlap_graph
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["NADP", "FittedNADP"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +84,7 @@ class NADP(VectorMechanism):
         check_whole("adjacent", self.adjacent, 2)
         check_whole("overlap", self.overlap)
         check_within("tau", self.tau, 1)
-        if self.isolated not in ("global", "verbatim"):
-            raise ParameterError("isolated", self.isolated, "must be 'global' or 'verbatim'.")
+        check_choice("isolated", self.isolated, ("global", "verbatim"))
 
     @classmethod
     def examples(cls) -> tuple[NADP, ...]:

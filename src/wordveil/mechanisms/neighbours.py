@@ -20,15 +20,13 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.threads import resolve_threads
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
-from wordveil.parameters import check_draws, check_positive, check_whole, checked_ids
+from wordveil.parameters import check_choice, check_draws, check_positive, check_whole, checked_ids
 from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss, discretized
 from wordveil.randomness import BitArray, DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.stored_lists import crowds, neighbour_lists
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["FittedNeighbourResponse", "IntegerLaw", "Lists", "NeighbourResponse"]
 
 Lists = Literal["nearest", "crowds"]
 TOTAL = 1 << 64  # of every row's integer weights: one draw is one 64-bit word
@@ -93,8 +91,7 @@ class NeighbourResponse(WordMechanism):
         check_whole("k", self.k)
         if self.outputs is not None:
             check_whole("outputs", self.outputs, least=2)
-        if self.lists not in get_args(Lists):
-            raise ParameterError("lists", self.lists, f"must be one of {', '.join(get_args(Lists))}.")
+        check_choice("lists", self.lists, get_args(Lists))
 
     @classmethod
     def examples(cls) -> Sequence[NeighbourResponse]:

@@ -13,16 +13,21 @@ from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.multivariate_laplace import laplace_noise
-from wordveil.mechanisms.projection_matrices import draw_matrix, given_matrix, principal_directions, random_rows
-from wordveil.mechanisms.projection_planning import log_union_bound, plan_dimensions, published_dimensions
+from wordveil.mechanisms.projection_matrices import (
+    draw_matrix,
+    given_matrix,
+    log_union_bound,
+    plan_dimensions,
+    principal_directions,
+    published_dimensions,
+    random_rows,
+)
 from wordveil.mechanisms.rows import checked_rows, multiply_rows, row_distances
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
-from wordveil.parameters import check_delta, check_draws, check_positive, check_whole
+from wordveil.parameters import check_choice, check_delta, check_draws, check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["FittedProjection", "Projection"]
 
 DIRECTIONS = ("gaussian", "orthonormal", "principal")
 _OF_WORDS = ("exact", "union-bound")  # sensitivities that hold between the words of one vocabulary
@@ -100,18 +105,13 @@ class Projection(VectorMechanism):
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        if self.directions not in DIRECTIONS:
-            raise ParameterError("directions", self.directions, f"must be one of {', '.join(DIRECTIONS)}.")
-        if self.sensitivity not in SENSITIVITIES:
-            raise ParameterError("sensitivity", self.sensitivity, f"must be one of {', '.join(SENSITIVITIES)}.")
+        check_choice("directions", self.directions, DIRECTIONS)
+        check_choice("sensitivity", self.sensitivity, SENSITIVITIES)
         check_positive("beta", self.beta)
         check_delta(self.delta)
         check_whole("seed", self.seed, 0)
         if self.matrix is not None:
             object.__setattr__(self, "matrix", given_matrix(self.matrix))
-        self._check_fit()
-
-    def _check_fit(self) -> None:
         planned = self.sensitivity in ("union-bound", "published")
         if planned and (self.matrix is not None or self.directions != "gaussian"):
             raise ParameterError("sensitivity", self.sensitivity, "holds for directions='gaussian' alone.")
@@ -180,9 +180,7 @@ class Projection(VectorMechanism):
             )
         if self.needs_vocabulary:
             raise ParameterError(
-                "directions",
-                "principal",
-                "needs a public vocabulary; give one, or use 'orthonormal'.",
+                "directions", "principal", "needs a public vocabulary; give one, or use 'orthonormal'."
             )
         if self.sensitivity == "published":
             least = published_dimensions(dimensions, self.beta, self.delta)

@@ -16,15 +16,6 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.parameters import as_floats
 
-__all__ = [
-    "CoordinateNoise",
-    "checked_rows",
-    "clip_to_ball",
-    "coordinate_distances",
-    "multiply_rows",
-    "row_distances",
-]
-
 LARGEST = 1e100  # of a coordinate: squares and products stay finite
 DIGITS = 2.0**40  # a coordinate of so many noise scales leaves the noise 12 bits of a float64 sum
 FEW = 8  # vectors whose distances are taken from differences

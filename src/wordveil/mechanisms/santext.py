@@ -15,8 +15,6 @@ from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, MetricDP
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["TAIL_NATS", "FittedSanText", "SanText"]
-
 TAIL_NATS = 28.0
 """Weights stop falling at exp(-28): 64-bit sampling can honour no smaller ratio; the law moves by v * 7e-13 at most."""
 

@@ -19,8 +19,6 @@ from wordveil.parameters import check_positive
 from wordveil.promises.certificates import Certificate, Scalar, identity
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["LARGEST_LOSS", "LIPSCHITZ", "Sizing", "SelectionMechanism", "rate_and_cap"]
-
 Sizing = Literal["textbook", "certified", "certified-local"]
 """The rate is epsilon/2, by theorem, or the one in a certificate, by computation on this vocabulary.
 

@@ -20,8 +20,6 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.rows import multiply_rows
 
-__all__ = ["exact_stretch", "spectral_stretch"]
-
 ROWS = 512
 COLUMNS = 512
 UNIT = 2.0**-53

@@ -18,8 +18,6 @@ from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.promises.guarantees import LocalDP, MetricDP
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["TEM", "FittedTEM", "truncation_distance"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class TEM(SelectionMechanism):

@@ -20,16 +20,6 @@ from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.promises.guarantees import MetricDP
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = [
-    "BASE_TAIL_NATS",
-    "MOST_OUTPUTS",
-    "TIGHT",
-    "FittedTightConstraints",
-    "TightConstraints",
-    "pack_base",
-    "unpack_base",
-]
-
 BASE_TAIL_NATS = 22.0
 """Weights stop falling at exp(-22) of the base measure; with the floor, 64-bit sampling can honour what is left."""
 

@@ -26,13 +26,12 @@ from wordveil.mechanisms.truncated_law import (
     noise_deviation,
     published_half_width,
 )
-from wordveil.parameters import check_delta, check_positive, check_whole
-from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing, round_up
+from wordveil.parameters import check_choice, check_delta, check_positive, check_whole
+from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss, generic_pair
+from wordveil.promises.rounding import round_up
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["FittedTruncatedLaplace", "TruncatedLaplace"]
 
 ADVICE = "Use calibration='certified', or ClippedGaussian, or pass allow_refuted=True for an experiment."
 NO_GAIN = 0.01  # a smaller relative gain in standard deviation is called none
@@ -99,8 +98,7 @@ class TruncatedLaplace(ClippedMechanism):
         check_positive("epsilon", self.epsilon)
         check_positive("clip_norm", self.clip_norm)
         published = self.calibration == "published"
-        if self.calibration not in ("certified", "exact", "published"):
-            raise ParameterError("calibration", self.calibration, "must be 'certified', 'exact' or 'published'.")
+        check_choice("calibration", self.calibration, ("certified", "exact", "published"))
         check_delta(self.delta, 1.0 if published else 0.5)
         if published and self.allow_refuted is not True:
             raise RefutedClaimError(

@@ -15,15 +15,6 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
 
-__all__ = [
-    "certified_half_width",
-    "escape",
-    "exact_half_width",
-    "largest_delta",
-    "noise_deviation",
-    "published_half_width",
-]
-
 LARGE, SMALL = 30.0, 1e-250  # beyond them a quotient or an exponential could overflow
 PIECES = 64
 UNIT = 2.0**-53

@@ -22,16 +22,6 @@ from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import EveryPair, Pair, Relation, relation_of
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = [
-    "noise_classes_first",
-    "vector_pairs",
-    "vector_relation",
-    "word_distances",
-    "word_relation",
-    "worst_vectors",
-    "worst_words",
-]
-
 SEARCHED = 2000  # words searched for extreme pairs
 CLOSE = 1e-6  # squared distances below this share of the largest squared norm are recomputed from differences
 

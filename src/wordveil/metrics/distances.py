@@ -25,23 +25,6 @@ from wordveil.errors import ParameterError
 from wordveil.metrics.table import DistanceTable
 from wordveil.parameters import as_floats, check_within
 
-__all__ = [
-    "SAMPLE",
-    "Angular",
-    "AnyMetric",
-    "Euclidean",
-    "Mahalanobis",
-    "Metric",
-    "Precomputed",
-    "VocabularyMetric",
-    "check_triangle",
-    "coordinate_rows",
-    "distances",
-    "is_known",
-    "is_norm",
-    "triangle_tolerance",
-]
-
 TILE, REGISTER = 64, 16
 SAMPLE = 128
 """Words whose triples are checked against the triangle inequality where it cannot be proved: two million triples."""

@@ -16,8 +16,6 @@ from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.parameters import as_floats
 
-__all__ = ["LARGEST_TABLE", "DistanceTable"]
-
 LARGEST_TABLE = 20_000
 """Most words of a whole matrix: 3.2 GB."""
 ROWS = 256

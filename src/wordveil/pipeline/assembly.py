@@ -17,8 +17,10 @@ from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures, effective_guarantee
-from wordveil.text import EncodedBatch, Encoder, Writer, tokenizer_for
+from wordveil.text.encoding import EncodedBatch, Encoder
+from wordveil.text.schemes import tokenizer_for
 from wordveil.text.surrogates import Surrogates
+from wordveil.text.writing import Writer
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Assembled", "TextReader", "TextWriter", "assemble"]

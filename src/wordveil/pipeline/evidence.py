@@ -14,7 +14,8 @@ from wordveil.pipeline.explanations import Explanation, WorkedPair
 from wordveil.pipeline.run_warnings import release_warnings
 from wordveil.pipeline.runs import FileDigest, RunReport
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.promises.guarantees import PrivacyUnit, round_up
+from wordveil.promises.guarantees import PrivacyUnit
+from wordveil.promises.rounding import round_up
 
 __all__ = ["ALWAYS_ASSUMED", "ANYBODY", "Evidence", "differences", "shortfall"]
 

@@ -17,18 +17,9 @@ from wordveil.mechanisms.base import WordRandomizer
 from wordveil.metrics.distances import AnyMetric, Euclidean, Metric
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.composing import compose_tokens
-from wordveil.promises.guarantees import (
-    SUMMED,
-    Guarantee,
-    LocalDP,
-    NoGuarantee,
-    PrivacyUnit,
-    Standing,
-    claimed,
-    round_down,
-    round_up,
-)
+from wordveil.promises.guarantees import SUMMED, Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.release import OWN_LOSS
+from wordveil.promises.rounding import claimed, round_down, round_up
 from wordveil.promises.worked import InWords, WorkedPair
 from wordveil.vocabulary.table import Embeddings
 

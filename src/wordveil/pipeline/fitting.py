@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.base import Mechanism, WordRandomizer
+from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.checks import check_mechanism
+from wordveil.mechanisms.common import Mechanism
 from wordveil.promises.certificates import Certificate
 from wordveil.vocabulary.table import Embeddings
 

@@ -19,7 +19,7 @@ from wordveil.kernels.compiled.library import document_bits
 from wordveil.mechanisms.base import Progress
 from wordveil.pipeline.assembly import Assembled
 from wordveil.randomness import RandomSource, multiply_high
-from wordveil.text import EncodedBatch
+from wordveil.text.encoding import EncodedBatch
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.surrogates import Surrogates
 

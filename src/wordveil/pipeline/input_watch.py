@@ -18,7 +18,7 @@ import numpy as np
 
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.errors import ForeignTextWarning, InputWarning
-from wordveil.text import Encoder
+from wordveil.text.encoding import Encoder
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.scripts import letters_by_script
 from wordveil.text.surrogates import Surrogates

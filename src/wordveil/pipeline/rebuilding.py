@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import Mechanism
+from wordveil.mechanisms.common import Mechanism
 from wordveil.names import EXPORTS, MECHANISMS
 from wordveil.plugins import foreign_names, foreign_object
 

@@ -22,7 +22,8 @@ from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.vectors.binding import Binding
 from wordveil.pipeline.vectors.grid import grid_mitigation
 from wordveil.pipeline.vectors.values import VectorReport, vector_disclosures
-from wordveil.promises.guarantees import Guarantee, claimed
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.rounding import claimed
 
 __all__ = ["Bound", "Contradiction", "contradictions", "damage"]
 

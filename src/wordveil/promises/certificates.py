@@ -26,8 +26,6 @@ import numpy as np
 from wordveil.errors import CertificateError
 from wordveil.files.atomic import write_whole
 
-__all__ = ["CLAIM_MARGIN", "Certificate", "Scalar", "code_name", "compare", "digest_of", "identity"]
-
 FORMAT = 1
 CLAIM_MARGIN = 1e-9
 """Claimed epsilons are the computed ones times (1 + 1e-9), rounded up, so that a repetition on another kind of
@@ -99,7 +97,14 @@ class Certificate:
             known = {f.name for f in fields(cls)}
             if not isinstance(content, dict) or content.keys() != known:
                 raise CertificateError(f"A certificate is a JSON object with the keys {', '.join(sorted(known))}.")
-            _check_types(content)
+            wrong = [
+                name for name in ("method", "vocabulary", "candidates", "version") if not isinstance(content[name], str)
+            ]
+            wrong += [name for name in ("parameters", "numbers") if not isinstance(content[name], dict)]
+            if not _is_number(content["error"]):
+                wrong.append("error")
+            if wrong:
+                raise CertificateError(f"The certificate's {', '.join(wrong)} has the wrong type.")
             return cls(**content)
         except json.JSONDecodeError as error:
             raise CertificateError(f"The certificate is not JSON (line {error.lineno}).") from None
@@ -300,12 +305,3 @@ def _unnamed(value: Any) -> CertificateError:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _check_types(content: Mapping[str, Any]) -> None:
-    wrong = [name for name in ("method", "vocabulary", "candidates", "version") if not isinstance(content[name], str)]
-    wrong += [name for name in ("parameters", "numbers") if not isinstance(content[name], dict)]
-    if not _is_number(content["error"]):
-        wrong.append("error")
-    if wrong:
-        raise CertificateError(f"The certificate's {', '.join(wrong)} has the wrong type.")

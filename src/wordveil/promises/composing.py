@@ -16,12 +16,9 @@ from wordveil.promises.guarantees import (
     NoGuarantee,
     PrivacyUnit,
     check_distance,
-    round_down,
-    round_up,
     weakest,
 )
-
-__all__ = ["compose_releases", "compose_tokens", "require_same_promise", "to_local"]
+from wordveil.promises.rounding import round_down, round_up
 
 
 def compose_releases(guarantees: Sequence[Guarantee]) -> Guarantee:

@@ -28,24 +28,6 @@ from wordveil.errors import ParameterError
 from wordveil.promises.rounding import claimed, round_down, round_up
 from wordveil.promises.worked import CERTAIN, WEAK, InWords, WorkedPair
 
-__all__ = [
-    "SUMMED",
-    "Bounded",
-    "Guarantee",
-    "LocalDP",
-    "MetricDP",
-    "NeighbourDP",
-    "NoGuarantee",
-    "PrivacyUnit",
-    "Standing",
-    "check_distance",
-    "claimed",
-    "round_down",
-    "round_up",
-    "weakest",
-    "within_scope",
-]
-
 
 class Standing(StrEnum):
     """On what grounds a guarantee is claimed."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
-__all__ = ["items", "page", "row", "table"]
-
 _STYLE = """
 :root { color-scheme: light dark; --text: #1c2430; --soft: #5a6575; --line: #d5dae1; --page: #fff; --band: #f3f5f8;
   --rule: #1f4e8c; --area: #cfe0f5; --kept: #1d6b3a; --refuted: #a3202a; }

@@ -34,9 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.errors import ParameterError
+from wordveil.parameters import check_choice
 from wordveil.promises.guarantees import MetricDP, Standing
-
-__all__ = ["NumberGrid", "noise_counts"]
 
 WORD = 1 << 64
 MOST_POINTS = 1 << 16
@@ -78,8 +77,7 @@ class NumberGrid:
 
     def __post_init__(self) -> None:
         dates = self.kind == "date"
-        if self.kind not in _KINDS:
-            raise ParameterError("kind", self.kind, f"must be one of {', '.join(_KINDS)}.")
+        check_choice("kind", self.kind, _KINDS)
         if self.scale not in ("linear", "log") or (dates and self.scale == "log"):
             raise ParameterError("scale", self.scale, "must be linear or log, for dates linear.")
         if not (math.isfinite(self.epsilon) and self.epsilon >= LEAST_EPSILON):

@@ -16,9 +16,8 @@ import numpy as np
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_within
-from wordveil.promises.guarantees import LocalDP, Standing, round_up
-
-__all__ = ["PairLoss", "channel_pair", "discretized", "generic_pair"]
+from wordveil.promises.guarantees import LocalDP, Standing
+from wordveil.promises.rounding import round_up
 
 _UNIT = 2.0**-53
 _POINTS = 512  # grid points above zero

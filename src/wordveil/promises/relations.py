@@ -24,8 +24,6 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP
 
-__all__ = ["Adjacent", "AtDistance", "EveryPair", "Inputs", "NoPairs", "Pair", "Relation", "relation_of"]
-
 Inputs = NDArray[Any]
 """Word ids, shape (n,), or vectors, shape (n, d)."""
 

@@ -15,33 +15,18 @@ from typing import Any, ClassVar, Literal, get_args
 
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, round_up, within_scope
+from wordveil.parameters import check_choice
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, within_scope
 from wordveil.promises.number_grids import NumberGrid
-
-__all__ = [
-    "KEYED",
-    "MASK",
-    "OWN_LOSS",
-    "BatchRelease",
-    "Casing",
-    "Markup",
-    "Numbers",
-    "Provenance",
-    "Release",
-    "Reported",
-    "TextOptions",
-    "disclosures",
-    "effective_guarantee",
-    "grid_disclosure",
-]
+from wordveil.promises.rounding import round_up
 
 MASK = "[unknown]"
 OWN_LOSS = "else its own loss is added"
 """Of a number on a grid, which the epsilon of a token does not cover."""
 KEYED = (
-    "whether a document changed, to whoever sees two releases of it under one key and id: on the same version and "
-    "engine an unchanged one comes out as before, a changed one is drawn afresh; on another each is one more release; "
-    "in a run the id is the file's name without its folder, the chosen columns and the place in the file"
+    "whether a document changed between two releases under the same key and id: on the same version and engine an "
+    "unchanged document comes out identical and a changed one is drawn afresh; on another each is one more release "
+    "(in a run the id is the file name without its folder, the chosen columns and the record number)"
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 
@@ -92,13 +77,13 @@ class TextOptions:
             ("numbers", Numbers),
             ("markup", Markup),
         ):
-            if getattr(self, name) not in get_args(choices):
-                raise ParameterError(name, getattr(self, name), f"must be one of {', '.join(get_args(choices))}.")
+            check_choice(name, getattr(self, name), get_args(choices))
         object.__setattr__(self, "public_words", _word_set(self.public_words))
         object.__setattr__(self, "grids", tuple(self.grids))
         metric = self.numbers == "metric"
         if metric != bool(self.grids):
-            raise ParameterError("numbers", self.numbers, "does not fit the grids: 'metric' needs one, and only it.")
+            sentence = "numbers='metric' requires at least one grid, and a grid requires numbers='metric'."
+            raise ParameterError("numbers", self.numbers, sentence=sentence)
         if metric and self.unknown != "typed":
             raise ParameterError("unknown", self.unknown, "must be 'typed' where numbers keep their magnitude.")
         if len({grid.kind for grid in self.grids}) < len(self.grids):

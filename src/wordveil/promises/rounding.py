@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-__all__ = ["claimed", "round_down", "round_up"]
-
 _TOLERATED = Decimal("1e-12")
 _SHORT, _NEAR = 6, 1e-9  # digits of a short number, and how far below one an epsilon may lie to be claimed as it
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit, Standing
 from wordveil.promises.worked import InWords
 
-__all__ = ["Withholding"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Withholding(Guarantee):

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from wordveil.promises.rounding import round_down, round_up
 
-__all__ = ["CERTAIN", "WEAK", "InWords", "WorkedPair"]
-
 WEAK = 0.99  # of an even guess; a promise that allows more is called weak
 CERTAIN = 1e-6  # of an even guess: where it may be wrong more rarely, nothing is hidden
 NEARLY_ONE = 0.9999  # a bound above it says no more than that it is near 1, and is not printed as 100 %

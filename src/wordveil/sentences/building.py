@@ -35,8 +35,6 @@ from wordveil.sentences.splitting import split_sentences
 from wordveil.sentences.stock import MAP_FILE, NOTICE_FILE, Stock, StockFacts, load_stock
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["PublicSet", "StockSettings", "build_stock"]
-
 _WHOLE, _ROWS = "whole", "rows"
 _TOGETHER = 2048  # sentences encoded between two points where a build can go on
 

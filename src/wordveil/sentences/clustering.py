@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Progress
 from wordveil.errors import ParameterError
 
-__all__ = ["prototypes"]
-
 ROUNDS = 20
 BLOCK = 4096  # rows scored at a time
 Ids = NDArray[np.int64]

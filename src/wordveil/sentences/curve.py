@@ -15,8 +15,6 @@ from wordveil.sentences.stock import Level
 from wordveil.vocabulary.stored_lists import crowds
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["CROWDS", "measured_levels"]
-
 CROWDS = (1, 2, 4, 8, 16, 32)
 
 

@@ -26,13 +26,11 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, PrivateText, Progress
 from wordveil.errors import MissingExtraError
 from wordveil.kernels.threads import map_chunks
-from wordveil.text import Encoder, tokenizer_for
-from wordveil.text.encoding import tokens_per_text
+from wordveil.text.encoding import Encoder, tokens_per_text
 from wordveil.text.minilm import WIDTH, encode, load_model, sentence_pieces
+from wordveil.text.schemes import tokenizer_for
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.table import load_embeddings
-
-__all__ = ["STATIC", "SentenceEncoder", "StaticEncoder", "encoder_named", "fitted_map"]
 
 STATIC = "static"
 SMOOTHING = 1e-3  # of inverse frequencies, Arora et al.'s a

@@ -8,6 +8,8 @@ public list knows for a name.
 from __future__ import annotations
 
 import csv
+import gzip
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,11 +17,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from wordveil.documents.rows import read_rows
-from wordveil.errors import ParameterError
+from wordveil.errors import DataFormatError, ParameterError
+from wordveil.parameters import check_choice
 from wordveil.sentences.building import PublicSet, StockSettings
-
-__all__ = ["EACH", "RECIPES", "Ingredient", "followed", "gathered"]
 
 EACH = 4_000
 """Sentences of each set, unless something else is asked for: one that is much larger than the others is another kind
@@ -107,8 +107,7 @@ def gathered(recipe: str, folder: Path) -> list[PublicSet]:
     Raises:
         ParameterError: If there is no such recipe, or a set is not there.
     """
-    if recipe not in RECIPES:
-        raise ParameterError("recipe", recipe, f"must be one of {', '.join(RECIPES)}.")
+    check_choice("recipe", recipe, RECIPES)
     return [_gathered(one, folder) for one in RECIPES[recipe]]
 
 
@@ -153,4 +152,16 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         for pair in ElementTree.parse(path).iter("QAPair"):  # noqa: S314 (public files; expat bounds entities)
             yield {child.tag: child.text for child in pair}
     else:
-        yield from read_rows(path, ())
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
+            yield from _one_a_line(path, lines)
+
+
+def _one_a_line(path: Path, lines: Iterator[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield rows of JSON objects, or of cells between tabs below a header."""
+    header = next(lines).rstrip("\n").split("\t") if path.suffix == ".tsv" else None
+    for number, line in enumerate(lines, start=1 if header is None else 2):
+        try:
+            yield dict(zip(header, line.rstrip("\n").split("\t"), strict=True) if header else json.loads(line))
+        except (TypeError, ValueError):
+            problem = "is no JSON object." if header is None else "has another number of cells than the header."
+            raise DataFormatError(path, problem, line=number) from None

@@ -50,16 +50,14 @@ from wordveil.sentences.encoding import STATIC, SentenceEncoder
 from wordveil.sentences.slots import fill
 from wordveil.sentences.splitting import split_sentences
 from wordveil.sentences.stock import Stock, load_stock
-from wordveil.text import EncodedBatch
 from wordveil.text.amounts import amount
+from wordveil.text.encoding import EncodedBatch
 from wordveil.text.joining import joined
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["EPSILON", "Rephraser", "rephrase_documents"]
 
 EPSILON = 6.0
 """Nats per sentence, unless something else is asked for."""

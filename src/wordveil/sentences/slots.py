@@ -28,8 +28,6 @@ from wordveil.text.tokenizer import Tokenizer
 from wordveil.vocabulary.packaged import never_output
 from wordveil.vocabulary.table import load_embeddings
 
-__all__ = ["Cleaned", "clean", "fill", "slots_of"]
-
 _NAMES_FILE = Path(__file__).parent / "names.txt"
 _MADE_UP = "Alex Sam Robin Kim Jordan Casey Jamie Taylor Morgan Riley Avery Quinn Lee Chris Pat Terry"
 _GENERATORS: Mapping[str, Generator] = {**GENERATORS, "name": Generator(4, lambda i: _MADE_UP.split()[i])}

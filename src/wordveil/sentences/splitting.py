@@ -12,8 +12,6 @@ import re
 
 from wordveil.arrays import PrivateText
 
-__all__ = ["RULES", "split_sentences"]
-
 RULES = "sentences-1"
 """The name of these rules: noise depends on it, so that other rules never share any."""
 

@@ -34,8 +34,6 @@ from wordveil.sentences.splitting import RULES
 from wordveil.vocabulary.packaged import read_packaged
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-__all__ = ["GENERAL", "Level", "Stock", "StockFacts", "load_stock", "unit_rows"]
-
 GENERAL = Path(__file__).parent / "general"
 FACTS_FILE, MAP_FILE, NOTICE_FILE = "stock.json", "map.npy", "NOTICE"
 _REMEDY = "Build one with: wordveil sentences build."

@@ -15,7 +15,8 @@ from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
 from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.promises.guarantees import PrivacyUnit, round_up
+from wordveil.promises.guarantees import PrivacyUnit
+from wordveil.promises.rounding import round_up
 from wordveil.spark.frames import FILE_AND_ROW, functions_of_spark, with_ids
 from wordveil.spark.keys import check_repeatable
 from wordveil.spark.workers import ID, on_this_host, packed_for_tasks

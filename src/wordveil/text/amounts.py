@@ -13,8 +13,6 @@ from functools import cache
 
 from wordveil.text.characters import number_class
 
-__all__ = ["amount"]
-
 _MAGNITUDES = {"k": 3, "m": 6, "b": 9, "t": 12}
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _DATE_PARTS = re.compile(r"\d+|[A-Za-z]+")

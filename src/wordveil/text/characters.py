@@ -17,21 +17,6 @@ import numpy as np
 
 from wordveil.kernels.compiled.text import CODES, Characters, Uppercase
 
-__all__ = [
-    "APOSTROPHES",
-    "GAP_CHARACTERS",
-    "HYPHENS",
-    "LAYOUT",
-    "PLAIN_LETTER",
-    "PUNCTUATION",
-    "character_class",
-    "letter_cases",
-    "mark_class",
-    "number_class",
-    "plain_characters",
-    "plain_spelling",
-]
-
 LAYOUT = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"

@@ -1,8 +1,7 @@
 """Released words and gaps to released text, and the casing of that text.
 
-Everything here is post-processing: it sees gaps (declared as disclosed) and words that a mechanism released, never
-the private text. The one exception is `apply_shapes`, whose shapes come from the private text; who calls it
-declares them.
+Everything here is post-processing: it sees gaps (declared as disclosed) and words that a mechanism released, never the
+private text. The one exception is `apply_shapes`, whose shapes come from the private text; who calls it declares them.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
-
-__all__ = ["apply_casing", "apply_shapes", "detokenize", "is_clitic"]
 
 _CLOSING = "\"'”’»)\\]"
 _OPENING = "\"'“‘«(\\[¿¡"

@@ -35,6 +35,7 @@ from wordveil.arrays import IdArray, PrivateIds, PrivateText
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import text_library
 from wordveil.kernels.compiled.text import CompiledReader, Left, PackedWords, ReaderSettings
+from wordveil.parameters import check_choice
 from wordveil.text.characters import plain_characters
 from wordveil.text.joining import joined
 from wordveil.text.readings import FULL_WORDS, UNKNOWN, Reading, spellings
@@ -42,8 +43,6 @@ from wordveil.text.reference import Rules, TextReading, caseless, encode_text, r
 from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES
 from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
-
-__all__ = ["EncodedBatch", "EncodedText", "Encoder", "tokens_per_document", "tokens_per_text"]
 
 LONG = 1 << 20
 """Characters of a text that are worked on at a time."""
@@ -170,10 +169,8 @@ class Encoder:
     rules: Rules = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.casing not in ("lower", "cased"):
-            raise ParameterError("casing", self.casing, "must be 'lower' or 'cased'.")
-        if self.numbers not in ("unknown", "vocabulary"):
-            raise ParameterError("numbers", self.numbers, "must be 'unknown' or 'vocabulary'.")
+        check_choice("casing", self.casing, ("lower", "cased"))
+        check_choice("numbers", self.numbers, ("unknown", "vocabulary"))
         for word in sorted(self.public_words):
             if self.tokenizer.split(PrivateText(word)) != ["", word, ""]:
                 raise ParameterError("public_words", word, "is not one token, so it can never match; list its parts.")

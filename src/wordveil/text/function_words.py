@@ -8,8 +8,6 @@ case, so "Will" and "US" stay as "will" and "us"; "may" is left out for the mont
 
 from __future__ import annotations
 
-__all__ = ["FUNCTION_WORDS"]
-
 _DETERMINERS = (
     "a an the this that these those each every either neither some any no another both all such what which whose"
 )

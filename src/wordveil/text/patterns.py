@@ -28,8 +28,6 @@ from wordveil.text.characters import (
     number_class,
 )
 
-__all__ = ["EXTENSION", "TOP_LEVEL", "digit_pattern", "markup_pattern", "token_pattern"]
-
 _GAP = character_class("".join(GAP_CHARACTERS))
 _SPACE = character_class(LAYOUT)
 _INNER_SPACE = " \xa0\u2007\u2009\u202f"

@@ -1,11 +1,10 @@
 """How one surface token may be read as vocabulary words: whole, by contraction, by hyphen, or not at all.
 
-Reading is pure string work against a mapping of known spellings, so it can be tried on any word list. Order:
-the whole entry; the Penn Treebank split of a contraction; the parts between hyphens; else the token is unknown
-as one piece. Where a token is cut follows from its characters alone, whatever the vocabulary holds of its parts: a
-part that is not known is unknown by itself, so that no two unknown parts can be told apart by a cut. Only a token that
-the vocabulary lists whole is never cut. Nothing here writes output: an unknown part yields `UNKNOWN` and never its
-characters.
+Reading is pure string work against a mapping of known spellings, so it can be tried on any word list. Order: the whole
+entry; the Penn Treebank split of a contraction; the parts between hyphens; else the token is unknown as one piece.
+Where a token is cut follows from its characters alone, whatever the vocabulary holds of its parts: a part that is not
+known is unknown by itself, so that no two unknown parts can be told apart by a cut. Only a token that the vocabulary
+lists whole is never cut. Nothing here writes output: an unknown part yields `UNKNOWN` and never its characters.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from wordveil.text.characters import GAP_CHARACTERS, plain_spelling
-
-__all__ = ["FULL_WORDS", "UNKNOWN", "Reading", "forms", "read", "shape", "spellings", "split_contraction"]
 
 UNKNOWN = -1
 """Stands for a token outside the vocabulary in arrays of token ids."""

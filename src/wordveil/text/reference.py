@@ -21,8 +21,6 @@ from wordveil.text.patterns import digit_pattern
 from wordveil.text.readings import UNKNOWN, Reading, forms, read, shape
 from wordveil.text.surrogates import Surrogates
 
-__all__ = ["Rules", "TextReading", "cased_mask", "caseless", "encode_text", "read_token", "write_text"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:

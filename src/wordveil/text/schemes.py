@@ -13,8 +13,6 @@ from typing import Literal
 from wordveil.errors import ParameterError
 from wordveil.text.tokenizer import Tokenizer
 
-__all__ = ["DEFAULT_SCHEME", "SCHEMES", "tokenizer_for"]
-
 DEFAULT_SCHEME = "words"
 
 SCHEMES: Mapping[str, Tokenizer] = MappingProxyType({"words": Tokenizer()})

@@ -6,8 +6,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
-__all__ = ["letters_by_script"]
-
 
 def letters_by_script(texts: Iterable[str]) -> Counter[str]:
     """Count letters by script: the first word of a letter's Unicode name, such as LATIN, CYRILLIC or CJK.

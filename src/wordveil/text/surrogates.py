@@ -30,8 +30,6 @@ from wordveil.text.amounts import amount
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.readings import UNKNOWN
 
-__all__ = ["GENERATORS", "Generator", "Surrogates"]
-
 
 class Generator(NamedTuple):
     """The 2**bits public values of one kind.

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wordveil.arrays import PrivateText
-from wordveil.errors import ParameterError
+from wordveil.parameters import check_choice
 from wordveil.text.patterns import markup_pattern, token_pattern
-
-__all__ = ["Tokenizer"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +30,7 @@ class Tokenizer:
     markup: Literal["none", "html"] = "none"
 
     def __post_init__(self) -> None:
-        if self.markup not in ("none", "html"):
-            raise ParameterError("markup", self.markup, "must be 'none' or 'html'.")
+        check_choice("markup", self.markup, ("none", "html"))
 
     def split(self, text: PrivateText) -> list[str]:
         """Pieces that alternate gap, token, gap, ..., gap.

@@ -23,8 +23,6 @@ from wordveil.text.readings import UNKNOWN
 from wordveil.text.reference import cased_mask, write_text
 from wordveil.text.surrogates import Surrogates
 
-__all__ = ["Writer"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Writer:

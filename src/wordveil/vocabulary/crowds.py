@@ -24,8 +24,6 @@ from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.neighbour_lists import Keyed, ListsKey, checked_outputs, lists_key
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["CROWDS", "Crowds", "build_crowds"]
-
 CROWDS = "crowds-1 by cosine"
 SCALE = 100.0  # length of a row of whole numbers: with weights up to 15 and blocks of 65, sums stay below 2**24
 NEAR = 64  # neighbours a block is first chosen from
@@ -215,19 +213,17 @@ class _Exchange:
     def run(self, progress: Progress | None) -> None:
         """Exchange until nothing gains; `block` given to the constructor holds the result."""
         for _ in range(PASSES):
-            self._sum_up(np.flatnonzero(self._changed))
+            blocks = np.flatnonzero(self._changed)
+            for low in range(0, len(blocks), ROWS):
+                members = self._members[blocks[low : low + ROWS]]
+                rows = self._rows[members] * (members >= 0)[:, :, None]
+                weighted = (rows * self._weights[members][:, :, None]).sum(axis=1)
+                self._sums[blocks[low : low + ROWS]] = np.stack((rows.sum(axis=1), weighted), axis=1)
             done = self._pass()
             if progress is not None:
                 progress(done)
             if not done:
                 return
-
-    def _sum_up(self, blocks: Ids) -> None:
-        for low in range(0, len(blocks), ROWS):
-            members = self._members[blocks[low : low + ROWS]]
-            rows = self._rows[members] * (members >= 0)[:, :, None]
-            weighted = (rows * self._weights[members][:, :, None]).sum(axis=1)
-            self._sums[blocks[low : low + ROWS]] = np.stack((rows.sum(axis=1), weighted), axis=1)
 
     def _pass(self) -> int:
         """Make the best exchange of each word, best first, at most one a block; return their number."""

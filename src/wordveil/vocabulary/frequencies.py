@@ -20,8 +20,6 @@ from wordveil.parameters import check_whole
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER, load_array, packaged_header
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-__all__ = ["COUNTS_FILE", "most_frequent", "word_frequencies"]
-
 COUNTS_FILE = PACKAGED_FOLDER / "counts.npy"
 
 

@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from wordveil.errors import EmbeddingFormatError, ParameterError
-
-__all__ = ["CANDIDATE_RULES", "CASINGS", "FORMAT_VERSION", "ORDERS", "VocabularyHeader"]
+from wordveil.parameters import check_choice
 
 FORMAT_VERSION = 1
 CASINGS = ("lower", "cased")
@@ -66,12 +65,9 @@ class VocabularyHeader:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ParameterError(name, value, "must be a positive integer.")
-        if self.casing not in CASINGS:
-            raise ParameterError("casing", self.casing, f"must be one of {', '.join(CASINGS)}.")
-        if self.candidate_rule not in CANDIDATE_RULES:
-            raise ParameterError("candidate_rule", self.candidate_rule, f"must be one of {', '.join(CANDIDATE_RULES)}.")
-        if self.order not in ORDERS:
-            raise ParameterError("order", self.order, f"must be one of {', '.join(ORDERS)}.")
+        check_choice("casing", self.casing, CASINGS)
+        check_choice("candidate_rule", self.candidate_rule, CANDIDATE_RULES)
+        check_choice("order", self.order, ORDERS)
 
     def to_json(self) -> str:
         """Return the header as indented JSON text, keys in declaration order."""

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from wordveil.errors import ChecksumError, ParameterError
-from wordveil.vocabulary.building import build_table, detect_casing
-from wordveil.vocabulary.candidates import is_plain_word
+from wordveil.parameters import check_choice
+from wordveil.vocabulary.candidates import build_table, detect_casing, is_plain_word
 from wordveil.vocabulary.checksums import candidates_checksum, combine_digests, matrix_digest, words_digest
 from wordveil.vocabulary.header import CANDIDATE_RULES, CASINGS, VocabularyHeader
 from wordveil.vocabulary.readers.base import Block, Progress, distinct_words, table_name
@@ -23,8 +23,6 @@ from wordveil.vocabulary.readers.registry import format_of, read_blocks
 from wordveil.vocabulary.storage import VocabularyWriter
 from wordveil.vocabulary.table import Embeddings, open_embeddings
 from wordveil.vocabulary.wordlist import WordList
-
-__all__ = ["import_embeddings"]
 
 ONLY_WORDS = "only-words"
 
@@ -60,8 +58,7 @@ def import_embeddings(
     """
     # Told before a long read, not after it.
     rules = (*CANDIDATE_RULES, ONLY_WORDS)
-    if candidate_rule not in rules:
-        raise ParameterError("candidate_rule", candidate_rule, f"must be one of {', '.join(rules)}.")
+    check_choice("candidate_rule", candidate_rule, rules)
     if casing not in (None, *CASINGS):
         raise ParameterError("casing", casing, f"must be one of {', '.join(CASINGS)}, or None to find out.")
     path = Path(source)

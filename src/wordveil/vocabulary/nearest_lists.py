@@ -15,8 +15,6 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.nearest_outputs import own_first
 
-__all__ = ["EdgeArray", "components", "edge_lengths", "nearest_lists", "unique_edges"]
-
 EdgeArray = NDArray[np.int64]
 """Edges of an undirected graph, shape (e, 2), first id below second, sorted, each once."""
 
@@ -24,11 +22,7 @@ CHUNK = 1 << 14
 
 
 def nearest_lists(
-    vectors: Float32Array,
-    k: int,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    vectors: Float32Array, k: int, *, threads: int | None = None, progress: Progress | None = None
 ) -> IdArray:
     """Return each word's k nearest words, the word itself first and then by distance, lowest id on ties.
 

@@ -28,19 +28,6 @@ from wordveil.vocabulary.table import Embeddings
 if TYPE_CHECKING:
     from wordveil.kernels.nearest_outputs import OutputSearch
 
-__all__ = [
-    "COSINE",
-    "LONGEST",
-    "Keyed",
-    "ListsKey",
-    "NeighbourLists",
-    "build_lists",
-    "check_sample",
-    "checked_outputs",
-    "list_blocks",
-    "lists_key",
-]
-
 COSINE = "cosine"
 LONGEST = 64
 BLOCK = 1 << 13  # words whose lists are made at a time

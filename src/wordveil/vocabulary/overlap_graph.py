@@ -13,8 +13,6 @@ from wordveil.parameters import check_within
 from wordveil.vocabulary.nearest_lists import EdgeArray, components, edge_lengths, nearest_lists, unique_edges
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["OverlapGraph", "overlap_graph"]
-
 CHUNK = 1 << 14
 
 

@@ -25,8 +25,6 @@ from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.wordlist import WordList
 
-__all__ = ["PACKAGED_FOLDER", "PackagedTable", "load_array", "never_output", "packaged_header", "read_packaged"]
-
 PACKAGED_FOLDER = Path(__file__).parent / "default"
 NEVER_OUTPUT = "never_output.txt"
 _REMEDY = "Reinstall wordveil."

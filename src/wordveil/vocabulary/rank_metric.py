@@ -27,8 +27,6 @@ from wordveil.metrics.table import DistanceTable
 from wordveil.parameters import check_positive, check_whole
 from wordveil.vocabulary.nearest_lists import EdgeArray, components, unique_edges
 
-__all__ = ["NeighbourRank", "RankGraph", "rank_distances", "rank_graph"]
-
 ROWS = 128
 LARGEST_VOCABULARY = 20_000
 
@@ -131,11 +129,7 @@ _COMPUTING = Lock()  # threads that want the same matrix wait for one of them: e
 
 
 def rank_graph(
-    vectors: FloatArray,
-    k: int = 100,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    vectors: FloatArray, k: int = 100, *, threads: int | None = None, progress: Progress | None = None
 ) -> RankGraph:
     """Build the graph: the union of all k-nearest relations, weighted by full ranks.
 
@@ -171,11 +165,7 @@ def rank_graph(
 
 
 def rank_distances(
-    graph: RankGraph,
-    *,
-    cap: float = math.inf,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    graph: RankGraph, *, cap: float = math.inf, threads: int | None = None, progress: Progress | None = None
 ) -> Float64Array:
     """Return the metric as a matrix, shape (v, v): shortest paths, symmetric, diagonal 0.
 

@@ -33,8 +33,6 @@ from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.word_index import WordIndex
 from wordveil.vocabulary.wordlist import WordList
 
-__all__ = ["HEADER_FILE", "StoredTable", "VocabularyWriter", "is_vocabulary", "open_table", "replace_header"]
-
 HEADER_FILE = "header.json"
 _ARRAYS: dict[str, tuple[type[np.generic], int]] = {
     "vectors.npy": (np.float32, 2),
@@ -180,12 +178,8 @@ class VocabularyWriter:
 
 def _require_free(destination: Path) -> None:
     """Refuse to write over anything: a vocabulary in use must not change under its readers."""
-    if destination.is_symlink() or (destination.exists() and not _is_empty_directory(destination)):
+    if destination.is_symlink() or (destination.exists() and (not destination.is_dir() or any(destination.iterdir()))):
         raise ParameterError("destination", str(destination), "already exists; remove it or choose another name.")
-
-
-def _is_empty_directory(path: Path) -> bool:
-    return path.is_dir() and next(path.iterdir(), None) is None
 
 
 def _npy_header(rows: int, dimensions: int) -> bytes:

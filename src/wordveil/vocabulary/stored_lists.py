@@ -40,16 +40,6 @@ from wordveil.vocabulary.neighbour_lists import (
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = [
-    "crowds",
-    "find_lists",
-    "neighbour_lists",
-    "pack_lists",
-    "save_crowds",
-    "store_lists",
-    "stored_keys",
-]
-
 _Made = TypeVar("_Made", NeighbourLists, Crowds)
 _REMEDY = "Remove it and build the lists again."
 

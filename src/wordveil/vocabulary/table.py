@@ -21,17 +21,13 @@ from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ChecksumError, ParameterError
 from wordveil.kernels.compiled.text import PackedWords
 from wordveil.text.scripts import letters_by_script
-from wordveil.vocabulary import readers
-from wordveil.vocabulary.building import build_table, checked_rows, detect_casing, packed_words
-from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
+from wordveil.vocabulary.candidates import build_table, checked_rows, detect_casing, packed_words
+from wordveil.vocabulary.checksums import candidates_checksum, table_checksum, verify_table
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import never_output, read_packaged
 from wordveil.vocabulary.storage import StoredTable, VocabularyWriter, is_vocabulary, open_table, replace_header
-from wordveil.vocabulary.verification import verify_table
 from wordveil.vocabulary.word_index import build_index, first_duplicate
 from wordveil.vocabulary.wordlist import WordList, encode_queries
-
-__all__ = ["Embeddings", "load_embeddings", "open_embeddings"]
 
 SCRIPT_WORDS = 300  # words that are looked at for their scripts
 COMMON = 0.01  # of their letters
@@ -337,7 +333,9 @@ def load_embeddings(path: str | PathLike[str] | None = None, *, every_output: bo
     location = Path(path)
     if is_vocabulary(location):
         return open_embeddings(location)
-    read = readers.read_table(location)
+    from wordveil.vocabulary.readers.registry import read_table  # most programs only open a vocabulary
+
+    read = read_table(location)
     header = VocabularyHeader(
         name=read.name,
         source=location.name,

@@ -15,8 +15,6 @@ from wordveil.arrays import IdArray
 from wordveil.kernels.compiled.text import PackedWords
 from wordveil.vocabulary.wordlist import ByteArray, OffsetArray, WordList
 
-__all__ = ["HashArray", "WordIndex", "build_index", "first_duplicate", "hash_words"]
-
 HashArray = NDArray[np.uint64]
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)

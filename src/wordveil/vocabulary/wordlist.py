@@ -14,8 +14,6 @@ from typing import final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ByteArray", "OffsetArray", "WordList", "encode_queries"]
-
 ByteArray = NDArray[np.uint8]
 OffsetArray = NDArray[np.int64]
 

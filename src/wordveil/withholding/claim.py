@@ -9,8 +9,6 @@ from wordveil.withholding.linking import DOCUMENT, NONE
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.words import PublicWords
 
-__all__ = ["MAY_SAY", "MUST_SAY", "Claim", "disclosures"]
-
 MAY_SAY = (
     "Every word that leaves is on a public list that you can print, or is public by your own declaration. Of every "
     "other token nothing leaves but where it stood and of which kind it is."

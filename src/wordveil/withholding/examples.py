@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from wordveil.denoising.prior import load_prior
 
-__all__ = ["public_sentences"]
-
 
 def public_sentences(count: int) -> list[str]:
     """Return so many public sentences from all over the sources, at most as many as there are."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["CAPITALS_LIKE", "Kind", "kind_of"]
-
 
 class Kind(Enum):
     """What a token looks like; the value says it in words, `printed` is what stands in brackets."""

@@ -14,8 +14,6 @@ from wordveil.text.surrogates import GENERATORS, Generator
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.words import LISTS
 
-__all__ = ["LAWS", "LawName", "Slot", "surrogate_generators"]
-
 LawName = Literal["placeholder", "surrogate"]
 
 

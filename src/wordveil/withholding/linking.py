@@ -15,8 +15,6 @@ from wordveil.errors import ParameterError
 from wordveil.randomness import RandomSource
 from wordveil.withholding.kinds import Kind
 
-__all__ = ["DOCUMENT", "NONE", "DocumentLinks", "Links", "NoLinks", "PersonLinks", "persons_of"]
-
 NONE, DOCUMENT = "none", "document"
 """What links nothing, and what links a document's tokens; any other choice is the name of a column of persons."""
 _BYTES = 4  # two of a person's n hidden words share a number with a probability below n**2 / 2**33

@@ -26,8 +26,6 @@ from wordveil.withholding.rule import Rule
 from wordveil.withholding.tokens import Tokens, layout, tokenize
 from wordveil.withholding.words import PublicWords
 
-__all__ = ["LEAST", "SHARE", "Redaction", "Redactor", "Span", "check_share"]
-
 SHARE = 0.4
 """Of tokens that must be kept: less is no English, or no text."""
 _KEYED = "the key of the run was read by nobody, and its keyed hash cannot be told from a random function"

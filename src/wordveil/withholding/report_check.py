@@ -13,8 +13,6 @@ from wordveil.withholding.rule import Rule
 from wordveil.withholding.runs import run_shows
 from wordveil.withholding.words import PublicWords
 
-__all__ = ["redaction_contradictions"]
-
 
 def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> list[str]:
     """Return where a report says something else than its choices come to, one sentence each.

@@ -8,8 +8,6 @@ from typing import Any
 
 from wordveil.promises.html import items, page, row, table
 
-__all__ = ["redaction_page"]
-
 _LINES = {"kept": "Kept", "hidden": "Hidden", "may_say": "May say", "must_say": "Must also say"}
 
 

@@ -20,8 +20,6 @@ from wordveil.withholding.kinds import CAPITALS_LIKE, Kind
 from wordveil.withholding.tokens import Tokens, with_lines
 from wordveil.withholding.words import Mark, Spelling
 
-__all__ = ["Opens", "Place", "Rule"]
-
 RUN = 8
 """Words in a row without a stop or a joint ("the") that are taken for a secret phrase."""
 SHOUTED = 3  # words in capitals in a row

@@ -23,8 +23,6 @@ from wordveil.withholding.claim import Claim
 from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
 from wordveil.withholding.redactor import Redactor, check_share
 
-__all__ = ["RedactionReport", "redact_documents", "run_shows"]
-
 JUDGED = 10_000  # tokens after which a run is not judged any more
 DOCUMENTS = "the number of documents and of texts in each, their order, and which of their texts are empty or null"
 

@@ -18,8 +18,6 @@ from functools import lru_cache
 from wordveil.withholding.kinds import Kind, kind_of
 from wordveil.withholding.words import PublicWords, Spelling
 
-__all__ = ["MARKS", "OTHER", "Tokens", "layout", "tokenize", "with_lines"]
-
 MARKS = frozenset(".,;:!?'\"()[]{}<>*/&%$+=#@_~|^`-–—‐‑‘’“”…•£€§°")
 """The marks that a release may hold, besides blank and newline; square brackets become round ones."""
 OTHER = "[other]"

@@ -20,8 +20,6 @@ from wordveil.errors import ChecksumError, ParameterError
 from wordveil.text.function_words import FUNCTION_WORDS
 from wordveil.withholding.kinds import Kind, kind_of
 
-__all__ = ["COMMON", "DEFAULT_COMMON", "LISTS", "PACKS", "Mark", "PublicWords", "Spelling", "closed_list"]
-
 LISTS = Path(__file__).with_name("lists")
 COMMON = (1000, 2000, 4000, 8000)
 DEFAULT_COMMON = 4000

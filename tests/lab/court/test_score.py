@@ -12,7 +12,6 @@ import pytest
 from scipy.optimize import linprog
 
 import seeds
-from wordveil.documents.rows import data_folder, locate
 from wordveil.errors import ParameterError
 from wordveil.text.minilm import model_installed
 from wordveil_lab.court import utility
@@ -21,6 +20,7 @@ from wordveil_lab.court.pairs import PairedTexts, read_column, shifted
 from wordveil_lab.court.scoring import score
 from wordveil_lab.court.signs import signs
 from wordveil_lab.court.survival import survival
+from wordveil_lab.rows import data_folder, locate
 
 SEEDS = [int(s) for s in np.random.SeedSequence(18).generate_state(20)]
 WORDS = [f"{a}{b}{c}q{b}x" for a in "bdfgklmn" for b in "aeiou" for c in "rstvz"]

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 import seeds
-from wordveil.auditing.densities import claimed_log_ratio
+from wordveil.auditing.subjects import claimed_log_ratio
 from wordveil.decoding.decoded import Decoded
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian

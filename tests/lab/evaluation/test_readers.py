@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordveil.documents.rows import file_digest, locate, thinned
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil_lab.evaluation.data import read_labelled, read_pairs, read_spans
+from wordveil_lab.rows import file_digest, locate, thinned
 
 
 def test_tsv_has_no_quoting(tmp_path):

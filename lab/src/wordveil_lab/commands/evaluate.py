@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from wordveil.api import DATA_VARIABLE, ParameterError, VocabularyOption, open_vocabulary, say
+from wordveil.api import ParameterError, VocabularyOption, open_vocabulary, say
+from wordveil_lab.rows import DATA_VARIABLE
 
 if TYPE_CHECKING:
     from wordveil_lab.evaluation.base import Task

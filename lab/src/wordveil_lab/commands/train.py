@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from wordveil.api import AllowRefutedOption, ParameterError, ParameterOption, QuietOption, build_mechanism, say
+from wordveil.api import AllowRefutedOption, ParameterError, ParameterOption, QuietOption, chosen_mechanism, say
 
 if TYPE_CHECKING:
     from wordveil.api import VectorMechanism
@@ -71,7 +71,7 @@ class TrainingNoise:
         if self.epsilon is None:
             raise ParameterError("--epsilon", None, "must be given with a mechanism.")
         given = self.settings or ()
-        built: Any = build_mechanism(self.mechanism, self.epsilon, given, allow_refuted=self.allow_refuted)
+        built: Any = chosen_mechanism(self.mechanism, self.epsilon, given, allow_refuted=self.allow_refuted)
         if built.releases != "vectors":
             problem = "releases words, not vectors; take a vector mechanism or none."
             raise ParameterError("mechanism", self.mechanism, problem)

@@ -9,16 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import (
-    FORMATS,
-    ParameterError,
-    PrivateText,
-    guess_format,
-    open_documents,
-    read_rows,
-    thinned,
-    tokenizer_for,
-)
+from wordveil.api import FORMATS, ParameterError, PrivateText, guess_format, open_documents, tokenizer_for
+from wordveil_lab.rows import read_rows, thinned
 
 __all__ = ["Measure", "PairedTexts", "read_column", "shifted"]
 

@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import Embeddings, Float32Array, IdArray, RandomSource, load_embeddings, locate
+from wordveil.api import Embeddings, Float32Array, IdArray, RandomSource, load_embeddings
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import released_tokens
 from wordveil_lab.evaluation.data import read_texts
 from wordveil_lab.evaluation.priors import content_words
 from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.rows import locate
 
 __all__ = ["AlignedSimilarity"]
 

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import Embeddings, ParameterError, RandomSource, read_rows
+from wordveil.api import Embeddings, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import as_texts, released_tokens
 from wordveil_lab.evaluation.models import load_sklearn
 from wordveil_lab.evaluation.newsgroups import Post, parse_post
 from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.rows import read_rows
 
 __all__ = ["AuthorshipLinkage", "closest_author"]
 

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from importlib.resources import files
 from typing import Any
 
-from wordveil.api import ParameterError, file_digest, locate
+from wordveil.api import ParameterError
 from wordveil_lab.evaluation.aligned import AlignedSimilarity
 from wordveil_lab.evaluation.attributes import AttributeInference
 from wordveil_lab.evaluation.authorship import AuthorshipLinkage
@@ -24,6 +24,7 @@ from wordveil_lab.evaluation.retrieval import Retrieval, TopicRetrieval
 from wordveil_lab.evaluation.sentence_tasks import SentenceSimilarity
 from wordveil_lab.evaluation.survival import PersonalDataSurvival, RareWordSurvival
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, WordSimilarity
+from wordveil_lab.rows import file_digest, locate
 
 __all__ = ["SIZES", "TASKS", "chosen_tasks", "data_digests", "data_files", "data_text", "runnable"]
 

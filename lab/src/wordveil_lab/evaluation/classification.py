@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import Embeddings, IdArray, ParameterError, RandomSource, read_rows
+from wordveil.api import Embeddings, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import centroids, released_tokens
@@ -28,6 +28,7 @@ from wordveil_lab.evaluation.models import (
 from wordveil_lab.evaluation.sentence_tasks import released_centroids
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.evaluation.word_tasks import word_ids
+from wordveil_lab.rows import read_rows
 
 __all__ = ["CentroidClassification", "LexiconClassification", "TextClassification"]
 

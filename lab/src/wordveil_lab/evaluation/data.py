@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.api import DataFormatError, locate, read_rows, thinned
+from wordveil.api import DataFormatError
+from wordveil_lab.rows import locate, read_rows, thinned
 
 __all__ = [
     "LabelledText",

@@ -45,8 +45,8 @@ class WordChannel:
 def word_channel(subject: Entrant, prior: Float64Array) -> WordChannel:
     """Return the exact channel of a mechanism that has one, or one learnt from runs of any other, once a prior.
 
-    Learnt channels are P(y | x) proportional to exp(-rate * distance), where noisy vectors are decoded, and to a bonus
-    where y = x. Rate and bonus have the highest likelihood of what words drawn from the prior were released as.
+    For decoded noise the channel is fitted: P(y | x) is proportional to exp(-rate * distance), times a bonus for y = x;
+    both by maximum likelihood, from releases of words drawn from the prior.
     """
     words = subject.words
     if subject.exact:

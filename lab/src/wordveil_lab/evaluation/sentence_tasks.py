@@ -12,13 +12,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
-from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource, thinned
+from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import centroids, means, place_unknown, released_tokens
 from wordveil_lab.evaluation.data import scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.evaluation.word_tasks import cosines
+from wordveil_lab.rows import thinned
 
 __all__ = ["SentenceSimilarity", "released_centroids"]
 

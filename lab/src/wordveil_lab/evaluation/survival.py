@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import Embeddings, ParameterError, RandomSource, thinned
+from wordveil.api import Embeddings, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import released_tokens
 from wordveil_lab.evaluation.data import Spans, read_spans, read_texts
 from wordveil_lab.evaluation.priors import content_words
 from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.rows import thinned
 
 __all__ = ["PersonalDataSurvival", "RareWordSurvival"]
 

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, RandomSource, read_rows
+from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, RandomSource
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.data import read_pairs
 from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.rows import read_rows
 
 __all__ = ["DistanceDistortion", "OddManOut", "WordSimilarity", "cosines", "word_ids"]
 

@@ -16,11 +16,12 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 import wordveil as wv
-from wordveil.api import PrivateEmbeddings, measure_retrieval, read_rows
+from wordveil.api import PrivateEmbeddings, measure_retrieval
 from wordveil.api import load_minilm as load_model
 from wordveil.api import minilm_pieces as sentence_pieces
 from wordveil.api import minilm_states as encode
 from wordveil_lab.evaluation.newsgroups import parse_post
+from wordveil_lab.rows import read_rows
 
 LONGEST = 64  # pieces of a post that are read
 

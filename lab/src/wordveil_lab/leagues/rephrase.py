@@ -31,11 +31,10 @@ from wordveil.api import (
     encoder_named,
     load_embeddings,
     load_stock,
-    locate,
-    read_rows,
     split_sentences,
 )
 from wordveil.api import fill_slots as fill
+from wordveil_lab.rows import locate, read_rows
 
 EPSILONS = (4.0, 6.0, 8.0, 10.0)
 JUDGED = 6.0

@@ -26,10 +26,7 @@ from wordveil.api import (
     StockSettings,
     build_prior,
     build_stock,
-    data_folder,
     load_stock,
-    locate,
-    read_rows,
     split_sentences,
 )
 from wordveil.api import ReleaseLayout as Layout
@@ -48,6 +45,7 @@ from wordveil_lab.evaluation.data import plain
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, standardized
 from wordveil_lab.evaluation.priors import content_words
 from wordveil_lab.leagues.rephrase import public_order
+from wordveil_lab.rows import data_folder, locate, read_rows
 
 WORK = ROOT / "build/together"
 TEXTS, TRAINING, PUBLIC, JUDGED = 150, 3000, 3000, 3000

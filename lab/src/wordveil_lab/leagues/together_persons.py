@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 import wordveil as wv
-from wordveil.api import Denoiser, PrivateText, RandomSource, ReleasedText, ReleaseReader, Rephraser, thinned
+from wordveil.api import Denoiser, PrivateText, RandomSource, ReleasedText, ReleaseReader, Rephraser
 from wordveil_lab.corpora import encode
 from wordveil_lab.court.pairs import shifted
 from wordveil_lab.evaluation.attributes import cross_validated
 from wordveil_lab.evaluation.data import mixed_order, read_labelled, read_spans
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words
+from wordveil_lab.rows import thinned
 
 RELEASES = (
     ("original", None),

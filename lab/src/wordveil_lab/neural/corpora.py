@@ -23,14 +23,12 @@ from wordveil.api import (
     ParameterError,
     PrivateText,
     load_embeddings,
-    locate,
-    read_rows,
-    thinned,
     tokenizer_for,
 )
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.neural.passes import KEY_BYTES, text_digest
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN
+from wordveil_lab.rows import locate, read_rows, thinned
 
 __all__ = ["TABLES", "Batch", "Dataset", "TextFile", "encode_texts", "model_vocabulary", "read_texts"]
 

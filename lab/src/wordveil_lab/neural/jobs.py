@@ -25,7 +25,6 @@ from wordveil.api import (
     RandomSource,
     ResumeError,
     VectorMechanism,
-    file_digest,
     load_embeddings,
     load_mechanism,
     mechanism_names,
@@ -37,6 +36,7 @@ from wordveil_lab.neural.models import Rewriter, TextClassifier
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
 from wordveil_lab.neural.storage import load_tensors, read_json, save_tensors, write_json
 from wordveil_lab.neural.training import EpochProgress, Training, fit
+from wordveil_lab.rows import file_digest
 
 __all__ = ["TrainingJob", "load_model", "run_job"]
 

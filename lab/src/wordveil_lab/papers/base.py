@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wordveil import __version__
-from wordveil.api import Decoded, Embeddings, ParameterError, RandomSource, VectorMechanism, load_embeddings, locate
+from wordveil.api import Decoded, Embeddings, ParameterError, RandomSource, VectorMechanism, load_embeddings
 from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.plots import Plotted, draw
+from wordveil_lab.rows import locate
 
 __all__ = [
     "Check",

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import wordveil as wv
-from wordveil.api import DocumentSettings, read_rows, sanitize_files
+from wordveil.api import DocumentSettings, sanitize_files
+from wordveil_lab.rows import read_rows
 
 TEXTS = {"documents/agnews.test.tsv": "description", "privacy/sms-spam.tsv": "text"}
 FILES = 16

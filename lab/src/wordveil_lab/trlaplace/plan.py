@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from wordveil.api import Embeddings, locate
+from wordveil.api import Embeddings
 from wordveil_lab.neural.corpora import model_vocabulary
 from wordveil_lab.neural.training import CLASSIFY, REWRITE, Training
+from wordveil_lab.rows import locate
 
 __all__ = ["GLOVE", "SIZES", "Journal", "Plan", "Size"]
 

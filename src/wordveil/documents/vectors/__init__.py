@@ -12,14 +12,7 @@ from wordveil.documents.vectors.parquet import ParquetVectors
 from wordveil.documents.vectors.safetensors import Safetensors
 from wordveil.errors import DataFormatError, ParameterError
 
-__all__ = [
-    "VECTOR_FORMATS",
-    "OutputPlan",
-    "VectorFormat",
-    "VectorReader",
-    "open_vectors",
-    "vector_format",
-]
+__all__ = ["VECTOR_FORMATS", "OutputPlan", "VectorFormat", "VectorReader", "open_vectors", "vector_format"]
 
 VECTOR_FORMATS: dict[str, VectorFormat] = {
     form.ending: form for form in (Npy(), Npz(), ParquetVectors(), Safetensors())

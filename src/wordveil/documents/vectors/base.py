@@ -19,18 +19,6 @@ from numpy.typing import NDArray
 
 from wordveil.errors import DataFormatError, ParameterError
 
-__all__ = [
-    "OutputPlan",
-    "VectorFormat",
-    "VectorReader",
-    "check_matrix",
-    "check_names",
-    "copy_bytes",
-    "copy_values",
-    "pick",
-    "raw_blocks",
-]
-
 COPY_BYTES = 1 << 22
 
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorReader, check_matrix, raw_blocks
 from wordveil.errors import DataFormatError
 
-__all__ = ["Npy", "npy_header", "npy_header_of", "read_npy_header"]
-
 
 def read_npy_header(path: str, stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return shape, whether columns come first, and the type; the stream then stands at the numbers.

@@ -31,8 +31,6 @@ from wordveil.documents.vectors.npy import npy_header, npy_header_of, read_npy_h
 from wordveil.errors import DataFormatError
 from wordveil.files.atomic import sync
 
-__all__ = ["Npz"]
-
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 _KEPT_KINDS = "biufcSUmM"
 """Kinds of arrays that are their values: objects are pickles, records and wide floats have bytes between."""
@@ -131,9 +129,7 @@ class _NpzReader(VectorReader):
         shape, _, dtype, offset = self._header(name)
         if dtype.kind not in _KEPT_KINDS or dtype.itemsize > _WIDEST.get(dtype.kind, dtype.itemsize):
             raise DataFormatError(
-                self.path,
-                f"an array to keep holds {dtype.name}.",
-                remedy="Save numbers or text, or leave it out.",
+                self.path, f"an array to keep holds {dtype.name}.", remedy="Save numbers or text, or leave it out."
             )
         if self._info(name).file_size < offset + math.prod(shape) * dtype.itemsize:
             raise DataFormatError(self.path, "an array to keep is shorter than its header says.", remedy="Fetch again.")

@@ -18,8 +18,6 @@ from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorRead
 from wordveil.errors import DataFormatError, MissingExtraError, ParameterError
 from wordveil.files.atomic import sync
 
-__all__ = ["ParquetVectors"]
-
 GROUP_VALUES = 1 << 22  # numbers in one row group of the output
 GROUP_ROWS = 1 << 16
 

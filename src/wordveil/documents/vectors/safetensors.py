@@ -27,8 +27,6 @@ from wordveil.documents.vectors.base import (
 from wordveil.files.atomic import sync
 from wordveil.files.safetensors import NUMBERS, SafetensorsFile, widened
 
-__all__ = ["Safetensors"]
-
 
 class _SafetensorsReader(VectorReader):
     def __init__(self, path: Path, name: str | None) -> None:

@@ -16,8 +16,6 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-__all__ = ["LEVELS", "SOURCES", "build", "built_directories", "find_compiler", "library_name"]
-
 HERE = Path(__file__).parent
 SOURCES = ("selection.c", "ceilings.c", "nearest.c")
 HEADERS = ("products.h", "text.h", "words.h")

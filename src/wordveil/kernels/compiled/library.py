@@ -1,8 +1,7 @@
 """Finds and loads a compiled kernel library, and draws random words with it.
 
-Functions return None where none is available; callers then use NumPy.
-The environment variable WORDVEIL_ENGINE forces a choice: "numpy" or the name of a level. Calls release the
-interpreter lock, so that threads run side by side.
+Functions return None where none is available; callers then use NumPy. The environment variable WORDVEIL_ENGINE forces a
+choice: "numpy" or the name of a level. Calls release the interpreter lock, so that threads run side by side.
 """
 
 from __future__ import annotations
@@ -22,19 +21,6 @@ from numpy.typing import NDArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.building import LEVELS, built_directories, library_name
 from wordveil.randomness import BitArray, DocumentStreams
-
-__all__ = [
-    "ENGINES",
-    "NUMPY",
-    "available_engines",
-    "document_bits",
-    "engine_name",
-    "load",
-    "pinned_engine",
-    "pointer",
-    "require",
-    "text_library",
-]
 
 NUMPY = "numpy"
 _PINNED: ContextVar[str | None] = ContextVar("engine", default=None)

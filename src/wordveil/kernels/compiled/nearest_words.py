@@ -18,8 +18,6 @@ from wordveil.kernels.compiled.library import pointer, require
 from wordveil.kernels.rescoring import Pairs
 from wordveil.kernels.screening import NumberType, ScreenedQueries, mean_word
 
-__all__ = ["CompiledScreen"]
-
 LANES = 16
 GROUP = 32
 SPAN = LANES * GROUP  # words packed at a time
@@ -170,13 +168,7 @@ class CompiledScreen:
         return np.searchsorted(query[order], np.arange(n + 1)).astype(np.int64), maximum[order]
 
     def _collect(
-        self,
-        rows: Float64Array,
-        start: NDArray[np.int64],
-        hits: NDArray[np.int64],
-        limit: Float64Array,
-        *,
-        one: bool,
+        self, rows: Float64Array, start: NDArray[np.int64], hits: NDArray[np.int64], limit: Float64Array, *, one: bool
     ) -> Pairs:
         """Return (row, column) of the words within the limit, by direct differences."""
         n, d = rows.shape

@@ -17,8 +17,6 @@ from wordveil.arrays import Float32Array, Float64Array
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import pointer, require
 
-__all__ = ["BROKEN_LIMIT", "MOST_COLUMNS", "MOST_K", "SIDE", "CompiledCeilings", "CompiledRows", "Shrinking", "Twins"]
-
 BROKEN_LIMIT = "A ceiling lies below the weights it stands for, so a draw could be biased: please report this."
 
 MOST_K = 4096  # rows of the right factor that selection.c has room for

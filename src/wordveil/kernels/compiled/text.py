@@ -20,18 +20,6 @@ from numpy.typing import NDArray
 from wordveil.arrays import IdArray
 from wordveil.kernels.compiled.library import pointer, text_library
 
-__all__ = [
-    "CODES",
-    "Characters",
-    "Left",
-    "PackedWords",
-    "ReaderSettings",
-    "CompiledReader",
-    "CompiledWriter",
-    "Uppercase",
-    "WriterSettings",
-]
-
 CODES = (*range(0x530), *range(0x2000, 0x2070))
 """The characters that reading.c has tables of."""
 
@@ -39,11 +27,7 @@ CODES = (*range(0x530), *range(0x2000, 0x2070))
 class Strings(ctypes.Structure):
     """`strings` of text.h."""
 
-    _fields_ = (
-        ("bytes", ctypes.c_void_p),
-        ("offsets", ctypes.c_void_p),
-        ("count", ctypes.c_int64),
-    )
+    _fields_ = (("bytes", ctypes.c_void_p), ("offsets", ctypes.c_void_p), ("count", ctypes.c_int64))
 
     @classmethod
     def of(cls, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Strings:
@@ -343,12 +327,7 @@ class CompiledWriter:
         gaps, others = self._packed(part.gaps), packed_strings(surrogates)
         arrays = released, part.before, part.closing, part.counts, part.shapes, part.last
         given = [None if array is None else np.ascontiguousarray(array) for array in arrays]
-        batch = _Batch(
-            Strings.of(*gaps),
-            Strings.of(*others),
-            *map(pointer, given),
-            len(part.counts),
-        )
+        batch = _Batch(Strings.of(*gaps), Strings.of(*others), *map(pointer, given), len(part.counts))
         start, ends, left = ctypes.c_void_p(), ctypes.POINTER(ctypes.c_int64)(), ctypes.POINTER(ctypes.c_uint8)()
         count = self._library.wordveil_writer_write(self._writer, *map(ctypes.byref, (batch, start, ends, left)))
         if not count:

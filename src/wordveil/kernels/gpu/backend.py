@@ -14,20 +14,6 @@ from typing import Any, NoReturn
 
 from wordveil.errors import MissingExtraError, ParameterError
 
-__all__ = [
-    "HAS_TRITON",
-    "TensorDescriptor",
-    "free_bytes",
-    "jit",
-    "launch",
-    "card_name",
-    "open_device",
-    "processors",
-    "tl",
-    "torch",
-    "uses_triton",
-]
-
 CPU_BYTES = 1 << 28  # memory that work on CPU tensors may take: checks only
 
 

@@ -20,8 +20,6 @@ from wordveil.kernels.gpu.screen_kernels import rescore
 from wordveil.kernels.gpu.screening import Hits, Screen, Tiles, default_tiles
 from wordveil.kernels.rescoring import Pairs, decide, decide_all
 
-__all__ = ["GpuNearestWords"]
-
 LARGEST_NORM = 1e15  # of queries and words: beyond it float32 scores could overflow, and the processor answers
 ROOM = 16  # groups listed for one query, and 4 more for each neighbour beyond the first
 DIFFERENCES = 1 << 25  # float64 differences held at a time

@@ -24,8 +24,6 @@ import numpy as np
 from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.kernels.gpu.backend import torch
 
-__all__ = ["PackedQueries", "DeviceWords", "pack_queries", "pack_words"]
-
 CHUNK = 1 << 14
 WIDEST = 256  # words are padded to whole tiles of the widest kind
 COLUMNS = 32  # columns are padded to a multiple of this

@@ -7,13 +7,11 @@ reduction needs no exchange. Group g is lane g % LANES of tile g // LANES. Calle
 
 # The language inside is Triton's: arguments have no Python types, and sizes known to the compiler are in capitals.
 # mypy: ignore-errors
-# ruff: noqa: ANN001, ANN201, ANN202, N803, PLR0913
+# ruff: noqa: ANN001, ANN201, N803, PLR0913
 
 from __future__ import annotations
 
 from wordveil.kernels.gpu.backend import jit, tl
-
-__all__ = ["collect", "rescore", "screen"]
 
 
 @jit
@@ -61,17 +59,7 @@ def bounded(maxima, scales, facts, groups, group):
 
 @jit
 def collect(
-    maxima,
-    groups,
-    scales,
-    facts,
-    floors,
-    allowance,
-    hits,
-    counts,
-    room,
-    GIVEN: tl.constexpr,
-    WIDE: tl.constexpr,
+    maxima, groups, scales, facts, floors, allowance, hits, counts, room, GIVEN: tl.constexpr, WIDE: tl.constexpr
 ):
     """List the groups whose maximum plus bound reaches the query's floor: given, or the best maximum less its bound."""
     row = tl.program_id(0).to(tl.int64)

@@ -13,8 +13,6 @@ from wordveil.kernels.gpu.backend import TensorDescriptor, launch, processors, t
 from wordveil.kernels.gpu.packing import DeviceWords, PackedQueries
 from wordveil.kernels.gpu.screen_kernels import collect, screen
 
-__all__ = ["Hits", "Screen", "Tiles", "default_tiles"]
-
 WIDE = 1024  # groups that one step of `collect` looks at
 PRODUCT = 1 << 24  # scores of one product in plain PyTorch
 LOWEST = -3e38

@@ -27,8 +27,6 @@ from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Metric, is_norm
 from wordveil.randomness import BitArray
 
-__all__ = ["GpuSelection"]
-
 ROWS, COLUMNS, DEPTH = 64, 64, 16  # tile of `block_masses`; fixed, so that a row's bits never depend on its batch
 PLAIN_ROWS = 128  # rows of a product in plain PyTorch, likewise
 MOST_INPUTS = 8192  # inputs whose masses are made together
@@ -118,7 +116,9 @@ class GpuSelection:
         inputs, row_of = np.unique(self.canonical[ids], return_inverse=True)
         order = np.argsort(row_of, kind="stable")
         starts = np.searchsorted(row_of[order], np.arange(0, len(inputs) + 1))
-        height = self._height()
+        # Inputs that are done together: their masses and sums take at most a quarter of the free memory.
+        fitting = free_bytes(self.device) // 4 // (8 * self._k + 32 * self.blocks)
+        height = max(ROWS, min(MOST_INPUTS, fitting))
         for low in range(0, len(inputs), height):
             high = min(low + height, len(inputs))
             rows = self._inputs(inputs[low:high])
@@ -131,11 +131,6 @@ class GpuSelection:
                 if progress is not None:
                     progress(len(tokens))
         return answer
-
-    def _height(self) -> int:
-        """Return how many inputs are done together: their masses and sums take at most a quarter of the free memory."""
-        fitting = free_bytes(self.device) // 4 // (8 * self._k + 32 * self.blocks)
-        return max(ROWS, min(MOST_INPUTS, fitting))
 
     def _inputs(self, canonical: IdArray) -> _Rows:
         left = np.zeros((len(canonical), self._k))

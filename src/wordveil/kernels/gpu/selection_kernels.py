@@ -7,13 +7,11 @@ less than `tl.exp`. Caller: `selection`.
 
 # The language inside is Triton's: arguments have no Python types, and sizes known to the compiler are in capitals.
 # mypy: ignore-errors
-# ruff: noqa: ANN001, ANN201, ANN202, N803, PLR0913
+# ruff: noqa: ANN001, ANN201, N803, PLR0913
 
 from __future__ import annotations
 
 from wordveil.kernels.gpu.backend import jit, tl
-
-__all__ = ["block_masses", "block_weights"]
 
 
 @jit
@@ -68,19 +66,7 @@ def block_masses(
 
 @jit
 def block_weights(
-    left,
-    right,
-    own,
-    names,
-    shares,
-    rows,
-    chosen,
-    out,
-    width,
-    scale,
-    floor,
-    K: tl.constexpr,
-    WIDE: tl.constexpr,
+    left, right, own, names, shares, rows, chosen, out, width, scale, floor, K: tl.constexpr, WIDE: tl.constexpr
 ):
     """Write all weights of one input's one block: program i takes pair i of (row, block)."""
     pair = tl.program_id(0).to(tl.int64)

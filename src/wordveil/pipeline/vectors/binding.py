@@ -9,9 +9,9 @@ import numpy as np
 from wordveil import __version__
 from wordveil.arrays import Float64Array, FloatArray, PrivateVectors
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import Mechanism, VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.checks import vector_mechanism
-from wordveil.mechanisms.common import with_vocabulary
+from wordveil.mechanisms.common import Mechanism, with_vocabulary
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.pipeline.noise_domains import shown
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing

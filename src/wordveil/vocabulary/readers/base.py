@@ -19,17 +19,6 @@ from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.word_index import WordIndex, build_index, first_duplicate
 from wordveil.vocabulary.wordlist import WordList
 
-__all__ = [
-    "Block",
-    "EmbeddingFormat",
-    "Progress",
-    "ReadTable",
-    "checked_blocks",
-    "distinct_words",
-    "file_error",
-    "table_name",
-]
-
 Progress = Callable[[int, float], None]
 """Called after each block with the rows read so far and the share of the file read, in [0, 1]."""
 

@@ -17,8 +17,6 @@ from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers.base import Block, EmbeddingFormat
 from wordveil.vocabulary.readers.sources import DAMAGE, is_zip
 
-__all__ = ["FORMAT", "blocks_of"]
-
 _WORD_NAMES = ("words", "vocab", "vocabulary", "keys")
 _MATRIX_NAMES = ("vectors", "embeddings", "matrix")
 _BLOCK_ROWS = 1 << 14

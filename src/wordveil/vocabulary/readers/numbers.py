@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array
 
-__all__ = ["PADDING", "parse_numbers"]
-
 PADDING = 16
 """Bytes that must precede the first number in the buffer, because digits are loaded from their end."""
 

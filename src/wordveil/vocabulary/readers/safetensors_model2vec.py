@@ -15,8 +15,6 @@ from wordveil.files.safetensors import SafetensorsFile
 from wordveil.vocabulary.readers.base import Block, EmbeddingFormat
 from wordveil.vocabulary.readers.npz import blocks_of
 
-__all__ = ["FORMAT"]
-
 _REMEDY = "Give a model2vec folder with model.safetensors (tensor `embeddings`) and tokenizer.json."
 
 

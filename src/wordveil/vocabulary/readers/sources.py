@@ -17,8 +17,6 @@ from typing import IO, Protocol, final
 
 from wordveil.errors import EmbeddingFormatError
 
-__all__ = ["DAMAGE", "Source", "is_zip", "locate", "open_source"]
-
 # What the standard library raises on damaged or unusual archives: RuntimeError covers encryption and unknown
 # versions, ValueError undecodable names, IndexError cut records. Errors of the disk itself pass through.
 DAMAGE = (

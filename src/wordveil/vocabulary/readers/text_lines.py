@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -22,8 +22,6 @@ from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers.base import Block, EmbeddingFormat
 from wordveil.vocabulary.readers.numbers import PADDING, parse_numbers
 from wordveil.vocabulary.readers.sources import Source, open_source
-
-__all__ = ["TEXT_FORMATS", "text_blocks", "text_header"]
 
 # Measured: the positions of all numbers in half a megabyte of text stay in the second-level cache.
 _CHUNK = 1 << 19
@@ -81,7 +79,10 @@ def text_blocks(path: Path, limit: int | None, *, header: str) -> Iterator[Block
         while piece and (limit is None or rows < limit):
             block = _parse_piece(path, piece, d, rows + skipped + 1, source.share())
             if limit is not None and rows + len(block.words) > limit:
-                block = _head_of(block, limit - rows)
+                left = slice(limit - rows)
+                block = replace(
+                    block, words=block.words[left], vectors=block.vectors[left], positions=block.positions[left]
+                )
             rows += len(block.words)
             yield block
             piece = next(pieces, b"")
@@ -180,16 +181,6 @@ def _refuse_extra_columns(path: Path, spaced: list[tuple[int, bytes]], d: int, f
         if _DECIMAL.match(word.rpartition(b" ")[2]):
             problem = f"has more than {d} values."
             raise EmbeddingFormatError(path, problem, line=first_line + row, remedy=_REMEDY)
-
-
-def _head_of(block: Block, rows: int) -> Block:
-    """Return the first rows of a block."""
-    return Block(
-        words=block.words[:rows],
-        vectors=block.vectors[:rows],
-        positions=block.positions[:rows],
-        share=block.share,
-    )
 
 
 TEXT_FORMATS = tuple(

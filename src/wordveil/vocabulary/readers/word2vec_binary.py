@@ -1,7 +1,6 @@
 """word2vec binary: a text header, then per row the word, one space and d little-endian float32 values.
 
-Google's tool writes a newline after each vector and gensim does not; a newline before a word is skipped either
-way.
+Google's tool writes a newline after each vector and gensim does not; a newline before a word is skipped either way.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers.base import Block, EmbeddingFormat
 from wordveil.vocabulary.readers.sources import Source, open_source
 from wordveil.vocabulary.readers.text_lines import text_header
-
-__all__ = ["FORMAT"]
 
 _CHUNK = 1 << 22
 _MAX_HEADER = 64

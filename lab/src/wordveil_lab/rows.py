@@ -17,9 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wordveil.errors import DataFormatError, ParameterError
-
-__all__ = ["DATA_VARIABLE", "data_folder", "file_digest", "locate", "read_rows", "thinned"]
+from wordveil.api import DataFormatError, ParameterError
 
 DATA_VARIABLE = "WORDVEIL_DATA"
 
