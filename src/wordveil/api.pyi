@@ -235,6 +235,7 @@ from wordveil.promises.release import TextOptions as TextOptions
 from wordveil.promises.release import effective_guarantee as effective_guarantee
 from wordveil.promises.rounding import round_down as round_down
 from wordveil.promises.rounding import round_up as round_up
+from wordveil.promises.withholding import Withholding as Withholding
 from wordveil.randomness import Draws as Draws
 from wordveil.randomness import RandomSource as RandomSource
 from wordveil.randomness import Stream as Stream
@@ -284,6 +285,12 @@ from wordveil.vocabulary.overlap_graph import overlap_graph as overlap_graph
 from wordveil.vocabulary.rank_metric import NeighbourRank as NeighbourRank
 from wordveil.vocabulary.table import Embeddings as Embeddings
 from wordveil.vocabulary.table import load_embeddings as load_embeddings
+from wordveil.withholding.redactor import Redaction as Redaction
+from wordveil.withholding.redactor import Redactor as Redactor
+from wordveil.withholding.rule import Rule as Rule
+from wordveil.withholding.runs import RedactionReport as RedactionReport
+from wordveil.withholding.runs import redact_documents as redact_documents
+from wordveil.withholding.words import PublicWords as PublicWords
 
 __all__ = [
     "AgainOption",
@@ -384,12 +391,16 @@ __all__ = [
     "PrivateIds",
     "PrivateText",
     "Projection",
+    "PublicWords",
     "QuietOption",
     "RECIPE_SENTENCES",
     "REPEATED_RELEASES",
     "RandomSource",
     "RankSoftmax",
     "Record",
+    "Redaction",
+    "RedactionReport",
+    "Redactor",
     "Relation",
     "Release",
     "ReleaseLayout",
@@ -400,6 +411,7 @@ __all__ = [
     "Rephraser",
     "ResumeError",
     "ResumeOption",
+    "Rule",
     "RunAnswers",
     "RunCallbacks",
     "STOP_WORD",
@@ -431,6 +443,7 @@ __all__ = [
     "VocabularyOption",
     "WATCHED_LEAST",
     "WATCHED_SAMPLE",
+    "Withholding",
     "WordMechanism",
     "WordRandomizer",
     "WordSubject",
@@ -538,6 +551,7 @@ __all__ = [
     "published_dimensions",
     "published_half_width",
     "random_bits",
+    "redact_documents",
     "relation_of",
     "release_vector_file",
     "release_vectors",
