@@ -12,7 +12,7 @@ from wordveil.kernels.arithmetic import arithmetic_name
 from wordveil.kernels.compiled import engine_name
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.pipeline.fitting import certificate_in_use, fit_words
-from wordveil.pipeline.noise_domains import noise_domain, shown
+from wordveil.pipeline.places import shown, text_domain
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
@@ -60,6 +60,7 @@ class Assembled:
         disclosed: What every release discloses whatever the noise, a sentence each.
         provenance: Where every release comes from.
         domain: What sets this setting's noise apart from any other's under one key.
+        width: Ids of a token: one, and one more for each grid of a sentence.
     """
 
     encoder: TextReader
@@ -72,6 +73,7 @@ class Assembled:
     disclosed: tuple[str, ...]
     provenance: Provenance
     domain: str
+    width: int = 1
 
     def for_batch_job(self) -> Assembled:
         """Return the same with work kept from batch to batch; see `Sanitizer.for_batch_job`."""
@@ -131,7 +133,7 @@ def assemble(
         options=options,
         disclosed=disclosures(options, claim) + randomizer.disclosed(),
         provenance=provenance,
-        domain=noise_domain(mechanism, randomizer, options, provenance),
+        domain=text_domain(mechanism, randomizer, options, provenance),
     )
 
 

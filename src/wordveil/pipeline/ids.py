@@ -9,21 +9,24 @@ and a surrogate is written over what it drew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray, PrivateIds, ReleasedIds
+from wordveil.arrays import IdArray, PrivateIds, PrivateText, ReleasedIds
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.mechanisms.base import Progress
-from wordveil.pipeline.assembly import Assembled
+from wordveil.pipeline.assembly import Assembled, TextReader
 from wordveil.randomness import RandomSource, multiply_high
 from wordveil.text import EncodedBatch
+from wordveil.text.encoding import tokens_per_document, tokens_per_text
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.surrogates import Surrogates
 
-__all__ = ["Counts", "IdReleaser", "once_per_document", "without_ids"]
+__all__ = ["Counts", "IdReleaser", "Prepared", "once_per_document"]
 
 Counts = NDArray[np.int64]
 
@@ -32,13 +35,49 @@ DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 PLACED = 1 << 16  # stand-ins and surrogates drawn at a time: arrays that stay in the second cache
 
 
-def without_ids(encoded: Iterable[EncodedBatch]) -> tuple[list[EncodedBatch], PrivateIds]:
-    """Return parts of a batch as a writer needs them, and the private ids of their tokens end to end."""
-    parts, ids = list[EncodedBatch](), [np.empty(0, np.int32)]
-    for part in encoded:
-        parts.append(part.without_ids())
-        ids.append(part.ids)
-    return parts, PrivateIds(np.concatenate(ids))
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Prepared:
+    """Documents, read once; still private, so its `repr` shows counts only.
+
+    Attributes:
+        documents: The private texts of each.
+        parts: What a writer needs of them: all but the ids.
+        tokens: The private ids of all documents end to end.
+        cost: Tokens of each document that a release randomizes, shape (n,).
+    """
+
+    documents: Sequence[Sequence[PrivateText]]
+    parts: list[EncodedBatch]
+    tokens: PrivateIds
+    cost: Counts
+
+    @classmethod
+    def read(cls, reader: TextReader, documents: Sequence[Sequence[PrivateText]], width: int = 1) -> Prepared:
+        """Read documents; every token has so many ids."""
+        parts, ids = list[EncodedBatch](), [np.empty(0, np.int32)]
+        for part in reader.encode_parts(chain.from_iterable(documents)):
+            parts.append(part.without_ids())
+            ids.append(part.ids)
+        cost = tokens_per_document(tokens_per_text(parts), documents) // width
+        return cls(documents=documents, parts=parts, tokens=PrivateIds(np.concatenate(ids)), cost=cost)
+
+    @classmethod
+    def joined(cls, several: Sequence[Prepared]) -> Prepared:
+        """Return what was read apart, to be released together."""
+        return cls(
+            documents=[document for each in several for document in each.documents],
+            parts=[part for each in several for part in each.parts],
+            tokens=PrivateIds(np.concatenate([each.tokens for each in several])),
+            cost=np.concatenate([each.cost for each in several]),
+        )
+
+    @property
+    def exempt(self) -> int:
+        """Public words that pass verbatim."""
+        return sum(int(part.exempt.sum()) for part in self.parts)
+
+    def __repr__(self) -> str:
+        return f"Prepared(documents={len(self.documents)}, tokens={self.cost.sum()})"
 
 
 class IdReleaser:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from wordveil import __version__
-from wordveil.arrays import IdArray, PrivateIds, PrivateText, Progress, ReleasedIds, ReleasedText
+from wordveil.arrays import IdArray, PrivateIds, PrivateText, ReleasedIds, ReleasedText
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
 from wordveil.kernels.arithmetic import arithmetic_name
@@ -32,14 +32,13 @@ from wordveil.parameters import check_kind
 from wordveil.pipeline.assembly import Assembled
 from wordveil.pipeline.explanations import Explanation, InWords, explain
 from wordveil.pipeline.input_watch import InputWatch, Warn, warn_caller
-from wordveil.pipeline.noise_domains import noise_domain, shown
+from wordveil.pipeline.places import shown, text_domain
 from wordveil.pipeline.run import Notice
 from wordveil.pipeline.runs import RunReport, file_digests, sanitize_documents
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import (
-    BatchRelease,
     Provenance,
     TextOptions,
     effective_guarantee,
@@ -145,18 +144,6 @@ class Rephraser(Sanitizer):
         """Name of what brings sentences to prototypes."""
         return str(self.options.chosen["encoder"])
 
-    def release_documents(
-        self,
-        documents: Sequence[Sequence[PrivateText]],
-        *,
-        ids: Sequence[str] | None = None,
-        progress: Progress | None = None,
-    ) -> BatchRelease:
-        """Rephrase a batch of documents; as for words, with a sentence for a token."""
-        batch = super().release_documents(documents, ids=ids, progress=progress)
-        each = 1 + len(self.options.grids)  # ids of a sentence
-        return replace(batch, tokens=batch.tokens // each, longest=batch.longest // each)
-
     def watch(self, warn: Warn = warn_caller) -> InputWatch:
         """Return what looks at texts for their owner; it counts words only where the encoder has a list of them."""
         assert isinstance(self.parts.encoder, SentenceReader)
@@ -223,7 +210,8 @@ def _assembled(
         options=options,
         disclosed=_disclosures(options.grids) + (() if options.grids else randomizer.disclosed()),
         provenance=provenance,
-        domain=noise_domain(randomizer.mechanism, randomizer, options, provenance),
+        domain=text_domain(randomizer.mechanism, randomizer, options, provenance),
+        width=1 + len(options.grids),
     )
 
 

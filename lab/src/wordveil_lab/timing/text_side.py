@@ -27,6 +27,7 @@ from wordveil.api import (
     InputStream,
     MemberCompressor,
     PrivateText,
+    nonces,
     open_documents,
     sanitize_documents,
     tokens_per_text,
@@ -68,11 +69,12 @@ def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer
     for first in range(0, len(records), BLOCK_DOCUMENTS):
         block = records[first : first + BLOCK_DOCUMENTS]
         texts = [PrivateText(record.texts[0] or "") for record in block]
-        ids = [record.key for record in block]
-        nonces = stages.timed("place of noise", partial(sanitizer.nonces, [[text] for text in texts], ids))
+        places = sanitizer.places(record.key for record in block)
+        documents = [[text] for text in texts]
+        where = stages.timed("place of noise", partial(nonces, sanitizer.source, places, documents))
         parts = stages.timed("encode", partial(list, encoder.encode_parts(texts)))
         encoded, counts = np.concatenate([part.ids for part in parts]), tokens_per_text(parts)
-        drawn = stages.timed("draw", partial(sanitizer.release_ids, encoded, counts, nonces))
+        drawn = stages.timed("draw", partial(sanitizer.release_ids, encoded, counts, where))
         released += stages.timed("write words", partial(writer.write_parts, parts, drawn))
         tokens += len(drawn)
     pairs = list(zip(records, released, strict=True))
