@@ -20,16 +20,15 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.compiled import pinned_engine
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism
 from wordveil.parameters import check_kind, strings, unique_ids
-from wordveil.pipeline.assembly import assemble
-from wordveil.pipeline.explanations import Explanation, InWords, explain, in_words
+from wordveil.pipeline.assembly import Assembled, assemble
+from wordveil.pipeline.explanations import Explanation, InWords, in_words
 from wordveil.pipeline.ids import Counts, IdReleaser, Prepared
 from wordveil.pipeline.input_watch import InputWatch, Look, Warn, unwatched, warn_caller
 from wordveil.pipeline.places import Place, nonces
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.guarantees import Guarantee, PrivacyUnit
 from wordveil.promises.release import KEYED, BatchRelease, Provenance, Release, TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.text.encoding import Encoder
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Sanitizer"]
@@ -89,6 +88,22 @@ class Sanitizer:
             raise ParameterError("engine", engine, f"is for the processor, and the device is {device}; leave out one.")
         with pinned_engine(engine):
             self.parts = assemble(embeddings, mechanism, self.options, certificate, device)
+
+    @classmethod
+    def of_parts(
+        cls,
+        embeddings: Embeddings,
+        mechanism: WordMechanism,
+        parts: Assembled,
+        *,
+        source: RandomSource,
+        threads: int | None,
+    ) -> Sanitizer:
+        """Return the sanitizer of parts that were assembled elsewhere, such as those that read sentences."""
+        made = object.__new__(cls)
+        given: dict[str, Any] = {"embeddings": embeddings, "mechanism": mechanism, "parts": parts, "source": source}
+        vars(made).update(given, options=parts.options, threads=threads, certificate=None, device="cpu", engine=None)
+        return made
 
     def __call__(self, text: str, *, document_id: str | None = None) -> Release:
         """Sanitize one text.
@@ -211,13 +226,12 @@ class Sanitizer:
 
     def explained(self, tokens: int = 50, **how: Any) -> Explanation:
         """Work the guarantee out on public words, and on a text of so many tokens; `how` is as for `explain`."""
-        drawn = self.parts.randomizer
-        return explain(self.embeddings, self.guarantee, metric=drawn.metric, tokens=tokens, randomizer=drawn, **how)
+        return self.parts.explain(self.guarantee, tokens=tokens, **how)
 
     def watch(self, warn: Warn = warn_caller) -> InputWatch:
         """Return what looks at the texts of a run for their owner before they are released; see `InputWatch`."""
-        encoder = self.parts.encoder
-        return InputWatch(self.embeddings, encoder if isinstance(encoder, Encoder) else None, warn=warn)
+        sentences = self.parts.promise.unit is PrivacyUnit.SENTENCE
+        return InputWatch(self.embeddings, self.parts.words, sentences=sentences, warn=warn)
 
     def for_batch_job(self, look: Look = unwatched) -> Sanitizer:
         """Return the same sanitizer with work kept from batch to batch: for one job on the owner's machine only.
@@ -244,6 +258,8 @@ class Sanitizer:
         return copy(self)  # all but the source is immutable
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.parts.rebuild is not None:
+            return partial(self.parts.rebuild, threads=self.threads), ()
         chosen = {name: getattr(self, name) for name in ("options", "threads", "certificate", "device", "engine")}
         return partial(Sanitizer, **chosen), (self.embeddings, self.mechanism)
 
