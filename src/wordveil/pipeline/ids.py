@@ -9,14 +9,14 @@ and a surrogate is written over what it drew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray, PrivateIds, PrivateText, ReleasedIds
+from wordveil.arrays import IdArray, PrivateIds, PrivateText, ReleasedIds, write_ids
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.mechanisms.base import Progress
 from wordveil.pipeline.assembly import Assembled, TextReader
@@ -94,7 +94,7 @@ class IdReleaser:
         self._source, self._threads, self._typed = source, threads, parts.encoder.typed
 
     def release(
-        self, tokens: IdArray, counts: Counts, nonces: Sequence[int], progress: Progress | None = None
+        self, tokens: PrivateIds, counts: Counts, nonces: Sequence[int], progress: Progress | None = None
     ) -> ReleasedIds:
         """Return the released id of every token.
 
@@ -110,7 +110,7 @@ class IdReleaser:
         unknown = tokens < 0
         if self._options.unknown in ("random", "typed"):
             if self._randomizer.answers_unknown:
-                placed = np.maximum(tokens, UNKNOWN)
+                placed = PrivateIds(np.maximum(tokens, UNKNOWN))
             else:
                 placed = self._place_unknown(tokens, nonces, counts)
             released = self._randomize(placed, unknown, counts, nonces, progress)
@@ -121,42 +121,43 @@ class IdReleaser:
         running = np.zeros(len(tokens) + 1, dtype=np.int64)
         np.cumsum(known, out=running[1:])
         counts = np.diff(running[np.cumsum(counts)], prepend=0)
-        shown = np.full(len(tokens), -1, dtype=np.int32)
-        shown[known] = self._randomize(tokens[known], unknown[known], counts, nonces, progress)
-        return ReleasedIds(shown)
+        shown, placed = ReleasedIds(np.full(len(tokens), -1, dtype=np.int32)), PrivateIds(tokens[known])
+        write_ids(shown, known, self._randomize(placed, unknown[known], counts, nonces, progress))
+        return shown
 
     def _place_surrogates(
-        self, typed: Surrogates, released: IdArray, tokens: IdArray, nonces: Sequence[int], counts: Counts
+        self, typed: Surrogates, released: ReleasedIds, tokens: PrivateIds, nonces: Sequence[int], counts: Counts
     ) -> None:
         """Write a surrogate over what was drawn for each typed token.
 
         One word is drawn per token, typed or not: what becomes of one place never depends on what stands at others.
         """
-        start = 0
-        for drawn in document_bits(self._source.documents(nonces, counts.tolist()), TYPED_LANE, PLACED):
-            part = tokens[start : start + len(drawn)]
-            some = part < UNKNOWN
-            released[start : start + len(drawn)][some] = typed.draw(part[some], drawn[some])
-            start += len(drawn)
+        for part, drawn in self._words(TYPED_LANE, nonces, counts):
+            some = np.flatnonzero(tokens[part] < UNKNOWN)
+            codes = PrivateIds(tokens[part][some])
+            write_ids(released, part.start + some, typed.draw(codes, drawn[some]))
 
-    def _place_unknown(self, tokens: IdArray, nonces: Sequence[int], counts: Counts) -> IdArray:
+    def _place_unknown(self, tokens: PrivateIds, nonces: Sequence[int], counts: Counts) -> PrivateIds:
         """Replace every unknown token by a uniformly drawn public word.
 
         One word is drawn per token, known or not, so that timing does not depend on which are unknown.
         """
-        candidates = self._stand_ins
-        placed = tokens.copy()
-        start = 0
-        for drawn in document_bits(self._source.documents(nonces, counts.tolist()), UNKNOWN_LANE, PLACED):
-            part = placed[start : start + len(drawn)]
+        candidates, placed = self._stand_ins, tokens.copy()
+        for part, drawn in self._words(UNKNOWN_LANE, nonces, counts):
             public = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
-            part[:] = np.where(part < 0, public, part)
+            placed[part] = np.where(tokens[part] < 0, public, tokens[part])
+        return PrivateIds(placed)
+
+    def _words(self, lane: int, nonces: Sequence[int], counts: Counts) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+        """Yield a random word for each token, with where these tokens stand."""
+        start = 0
+        for drawn in document_bits(self._source.documents(nonces, counts.tolist()), lane, PLACED):
+            yield slice(start, start + len(drawn)), drawn
             start += len(drawn)
-        return placed
 
     def _randomize(
         self,
-        tokens: IdArray,
+        tokens: PrivateIds,
         unknown: NDArray[np.bool_],
         counts: Counts,
         nonces: Sequence[int],
@@ -166,17 +167,16 @@ class IdReleaser:
         spread: NDArray[np.int64] | None = None
         if self._options.per == "document":
             first, counts, spread = once_per_document(tokens, unknown, counts)
-            tokens = tokens[first]
-        released = np.empty(len(tokens), dtype=np.int32)
+            tokens = PrivateIds(tokens[first])
+        released = ReleasedIds(np.empty(len(tokens), dtype=np.int32))
         size = max(1, DRAW_VALUES // self._randomizer.draw_width)
         start = 0
         for draws in self._randomizer.draws(self._source.documents(nonces, counts.tolist()), size):
             stop = start + len(draws[0])
-            released[start:stop] = self._randomizer.randomize(
-                tokens[start:stop], draws, threads=self._threads, progress=progress
-            )
+            drawn = self._randomizer.randomize(tokens[start:stop], draws, threads=self._threads, progress=progress)
+            write_ids(released, slice(start, stop), drawn)
             start = stop
-        return ReleasedIds(released if spread is None else released[spread])
+        return released if spread is None else ReleasedIds(released[spread])
 
 
 def once_per_document(

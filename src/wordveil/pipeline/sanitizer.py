@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from wordveil.arrays import IdArray, PrivateText, ReleasedIds
+from wordveil.arrays import PrivateIds, PrivateText, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled import pinned_engine
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism
@@ -90,19 +90,11 @@ class Sanitizer:
             self.parts = assemble(embeddings, mechanism, self.options, certificate, device)
 
     @classmethod
-    def of_parts(
-        cls,
-        embeddings: Embeddings,
-        mechanism: WordMechanism,
-        parts: Assembled,
-        *,
-        source: RandomSource,
-        threads: int | None,
-    ) -> Sanitizer:
+    def of_parts(cls, parts: Assembled, mechanism: WordMechanism, **given: Any) -> Sanitizer:
         """Return the sanitizer of parts that were assembled elsewhere, such as those that read sentences."""
         made = object.__new__(cls)
-        given: dict[str, Any] = {"embeddings": embeddings, "mechanism": mechanism, "parts": parts, "source": source}
-        vars(made).update(given, options=parts.options, threads=threads, certificate=None, device="cpu", engine=None)
+        held = {"parts": parts, "mechanism": mechanism, "embeddings": parts.randomizer.embeddings}
+        vars(made).update(held, options=parts.options, certificate=None, device="cpu", engine=None, **given)
         return made
 
     def __call__(self, text: str, *, document_id: str | None = None) -> Release:
@@ -199,7 +191,7 @@ class Sanitizer:
         )
 
     def release_ids(
-        self, ids: IdArray, counts: Counts, nonces: list[int], progress: Progress | None = None
+        self, ids: PrivateIds, counts: Counts, nonces: list[int], progress: Progress | None = None
     ) -> ReleasedIds:
         """Return the released id of every token of all documents end to end, -1 where it was unknown and stays so."""
         return IdReleaser(self.parts, self.source, self.threads).release(ids, counts, nonces, progress)

@@ -138,13 +138,8 @@ class Rephraser:
         )
         given = {**choices, "epsilon": epsilon, "grids": self.options.grids}
         parts = _assembled(self.embeddings, self.mechanism.fit(self.embeddings), self.options, chosen, threads)
-        self.sanitizer = Sanitizer.of_parts(
-            self.embeddings,
-            self.mechanism,
-            replace(parts, rebuild=partial(_sanitizer, self.stock, **given)),
-            source=source,
-            threads=threads,
-        )
+        parts = replace(parts, rebuild=partial(_sanitizer, self.stock, **given))
+        self.sanitizer = Sanitizer.of_parts(parts, self.mechanism, source=source, threads=threads)
 
     def __call__(self, text: str, *, document_id: str | None = None) -> Release:
         """Rephrase one text; as `Sanitizer` does, with a sentence for a token."""
