@@ -219,7 +219,6 @@ NAMES: dict[str, str] = {
     "thinned": "wordveil.documents.rows",
     "token_kind": "wordveil.text.kinds:kind",
     "tokenizer_for": "wordveil.text.schemes",
-    "tokens_per_text": "wordveil.text.encoding",
     "vector_setting": "wordveil.pipeline.places",
     "with_vocabulary": "wordveil.mechanisms.common",
     "within_scope": "wordveil.promises.guarantees",

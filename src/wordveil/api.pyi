@@ -267,7 +267,6 @@ from wordveil.text.detokenization import apply_casing as apply_casing
 from wordveil.text.detokenization import detokenize as detokenize
 from wordveil.text.encoding import EncodedText as EncodedText
 from wordveil.text.encoding import Encoder as Encoder
-from wordveil.text.encoding import tokens_per_text as tokens_per_text
 from wordveil.text.function_words import FUNCTION_WORDS as FUNCTION_WORDS
 from wordveil.text.kinds import KINDS as TOKEN_KINDS
 from wordveil.text.kinds import kind as token_kind
@@ -576,7 +575,6 @@ __all__ = [
     "to_local",
     "token_kind",
     "tokenizer_for",
-    "tokens_per_text",
     "tune_rank_softmax",
     "vector_setting",
     "verify",

@@ -35,7 +35,7 @@ THROUGH = {
     "vectors of private ids": "return Nearest().fit(embeddings).decode(embeddings.vectors[batch.ids], ())",
     "a private text as a released one": "texts_out: list[ReleasedText] = texts\n    return texts_out",
     "a private text to denoise": "return denoiser.read(texts)",
-    "typed tokens that were never drawn": "write_ids(words.release(batch.ids, source), slice(0), batch.ids)\n    return writer",
+    "typed tokens never drawn": "write_ids(words.release(batch.ids, source), slice(0), batch.ids)\n    return writer",
     "vectors rounded without noise": "return round_to_grid(vectors, 1.0, 'float32')",
 }
 HOLDS = (

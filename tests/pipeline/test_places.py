@@ -55,6 +55,7 @@ def test_places_differ_by_each_of_what_names_them_and_by_where_texts_end():
     where = nonces(source, [Place(**each) for each in [one, *others]], [["ba", "ra"]] * 4)
     where += nonces(source, [Place(**one)] * 4, [["bara"], ["bar", "a"], "bara", b"ba"])
     assert len(set(where)) == 8
+    assert "secret" not in repr(Place(domain="d|", document="secret"))
     assert nonces(source, [Place(**one)], [["ba", "ra"]]) == where[:1]
 
 

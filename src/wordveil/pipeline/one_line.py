@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import overload
+from typing import cast, overload
 
+from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import NeighbourResponse
-from wordveil.pipeline.rows import release_rows
+from wordveil.pipeline.rows import Rows, release_rows
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.release import BatchRelease, Release, TextOptions
 from wordveil.vocabulary.table import load_embeddings
@@ -57,8 +58,8 @@ def sanitize(
         raise ParameterError("texts", f"<{type(texts).__name__}>", problem)
     if not isinstance(texts, Iterable):
         raise ParameterError("texts", f"<{type(texts).__name__}>", "must be a str, or a list of str and None.")
-    released, batch = release_rows(sanitizer, [[text] for text in texts], None)
-    return replace(batch, texts=[text for (text,) in released])
+    released, batch = release_rows(sanitizer, cast(Rows, [[text] for text in texts]), None)
+    return replace(batch, texts=cast(list[ReleasedText], [text for (text,) in released]))
 
 
 @lru_cache(maxsize=8)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from wordveil import __version__
@@ -30,12 +30,12 @@ class Place:
 
     Attributes:
         domain: What sets the setting apart from any other; see `text_domain`, `vector_domain`.
-        document: The document's id, unique within the run.
+        document: The document's id, unique within the run; a private text may be one, so `repr` hides it.
         part: What of it is released, such as columns: other parts of a document draw noise of their own.
     """
 
     domain: str
-    document: str
+    document: str = field(repr=False)
     part: str = ""
 
 
