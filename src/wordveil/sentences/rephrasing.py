@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -31,9 +31,7 @@ from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourRes
 from wordveil.parameters import check_kind
 from wordveil.pipeline.assembly import Assembled
 from wordveil.pipeline.explanations import Explanation, InWords, explain
-from wordveil.pipeline.input_watch import InputWatch
 from wordveil.pipeline.places import shown, text_domain
-from wordveil.pipeline.run import Notice
 from wordveil.pipeline.runs import RunReport, file_digests, sanitize_documents
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit
@@ -359,20 +357,15 @@ class SentenceWriter:
         return ReleasedText(" ".join(sentences))
 
 
-def rephrase_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
+def rephrase_documents(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     rephraser: Rephraser,
     *,
     settings: DocumentSettings | None = None,
-    resume: bool = False,
-    again: bool = False,
-    progress: Callable[[int, int | None, int, int], None] | None = None,
-    notice: Notice | None = None,
-    deliver: Callable[[RunReport], None] | None = None,
-    watch: InputWatch | None = None,
+    **how: Any,
 ) -> RunReport:
-    """Rephrase a file, a directory tree or standard input in its own format; see `sanitize_documents`.
+    """Rephrase a file, a directory tree or standard input in its own format; `how` is as for `sanitize_documents`.
 
     Raises:
         ParameterError: Besides what is said there, if the stock was built from a file of the input: its sentences
@@ -383,15 +376,4 @@ def rephrase_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         raise ParameterError(
             "source", os.fspath(source), "is text that the stock was built from; build one from public text alone."
         )
-    return sanitize_documents(
-        source,
-        destination,
-        rephraser.sanitizer,
-        settings=settings,
-        resume=resume,
-        again=again,
-        progress=progress,
-        notice=notice,
-        deliver=deliver,
-        watch=watch,
-    )
+    return sanitize_documents(source, destination, rephraser.sanitizer, settings=settings, **how)

@@ -114,8 +114,7 @@ class Releaser:
         Raises:
             ParameterError: If a setting does not exist.
         """
-        opened = [self.named(each.how.setting) for each in asked]
-        return [self._counted(*each) for each in zip(asked, opened, strict=True)]
+        return [self._counted(each, self.named(each.how.setting)) for each in asked]
 
     def _counted(self, asked: Asked, opened: Opened) -> Counted:
         prepared = opened.sanitizer.prepare([[PrivateText(text)] for text in asked.texts])
