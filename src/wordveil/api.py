@@ -54,7 +54,8 @@ _HOMES = {
     "wordveil.documents.settings": "DocumentSettings",
     "wordveil.documents.streams": "InputStream, MemberCompressor",
     "wordveil.errors": (
-        "CertificateError, DataFormatError, GuaranteeError, MissingExtraError, ParameterError, ResumeError, printable"
+        "CertificateError, DataFormatError, GuaranteeError, MissingExtraError, ParameterError, ResumeError, "
+        "printable"
     ),
     "wordveil.files.atomic": "check_not_busy, is_replaceable, sibling as sibling_file, write_whole",
     "wordveil.files.journal": "is_resumable",
@@ -88,15 +89,15 @@ _HOMES = {
     "wordveil.names": "DECODERS, EXPORTS, MECHANISMS",
     "wordveil.parameters": "as_floats, check_draws, check_positive, check_whole, checked_ids",
     "wordveil.pipeline.document_runs": (
-        "DocumentSummary, Answers as RunAnswers, Callbacks as RunCallbacks, by_record as released_by_record, "
-        "run_documents"
+        "DocumentSummary, Answers as RunAnswers, Callbacks as RunCallbacks, run_documents"
     ),
     "wordveil.pipeline.fitting": "fit_words, shipped_certificate",
     "wordveil.pipeline.input_watch": (
         "LEAST as WATCHED_LEAST, SAMPLE as WATCHED_SAMPLE, _exceeds as exceeds_unknown_limit"
     ),
     "wordveil.pipeline.neighbour_points": "neighbour_points",
-    "wordveil.pipeline.noise_domains": "noise_name",
+    "wordveil.pipeline.places": "Place, nonces, vector_setting",
+    "wordveil.pipeline.rows": "into_rows",
     "wordveil.pipeline.run": "Notice, check_report_path, silent",
     "wordveil.pipeline.vectors.grid": "grid_mitigation",
     "wordveil.plugins": "mechanism_names",
@@ -112,7 +113,7 @@ _HOMES = {
     "wordveil.sentences.splitting": "split_sentences",
     "wordveil.spark.files": "sanitize_files",
     "wordveil.text.detokenization": "apply_casing, detokenize",
-    "wordveil.text.encoding": "EncodedText, Encoder, tokens_per_text",
+    "wordveil.text.encoding": "EncodedText, Encoder",
     "wordveil.text.function_words": "FUNCTION_WORDS",
     "wordveil.text.kinds": "KINDS as TOKEN_KINDS, kind as token_kind",
     "wordveil.text.minilm": (

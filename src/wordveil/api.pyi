@@ -184,7 +184,6 @@ from wordveil.pipeline.calibration import calibrate as calibrate
 from wordveil.pipeline.document_runs import Answers as RunAnswers
 from wordveil.pipeline.document_runs import Callbacks as RunCallbacks
 from wordveil.pipeline.document_runs import DocumentSummary as DocumentSummary
-from wordveil.pipeline.document_runs import by_record as released_by_record
 from wordveil.pipeline.document_runs import run_documents as run_documents
 from wordveil.pipeline.explanations import explain as explain
 from wordveil.pipeline.fitting import fit_words as fit_words
@@ -193,8 +192,11 @@ from wordveil.pipeline.input_watch import LEAST as WATCHED_LEAST
 from wordveil.pipeline.input_watch import SAMPLE as WATCHED_SAMPLE
 from wordveil.pipeline.input_watch import _exceeds as exceeds_unknown_limit
 from wordveil.pipeline.neighbour_points import neighbour_points as neighbour_points
-from wordveil.pipeline.noise_domains import noise_name as noise_name
 from wordveil.pipeline.one_line import sanitize as sanitize
+from wordveil.pipeline.places import Place as Place
+from wordveil.pipeline.places import nonces as nonces
+from wordveil.pipeline.places import vector_setting as vector_setting
+from wordveil.pipeline.rows import into_rows as into_rows
 from wordveil.pipeline.run import Notice as Notice
 from wordveil.pipeline.run import check_report_path as check_report_path
 from wordveil.pipeline.run import silent as silent
@@ -259,7 +261,6 @@ from wordveil.text.detokenization import apply_casing as apply_casing
 from wordveil.text.detokenization import detokenize as detokenize
 from wordveil.text.encoding import EncodedText as EncodedText
 from wordveil.text.encoding import Encoder as Encoder
-from wordveil.text.encoding import tokens_per_text as tokens_per_text
 from wordveil.text.function_words import FUNCTION_WORDS as FUNCTION_WORDS
 from wordveil.text.kinds import KINDS as TOKEN_KINDS
 from wordveil.text.kinds import kind as token_kind
@@ -383,6 +384,7 @@ __all__ = [
     "PairLoss",
     "ParameterError",
     "ParameterOption",
+    "Place",
     "Posterior",
     "Precomputed",
     "Prior",
@@ -510,6 +512,7 @@ __all__ = [
     "html_row",
     "html_table",
     "import_embeddings",
+    "into_rows",
     "is_replaceable",
     "is_resumable",
     "judge_times",
@@ -537,7 +540,7 @@ __all__ = [
     "nearest_lists",
     "neighbour_points",
     "noise_deviation",
-    "noise_name",
+    "nonces",
     "open_documents",
     "open_gpu",
     "open_vocabulary",
@@ -555,7 +558,6 @@ __all__ = [
     "relation_of",
     "release_vector_file",
     "release_vectors",
-    "released_by_record",
     "rephrase_documents",
     "resolve_threads",
     "round_down",
@@ -575,8 +577,8 @@ __all__ = [
     "to_local",
     "token_kind",
     "tokenizer_for",
-    "tokens_per_text",
     "tune_rank_softmax",
+    "vector_setting",
     "verify",
     "verify_channel",
     "with_vocabulary",

@@ -9,7 +9,7 @@ private data: what stands after the mechanism, decoders and writers, accepts rel
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NewType
+from typing import Any, NewType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,12 @@ PrivateIds = NewType("PrivateIds", IdArray)
 
 ReleasedIds = NewType("ReleasedIds", IdArray)
 """Token ids as a mechanism released them."""
+
+
+def write_ids(into: ReleasedIds, places: slice | NDArray[Any], ids: ReleasedIds) -> None:
+    """Write released ids into others: an assignment would take private ones, whatever types they have."""
+    into[places] = ids
+
 
 PrivateVectors = NewType("PrivateVectors", Float64Array)
 """Vectors as they were read, or looked up for private ids."""

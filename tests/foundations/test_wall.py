@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.xdist_group("mypy")  # one run for all of them
 START = """
 from wordveil.arrays import PrivateIds, PrivateText, PrivateVectors, ReleasedIds, ReleasedText, ReleasedVectors
+from wordveil.arrays import write_ids
 from wordveil.decoding.nearest import Nearest
 from wordveil.denoising.denoiser import Denoiser
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
@@ -35,6 +36,7 @@ THROUGH = {
     "vectors of private ids": "return Nearest().fit(embeddings).decode(embeddings.vectors[batch.ids], ())",
     "a private text as a released one": "texts_out: list[ReleasedText] = texts\n    return texts_out",
     "a private text to denoise": "return denoiser.read(texts)",
+    "typed tokens never drawn": "write_ids(words.release(batch.ids, source), slice(0), batch.ids)\n    return writer",
     "vectors rounded without noise": "return round_to_grid(vectors, 1.0, 'float32')",
 }
 HOLDS = (
@@ -42,6 +44,7 @@ HOLDS = (
     "    noisy = noise.release(vectors, source)\n"
     "    round_to_grid(noisy, 1.0, 'float32')\n"
     "    denoiser.read(writer.write(batch, words.release(batch.ids, source)))\n"
+    "    write_ids(words.release(batch.ids, source), slice(0), words.release(batch.ids, source))\n"
     "    return writer.write(batch, Nearest().fit(embeddings).decode(noisy, ()))"
 )
 

@@ -113,8 +113,8 @@ def test_what_keeps_no_kinds_and_a_rephraser_are_refused_also_where_it_reads_num
     base, numbers = leak_free.sanitizer(), (NumberGrid.parse("number=0:100:1@1"),)
     for sanitizer, problem in (
         (wv.Sanitizer(base.embeddings, base.mechanism), "unknown='typed'"),
-        (wv.Rephraser(epsilon=6, prototypes=64), "unknown='typed'"),
-        (wv.Rephraser(epsilon=6, prototypes=64, grids=numbers), "must release words"),
+        (wv.Rephraser(epsilon=6, prototypes=64).sanitizer, "unknown='typed'"),
+        (wv.Rephraser(epsilon=6, prototypes=64, grids=numbers).sanitizer, "must release words"),
     ):
         with pytest.raises(ParameterError, match=problem):
             Conversation(sanitizer)

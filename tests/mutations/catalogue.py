@@ -361,7 +361,7 @@ MUTATIONS = (
     Mutation(
         id="s02",
         what="sanitizers with other candidates share noise under one key",
-        path="pipeline/noise_domains.py",
+        path="pipeline/places.py",
         old='"candidates": origin.candidates_checksum,',
         new='"candidates": "",',
         tests=("pipeline/test_domains.py",),
@@ -369,7 +369,7 @@ MUTATIONS = (
     Mutation(
         id="s03",
         what="sanitizers with other options share noise under one key",
-        path="pipeline/noise_domains.py",
+        path="pipeline/places.py",
         old='"options": options.choices(),',
         new='"options": {},',
         tests=("pipeline/test_domains.py",),
@@ -377,7 +377,7 @@ MUTATIONS = (
     Mutation(
         id="s04",
         what="other lists beside equal words share noise under one key",
-        path="pipeline/noise_domains.py",
+        path="pipeline/places.py",
         old='"public data": origin.public_data,',
         new='"public data": "",',
         tests=("vocabulary/test_stored_lists.py",),

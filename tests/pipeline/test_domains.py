@@ -19,7 +19,7 @@ from wordveil.documents import DocumentSettings
 from wordveil.errors import CertificateError, GuaranteeError
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.pipeline import assembly as pipeline
-from wordveil.pipeline import noise_domains
+from wordveil.pipeline import places
 from wordveil.pipeline.tables import released_columns
 from wordveil.pipeline.vectors import VectorSettings, release_vectors
 from wordveil.promises.certificates import identity
@@ -227,7 +227,7 @@ def test_mechanisms_of_one_class_name_and_other_code_draw_independently():
         return Turned(epsilon=2.0, k=4, outputs=None)
 
     assert domain(make(0)) != domain(make(1))
-    names = [noise_domains.noise_name(make(i), make(i).fit(VOCABULARY), VOCABULARY) for i in (0, 1)]
+    names = [places.vector_setting(make(i), make(i).fit(VOCABULARY), VOCABULARY) for i in (0, 1)]
     assert names[0] != names[1]
 
 
@@ -430,9 +430,9 @@ def made_up(n):
 def test_what_a_users_class_computes_of_its_arguments_is_in_its_name(package):
     calibrated = package.Calibrated
     fitted = calibrated(diameter=1.0).for_dimensions(4)
-    names = {noise_domains.noise_name(calibrated(diameter=d), fitted, None) for d in (1.0, 2.0)}
+    names = {places.vector_setting(calibrated(diameter=d), fitted, None) for d in (1.0, 2.0)}
     assert len(names) == 2
-    assert "epsilon=4.0" in noise_domains.shown(calibrated(diameter=2.0))
+    assert "epsilon=4.0" in places.shown(calibrated(diameter=2.0))
     assert len({identity(calibrated(diameter=d)) for d in (1.0, 2.0)}) == 2
 
 
@@ -440,7 +440,7 @@ def test_classes_of_one_name_in_two_modules_share_no_vector_noise():
     made = []
     for module in ("first", "second"):
         kind = dataclass(frozen=True, kw_only=True)(type("Tuned", (wv.MultivariateLaplace,), {"__module__": module}))
-        made.append(noise_domains.noise_name(kind(epsilon=2.0), kind(epsilon=2.0).for_dimensions(4), None))
+        made.append(places.vector_setting(kind(epsilon=2.0), kind(epsilon=2.0).for_dimensions(4), None))
     assert made[0] != made[1]
 
 

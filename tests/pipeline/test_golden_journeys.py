@@ -44,7 +44,7 @@ RECORDS = [{"title": f"Bara {n} dora", "note": TEXT if n % 3 else None, "stars":
 @pytest.fixture(autouse=True)
 def version(monkeypatch):
     """A release draws noise of its own in every version: the digests are those of one that never was."""
-    for module in ("pipeline.noise_domains", "sentences.rephrasing", "pipeline.assembly", "pipeline.vectors.binding"):
+    for module in ("pipeline.places", "sentences.rephrasing", "pipeline.assembly", "pipeline.vectors.binding"):
         importlib.import_module(f"wordveil.{module}")
     for name, module in list(sys.modules.items()):
         if name.startswith("wordveil.") and "__version__" in vars(module):

@@ -41,7 +41,7 @@ KEY = seeds.key(16)
 
 def weights(rephraser, ids):
     """The integer weights of every prototype, as Python integers."""
-    return rephraser.parts.randomizer.weights(np.asarray(ids, dtype=np.int32)).astype(object)
+    return rephraser.sanitizer.parts.randomizer.weights(np.asarray(ids, dtype=np.int32)).astype(object)
 
 
 # The promise.
@@ -53,7 +53,7 @@ def test_the_audit_of_a_stock_is_exact(stock, size, crowd, epsilon):
     rephraser = Rephraser(stock, epsilon=epsilon, prototypes=size, crowd=crowd)
     promise = rephraser.guarantee
     assert (promise.promise, promise.unit, promise.slack) == ("local DP", PrivacyUnit.SENTENCE, 0.0)
-    verdict = verify_law(rephraser.parts.randomizer)
+    verdict = verify_law(rephraser.sanitizer.parts.randomizer)
     assert verdict.holds
     assert verdict.tight_epsilon == pytest.approx(promise.epsilon, abs=1e-9)
     # Every pair of inputs, a sentence of unknown words among them, in whole numbers.
@@ -67,11 +67,11 @@ def test_the_audit_of_a_stock_is_exact(stock, size, crowd, epsilon):
 def test_the_whole_way_from_text_to_text_has_the_law_of_the_response(stock):
     """Counts of 10 000 releases of one sentence against the exact law; a law of nine tenths of epsilon does not fit."""
     rephraser = Rephraser(stock, epsilon=3.0, prototypes=64)
-    row = rephraser.parts.encoder.nearest([FIRST])[0]
+    row = rephraser.sanitizer.parts.encoder.nearest([FIRST])[0]
     n = 10_000
     texts = rephraser.release_batch([FIRST] * n).texts
-    (part,) = rephraser.parts.encoder.encode_parts(["A boat."] * 64)
-    written = rephraser.parts.writer.write_parts([part], np.arange(64, dtype=np.int32))
+    (part,) = rephraser.sanitizer.parts.encoder.encode_parts(["A boat."] * 64)
+    written = rephraser.sanitizer.parts.writer.write_parts([part], np.arange(64, dtype=np.int32))
     counts = np.bincount([written.index(text) for text in texts], minlength=64)
     assert len(set(written)) == 64
 
@@ -102,13 +102,13 @@ def test_a_text_is_as_many_releases_as_it_has_sentences_and_nothing_else_of_it_s
 
 def test_sentences_of_unknown_words_are_one_uniform_input(stock):
     rephraser = Rephraser(stock, epsilon=4.0, prototypes=64)
-    assert rephraser.parts.encoder.nearest(["Xqzv wvrt.", "!!!", "4711", FIRST]).tolist()[:3] == [-1, -1, -1]
+    assert rephraser.sanitizer.parts.encoder.nearest(["Xqzv wvrt.", "!!!", "4711", FIRST]).tolist()[:3] == [-1, -1, -1]
     assert max(weights(rephraser, [-1])[0]) - min(weights(rephraser, [-1])[0]) <= 64
 
 
 def test_a_prototype_is_found_by_cosine_lowest_first_whatever_stands_beside_the_sentence(stock):
     rephraser = Rephraser(stock, epsilon=4.0, prototypes=64)
-    reader = rephraser.parts.encoder
+    reader = rephraser.sanitizer.parts.encoder
     sentences = [f"{a} {b} {c}." for a in ("She", "The cook") for b in ("saw", "sold") for c in ("boats", "a car")] * 9
     found = reader.nearest(sentences)
     assert found.tolist() == [int(reader.nearest([sentence])[0]) for sentence in sentences]
@@ -129,7 +129,7 @@ def test_a_copy_draws_afresh_and_takes_everything_else_along(stock):
         assert type(other) is Rephraser
         assert other.guarantee == rephraser.guarantee
         assert other.options.choices() == rephraser.options.choices()
-        assert other.source.export_key() != rephraser.source.export_key()
+        assert other.sanitizer.source.export_key() != rephraser.sanitizer.source.export_key()
 
 
 def test_the_place_of_noise_depends_on_stock_size_crowd_and_encoder(stock):
@@ -143,9 +143,9 @@ def test_the_place_of_noise_depends_on_stock_size_crowd_and_encoder(stock):
             replace(stock, into=np.eye(stock.embeddings.dimensions, dtype=np.float32)), epsilon=4.0, prototypes=8
         ),
     ]
-    assert len({rephraser.parts.domain for rephraser in made}) == len(made)
+    assert len({rephraser.sanitizer.parts.domain for rephraser in made}) == len(made)
     again = Rephraser(stock, epsilon=4.0, prototypes=8)
-    assert again.parts.domain == made[0].parts.domain
+    assert again.sanitizer.parts.domain == made[0].sanitizer.parts.domain
 
 
 # Broken twins: refuted by the audit that the honest one passes.
@@ -165,7 +165,7 @@ class Texts(Subject):
 
 def no_response(stock):
     rephraser = Rephraser(stock, epsilon=2.0, prototypes=64)
-    return lambda texts: [fill(rephraser.embeddings.words[i]) for i in rephraser.parts.encoder.nearest(texts)]
+    return lambda texts: [fill(rephraser.embeddings.words[i]) for i in rephraser.sanitizer.parts.encoder.nearest(texts)]
 
 
 def stock_of_the_private_text(stock):
@@ -245,8 +245,8 @@ def test_what_fills_a_slot_is_a_function_of_the_release_alone(stock):
     released = np.array([slotted, slotted], np.int32)
     written = set()
     for text in ("It cost 4711. It cost 4711.", "On 1 May 1955 Maria left. Then 12 came."):
-        (part,) = rephraser.parts.encoder.encode_parts([text])
-        written |= set(rephraser.parts.writer.write_parts([part.without_ids()], released))
+        (part,) = rephraser.sanitizer.parts.encoder.encode_parts([text])
+        written |= set(rephraser.sanitizer.parts.writer.write_parts([part.without_ids()], released))
     assert len(written) == 1
     assert "[" not in (one := written.pop())
     assert "4711" not in one

@@ -131,7 +131,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedMechanism:
     """A mechanism ready to be fitted.
 
     Attributes:
@@ -145,7 +145,7 @@ class Prepared:
     notes: tuple[str, ...] = ()
 
 
-def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> Prepared:
+def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> PreparedMechanism:
     """Return the mechanism wanted and the certificate it needs: from the file, shipped, or computed now.
 
     Raises:
@@ -169,7 +169,7 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
         elsewhere=OPTIONS,
     )
     certificate = _certificate(wanted, mechanism, embeddings, given, quiet=quiet)
-    return Prepared(mechanism=mechanism, certificate=certificate, notes=notes)
+    return PreparedMechanism(mechanism=mechanism, certificate=certificate, notes=notes)
 
 
 def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from wordveil.cli.common import Prepared, counted, say, say_promise
+from wordveil.cli.common import PreparedMechanism, counted, say, say_promise
 from wordveil.cli.file_options import DestinationOption, SourceArgument, ThreadsOption
 from wordveil.cli.progress import document_bar
 from wordveil.cli.sanitize import Job, ReadingOptions, Running, Speed
@@ -99,9 +99,9 @@ def rephrase(
         source=run_source(output, resume=running.resume),
         threads=threads,
     )
-    prepared = Prepared(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
-    job = Job(source=source, running=running, sanitizer=rephraser, prepared=prepared)
-    job.owner.check_strength(rephraser, output, resume=running.resume)
+    prepared = PreparedMechanism(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
+    job = Job(source=source, running=running, sanitizer=rephraser.sanitizer, prepared=prepared)
+    job.owner.check_strength(job.sanitizer, output, resume=running.resume)
     with document_bar(source, output, quiet=running.quiet) as progress:
         result = rephrase_documents(
             source,

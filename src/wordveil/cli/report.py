@@ -112,7 +112,7 @@ class Public:
             **{name: chosen[name] for name in ("prototypes", "crowd", "encoder")},
         )
         _checked(rephraser.embeddings, report.provenance, report.path)
-        return rephraser
+        return rephraser.sanitizer
 
 
 def _source(origin: Provenance) -> Any:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Option
 
-from wordveil.cli.common import Prepared, Wanted, counted, end_of_run, named_word_list, open_vocabulary, prepare, say
+from wordveil.cli.common import (
+    PreparedMechanism,
+    Wanted,
+    counted,
+    end_of_run,
+    named_word_list,
+    open_vocabulary,
+    prepare,
+    say,
+)
 from wordveil.cli.confirming import Owner
 from wordveil.cli.file_options import (
     AgainOption,
@@ -262,7 +271,7 @@ class Job:
     source: str
     running: Running
     sanitizer: Sanitizer
-    prepared: Prepared
+    prepared: PreparedMechanism
 
     @classmethod
     def prepared_for(
@@ -386,7 +395,7 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     return ""
 
 
-def _print_summary(report: RunReport, prepared: Prepared, words: InWords, unknown: str) -> None:
+def _print_summary(report: RunReport, prepared: PreparedMechanism, words: InWords, unknown: str) -> None:
     from wordveil.pipeline.run_report import left_out, read_and_attacked
     from wordveil.pipeline.run_warnings import release_warnings, shown
 

@@ -21,7 +21,7 @@ import numpy as np
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.files.secret import SECRET_BYTES, Secret
-from wordveil.pipeline.ids import without_ids
+from wordveil.pipeline.places import nonces
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee, within_scope
 from wordveil.randomness import KEY_BYTES, RandomSource
@@ -186,11 +186,10 @@ class Conversation:
 
     def _drawn(self, text: PrivateText) -> list[tuple[str, str]]:
         """Return the surrogates of a text, in lower case, with their values."""
-        parts = self._sanitizer.parts
-        _, tokens = without_ids(parts.encoder.encode_parts([text]))
-        nonces = self._sanitizer.nonces([[text]], [text])
-        released = self._sanitizer.release_ids(tokens, np.array([len(tokens)]), nonces)
-        places, values, typed = np.flatnonzero(tokens < UNKNOWN), self._typed_values(text), parts.encoder.typed
+        typed, prepared = self._sanitizer.parts.encoder.typed, self._sanitizer.prepare([[text]])
+        where = nonces(self._sanitizer.source, self._sanitizer.places([text]), [[text]])
+        tokens, released = prepared.tokens, self._sanitizer.release_ids(prepared.tokens, prepared.cost, where)
+        places, values = np.flatnonzero(tokens < UNKNOWN), self._typed_values(text)
         if len(places) != len(values) or typed is None:
             raise WordveilError("A message was not read the same way twice; no places are given.")
         kinds = (UNKNOWN - 1 - tokens[places]).tolist()  # beyond those with names lie grids

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from wordveil import __version__
 from wordveil.arrays import IdArray, PrivateText, ReleasedIds, ReleasedText
 from wordveil.kernels.arithmetic import arithmetic_name
 from wordveil.kernels.compiled import engine_name
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
+from wordveil.pipeline.explanations import Explanation, explain
 from wordveil.pipeline.fitting import certificate_in_use, fit_words
-from wordveil.pipeline.noise_domains import noise_domain, shown
+from wordveil.pipeline.places import shown, text_domain
 from wordveil.pipeline.public_sample import public_sample
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
@@ -62,6 +64,10 @@ class Assembled:
         disclosed: What every release discloses whatever the noise, a sentence each.
         provenance: Where every release comes from.
         domain: What sets this setting's noise apart from any other's under one key.
+        explain: Works a guarantee out on public words; `explanations.explain` without what is known here.
+        words: Reads texts as words, to warn their owner; None where nothing does.
+        width: Ids of a token: one, and one more for each grid of a sentence.
+        rebuild: Returns the sanitizer for a number of threads in another process; None where its constructor does.
     """
 
     encoder: TextReader
@@ -74,6 +80,10 @@ class Assembled:
     disclosed: tuple[str, ...]
     provenance: Provenance
     domain: str
+    explain: Callable[..., Explanation]
+    words: Encoder | None
+    width: int = 1
+    rebuild: Callable[..., Any] | None = None
 
     def for_batch_job(self) -> Assembled:
         """Return the same with work kept from batch to batch; see `Sanitizer.for_batch_job`."""
@@ -133,7 +143,9 @@ def assemble(
         options=options,
         disclosed=disclosures(options, claim) + randomizer.disclosed(),
         provenance=provenance,
-        domain=noise_domain(mechanism, randomizer, options, provenance),
+        domain=text_domain(mechanism, randomizer, options, provenance),
+        explain=partial(explain, embeddings, metric=randomizer.metric, randomizer=randomizer),
+        words=encoder,
     )
 
 

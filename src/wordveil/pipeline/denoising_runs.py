@@ -16,11 +16,12 @@ from wordveil.arrays import ReleasedText
 from wordveil.denoising.denoiser import Denoiser, ReadRelease, Style
 from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import ChecksumError, DataFormatError
-from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
+from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, run_documents
 from wordveil.pipeline.evidence import differences
 from wordveil.pipeline.fitting import certificate_in_use
 from wordveil.pipeline.rebuilding import rebuilt
 from wordveil.pipeline.report_schema import read_report, sealed
+from wordveil.pipeline.rows import into_rows
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.runs import FileDigest, file_digests
 from wordveil.pipeline.sanitizer import Sanitizer
@@ -211,7 +212,7 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         given = [ReleasedText(text) for record in records for text in record.texts if text is not None]
         read, found = texts.of(given)
         counts.update(found)
-        return by_record(records, read)
+        return into_rows([record.texts for record in records], read)
 
     def reported(summary: DocumentSummary) -> dict[str, Any]:
         outputs = [asdict(file) for file in file_digests(Path(destination))]

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wordveil.arrays import ReleasedText
 from wordveil.documents.base import OutputFile, Record, Sink
 from wordveil.documents.blocks import blocks
 from wordveil.documents.reader import DocumentReader
@@ -27,6 +26,7 @@ from wordveil.files.journal import file_identity
 from wordveil.pipeline.completion import Completion
 from wordveil.pipeline.document_places import check_file, check_tree, tell, tree_file_identity, tree_identity
 from wordveil.pipeline.other_columns import check_kept, other_columns, settle_others
+from wordveil.pipeline.rows import ReleasedRows, refused_row
 from wordveil.pipeline.run import Notice, Position, Run, silent
 from wordveil.randomness import RandomSource
 
@@ -37,12 +37,11 @@ __all__ = [
     "DocumentSummary",
     "Process",
     "Progress",
-    "by_record",
     "run_documents",
     "run_tree_file",
 ]
 
-Answers = list[list[ReleasedText | None]]
+Answers = ReleasedRows
 """For each record of a block, one released text per text, None for None."""
 
 Process = Callable[[list[Record]], Answers]
@@ -345,18 +344,14 @@ class _Documents:
         try:
             given = self.process(documents) if documents else []
         except ParameterError as error:
-            if error.name != "text":
+            row = refused_row(error, [record.texts for record in documents])
+            if row is None:
                 raise
-            refused = error
+            problem = f"the text of {str(error.value)[1:-1]} {error.requirement}"
         else:
             _check_answers(documents, given)
             return given
-        for record in documents:
-            for length in (len(text) for text in record.texts if text is not None):
-                if refused.value == f"<{length} characters>":
-                    problem = f"the text of {length} characters {refused.requirement}"
-                    raise DocumentFormatError(reader.path, problem, line=record.line)
-        raise refused
+        raise DocumentFormatError(reader.path, problem, line=documents[row].line)
 
     def finish(self) -> None:
         if self.tree is not None:
@@ -375,12 +370,6 @@ class _Documents:
             resumed_documents=self._resumed,
             finished=self._finished,
         )
-
-
-def by_record(records: list[Record], released: Iterable[ReleasedText]) -> Answers:
-    """Put released texts back to the records they came from, in order."""
-    rest = iter(released)
-    return [[None if text is None else next(rest) for text in record.texts] for record in records]
 
 
 def _after(reader: DocumentReader, done: int) -> Iterator[Record]:

@@ -9,21 +9,23 @@ and a surrogate is written over what it drew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray, PrivateIds, ReleasedIds
+from wordveil.arrays import IdArray, PrivateIds, PrivateText, ReleasedIds, write_ids
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.mechanisms.base import Progress
-from wordveil.pipeline.assembly import Assembled
+from wordveil.pipeline.assembly import Assembled, TextReader
 from wordveil.randomness import RandomSource, multiply_high
-from wordveil.text.encoding import EncodedBatch
+from wordveil.text.encoding import EncodedBatch, tokens_per_document, tokens_per_text
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.surrogates import Surrogates
 
-__all__ = ["Counts", "IdReleaser", "once_per_document", "without_ids"]
+__all__ = ["Counts", "IdReleaser", "Prepared", "once_per_document"]
 
 Counts = NDArray[np.int64]
 
@@ -32,13 +34,49 @@ DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 PLACED = 1 << 16  # stand-ins and surrogates drawn at a time: arrays that stay in the second cache
 
 
-def without_ids(encoded: Iterable[EncodedBatch]) -> tuple[list[EncodedBatch], PrivateIds]:
-    """Return parts of a batch as a writer needs them, and the private ids of their tokens end to end."""
-    parts, ids = list[EncodedBatch](), [np.empty(0, np.int32)]
-    for part in encoded:
-        parts.append(part.without_ids())
-        ids.append(part.ids)
-    return parts, PrivateIds(np.concatenate(ids))
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Prepared:
+    """Documents, read once; still private, so its `repr` shows counts only.
+
+    Attributes:
+        documents: The private texts of each.
+        parts: What a writer needs of them: all but the ids.
+        tokens: The private ids of all documents end to end.
+        cost: Tokens of each document that a release randomizes, shape (n,).
+    """
+
+    documents: Sequence[Sequence[PrivateText]]
+    parts: list[EncodedBatch]
+    tokens: PrivateIds
+    cost: Counts
+
+    @classmethod
+    def read(cls, reader: TextReader, documents: Sequence[Sequence[PrivateText]], width: int = 1) -> Prepared:
+        """Read documents; every token has so many ids."""
+        parts, ids = list[EncodedBatch](), [np.empty(0, np.int32)]
+        for part in reader.encode_parts(chain.from_iterable(documents)):
+            parts.append(part.without_ids())
+            ids.append(part.ids)
+        cost = tokens_per_document(tokens_per_text(parts), documents) // width
+        return cls(documents=documents, parts=parts, tokens=PrivateIds(np.concatenate(ids)), cost=cost)
+
+    @classmethod
+    def joined(cls, several: Sequence[Prepared]) -> Prepared:
+        """Return what was read apart, to be released together."""
+        return cls(
+            documents=[document for each in several for document in each.documents],
+            parts=[part for each in several for part in each.parts],
+            tokens=PrivateIds(np.concatenate([each.tokens for each in several])),
+            cost=np.concatenate([each.cost for each in several]),
+        )
+
+    @property
+    def exempt(self) -> int:
+        """Public words that pass verbatim."""
+        return sum(int(part.exempt.sum()) for part in self.parts)
+
+    def __repr__(self) -> str:
+        return f"Prepared(documents={len(self.documents)}, tokens={self.cost.sum()})"
 
 
 class IdReleaser:
@@ -55,7 +93,7 @@ class IdReleaser:
         self._source, self._threads, self._typed = source, threads, parts.encoder.typed
 
     def release(
-        self, tokens: IdArray, counts: Counts, nonces: Sequence[int], progress: Progress | None = None
+        self, tokens: PrivateIds, counts: Counts, nonces: Sequence[int], progress: Progress | None = None
     ) -> ReleasedIds:
         """Return the released id of every token.
 
@@ -71,7 +109,7 @@ class IdReleaser:
         unknown = tokens < 0
         if self._options.unknown in ("random", "typed"):
             if self._randomizer.answers_unknown:
-                placed = np.maximum(tokens, UNKNOWN)
+                placed = PrivateIds(np.maximum(tokens, UNKNOWN))
             else:
                 placed = self._place_unknown(tokens, nonces, counts)
             released = self._randomize(placed, unknown, counts, nonces, progress)
@@ -82,42 +120,43 @@ class IdReleaser:
         running = np.zeros(len(tokens) + 1, dtype=np.int64)
         np.cumsum(known, out=running[1:])
         counts = np.diff(running[np.cumsum(counts)], prepend=0)
-        shown = np.full(len(tokens), -1, dtype=np.int32)
-        shown[known] = self._randomize(tokens[known], unknown[known], counts, nonces, progress)
-        return ReleasedIds(shown)
+        shown, placed = ReleasedIds(np.full(len(tokens), -1, dtype=np.int32)), PrivateIds(tokens[known])
+        write_ids(shown, known, self._randomize(placed, unknown[known], counts, nonces, progress))
+        return shown
 
     def _place_surrogates(
-        self, typed: Surrogates, released: IdArray, tokens: IdArray, nonces: Sequence[int], counts: Counts
+        self, typed: Surrogates, released: ReleasedIds, tokens: PrivateIds, nonces: Sequence[int], counts: Counts
     ) -> None:
         """Write a surrogate over what was drawn for each typed token.
 
         One word is drawn per token, typed or not: what becomes of one place never depends on what stands at others.
         """
-        start = 0
-        for drawn in document_bits(self._source.documents(nonces, counts.tolist()), TYPED_LANE, PLACED):
-            part = tokens[start : start + len(drawn)]
-            some = part < UNKNOWN
-            released[start : start + len(drawn)][some] = typed.draw(part[some], drawn[some])
-            start += len(drawn)
+        for part, drawn in self._words(TYPED_LANE, nonces, counts):
+            some = np.flatnonzero(tokens[part] < UNKNOWN)
+            codes = PrivateIds(tokens[part][some])
+            write_ids(released, part.start + some, typed.draw(codes, drawn[some]))
 
-    def _place_unknown(self, tokens: IdArray, nonces: Sequence[int], counts: Counts) -> IdArray:
+    def _place_unknown(self, tokens: PrivateIds, nonces: Sequence[int], counts: Counts) -> PrivateIds:
         """Replace every unknown token by a uniformly drawn public word.
 
         One word is drawn per token, known or not, so that timing does not depend on which are unknown.
         """
-        candidates = self._stand_ins
-        placed = tokens.copy()
-        start = 0
-        for drawn in document_bits(self._source.documents(nonces, counts.tolist()), UNKNOWN_LANE, PLACED):
-            part = placed[start : start + len(drawn)]
+        candidates, placed = self._stand_ins, tokens.copy()
+        for part, drawn in self._words(UNKNOWN_LANE, nonces, counts):
             public = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
-            part[:] = np.where(part < 0, public, part)
+            placed[part] = np.where(tokens[part] < 0, public, tokens[part])
+        return PrivateIds(placed)
+
+    def _words(self, lane: int, nonces: Sequence[int], counts: Counts) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+        """Yield a random word for each token, with where these tokens stand."""
+        start = 0
+        for drawn in document_bits(self._source.documents(nonces, counts.tolist()), lane, PLACED):
+            yield slice(start, start + len(drawn)), drawn
             start += len(drawn)
-        return placed
 
     def _randomize(
         self,
-        tokens: IdArray,
+        tokens: PrivateIds,
         unknown: NDArray[np.bool_],
         counts: Counts,
         nonces: Sequence[int],
@@ -127,17 +166,16 @@ class IdReleaser:
         spread: NDArray[np.int64] | None = None
         if self._options.per == "document":
             first, counts, spread = once_per_document(tokens, unknown, counts)
-            tokens = tokens[first]
-        released = np.empty(len(tokens), dtype=np.int32)
+            tokens = PrivateIds(tokens[first])
+        released = ReleasedIds(np.empty(len(tokens), dtype=np.int32))
         size = max(1, DRAW_VALUES // self._randomizer.draw_width)
         start = 0
         for draws in self._randomizer.draws(self._source.documents(nonces, counts.tolist()), size):
             stop = start + len(draws[0])
-            released[start:stop] = self._randomizer.randomize(
-                tokens[start:stop], draws, threads=self._threads, progress=progress
-            )
+            drawn = self._randomizer.randomize(tokens[start:stop], draws, threads=self._threads, progress=progress)
+            write_ids(released, slice(start, stop), drawn)
             start = stop
-        return ReleasedIds(released if spread is None else released[spread])
+        return released if spread is None else ReleasedIds(released[spread])
 
 
 def once_per_document(

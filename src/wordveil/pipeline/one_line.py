@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, overload
+from typing import cast, overload
 
-from wordveil.arrays import PrivateText
+from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import NeighbourResponse
+from wordveil.pipeline.rows import Rows, release_rows
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.release import BatchRelease, Release, TextOptions
 from wordveil.vocabulary.table import load_embeddings
@@ -57,13 +58,8 @@ def sanitize(
         raise ParameterError("texts", f"<{type(texts).__name__}>", problem)
     if not isinstance(texts, Iterable):
         raise ParameterError("texts", f"<{type(texts).__name__}>", "must be a str, or a list of str and None.")
-    given = list(texts)
-    there = [i for i, text in enumerate(given) if text is not None]
-    batch = sanitizer.release_batch([PrivateText(text) for text in given if text is not None])
-    released: list[Any] = [None] * len(given)
-    for i, text in zip(there, batch.texts, strict=True):
-        released[i] = text
-    return replace(batch, texts=released)
+    released, batch = release_rows(sanitizer, cast(Rows, [[text] for text in texts]), None)
+    return replace(batch, texts=cast(list[ReleasedText], [text for (text,) in released]))
 
 
 @lru_cache(maxsize=8)

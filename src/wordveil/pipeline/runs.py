@@ -20,8 +20,9 @@ from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record, tree_files
 from wordveil.errors import printable
 from wordveil.files.journal import file_identity
-from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
+from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, run_documents
 from wordveil.pipeline.input_watch import InputWatch
+from wordveil.pipeline.rows import into_rows, release_rows
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
@@ -346,13 +347,14 @@ def release_records(
 
     The columns that texts are taken from are part of its id: others of the same row are another document.
     """
-    texts = [[text for text in record.texts if text is not None] for record in records]
-    prefix = f"\0{json.dumps([*columns])}" if columns else ""  # no file's name begins so
-    ids = [prefix + record.key for record, held in zip(records, texts, strict=True) if held]
-    batch = sanitizer.release_documents([held for held in texts if held], ids=ids)
-    released, found = (batch.texts, {}) if afterwards is None else afterwards(batch)
+    rows = [record.texts for record in records]
+    part = f"\0{json.dumps([*columns])}" if columns else ""  # no file's name begins so
+    released, batch = release_rows(sanitizer, rows, [record.key for record in records], part)
     seen = {name: getattr(batch, name) for name in ("tokens", "exempt", "longest")}
-    return by_record(records, released), {**found, **seen}
+    if afterwards is None:
+        return released, seen
+    texts, found = afterwards(batch)
+    return into_rows(rows, texts), {**found, **seen}
 
 
 def add_counts(counts: Counter[str], others: Mapping[str, int]) -> None:

@@ -8,27 +8,27 @@ Everything private happens between `encode` and the mechanism (in `ids`); everyt
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
 
-from wordveil.arrays import IdArray, PrivateText, ReleasedIds
+from wordveil.arrays import PrivateIds, PrivateText, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled import pinned_engine
 from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism
 from wordveil.parameters import check_kind, strings, unique_ids
-from wordveil.pipeline.assembly import assemble
-from wordveil.pipeline.explanations import Explanation, InWords, explain, in_words
-from wordveil.pipeline.ids import Counts, IdReleaser, without_ids
+from wordveil.pipeline.assembly import Assembled, assemble
+from wordveil.pipeline.explanations import Explanation, InWords, in_words
+from wordveil.pipeline.ids import Counts, IdReleaser, Prepared
 from wordveil.pipeline.input_watch import InputWatch, Look, Warn, unwatched, warn_caller
+from wordveil.pipeline.places import Place, nonces
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.guarantees import Guarantee, PrivacyUnit
 from wordveil.promises.release import KEYED, BatchRelease, Provenance, Release, TextOptions
 from wordveil.randomness import RandomSource
-from wordveil.text.encoding import Encoder, tokens_per_document, tokens_per_text
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["Sanitizer"]
@@ -89,6 +89,14 @@ class Sanitizer:
         with pinned_engine(engine):
             self.parts = assemble(embeddings, mechanism, self.options, certificate, device)
 
+    @classmethod
+    def of_parts(cls, parts: Assembled, mechanism: WordMechanism, **given: Any) -> Sanitizer:
+        """Return the sanitizer of parts that were assembled elsewhere, such as those that read sentences."""
+        made = object.__new__(cls)
+        held = {"parts": parts, "mechanism": mechanism, "embeddings": parts.randomizer.embeddings}
+        vars(made).update(held, options=parts.options, certificate=None, device="cpu", engine=None, **given)
+        return made
+
     def __call__(self, text: str, *, document_id: str | None = None) -> Release:
         """Sanitize one text.
 
@@ -135,36 +143,55 @@ class Sanitizer:
             ParameterError: If texts or ids are no lists of strings, or the ids are too few, too many or not unique.
             WordveilError: If there are ids, and a fork gave this process a key of its own.
         """
+        places = None if ids is None else self.places(unique_ids(ids, len(documents)))
+        return self.release(self.prepare(documents), places, progress=progress)
+
+    def prepare(self, documents: Sequence[Sequence[PrivateText]]) -> Prepared:
+        """Read documents: what their release costs is known before any noise is drawn.
+
+        Raises:
+            ParameterError: If the documents are no lists of strings.
+        """
         if any(isinstance(document, str) for document in documents):
             raise ParameterError("documents", f"<{len(documents)} entries>", "must be lists of str, one per document.")
-        if ids is not None:
+        strings("texts", [*chain.from_iterable(documents)])
+        return Prepared.read(self.parts.encoder, documents, self.parts.width)
+
+    def places(self, ids: Iterable[str], part: str = "") -> list[Place]:
+        """Return the places of documents under this setting, by their ids and what part of them is released."""
+        return [Place(domain=self.parts.domain, document=name, part=part) for name in ids]
+
+    def release(
+        self, prepared: Prepared, places: Sequence[Place] | None = None, *, progress: Progress | None = None
+    ) -> BatchRelease:
+        """Release what was prepared.
+
+        Args:
+            prepared: Documents, as this setting reads them.
+            places: Where the noise of each lies, as `places` gives them; None draws afresh.
+            progress: Called with the number of tokens done since the last call.
+
+        Raises:
+            WordveilError: If there are places, and a fork gave this process a key of its own.
+        """
+        if places is not None:
             self.source.check_repeats()
-        names = [os.urandom(16).hex() for _ in documents] if ids is None else unique_ids(ids, len(documents))
-        texts = strings("texts", list(chain.from_iterable(documents)))
-        encoded, tokens = without_ids(self.parts.encoder.encode_parts(texts))
-        exempt = sum(int(part.exempt.sum()) for part in encoded)
-        (self._look or self.watch().look)(texts, tokens, exempt)
-        counts = tokens_per_document(tokens_per_text(encoded), documents)
-        released = self.release_ids(tokens, counts, self.nonces(documents, names), progress)
-        del tokens  # of a long text, as large as what is made of it
+        (self._look or self.watch().look)([*chain.from_iterable(prepared.documents)], prepared.tokens, prepared.exempt)
+        placed = self.places(os.urandom(16).hex() for _ in prepared.documents) if places is None else places
+        where = nonces(self.source, placed, prepared.documents)
+        released = self.release_ids(prepared.tokens, prepared.cost * self.parts.width, where, progress)
         return BatchRelease(
-            texts=self.parts.writer.write_parts(encoded, released),
+            texts=self.parts.writer.write_parts(prepared.parts, released),
             guarantee=self.guarantee,
-            disclosed=self.disclosed if ids is None else (*self.disclosed, KEYED),
-            tokens=len(released),
-            exempt=exempt,
-            longest=int(counts.max(initial=0)),
+            disclosed=self.disclosed if places is None else (*self.disclosed, KEYED),
+            tokens=int(prepared.cost.sum()),
+            exempt=prepared.exempt,
+            longest=int(prepared.cost.max(initial=0)),
             provenance=self.provenance,
         )
 
-    def nonces(self, documents: Sequence[Sequence[PrivateText]], ids: Sequence[str]) -> list[int]:
-        """Return the place of each document's noise under the run's key: by its id and all its texts and their ends."""
-        ends = (",".join(str(len(text)) for text in texts) for texts in documents)
-        names = (f"{self.parts.domain}{lengths}|{name}" for lengths, name in zip(ends, ids, strict=True))
-        return self.source.nonces(names, map("".join, documents))
-
     def release_ids(
-        self, ids: IdArray, counts: Counts, nonces: list[int], progress: Progress | None = None
+        self, ids: PrivateIds, counts: Counts, nonces: list[int], progress: Progress | None = None
     ) -> ReleasedIds:
         """Return the released id of every token of all documents end to end, -1 where it was unknown and stays so."""
         return IdReleaser(self.parts, self.source, self.threads).release(ids, counts, nonces, progress)
@@ -191,13 +218,12 @@ class Sanitizer:
 
     def explained(self, tokens: int = 50, **how: Any) -> Explanation:
         """Work the guarantee out on public words, and on a text of so many tokens; `how` is as for `explain`."""
-        drawn = self.parts.randomizer
-        return explain(self.embeddings, self.guarantee, metric=drawn.metric, tokens=tokens, randomizer=drawn, **how)
+        return self.parts.explain(self.guarantee, tokens=tokens, **how)
 
     def watch(self, warn: Warn = warn_caller) -> InputWatch:
         """Return what looks at the texts of a run for their owner before they are released; see `InputWatch`."""
-        encoder = self.parts.encoder
-        return InputWatch(self.embeddings, encoder if isinstance(encoder, Encoder) else None, warn=warn)
+        sentences = self.parts.promise.unit is PrivacyUnit.SENTENCE
+        return InputWatch(self.embeddings, self.parts.words, sentences=sentences, warn=warn)
 
     def for_batch_job(self, look: Look = unwatched) -> Sanitizer:
         """Return the same sanitizer with work kept from batch to batch: for one job on the owner's machine only.
@@ -224,6 +250,8 @@ class Sanitizer:
         return copy(self)  # all but the source is immutable
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.parts.rebuild is not None:
+            return partial(self.parts.rebuild, threads=self.threads), ()
         chosen = {name: getattr(self, name) for name in ("options", "threads", "certificate", "device", "engine")}
         return partial(Sanitizer, **chosen), (self.embeddings, self.mechanism)
 

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any, cast
 
-from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError, printable
-from wordveil.parameters import copied_columns, similar_name, strings
+from wordveil.parameters import copied_columns, similar_name, unique_ids
 from wordveil.pipeline.one_line import default_sanitizer
+from wordveil.pipeline.rows import Rows, release_rows
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, Provenance
@@ -154,13 +154,10 @@ def released_columns(
             if not (value is None or isinstance(value, str)):
                 problem = f"must hold text or nothing; row {row} holds {type(value).__name__}. Convert it first."
                 raise ParameterError("columns", name, problem)
-    rows = list(zip(*columns.values(), strict=True))
-    documents = [[PrivateText(text) for text in row if text is not None] for row in rows]
+    rows = cast(Rows, list(zip(*columns.values(), strict=True)))
     prefix = json.dumps([*columns], default=str)  # other columns draw noise of their own under the same key and ids
-    placed = None if ids is None else [prefix + own for own in strings("ids", ids)]
-    batch = (sanitizer or default_sanitizer()).release_documents(documents, ids=placed)
-    texts = iter(batch.texts)
-    released = [[None if text is None else next(texts) for text in row] for row in rows]
+    placed = None if ids is None else unique_ids(ids, len(rows))
+    released, _ = release_rows(sanitizer or default_sanitizer(), rows, placed, prefix)
     by_column = zip(*released, strict=True) if released else chain([()] * len(columns))
     return {name: list(values) for name, values in zip(columns, by_column, strict=True)}
 

@@ -165,7 +165,8 @@ class Guarantee(ABC):
             near: Returns the distance of a typical word and the one nearest to it.
         """
         pair = WorkedPair(words=("", ""), distance=None, loss=self.loss(0.0), delta=self.delta)
-        guess = f"between any two words, an even guess {pair.sure}"
+        units = "sentences" if self.unit is PrivacyUnit.SENTENCE else "words"
+        guess = f"between any two {units}, an even guess {pair.sure}"
         return InWords(sentence=guess, weak=pair.right > WEAK, hides_nothing=pair.wrong < CERTAIN)
 
     def warnings(self) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
     texts --split--> sentences --encode, nearest--> ids --neighbour response--> released ids --write--> released texts
 
-A rephraser is a sanitizer whose vocabulary is a stock and whose tokens are sentences: keys, runs, resuming, reports and
-the response itself are those of words.
+A rephraser has a sanitizer whose vocabulary is a stock and whose tokens are sentences: keys, runs, resuming, reports
+and the response itself are those of words.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from wordveil import __version__
-from wordveil.arrays import IdArray, PrivateIds, PrivateText, Progress, ReleasedIds, ReleasedText
+from wordveil.arrays import IdArray, PrivateIds, PrivateText, ReleasedIds, ReleasedText
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
 from wordveil.kernels.arithmetic import arithmetic_name
@@ -31,16 +31,15 @@ from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourRes
 from wordveil.parameters import check_kind
 from wordveil.pipeline.assembly import Assembled
 from wordveil.pipeline.explanations import Explanation, InWords, explain
-from wordveil.pipeline.input_watch import InputWatch, Warn, warn_caller
-from wordveil.pipeline.noise_domains import noise_domain, shown
-from wordveil.pipeline.run import Notice
+from wordveil.pipeline.places import shown, text_domain
 from wordveil.pipeline.runs import RunReport, file_digests, sanitize_documents
 from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.promises.guarantees import PrivacyUnit
+from wordveil.promises.guarantees import Guarantee, PrivacyUnit
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import (
     BatchRelease,
     Provenance,
+    Release,
     TextOptions,
     effective_guarantee,
     grid_disclosure,
@@ -81,7 +80,7 @@ class SentenceOptions(TextOptions):
         return {**self.chosen, "public_words": [], **grids}
 
 
-class Rephraser(Sanitizer):
+class Rephraser:
     """Releases for each sentence of a text a public sentence near it. Its attributes are for reading.
 
     Args:
@@ -105,8 +104,6 @@ class Rephraser(Sanitizer):
         (2, 'one sentence of a text with a fixed number of sentences')
     """
 
-    options: SentenceOptions
-
     def __init__(
         self,
         stock: Stock | None = None,
@@ -120,65 +117,77 @@ class Rephraser(Sanitizer):
         threads: int | None = None,
     ) -> None:
         self.stock = load_stock() if stock is None else stock
-        self.source = RandomSource() if source is None else source
         check_kind("stock", self.stock, Stock)
-        check_kind("source", self.source, RandomSource)
+        source = RandomSource() if source is None else source
+        check_kind("source", source, RandomSource)
         size = self.stock.choose(epsilon, crowd, encoder) if prototypes is None else prototypes
         self.mechanism: NeighbourResponse = NeighbourResponse(
             epsilon=epsilon, k=crowd, outputs=None, lists="nearest" if crowd == 1 else "crowds"
         )
-        chosen = self.stock.encoder(encoder)
+        chosen, choices = self.stock.encoder(encoder), {"prototypes": size, "crowd": crowd, "encoder": encoder}
         self.embeddings = self.stock.level(size, chosen)
         self.options = SentenceOptions(
             unknown="typed" if grids else "random",
             numbers="metric" if grids else "unknown",
             grids=tuple(grids),
-            chosen={"stock": self.stock.embeddings.header.name, "prototypes": size, "crowd": crowd, "encoder": encoder},
+            chosen={"stock": self.stock.embeddings.header.name, **choices},
         )
-        self.threads, self.certificate, self.device, self.engine = threads, None, "cpu", None
-        self.parts = _assembled(self.embeddings, self.mechanism.fit(self.embeddings), self.options, chosen, threads)
+        given = {**choices, "epsilon": epsilon, "grids": self.options.grids}
+        parts = _assembled(self.embeddings, self.mechanism.fit(self.embeddings), self.options, chosen, threads)
+        parts = replace(parts, rebuild=partial(_sanitizer, self.stock, **given))
+        self.sanitizer = Sanitizer.of_parts(parts, self.mechanism, source=source, threads=threads)
+
+    def __call__(self, text: str, *, document_id: str | None = None) -> Release:
+        """Rephrase one text; as `Sanitizer` does, with a sentence for a token."""
+        return self.sanitizer(text, document_id=document_id)
+
+    def release_batch(self, texts: Sequence[PrivateText], *, ids: Sequence[str] | None = None) -> BatchRelease:
+        """Rephrase a batch of documents of one text each."""
+        return self.sanitizer.release_batch(texts, ids=ids)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What every release promises."""
+        return self.sanitizer.guarantee
+
+    @property
+    def disclosed(self) -> tuple[str, ...]:
+        """What every release discloses whatever the noise, a sentence each."""
+        return self.sanitizer.disclosed
+
+    @property
+    def in_words(self) -> InWords:
+        """How strong the guarantee is, in one sentence."""
+        return self.sanitizer.in_words
+
+    def explained(self, tokens: int = 10, **how: Any) -> Explanation:
+        """Work the guarantee out on a text of so many sentences; `how` is as for `explain`."""
+        return self.sanitizer.explained(tokens, **how)
 
     @property
     def encoder(self) -> str:
         """Name of what brings sentences to prototypes."""
         return str(self.options.chosen["encoder"])
 
-    def release_documents(
-        self,
-        documents: Sequence[Sequence[PrivateText]],
-        *,
-        ids: Sequence[str] | None = None,
-        progress: Progress | None = None,
-    ) -> BatchRelease:
-        """Rephrase a batch of documents; as for words, with a sentence for a token."""
-        batch = super().release_documents(documents, ids=ids, progress=progress)
-        each = 1 + len(self.options.grids)  # ids of a sentence
-        return replace(batch, tokens=batch.tokens // each, longest=batch.longest // each)
-
-    def watch(self, warn: Warn = warn_caller) -> InputWatch:
-        """Return what looks at texts for their owner; it counts words only where the encoder has a list of them."""
-        assert isinstance(self.parts.encoder, SentenceReader)
-        return InputWatch(self.embeddings, self.parts.encoder.encoder.words, sentences=True, warn=warn)
-
-    @property
-    def in_words(self) -> InWords:
-        said = super().in_words
-        return replace(said, sentence=said.sentence.replace("two words", "two sentences"))
-
-    def explained(self, tokens: int = 10, **how: Any) -> Explanation:
-        drawn = self.parts.randomizer
-        once = "at epsilon each; a crowd of several prototypes is all that repetition shows, where there is one"
-        advice = f"several releases of one sentence show its prototype, {once}" if self.mechanism.k == 1 else ""
-        found = explain(self.embeddings, self.guarantee, tokens=tokens, **how)
-        return replace(found, procedure=drawn.procedure().replace("words", "sentences"), advice=advice)
-
     def __reduce__(self) -> tuple[Any, ...]:
-        given: dict[str, Any] = {name: self.options.chosen[name] for name in ("prototypes", "crowd", "encoder")}
-        given |= {"epsilon": self.mechanism.epsilon, "grids": self.options.grids, "threads": self.threads}
-        return partial(Rephraser, **given), (self.stock,)
+        rebuild: Any = self.sanitizer.parts.rebuild
+        return partial(Rephraser, **rebuild.keywords, threads=self.sanitizer.threads), rebuild.args
 
     def __repr__(self) -> str:
         return f"Rephraser({self.embeddings.header.name!r}, {self.mechanism!r}, encoder={self.encoder!r})"
+
+
+def _sanitizer(stock: Stock, **given: Any) -> Sanitizer:
+    return Rephraser(stock, **given).sanitizer
+
+
+def _explained(
+    embeddings: Embeddings, randomizer: FittedNeighbourResponse, guarantee: Guarantee, **how: Any
+) -> Explanation:
+    once = "at epsilon each; a crowd of several prototypes is all that repetition shows, where there is one"
+    advice = "" if randomizer.mechanism.k > 1 else f"several releases of one sentence show its prototype, {once}"
+    procedure = randomizer.procedure().replace("words", "sentences")
+    return replace(explain(embeddings, guarantee, **how), procedure=procedure, advice=advice)
 
 
 def _assembled(
@@ -221,7 +230,10 @@ def _assembled(
         options=options,
         disclosed=_disclosures(options.grids) + (() if options.grids else randomizer.disclosed()),
         provenance=provenance,
-        domain=noise_domain(randomizer.mechanism, randomizer, options, provenance),
+        domain=text_domain(randomizer.mechanism, randomizer, options, provenance),
+        explain=partial(_explained, embeddings, randomizer),
+        words=encoder.words,
+        width=1 + len(options.grids),
     )
 
 
@@ -343,20 +355,15 @@ class SentenceWriter:
         return ReleasedText(" ".join(sentences))
 
 
-def rephrase_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
+def rephrase_documents(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     rephraser: Rephraser,
     *,
     settings: DocumentSettings | None = None,
-    resume: bool = False,
-    again: bool = False,
-    progress: Callable[[int, int | None, int, int], None] | None = None,
-    notice: Notice | None = None,
-    deliver: Callable[[RunReport], None] | None = None,
-    watch: InputWatch | None = None,
+    **how: Any,
 ) -> RunReport:
-    """Rephrase a file, a directory tree or standard input in its own format; see `sanitize_documents`.
+    """Rephrase a file, a directory tree or standard input in its own format; `how` is as for `sanitize_documents`.
 
     Raises:
         ParameterError: Besides what is said there, if the stock was built from a file of the input: its sentences
@@ -367,15 +374,4 @@ def rephrase_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         raise ParameterError(
             "source", os.fspath(source), "is text that the stock was built from; build one from public text alone."
         )
-    return sanitize_documents(
-        source,
-        destination,
-        rephraser,
-        settings=settings,
-        resume=resume,
-        again=again,
-        progress=progress,
-        notice=notice,
-        deliver=deliver,
-        watch=watch,
-    )
+    return sanitize_documents(source, destination, rephraser.sanitizer, settings=settings, **how)

@@ -6,13 +6,13 @@ import hmac
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
+from wordveil.pipeline.ids import Prepared
 from wordveil.randomness import RandomSource
 from wordveil.service.access import Caller, Secret
 from wordveil.service.charges import Charge, Charged
@@ -28,7 +28,6 @@ from wordveil.service.messages import (
     TextRequest,
 )
 from wordveil.service.settings import Opened, listed
-from wordveil.text.encoding import tokens_per_document, tokens_per_text
 
 __all__ = ["Asked", "Counted", "Releaser"]
 
@@ -63,11 +62,13 @@ class Counted:
     Attributes:
         asked: The texts.
         opened: What releases them.
+        prepared: The texts as it reads them.
         charge: What they cost.
     """
 
     asked: Asked
     opened: Opened
+    prepared: Prepared = field(repr=False)
     charge: Charge
 
 
@@ -108,21 +109,17 @@ class Releaser:
         return answer
 
     def count(self, asked: Sequence[Asked]) -> list[Counted]:
-        """Count the tokens of texts, those of one setting together; return what to charge for each request.
+        """Read the texts of each request; return what to charge for it.
 
         Raises:
             ParameterError: If a setting does not exist.
         """
-        opened = [self.named(each.how.setting) for each in asked]
-        found: dict[int, Counted] = {}
-        for places in _alike([id(each) for each in opened]):
-            ours = opened[places[0]]
-            documents = [[PrivateText(text) for text in asked[place].texts] for place in places]
-            parts = [*ours.sanitizer.parts.encoder.encode_parts([*chain.from_iterable(documents)])]
-            tokens = tokens_per_document(tokens_per_text(parts), documents).tolist()
-            for place, count in zip(places, tokens, strict=True):
-                found[place] = Counted(asked=asked[place], opened=ours, charge=self._charge(asked[place], ours, count))
-        return [found[place] for place in range(len(asked))]
+        return [self._counted(each, self.named(each.how.setting)) for each in asked]
+
+    def _counted(self, asked: Asked, opened: Opened) -> Counted:
+        prepared = opened.sanitizer.prepare([[PrivateText(text)] for text in asked.texts])
+        charge = self._charge(asked, opened, int(prepared.cost.sum()))
+        return Counted(asked=asked, opened=opened, prepared=prepared, charge=charge)
 
     def _charge(self, asked: Asked, opened: Opened, tokens: int) -> Charge:
         again = {}
@@ -155,11 +152,12 @@ class Releaser:
         salts = [charged.salt for _, charged in paid]
         alone = [None if salt is None else place for place, salt in enumerate(salts)]
         for places in _alike([(id(counted.opened), each) for (counted, _), each in zip(paid, alone, strict=True)]):
-            private = [PrivateText(text) for place in places for text in paid[place][0].asked.texts]
+            prepared = Prepared.joined([paid[place][0].prepared for place in places])
             drawn, salt = copy(paid[places[0]][0].opened.sanitizer), salts[places[0]]  # a copy has a fresh source
             if salt is not None:
                 drawn.source = RandomSource(self.secret.noise_key(salt))
-            release = drawn.release_batch(private, ids=None if salt is None else [*map(str, range(len(private)))])
+            ids = None if salt is None else map(str, range(len(prepared.documents)))
+            release = drawn.release(prepared, None if ids is None else drawn.places(ids))
             texts = iter(release.texts)
             for place in places:
                 own = [next(texts) for _ in paid[place][0].asked.texts]

@@ -13,6 +13,7 @@ from wordveil.errors import ParameterError
 from wordveil.names import DEFAULT_MECHANISM
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.plugins import mechanism_class
+from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.release import TextOptions
 from wordveil.sentences.rephrasing import Rephraser
 from wordveil.sentences.stock import Stock
@@ -66,14 +67,14 @@ class Setting:
         values = dict(self.values)
         if self.releases == REPHRASE:
             stock = listed("stock", values.pop("stock", "general"), stocks)
-            return Opened(Rephraser(stock, **_fitting(REPHRASE, values, SENTENCES)))
+            return Opened(Rephraser(stock, **_fitting(REPHRASE, values, SENTENCES)).sanitizer)
         table = listed("vocabulary", values.pop("vocabulary", "default"), vocabularies)
         around = {"unknown": "typed"} | {name: values.pop(name) for name in ("unknown", "casing") if name in values}
         return Opened(Sanitizer(table, _mechanism(self.releases, values), options=TextOptions(**around)))
 
 
 class Opened:
-    """A sanitizer, or rephraser, with what is said of each of its releases; one that no budget pays for is refused.
+    """A sanitizer with what is said of each of its releases; one that no budget pays for is refused.
 
     Args:
         sanitizer: What releases.
@@ -87,9 +88,9 @@ class Opened:
         # The service's log is not for the owner of the texts, so nothing in it may warn of them.
         self.sanitizer, self.guarantee = sanitizer.looking(), sanitizer.guarantee
         promise_of(self.guarantee)
+        self.rephrases = self.guarantee.unit is PrivacyUnit.SENTENCE
         self.sentence, self.promised = self.guarantee.sentence(), self.guarantee.as_dict()
-        self.origin, self.explained = asdict(sanitizer.provenance), sanitizer.explained()
-        self.rephrases = isinstance(sanitizer, Rephraser)
+        self.origin, self.explained = asdict(sanitizer.provenance), sanitizer.explained(10 if self.rephrases else 50)
         self.soon_done = not self.rephrases and sanitizer.mechanism.name == DEFAULT_MECHANISM
         self._reader: Denoiser | None = None
         self._making = threading.Lock()

@@ -20,7 +20,6 @@ from wordveil.promises.rounding import round_up
 from wordveil.spark.frames import FILE_AND_ROW, functions_of_spark, with_ids
 from wordveil.spark.keys import check_repeatable
 from wordveil.spark.workers import ID, on_this_host, packed_for_tasks
-from wordveil.text.encoding import tokens_per_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -191,13 +190,10 @@ class _Counts:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        encoder = on_this_host(self.sanitizer, self.noise).parts.encoder
+        sanitizer = on_this_host(self.sanitizer, self.noise)
         for batch in batches:
             rows = zip(*(batch.column(name).to_pylist() for name in self.columns), strict=True)
-            texts = [PrivateText("" if text is None else text) for row in rows for text in row]
-            counts = [int(n) for n in tokens_per_text(list(encoder.encode_parts(texts)))]
-            width = len(self.columns)
-            sums = [sum(counts[i : i + width]) for i in range(0, len(counts), width)]
+            cost = sanitizer.prepare([[PrivateText(text) for text in row if text is not None] for row in rows]).cost
             users = pa.array(map(person, batch.column(USER).to_pylist()), type=pa.string())
-            data = [batch.column(ID), users, pa.array(sums, type=pa.int64())]
+            data = [batch.column(ID), users, pa.array(cost, type=pa.int64())]
             yield pa.RecordBatch.from_arrays(data, names=[ID, USER, TOKENS])

@@ -30,7 +30,6 @@ from wordveil.files.run_key import run_key_path
 from wordveil.pipeline.completion import Completion
 from wordveil.pipeline.document_places import check_tree, tell, tree_file_identity, tree_identity
 from wordveil.pipeline.document_runs import UNNAMED, Answers, DocumentSummary, run_tree_file
-from wordveil.pipeline.ids import without_ids
 from wordveil.pipeline.input_watch import InputWatch
 from wordveil.pipeline.other_columns import check_kept, other_columns, settle_others
 from wordveil.pipeline.run import Notice, Position, Run, silent
@@ -168,8 +167,8 @@ def _look(watch: InputWatch, origin: str, found: TreeFiles, sanitizer: Sanitizer
         with suppress(DocumentFormatError, ParameterError), own.open(str(Path(origin) / name)) as reader:
             for block in blocks(iter(reader), own):
                 texts = [text for record in block for text in record.texts if text is not None]
-                encoded, tokens = without_ids(sanitizer.parts.encoder.encode_parts(texts))
-                watch.look(texts, tokens, sum(int(each.exempt.sum()) for each in encoded))
+                prepared = sanitizer.prepare([texts])
+                watch.look(texts, prepared.tokens, prepared.exempt)
                 if watch.settled:
                     break
         if watch.settled:

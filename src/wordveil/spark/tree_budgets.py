@@ -22,7 +22,6 @@ from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.spark.budgets import COUNTED, TOKENS, USER, UserBudget, person
 from wordveil.spark.frames import functions_of_spark
 from wordveil.spark.workers import ID, on_this_host, packed_for_tasks
-from wordveil.text.encoding import tokens_per_document, tokens_per_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -139,14 +138,13 @@ class _Counts:
         place, settings = str(Path(self.root) / name), self.settings.for_file(name)
         with settings.open_values(place, self.user) as reader:
             named = [_user(name, self.user, record.texts, record.line) for record in reader]
-        encoder = on_this_host(self.sanitizer, self.noise).parts.encoder
+        sanitizer = on_this_host(self.sanitizer, self.noise)
         users, tokens, at = list[str | None](), list[int](), 0
         with settings.open_texts(place) as reader:
             for block in blocks(iter(reader), settings):
                 kept = [each for each, record in enumerate(block, at) if not record.structural]
                 texts = [[t for t in record.texts if t is not None] for record in block if not record.structural]
-                flat = [text for document in texts for text in document]
-                tokens += tokens_per_document(tokens_per_text(list(encoder.encode_parts(flat))), texts).tolist()
+                tokens += sanitizer.prepare(texts).cost.tolist()
                 users += [named[each] for each in kept]
                 at += len(block)
         assert at == len(named), "two readings of a file have the same records"

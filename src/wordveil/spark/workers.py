@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from wordveil.errors import ParameterError
 from wordveil.files.run_key import save_run_key
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.pipeline.rows import refused_row, release_rows
 from wordveil.pipeline.runs import fingerprint
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.vectors.binding import bind
@@ -153,16 +154,16 @@ class Texts(Worker):
         import pyarrow as pa
 
         rows = list(zip(*(batch.column(name).to_pylist() for name in self.columns), strict=True))
-        held = [[text for text in row if text is not None] for row in rows]
+        ids = batch.column(ID).to_pylist()
         # Other columns, and frames of other names, draw noise of their own under the same key and ids.
-        prefix = json.dumps([self.name, *self.columns])
-        ids = [prefix + own for own, texts in zip(batch.column(ID).to_pylist(), held, strict=True) if texts]
+        part = json.dumps([self.name, *self.columns])
         try:
-            release = sanitizer.release_documents([texts for texts in held if texts], ids=ids)
+            done, release = release_rows(sanitizer, rows, ids, part)
         except ParameterError as error:
-            raise self._placed(error, rows, batch.column(ID).to_pylist()) from None
-        released = iter(release.texts)
-        done = [[None if text is None else next(released) for text in row] for row in rows]
+            row = refused_row(error, rows) if self.in_files else None
+            if row is None:
+                raise
+            raise ParameterError("text", error.value, f"{error.requirement} Row {ids[row]}.") from None
         for place, name in enumerate(self.columns):
             at = batch.schema.get_field_index(name)
             column = pa.array([row[place] for row in done], type=batch.schema.field(at).type)
@@ -171,14 +172,6 @@ class Texts(Worker):
             sums = [getattr(release, counted)] + [0] * (len(rows) - 1) if rows else []
             batch = batch.append_column(name, pa.array(sums, pa.int64()))
         return batch
-
-    def _placed(self, error: ParameterError, rows: list[Any], ids: list[str]) -> ParameterError:
-        """Return the error with file and row of the text that it refuses, where these are the ids."""
-        if error.name == "text" and self.in_files:
-            for own, row in zip(ids, rows, strict=True):
-                if str(error.value) in [f"<{len(text)} characters>" for text in row if text is not None]:
-                    return ParameterError("text", error.value, f"{error.requirement} Row {own}.")
-        return error
 
 
 @dataclass(frozen=True, kw_only=True)

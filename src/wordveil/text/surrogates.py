@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray
+from wordveil.arrays import PrivateIds, ReleasedIds
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.text.amounts import amount
 from wordveil.text.kinds import KINDS, kind
@@ -128,7 +128,7 @@ class Surrogates:
             start += grid.points
         return UNKNOWN - 1 - KINDS.index(found)
 
-    def draw(self, codes: IdArray, words: NDArray[np.uint64]) -> IdArray:
+    def draw(self, codes: PrivateIds, words: NDArray[np.uint64]) -> ReleasedIds:
         """Return released ids.
 
         Args:
@@ -148,7 +148,7 @@ class Surrogates:
             released[some] = first + grid.draw(numbers[some] - start, words[some])
             first += grid.points
             start += grid.points
-        return released.astype(np.int32)
+        return ReleasedIds(released.astype(np.int32))
 
     def text(self, released: int) -> str:
         """Return what a released id of `draw` reads."""

@@ -101,8 +101,8 @@ def expected(
 ) -> tuple[np.ndarray, float, float, int]:
     """Return the similarity of each sentence to its release, of random prototypes, of the nearest, and their number."""
     rephraser = Rephraser(stock, epsilon=epsilon, encoder=encoder, crowd=crowd)
-    ids = rephraser.parts.encoder.nearest(sentences)  # type: ignore[attr-defined]
-    law = rephraser.parts.randomizer.law(ids)
+    ids = rephraser.sanitizer.parts.encoder.nearest(sentences)  # type: ignore[attr-defined]
+    law = rephraser.sanitizer.parts.randomizer.law(ids)
     prototypes = [fill(word) for word in rephraser.embeddings.words]
     similar = judge(sentences) @ judge(prototypes).T
     nearest = float(similar[np.arange(len(ids)), ids][ids >= 0].mean())

@@ -178,7 +178,7 @@ class Sentences:
     def __init__(self, domain: Domain, stock: str, encoder: str, epsilon: float) -> None:
         self.domain, self.epsilon = domain, epsilon
         self.rephraser = Rephraser(domain.stock(stock), epsilon=epsilon, encoder=encoder)
-        self.ids = self.rephraser.parts.encoder.nearest(domain.texts)  # type: ignore[attr-defined]
+        self.ids = self.rephraser.sanitizer.parts.encoder.nearest(domain.texts)  # type: ignore[attr-defined]
         self.behind = self._behind(stock, encoder)
 
     def _behind(self, stock: str, encoder: str) -> IdArray:
@@ -188,7 +188,7 @@ class Sentences:
 
     def run(self, seed: int, blind: bool) -> Scores:
         """Return the scores of a release, or of prototypes drawn at random."""
-        drawn, source = self.rephraser.parts.randomizer, RandomSource.seeded_for_tests(seed)
+        drawn, source = self.rephraser.sanitizer.parts.randomizer, RandomSource.seeded_for_tests(seed)
         size, domain = len(self.rephraser.embeddings), self.domain
         if blind:
             released = np.random.default_rng(seed).integers(size, size=len(self.ids)).astype(np.int32)

@@ -27,6 +27,7 @@ from wordveil.api import (
     IdArray,
     NoGuarantee,
     ParameterError,
+    Place,
     PrivacyUnit,
     RandomSource,
     ReleasedIds,
@@ -37,11 +38,12 @@ from wordveil.api import (
     WordveilError,
     grid_mitigation,
     multiply_high,
-    noise_name,
     random_bits,
+    vector_setting,
     with_vocabulary,
     within_scope,
 )
+from wordveil.api import nonces as nonces_of
 from wordveil_lab.neural.backend import Module, nn, not_compiled, require_torch, torch
 from wordveil_lab.neural.device_noise import DEVICE_ASSUMPTION, DeviceNoise
 from wordveil_lab.neural.passes import PassCounter, Passes, check_promise, promise_text
@@ -119,7 +121,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         self.text_is_public = text_is_public
         self._randomizer = None if mechanism is None else mechanism.fit(embeddings)
         fitted = self._randomizer
-        self._named = "" if fitted is None else noise_name(mechanism, fitted, embeddings)
+        self._named = "" if fitted is None else vector_setting(mechanism, fitted, embeddings)
         self._source = RandomSource() if source is None else source
         self._pass = 0
         self._passes: Passes = PassCounter()
@@ -322,9 +324,9 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     def _places(self, tokens: IdArray, nonces: Sequence[int]) -> list[int]:
         """Return where the noise of each sentence lies: as its nonce, the setting and its tokens say."""
         rows = [row[row != PADDING] for row in tokens.reshape(len(nonces), -1)]
-        contents = [row.astype("<i4").tobytes().decode("latin-1") for row in rows]
-        domain = self.domain
-        return self._source.nonces([f"{domain}{nonce}" for nonce in nonces], contents)
+        place = Place(domain=self.domain, document="")
+        placed = [replace(place, document=str(nonce)) for nonce in nonces]
+        return nonces_of(self._source, placed, [row.astype("<i4").tobytes() for row in rows])
 
     def _placed_draw(self, tokens: IdArray, places: Sequence[int]) -> Draw:
         """Return the noise at these places; one chunk takes all tokens."""

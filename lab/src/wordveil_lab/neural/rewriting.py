@@ -21,6 +21,7 @@ from wordveil.api import (
     EncodedText,
     Guarantee,
     ParameterError,
+    Place,
     PrivateText,
     RandomSource,
     ReleasedText,
@@ -28,6 +29,7 @@ from wordveil.api import (
     apply_casing,
     detokenize,
     effective_guarantee,
+    nonces,
 )
 from wordveil_lab.corpora import Corpus, encoder_for
 from wordveil_lab.neural.cards import CUT
@@ -134,8 +136,8 @@ class TextRewriter:
         """Return the rewrites, as `rewrite` does, and the tokens that passed through the noise."""
         encoded = encoder_for(self.model.embedding.vocabulary).encode(texts)
         names = [os.urandom(16).hex() for _ in texts] if ids is None else ids
-        nonces = self.source.nonces(names, texts)  # the layer adds the setting
-        written = self._written(texts, nonces, encoded)
+        places = [Place(domain="", document=name) for name in names]  # the layer adds the setting
+        written = self._written(texts, nonces(self.source, places, texts), encoded)
         cased = self.model.embedding.vocabulary.header.casing == "cased"
         released = []
         for text, words in zip(encoded, written, strict=True):
@@ -143,7 +145,7 @@ class TextRewriter:
         return released, sum(map(len, written))
 
     def _written(
-        self, texts: Sequence[PrivateText], nonces: Sequence[int], encoded: Sequence[EncodedText]
+        self, texts: Sequence[PrivateText], where: Sequence[int], encoded: Sequence[EncodedText]
     ) -> list[list[str]]:
         """Return the words written for each text; passes are counted before anything is released."""
         counts = np.array([min(len(text.ids), LONGEST) for text in encoded], dtype=np.int64)
@@ -161,7 +163,7 @@ class TextRewriter:
             places = rows.tolist()
             batch = data.batch(rows)
             if self.model.embedding.noise == "secure":
-                batch = replace(batch, nonces=tuple(nonces[i] for i in places))
+                batch = replace(batch, nonces=tuple(where[i] for i in places))
             for i, chosen in zip(places, self.model.rewrite(batch), strict=True):
                 written[i] = [entries[int(word)] for word in chosen]
         return written

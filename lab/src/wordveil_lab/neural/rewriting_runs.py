@@ -22,6 +22,7 @@ from wordveil.api import (
     Notice,
     Record,
     check_not_busy,
+    into_rows,
     is_replaceable,
     is_resumable,
     run_documents,
@@ -29,7 +30,6 @@ from wordveil.api import (
 )
 from wordveil.api import RunAnswers as Answers
 from wordveil.api import RunCallbacks as Callbacks
-from wordveil.api import released_by_record as by_record
 from wordveil.api import sibling_file as sibling
 from wordveil_lab.neural.pass_records import PassRecord
 from wordveil_lab.neural.rewriting import TextRewriter
@@ -190,4 +190,4 @@ def _release(rewriter: TextRewriter, records: list[Record], prefix: str) -> tupl
     placed = [(prefix + record.text_key(i), text) for record in records for i, text in enumerate(record.texts)]
     given = [(key, text) for key, text in placed if text is not None]
     released, passed = rewriter.rewrite_counted([text for _, text in given], ids=[key for key, _ in given])
-    return by_record(records, released), passed
+    return into_rows([record.texts for record in records], released), passed

@@ -27,9 +27,9 @@ from wordveil.api import (
     InputStream,
     MemberCompressor,
     PrivateText,
+    nonces,
     open_documents,
     sanitize_documents,
-    tokens_per_text,
 )
 
 BLOCK_DOCUMENTS = 18_000  # about a block of a run
@@ -63,17 +63,16 @@ def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer
     stages.timed("decompress", lambda: InputStream(str(source)).stream.read())
     reader = open_documents(source, columns=(column,), keep_others=True)
     records = stages.timed("decompress and parse", lambda: list(reader))
-    encoder, writer = sanitizer.parts.encoder, sanitizer.parts.writer
-    tokens, released = 0, []
+    tokens, released, writer = 0, [], sanitizer.parts.writer
     for first in range(0, len(records), BLOCK_DOCUMENTS):
         block = records[first : first + BLOCK_DOCUMENTS]
         texts = [PrivateText(record.texts[0] or "") for record in block]
-        ids = [record.key for record in block]
-        nonces = stages.timed("place of noise", partial(sanitizer.nonces, [[text] for text in texts], ids))
-        parts = stages.timed("encode", partial(list, encoder.encode_parts(texts)))
-        encoded, counts = np.concatenate([part.ids for part in parts]), tokens_per_text(parts)
-        drawn = stages.timed("draw", partial(sanitizer.release_ids, encoded, counts, nonces))
-        released += stages.timed("write words", partial(writer.write_parts, parts, drawn))
+        places = sanitizer.places(record.key for record in block)
+        documents = [[text] for text in texts]
+        where = stages.timed("place of noise", partial(nonces, sanitizer.source, places, documents))
+        prepared = stages.timed("encode", partial(sanitizer.prepare, documents))
+        drawn = stages.timed("draw", partial(sanitizer.release_ids, prepared.tokens, prepared.cost, where))
+        released += stages.timed("write words", partial(writer.write_parts, prepared.parts, drawn))
         tokens += len(drawn)
     pairs = list(zip(records, released, strict=True))
     lines = stages.timed("serialize", lambda: [reader.render(record, [text]) for record, text in pairs])

@@ -13,7 +13,7 @@ from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.checks import vector_mechanism
 from wordveil.mechanisms.common import Mechanism, with_vocabulary
 from wordveil.mechanisms.word_rows import WordRows
-from wordveil.pipeline.noise_domains import shown
+from wordveil.pipeline.places import shown
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.release import Provenance
 from wordveil.vocabulary.table import Embeddings

@@ -10,7 +10,6 @@ neither on blocks nor on threads.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -27,7 +26,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks, resolve_threads
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.parameters import check_other_columns, strings, unique_ids
-from wordveil.pipeline.noise_domains import noise_name
+from wordveil.pipeline.places import Place, nonces, vector_domain
 from wordveil.pipeline.vectors.binding import Binding, bind
 from wordveil.pipeline.vectors.grid import STEPS, check_grid, public_grid, round_to_grid
 from wordveil.pipeline.vectors.values import VectorRelease, vector_disclosures
@@ -119,7 +118,7 @@ class RowReleaser:
         origin = self.binding.provenance(test_source=self.source.is_test_source)
         # The column as it was asked for: the only array by its name draws other noise.
         rules = {"column": self.column, "grid": self.grid, "dtype": self.dtype}
-        return {**rules, **asdict(origin), "noise": self._prefix}
+        return {**rules, **asdict(origin), "noise": self._domain}
 
     def release(self, block: FloatArray, first_row: int, ids: Sequence[str] | None = None) -> FloatArray:
         """Release a block.
@@ -150,19 +149,17 @@ class RowReleaser:
 
     def _randomized(self, rows: Float64Array, names: Sequence[str]) -> ReleasedVectors:
         randomizer = self.binding.randomizer
-        ids = [f"{self._prefix}:{name}" for name in names]
-        # Content is hashed as text: each byte becomes one character. Numbers count, not how the input stored them.
-        contents = [row.tobytes().decode("latin-1") for row in rows.astype("<f8")]
-        streams = self.source.documents(self.source.nonces(ids, contents), [1] * len(rows))
+        places = [Place(domain=self._domain, document=name) for name in names]
+        contents = rows.astype("<f8")  # numbers count, not how the input stored them
+        where = nonces(self.source, places, [row.tobytes() for row in contents])
+        streams = self.source.documents(where, [1] * len(rows))
         (draws,) = streams.chunks(randomizer.sample, len(rows))
         return randomizer.randomize(rows, draws)
 
     @cached_property
-    def _prefix(self) -> str:
-        """Return what stands for input and mechanism in every row's id: other parameters must never share noise."""
+    def _domain(self) -> str:
         bound = self.binding
-        facts = (self.name, self.column, noise_name(bound.mechanism, bound.randomizer, bound.vocabulary))
-        return hashlib.blake2b(repr(facts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        return vector_domain(bound.mechanism, bound.randomizer, bound.vocabulary, self.name, self.column)
 
 
 def release_vectors(

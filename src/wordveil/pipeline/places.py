@@ -1,11 +1,16 @@
-"""Which settings may share noise under one key: only equal ones, in whatever process they meet."""
+"""Where noise lies under a run's key: the one name that it has, and which settings may share it: only equal ones.
+
+mechanism, fitted arrays, vocabulary in use, options, version, what computes --> domain
+domain, part and id of a document --> place --the private content, under the key--> nonce
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from dataclasses import fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from wordveil import __version__
@@ -13,12 +18,45 @@ from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import VectorRandomizer, WordRandomizer
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import Provenance, TextOptions
+from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["noise_domain", "noise_name", "shown"]
+__all__ = ["Place", "nonces", "shown", "text_domain", "vector_domain", "vector_setting"]
 
 
-def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOptions, origin: Provenance) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Names the noise of a document: under one key, equal contents at equal places draw equal noise.
+
+    Attributes:
+        domain: What sets the setting apart from any other; see `text_domain`, `vector_domain`.
+        document: The document's id, unique within the run; a private text may be one, so `repr` hides it.
+        part: What of it is released, such as columns: other parts of a document draw noise of their own.
+    """
+
+    domain: str
+    document: str = field(repr=False)
+    part: str = ""
+
+
+def nonces(source: RandomSource, places: Sequence[Place], contents: Sequence[Sequence[str] | str | bytes]) -> list[int]:
+    """Return where the noise of private contents lies under a source's key.
+
+    Args:
+        source: Holds the key.
+        places: One for each.
+        contents: One text or the bytes of numbers; or several texts, whose ends count then.
+    """
+    texts = (each.decode("latin-1") if isinstance(each, bytes) else "".join(each) for each in contents)
+    return source.nonces(map(_named, places, contents), texts)
+
+
+def _named(place: Place, content: Sequence[str] | str | bytes) -> str:
+    ends = "" if isinstance(content, str | bytes) else ",".join(str(len(text)) for text in content) + "|"
+    return f"{place.domain}{ends}{place.part}{place.document}"
+
+
+def text_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOptions, origin: Provenance) -> str:
     """Return what sets the noise of this setting apart from that of any other under the same key.
 
     Equal draws at two settings would tell more than their sum. It is made of what the setting *is*, in a fixed order,
@@ -46,7 +84,7 @@ def noise_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOption
     return hashlib.blake2b(json.dumps(setting, sort_keys=True).encode(), digest_size=16).hexdigest() + "|"
 
 
-def noise_name(mechanism: Any, randomizer: VectorRandomizer, table: Embeddings | None) -> str:
+def vector_setting(mechanism: Any, randomizer: VectorRandomizer, table: Embeddings | None) -> str:
     """Return what sets the noise of a vector mechanism apart from any other's under the same key.
 
     Args:
@@ -57,6 +95,19 @@ def noise_name(mechanism: Any, randomizer: VectorRandomizer, table: Embeddings |
     vocabulary = "" if table is None else f"{table.checksum_in_use} {table.candidates_checksum}"
     fitted = [randomizer.public_data, vocabulary, __version__]
     return json.dumps([shown(mechanism), _code(mechanism), _fresh(mechanism), *fitted])
+
+
+def vector_domain(mechanism: Any, randomizer: VectorRandomizer, table: Embeddings | None, *rows: str | None) -> str:
+    """Return what sets the noise of rows apart from that of any others under the same key.
+
+    Args:
+        mechanism: As in `vector_setting`.
+        randomizer: As there.
+        table: As there.
+        rows: Name and column of the input.
+    """
+    facts = (*rows, vector_setting(mechanism, randomizer, table))
+    return hashlib.blake2b(repr(facts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() + ":"
 
 
 def _fresh(mechanism: Any) -> str:
