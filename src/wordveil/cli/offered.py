@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LABORATORY", "OfferedCommand", "offered_commands"]
 
-LABORATORY = ("bench", "evaluate", "reproduce", "rewrite", "score", "train")
+LABORATORY = ("bench", "evaluate", "reproduce", "score")
 """Commands of the package wordveil-lab, which a mistake names where it is not installed."""
 
 UNUSABLE = "Cannot be used here; calling it says why."

@@ -1,7 +1,7 @@
 """Training texts: read from a file, encoded with a small public vocabulary, cut into padded batches.
 
-The vocabulary of a model is a part of a public table: the words that the public training text uses most, or the
-table's first words where the text is private. Punctuation is no token here, as everywhere in wordveil.
+The vocabulary of a model is a part of a public table: the words that the public training text uses most. Punctuation is
+no token here, as everywhere in wordveil.
 """
 
 from __future__ import annotations
@@ -97,18 +97,16 @@ def model_vocabulary(
     size: int = 10_000,
     dimensions: int = 300,
     seed: int = 0,
-    private: bool = False,
 ) -> Embeddings:
     """Return the public vocabulary of a model: at most `size` words with their vectors.
 
     Args:
         table: One of `TABLES`. "random" draws N(0, 1/d) rows from a public seed.
-        texts: The training texts; only looked at where they are public.
+        texts: The training texts.
         vectors: Embedding file or vocabulary directory, for glove and word2vec.
         size: Words at most.
         dimensions: The d of random rows.
         seed: Public seed of random rows.
-        private: Whether the texts are private: then the words are the table's first ones, whatever the texts say.
 
     Raises:
         ParameterError: If the table does not exist, lacks its file, or shares no word with the texts.
@@ -116,19 +114,14 @@ def model_vocabulary(
     if table not in TABLES:
         raise ParameterError("embeddings", table, f"must be one of {', '.join(TABLES)}.")
     if table == "random":
-        if private:
-            raise ParameterError("embeddings", table, "takes its words from the text, which is private; name a table.")
         return _random_rows(_frequent_words(texts, size), dimensions, seed)
     if table != "embedded" and vectors is None:
         raise ParameterError("vectors", None, f"must name the {table} file.")
     whole = load_embeddings(None if table == "embedded" else vectors)
-    if private:
-        chosen = np.arange(min(size, len(whole)))
-    else:
-        tokens = encode(whole, texts).tokens
-        counts = np.bincount(tokens[tokens >= 0], minlength=len(whole))
-        order = np.argsort(-counts, kind="stable")[:size]
-        chosen = np.sort(order[counts[order] > 0])
+    tokens = encode(whole, texts).tokens
+    counts = np.bincount(tokens[tokens >= 0], minlength=len(whole))
+    order = np.argsort(-counts, kind="stable")[:size]
+    chosen = np.sort(order[counts[order] > 0])
     if not chosen.size:
         raise ParameterError("embeddings", table, "shares no word with the training text.")
     part = Embeddings.from_arrays(
@@ -166,14 +159,12 @@ class Batch:
         lengths: Tokens of each text, at least 1, shape (n,).
         labels: Class of each text, shape (n,); None for rewriters.
         keys: What passes are counted by: equal texts have equal keys.
-        nonces: Places of the texts' noise; None draws afresh.
     """
 
     ids: NDArray[np.int64] = field(repr=False)
     lengths: NDArray[np.int64] = field(repr=False)
     labels: NDArray[np.int64] | None = field(repr=False)
     keys: tuple[Hashable, ...] = field(repr=False)
-    nonces: tuple[int, ...] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
