@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wordveil_lab.evaluation.curves import read_at
-from wordveil_lab.leagues.rows import short_number, table_line
+from wordveil_lab.leagues.page import HOW, markdown_table, refilled, short_number, standing
 from wordveil_lab.plots import SMALL, svg
 
 SCHEMA = "together 1"
@@ -90,34 +90,26 @@ def originals(report: Mapping[str, Any], domain: str) -> dict[str, Any]:
 
 def said(pair: Pair, score: str = "") -> str:
     """Return a mean with its error."""
-    if score == "perplexity":
-        return f"{pair[0]:,.0f} ± {pair[1]:,.0f}".replace(",", " ")
-    return f"{short_number(pair[0])} ± {short_number(pair[1])}"
+    return " ± ".join(mean(value, score) for value in pair)
+
+
+def mean(value: float, score: str = "") -> str:
+    """Return a mean as it is written."""
+    return f"{value:,.0f}".replace(",", " ") if score == "perplexity" else short_number(value)
 
 
 def _table(report: Mapping[str, Any], domain: str) -> list[str]:
-    head = ["pipeline", "nats", "nats a sentence", *(TITLES.get(name, name) for name in KEPT), *ATTACKS.values()]
-    lines = [table_line(head), "|---" * len(head) + "|"]
-    own = best(originals(report, domain)["scores"])
-    cells = [said(own[name], name) if name in own else "" for name in (*KEPT, *ATTACKS)]
-    lines.append(table_line(["as it is", "", "", *cells]))
-    commonest = short_number(originals(report, domain)["commonest"])
-    lines.append(
-        table_line(
-            ["the commonest class", "", "", *(commonest if name == "task" else "" for name in (*KEPT, *ATTACKS))]
-        )
-    )
+    whole, columns = originals(report, domain), (*KEPT, *ATTACKS)
+    own, commonest = best(whole["scores"]), short_number(whole["commonest"])
+    body = [
+        ["as it is", "", "", *(said(own[name], name) if name in own else "" for name in columns)],
+        ["the commonest class", "", "", *(commonest if name == "task" else "" for name in columns)],
+    ]
     for row in rows_of(report, domain):
-        cells = []
-        for name in (*KEPT, *ATTACKS):
-            random = (
-                f"{row.random[name][0]:,.0f}".replace(",", " ")
-                if name == "perplexity"
-                else short_number(row.random[name][0])
-            )
-            cells.append(f"{said(row.scores[name], name)} ({random})")
-        lines.append(table_line([SHOWN[row.series], f"{row.epsilon:g}", f"{math.ceil(row.nats - 1e-9)}", *cells]))
-    return lines
+        cells = [f"{said(row.scores[name], name)} ({mean(row.random[name][0], name)})" for name in columns]
+        body.append([SHOWN[row.series], f"{row.epsilon:g}", f"{math.ceil(row.nats - 1e-9)}", *cells])
+    head = ["pipeline", "nats", "nats a sentence", *(TITLES.get(name, name) for name in KEPT), *ATTACKS.values()]
+    return markdown_table(head, body)
 
 
 def compared(rows: Sequence[Row], score: str, attack: str, rival: str) -> dict[str, list[str]]:
@@ -125,42 +117,35 @@ def compared(rows: Sequence[Row], score: str, attack: str, rival: str) -> dict[s
 
     The rival's curve runs from random outputs through its rates in straight lines.
     """
-    found: dict[str, list[str]] = {"ahead": [], "near": [], "behind": []}
+    found: dict[str, list[str]] = {how: [] for how in HOW}
     own = sorted((row for row in rows if row.series == rival), key=lambda row: row.scores[attack][0])
     start = (*own[0].random[attack], 0.0, 0.0)
     curve = [start, *((*row.scores[attack], *row.beyond(score)) for row in own)]
     for row in rows:
         other = read_at(curve, row.scores[attack][0]) if row.series not in WORDS else None
         if other is not None:
-            value, error = row.beyond(score)
-            gap, error = value - other.value, math.hypot(error, other.error)
-            where = "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
+            where = standing(row.beyond(score), other)
             found[where].append(f"{SHOWN[row.series].removeprefix('rephrase, ')} at {row.epsilon:g}")
     return found
 
 
 def _comparison(report: Mapping[str, Any], domains: Sequence[str]) -> list[str]:
-    head = [
-        "domain",
-        "score",
-        "beside",
-        *(f"{how}, as many {what}" for what in ("words named", "picked out") for how in ("ahead", "near", "behind")),
-    ]
-    lines = [table_line(head), "|---" * len(head) + "|"]
+    body = []
     for domain in domains:
         rows = rows_of(report, domain)
         for score in ("similarity", "BERTScore", "task"):
             for rival in dict.fromkeys(row.series for row in rows if row.series in WORDS):
                 both = [compared(rows, score, attack, rival) for attack in ATTACKS]
-                counts = [str(len(found[how])) for found in both for how in ("ahead", "near", "behind")]
-                lines.append(table_line([domain, TITLES[score], SHOWN[rival], *counts]))
-    return lines
+                counts = [str(len(found[how])) for found in both for how in HOW]
+                body.append([domain, TITLES[score], SHOWN[rival], *counts])
+    places = (f"{how}, as many {what}" for what in ("words named", "picked out") for how in HOW)
+    return markdown_table(["domain", "score", "beside", *places], body)
 
 
 def _persons(report: Mapping[str, Any]) -> list[str]:
     columns = ("author", "sex", "values", "names")
     head = ["pipeline", "nats", "author, of three", "sex", "values with digits or @", "names, word by word"]
-    lines = [table_line(head), "|---" * len(head) + "|"]
+    body = []
     for cell in report["rows"]:
         if cell["domain"] != "persons":
             continue
@@ -173,9 +158,9 @@ def _persons(report: Mapping[str, Any]) -> list[str]:
         for i, column in ((2, "values"), (3, "names")):
             cells[i] += f"; another's {short_number(cell['scores'][column + ', another' + chr(39) + 's'][0])}"
         epsilon = "" if cell["epsilon"] is None else f"{cell['epsilon']:g}"
-        lines.append(table_line([SHOWN.get(name, "as it is"), epsilon, *cells]))
+        body.append([SHOWN.get(name, "as it is"), epsilon, *cells])
         guessed = [short_number(cell["scores"][f"{column}, guessing"][0]) for column in columns[:2]]
-    return [*lines, table_line(["the commonest class", "", *guessed, "", ""])]
+    return markdown_table(head, [*body, ["the commonest class", "", *guessed, "", ""]])
 
 
 def picture(report: Mapping[str, Any]) -> bytes:
@@ -217,22 +202,11 @@ def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> Non
 
 
 def page(report: Mapping[str, Any], text: str) -> str:
-    """Return the page: the words as they are, and every table after its heading."""
+    """Return the page with the tables of a run."""
     domains = [row["domain"] for row in report["rows"] if row["series"] == "original"]
     tables = {f"## {domain.capitalize()}": _table(report, domain) for domain in domains}
     tables |= {"## At equal attack": _comparison(report, domains), "## Persons": _persons(report)}
-    lines: list[str] = []
-    heading, fresh = "", False
-    for line in text.splitlines():
-        if line.startswith("|"):
-            if fresh and heading in tables:
-                lines += tables[heading]
-                fresh = False
-            continue
-        if line.startswith("## "):
-            heading, fresh = line, True
-        lines.append(line)
-    return "\n".join(lines) + "\n"
+    return refilled(text, tables)
 
 
 def as_json(report: Mapping[str, Any]) -> str:
