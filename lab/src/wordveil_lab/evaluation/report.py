@@ -25,10 +25,12 @@ from wordveil_lab.evaluation.page import data_lines, league_page
 from wordveil_lab.evaluation.promise_text import audit_legend, promise_cells
 from wordveil_lab.evaluation.promises import Baseline, Group, Target
 
-__all__ = ["GROUP_TEXT", "SCHEMA", "as_dict", "as_json", "as_markdown", "write_league"]
+__all__ = ["GROUP_TEXT", "NOISE", "SCHEMA", "as_dict", "as_json", "as_markdown", "write_league"]
 
 SCHEMA = "league 1"
 """What the JSON of a league says of its form; raised when that changes."""
+NOISE = "seeded test noise on public data: not a release"
+"""What it says of its noise."""
 
 GROUP_TEXT = {
     Group.METRIC: "Metric DP, Euclidean: between words at distance t the loss is at most epsilon t",
@@ -47,7 +49,7 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
         "schema": SCHEMA,
         "version": __version__,
         "command": command,
-        "noise": "seeded test noise on public data: not a release",
+        "noise": NOISE,
         "vocabulary": league.vocabulary,
         "promises": asdict(plan.promises),
         "audit": asdict(plan.audit),

@@ -27,10 +27,10 @@ from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.priors import content_words, word_prior
 from wordveil_lab.evaluation.promises import Group, Target
-from wordveil_lab.evaluation.report import SCHEMA, as_dict
+from wordveil_lab.evaluation.report import as_dict
 from wordveil_lab.evaluation.retrieval import Retrieval
 from wordveil_lab.leagues import neighbours as reviews
-from wordveil_lab.leagues.page import HOW, markdown_table, refilled, short_number
+from wordveil_lab.leagues.page import HOW, markdown_table, short_number
 from wordveil_lab.leagues.reading_back import READERS, Captions, News, Reading
 from wordveil_lab.leagues.rows import RANDOM, READ, Row, score_pair, sheet, shown_score
 from wordveil_lab.leagues.stored import StoredRun
@@ -212,17 +212,16 @@ def rows_of(report: dict[str, Any]) -> list[LocalRow]:
     return [LocalRow(row, report) for row in report["rows"]]
 
 
-def page(report: dict[str, Any], text: str) -> str:
-    """Return the page with the tables of a run."""
+def tables(report: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the tables of the page."""
     rows, yardstick = rows_of(report), report["yardstick"]
-    tables = {
+    return {
         "## Where neighbour response is ahead, and where not": _verdict(rows),
         "## What is named and what is left": sheet(rows, MEASURED),
         "## Released and denoised": sheet(rows, READ),
         "## Topic and search, denoised": _elsewhere(rows),
         "## Beside the best channel there is": markdown_table(list(yardstick[0]), map(_yardstick_line, yardstick)),
     }
-    return refilled(text, tables)
 
 
 def _elsewhere(rows: list[LocalRow]) -> list[str]:
@@ -275,7 +274,7 @@ def picture(report: dict[str, Any]) -> bytes:
     return draw(list(points(report)), "Local DP at 4 to 12 nats", across=ACROSS)
 
 
-RUN = StoredRun(name="local", schema=SCHEMA, rows=EPSILONS, measure=measure, page=page, picture=picture)
+RUN = StoredRun(name="local", rows=EPSILONS, measure=measure, tables=tables, picture=picture)
 
 if __name__ == "__main__":
     RUN.main(__doc__)

@@ -22,8 +22,8 @@ from wordveil_lab.evaluation.curves import CurveValue, read_at
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import noise_diameter
-from wordveil_lab.evaluation.report import SCHEMA, as_dict
-from wordveil_lab.leagues.page import HOW, markdown_table, refilled, short_number, standing
+from wordveil_lab.evaluation.report import as_dict
+from wordveil_lab.leagues.page import HOW, markdown_table, short_number, standing
 from wordveil_lab.leagues.reading_back import Reading
 from wordveil_lab.leagues.rows import RANDOM, READ, Row, sheet, shown_score
 from wordveil_lab.leagues.stored import StoredRun
@@ -189,22 +189,22 @@ def read(rows: Sequence[Row], rival: str, score: str, level: float) -> CurveValu
     return read_at([(*row.named, *row.scores[score]) for row in curve], level) if own and len(curve) > 2 else None
 
 
-def page(report: dict[str, Any], text: str) -> str:
-    """Return the page with the tables of a run."""
+def tables(report: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the tables of the page."""
     sizes = ([name, *_sizes(**of)] for name, of in SETS.items())
     head = ["set", "attacked", "attackers' public text", "sentiment learnt from, told of", "similarity"]
-    tables = {
+    found = {
         "# Neighbour response on three sets of reviews": markdown_table(head, sizes),
         "## Where neighbour response is ahead, and where not": _verdict(report),
     }
     for name in SETS:
         rows = rows_of(report, name)
-        tables |= {
+        found |= {
             f"## {name}: {ABOUT[name]}": sheet(rows, MEASURED),
             f"### {name}, released and denoised": sheet(rows, READ),
             f"### {name}, at equal attack": _equal_table(rows),
         }
-    return refilled(text, tables)
+    return found
 
 
 def _sizes(attack: dict[str, Any], sentiment: dict[str, Any], similarity: dict[str, Any]) -> list[str]:
@@ -289,10 +289,9 @@ def picture(report: dict[str, Any]) -> bytes:
 
 RUN = StoredRun(
     name="neighbours",
-    schema=SCHEMA,
     rows=sorted({name for _, name in (*EVERYWHERE, *ON_IMDB)}),
     measure=measure,
-    page=page,
+    tables=tables,
     picture=picture,
 )
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from wordveil_lab.evaluation.curves import read_at
-from wordveil_lab.leagues.page import HOW, markdown_table, refilled, short_number, standing
+from wordveil_lab.leagues.page import HOW, markdown_table, short_number, standing
+from wordveil_lab.leagues.rows import score_pair
+from wordveil_lab.leagues.together_persons import RELEASES
 from wordveil_lab.plots import SMALL, svg
 
-SCHEMA = "together 1"
+ORIGINAL, PERSONS = "original", "persons"
 KEPT = ("similarity", "BERTScore", "task", "perplexity")
 ATTACKS = {"named": "words named", "picked": "sentence picked out"}
 SHOWN = {
@@ -54,11 +55,11 @@ class Row:
         return value - base, math.hypot(error, other)
 
 
-def best(scores: Mapping[str, Sequence[float]]) -> dict[str, Pair]:
+def best(scores: Mapping[str, Mapping[str, float]]) -> dict[str, Pair]:
     """Return the scores, for each attack that of the best attacker."""
-    found = {name: (float(mean), float(error)) for name, (mean, error) in scores.items() if name in KEPT}
+    found = {name: score_pair(score) for name, score in scores.items() if name in KEPT}
     for attack in ATTACKS:
-        tried = [(float(mean), float(error)) for name, (mean, error) in scores.items() if name.startswith(attack)]
+        tried = [score_pair(score) for name, score in scores.items() if name.startswith(attack)]
         if tried:
             found[attack] = max(tried)
     return found
@@ -67,25 +68,23 @@ def best(scores: Mapping[str, Sequence[float]]) -> dict[str, Pair]:
 def rows_of(report: Mapping[str, Any], domain: str) -> list[Row]:
     """Return the rows of a domain, in the order of `SHOWN`."""
     found = []
-    for cell in report["rows"]:
-        if cell["domain"] != domain or "epsilon" not in cell:
-            continue
-        parts = [("", cell["scores"], cell["random"])]
-        if "tokens" in cell:
-            parts = [(end, cell["scores"][i], cell["random"][i]) for i, end in enumerate(("", ", denoised"))]
-        a_word = report["nats of TEM"][f"{cell['epsilon']:g}"] if cell["series"] == "TEM" else cell["epsilon"]
-        for end, measured, blind in parts:
-            nats = a_word * cell.get("tokens", 1)
-            found.append(Row(cell["series"] + end, cell["epsilon"], nats, best(measured), best(blind)))
+    for row in report["rows"]:
+        cell, epsilon = row["cells"].get(domain), row["epsilon"]
+        if cell is not None and epsilon is not None:
+            nats = report["nats"].get(row["label"].replace(", denoised", ""), epsilon) * cell.get("tokens", 1)
+            found.append(Row(row["name"], epsilon, nats, best(cell["scores"]), best(cell["random"])))
     return sorted(found, key=lambda row: (list(SHOWN).index(row.series), row.nats))
 
 
-def originals(report: Mapping[str, Any], domain: str) -> dict[str, Any]:
-    """Return the cell of the texts as they are."""
-    found: dict[str, Any] = next(
-        row for row in report["rows"] if row["domain"] == domain and row["series"] == "original"
-    )
+def originals(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of the texts as they are, by domain."""
+    found: dict[str, Any] = next(row["cells"] for row in report["rows"] if row["name"] == ORIGINAL)
     return found
+
+
+def domains_of(report: Mapping[str, Any]) -> list[str]:
+    """Return the domains of sentences."""
+    return [domain for domain in originals(report) if domain != PERSONS]
 
 
 def said(pair: Pair, score: str = "") -> str:
@@ -99,7 +98,7 @@ def mean(value: float, score: str = "") -> str:
 
 
 def _table(report: Mapping[str, Any], domain: str) -> list[str]:
-    whole, columns = originals(report, domain), (*KEPT, *ATTACKS)
+    whole, columns = originals(report)[domain], (*KEPT, *ATTACKS)
     own, commonest = best(whole["scores"]), short_number(whole["commonest"])
     body = [
         ["as it is", "", "", *(said(own[name], name) if name in own else "" for name in columns)],
@@ -146,26 +145,24 @@ def _persons(report: Mapping[str, Any]) -> list[str]:
     columns = ("author", "sex", "values", "names")
     head = ["pipeline", "nats", "author, of three", "sex", "values with digits or @", "names, word by word"]
     body = []
-    for cell in report["rows"]:
-        if cell["domain"] != "persons":
-            continue
-        name = cell["series"].removeprefix("persons: ")
-        random = cell.get("random", {})
+    found = {(row["name"], row["epsilon"]): row for row in report["rows"] if PERSONS in row["cells"]}
+    for row in map(found.__getitem__, RELEASES):
+        scores, random = row["cells"][PERSONS]["scores"], row["cells"][PERSONS].get("random", {})
         cells = [
-            said(tuple(cell["scores"][column])) + (f" ({short_number(random[column][0])})" if random else "")
+            said(score_pair(scores[column])) + (f" ({short_number(random[column]['mean'])})" if random else "")
             for column in columns
         ]
         for i, column in ((2, "values"), (3, "names")):
-            cells[i] += f"; another's {short_number(cell['scores'][column + ', another' + chr(39) + 's'][0])}"
-        epsilon = "" if cell["epsilon"] is None else f"{cell['epsilon']:g}"
-        body.append([SHOWN.get(name, "as it is"), epsilon, *cells])
-        guessed = [short_number(cell["scores"][f"{column}, guessing"][0]) for column in columns[:2]]
+            cells[i] += f"; another's {short_number(scores[column + ', another' + chr(39) + 's']['mean'])}"
+        epsilon = "" if row["epsilon"] is None else f"{row['epsilon']:g}"
+        body.append([SHOWN.get(row["name"], "as it is"), epsilon, *cells])
+        guessed = [short_number(scores[f"{column}, guessing"]["mean"]) for column in columns[:2]]
     return markdown_table(head, [*body, ["the commonest class", "", *guessed, "", ""]])
 
 
 def picture(report: Mapping[str, Any]) -> bytes:
     """Draw all scores of all domains against the nats of a sentence; dots are random outputs through the pipeline."""
-    domains = [row["domain"] for row in report["rows"] if row["series"] == "original"]
+    domains = domains_of(report)
     scores = (*KEPT, *ATTACKS)
 
     def paint(canvas: Any) -> None:
@@ -189,7 +186,7 @@ def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> Non
         values, errors = zip(*(row.scores[score] for row in own), strict=True)
         axis.errorbar(nats, values, yerr=errors, color=colour, marker="o", markersize=4, linewidth=1.2, label=shown)
         axis.plot(nats, [row.random[score][0] for row in own], color=colour, linestyle=":", linewidth=0.9)
-    whole = best(originals(report, domain)["scores"])
+    whole = best(originals(report)[domain]["scores"])
     if score in whole and score in ("task", "perplexity"):
         axis.axhline(whole[score][0], color="grey", linewidth=0.8, linestyle="--")
     axis.set_xscale("log")
@@ -201,16 +198,7 @@ def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> Non
     axis.grid(alpha=0.3)
 
 
-def page(report: Mapping[str, Any], text: str) -> str:
-    """Return the page with the tables of a run."""
-    domains = [row["domain"] for row in report["rows"] if row["series"] == "original"]
-    tables = {f"## {domain.capitalize()}": _table(report, domain) for domain in domains}
-    tables |= {"## At equal attack": _comparison(report, domains), "## Persons": _persons(report)}
-    return refilled(text, tables)
-
-
-def as_json(report: Mapping[str, Any]) -> str:
-    """Return a run as JSON, a cell on each line, numbers to six digits."""
-    rounded = json.loads(json.dumps(report), parse_float=lambda number: float(f"{float(number):.6g}"))
-    cells = ",\n".join(json.dumps(row) for row in rounded.pop("rows"))
-    return json.dumps(rounded)[:-1] + f', "rows": [\n{cells}\n]}}\n'
+def tables(report: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the tables of the page."""
+    found = {f"## {domain.capitalize()}": _table(report, domain) for domain in domains_of(report)}
+    return found | {"## At equal attack": _comparison(report, domains_of(report)), "## Persons": _persons(report)}
