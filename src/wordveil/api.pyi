@@ -239,14 +239,9 @@ from wordveil.text.minilm import model_installed as minilm_installed
 from wordveil.text.minilm import sentence_pieces as minilm_pieces
 from wordveil.text.readings import UNKNOWN as UNKNOWN_READING
 from wordveil.text.schemes import tokenizer_for as tokenizer_for
-from wordveil.vocabulary.frequencies import most_frequent as most_frequent
 from wordveil.vocabulary.frequencies import word_frequencies as word_frequencies
 from wordveil.vocabulary.importing import import_embeddings as import_embeddings
 from wordveil.vocabulary.nearest_lists import nearest_lists as nearest_lists
-from wordveil.vocabulary.neighbour_lists import BLOCK as LISTS_BLOCK
-from wordveil.vocabulary.neighbour_lists import NeighbourLists as NeighbourLists
-from wordveil.vocabulary.neighbour_lists import build_lists as build_lists
-from wordveil.vocabulary.neighbour_lists import list_blocks as list_blocks
 from wordveil.vocabulary.overlap_graph import overlap_graph as overlap_graph
 from wordveil.vocabulary.rank_metric import NeighbourRank as NeighbourRank
 from wordveil.vocabulary.table import Embeddings as Embeddings
@@ -302,7 +297,6 @@ __all__ = [
     "InputWarning",
     "Jaccard",
     "JsonOption",
-    "LISTS_BLOCK",
     "LocalDP",
     "LogRatio",
     "MECHANISMS",
@@ -319,7 +313,6 @@ __all__ = [
     "Nearest",
     "NearestWords",
     "NeighbourDP",
-    "NeighbourLists",
     "NeighbourListsName",
     "NeighbourRank",
     "NeighbourResponse",
@@ -392,7 +385,6 @@ __all__ = [
     "audit_result",
     "available_engines",
     "build_app",
-    "build_lists",
     "build_prior",
     "build_stock",
     "calibrate",
@@ -444,7 +436,6 @@ __all__ = [
     "laplace_epsilon",
     "laplace_to_local",
     "largest_delta",
-    "list_blocks",
     "load_embeddings",
     "load_minilm",
     "load_prior",
@@ -457,7 +448,6 @@ __all__ = [
     "minilm_installed",
     "minilm_pieces",
     "minilm_states",
-    "most_frequent",
     "multiply_high",
     "named_after",
     "nearest_lists",
