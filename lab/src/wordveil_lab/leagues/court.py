@@ -46,8 +46,8 @@ from wordveil_lab.evaluation.corpora import as_texts, released_tokens
 from wordveil_lab.evaluation.data import read_labelled
 from wordveil_lab.evaluation.priors import COMMON, word_prior
 from wordveil_lab.evaluation.subjects import subject_of
-from wordveil_lab.leagues.page import markdown_table
 from wordveil_lab.leagues.stored import StoredRun, new_report, new_row
+from wordveil_lab.tables import markdown_table
 
 RATE = 9.36  # per unit of distance
 SOURCE = "sentences/mr.tsv"

@@ -24,17 +24,18 @@ from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.contenders import fit_contender
+from wordveil_lab.evaluation.curves import HOW
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.priors import content_words, word_prior
 from wordveil_lab.evaluation.promises import Group, Target
 from wordveil_lab.evaluation.report import as_dict
 from wordveil_lab.evaluation.retrieval import Retrieval
 from wordveil_lab.leagues import neighbours as reviews
-from wordveil_lab.leagues.page import HOW, markdown_table, short_number
 from wordveil_lab.leagues.reading_back import READERS, Captions, News, Reading
 from wordveil_lab.leagues.rows import RANDOM, READ, Row, score_pair, sheet, shown_score
 from wordveil_lab.leagues.stored import StoredRun
 from wordveil_lab.plots import Plotted, draw
+from wordveil_lab.tables import markdown_table, short_number
 
 WORDS = None  # all that may be output
 NATS = (4.0, 6.0, 8.0, 10.0, 12.0)

@@ -18,16 +18,16 @@ from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.contenders import fit_contender
-from wordveil_lab.evaluation.curves import CurveValue, read_at
+from wordveil_lab.evaluation.curves import HOW, CurveValue, read_at, standing
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import noise_diameter
 from wordveil_lab.evaluation.report import as_dict
-from wordveil_lab.leagues.page import HOW, markdown_table, short_number, standing
 from wordveil_lab.leagues.reading_back import Reading
 from wordveil_lab.leagues.rows import RANDOM, READ, Row, sheet, shown_score
 from wordveil_lab.leagues.stored import StoredRun
 from wordveil_lab.plots import Plotted, draw
+from wordveil_lab.tables import markdown_table, short_number
 
 FILMS, PLACES = "documents/imdb.train.jsonl.gz", "documents/yelp-stars.dev.jsonl.gz"
 

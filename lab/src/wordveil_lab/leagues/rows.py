@@ -8,8 +8,8 @@ from typing import Any
 
 from wordveil.api import round_up
 from wordveil_lab.evaluation.inversion import ATTACKERS
-from wordveil_lab.leagues.page import markdown_table, short_number
 from wordveil_lab.leagues.reading_back import READERS
+from wordveil_lab.tables import markdown_table, short_number
 
 RANDOM = 1e-3  # nats: as good as no information, and the same outputs
 READ = {

@@ -20,7 +20,7 @@ from wordveil import __version__
 from wordveil.api import DataFormatError
 from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
-from wordveil_lab.leagues.page import refilled
+from wordveil_lab.tables import refilled
 
 __all__ = ["StoredRun", "new_report", "new_row", "read_run", "rounded_score"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wordveil_lab.evaluation.curves import read_at
-from wordveil_lab.leagues.page import HOW, markdown_table, short_number, standing
+from wordveil_lab.evaluation.curves import HOW, read_at, standing
 from wordveil_lab.leagues.rows import score_pair
 from wordveil_lab.leagues.together_persons import RELEASES
 from wordveil_lab.plots import SMALL, svg
+from wordveil_lab.tables import markdown_table, short_number
 
 ORIGINAL, PERSONS = "original", "persons"
 KEPT = ("similarity", "BERTScore", "task", "perplexity")

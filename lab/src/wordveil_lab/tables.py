@@ -1,22 +1,17 @@
-"""One way to write a page of results: its words are written by hand, its tables come from the stored run.
+"""Tables in Markdown, and one way to write pages of results: words by hand, tables from the stored run.
 
-A page lies in docs/results. Every table of a run follows the heading that the run names for it; whatever else stands on
-the page stays as it is, and is read again by whoever changes a number.
+Every table of a run follows the heading, or the comment, that the run names for it; whatever else stands on the page
+stays as it is, and is read again by whoever changes a number.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from wordveil.api import ParameterError
-from wordveil_lab.evaluation.curves import CurveValue
 
-__all__ = ["HOW", "markdown_table", "refilled", "short_number", "standing", "table_line"]
-
-HOW = ("ahead", "near", "behind")
-"""How a row may stand beside another, by `standing`."""
+__all__ = ["markdown_table", "refilled", "short_number", "table_line"]
 
 
 def table_line(cells: Iterable[str]) -> str:
@@ -34,7 +29,7 @@ def refilled(page: str, tables: Mapping[str, Sequence[str]]) -> str:
 
     Args:
         page: The page as it is.
-        tables: Line of a heading -> lines of its table.
+        tables: Line of a heading, or of a comment -> lines of its table.
 
     Raises:
         ParameterError: If the page lacks a heading, or a table below it.
@@ -45,12 +40,6 @@ def refilled(page: str, tables: Mapping[str, Sequence[str]]) -> str:
             raise ParameterError("page", heading, "must be a heading of the page with a table below it.")
         page = page[: own.start(1)] + "\n".join(lines) + "\n" + page[own.end(1) :]
     return page
-
-
-def standing(own: tuple[float, float], other: CurveValue) -> str:
-    """Return whether a value is "ahead" of another or "behind" by more than two standard errors of both, or "near"."""
-    gap, error = own[0] - other.value, math.hypot(own[1], other.error)
-    return "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
 
 
 def short_number(value: float) -> str:
