@@ -13,10 +13,10 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: to
 
 from small_models import sentences, small_table, write_vectors  # noqa: E402
 
-from wordveil.errors import DataFormatError, ParameterError  # noqa: E402
+from wordveil.errors import ParameterError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil_lab.neural import training as training_module  # noqa: E402
-from wordveil_lab.neural.corpora import TextFile, encode_texts, model_vocabulary, read_texts  # noqa: E402
+from wordveil_lab.neural.corpora import encode_texts, model_vocabulary  # noqa: E402
 from wordveil_lab.neural.models import Rewriter, TextClassifier  # noqa: E402
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
 from wordveil_lab.neural.training import CLASSIFY, REWRITE, fit, measure  # noqa: E402
@@ -120,20 +120,6 @@ def test_batches_are_padded_cut_and_marked():
     assert batch.keys[0] != batch.keys[1]
     assert data.batch(np.array([2])).keys == batch.keys[:1]  # equal texts are one
     assert not any(b"food" in key or b"film" in key for key in batch.keys)
-
-
-def test_text_files_and_their_errors(tmp_path):
-    plain = tmp_path / "a.txt"
-    plain.write_text("one\n\ntwo\n", encoding="utf-8")
-    assert read_texts(TextFile(path=str(plain))) == (["one", "two"], [])
-    with pytest.raises(ParameterError, match=r"must not be given for a \.txt file"):
-        read_texts(TextFile(path=str(plain), label="label"))
-    plain.write_bytes(b"\xff\xfe")
-    with pytest.raises(DataFormatError, match="is not UTF-8"):
-        read_texts(TextFile(path=str(plain)))
-    plain.write_text("\n", encoding="utf-8")
-    with pytest.raises(DataFormatError, match="holds no text"):
-        read_texts(TextFile(path=str(plain)))
 
 
 def test_scores_of_a_perfect_and_of_a_blind_rewriter():

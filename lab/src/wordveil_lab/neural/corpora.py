@@ -1,4 +1,4 @@
-"""Training texts: read from a file, encoded with a small public vocabulary, cut into padded batches.
+"""Training texts: encoded with a small public vocabulary, cut into padded batches.
 
 The vocabulary of a model is a part of a public table: the words that the public training text uses most. Punctuation is
 no token here, as everywhere in wordveil.
@@ -18,75 +18,22 @@ from numpy.typing import NDArray
 
 from wordveil.api import (
     DEFAULT_SCHEME,
-    DataFormatError,
     Embeddings,
     ParameterError,
     PrivateText,
     load_embeddings,
-    locate,
-    read_rows,
-    thinned,
     tokenizer_for,
 )
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.neural.passes import KEY_BYTES, text_digest
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN
 
-__all__ = ["TABLES", "Batch", "Dataset", "TextFile", "encode_texts", "model_vocabulary", "read_texts"]
+__all__ = ["TABLES", "Batch", "Dataset", "encode_texts", "model_vocabulary"]
 
 TABLES = ("random", "glove", "word2vec", "embedded")
 """Where a model's vectors come from; glove and word2vec need a file."""
 
 _TEXT_KEY = os.urandom(KEY_BYTES)  # of this process: digests of texts mean nothing outside of it
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextFile:
-    """A file of short texts: .txt (one a line), .tsv or .jsonl[.gz].
-
-    Attributes:
-        path: The file, or a name inside the data folder.
-        text: Column of the text; several joined by "+" are joined by a space.
-        label: Column of the class; None where none is needed.
-        limit: Texts at most, spread evenly over the file; None for all.
-    """
-
-    path: str
-    text: str = "text"
-    label: str | None = None
-    limit: int | None = None
-
-
-def read_texts(source: TextFile) -> tuple[list[str], list[str]]:
-    """Return the texts and their classes (empty where no label column is named).
-
-    Raises:
-        ParameterError: If the file is nowhere.
-        DataFormatError: If it is malformed, not UTF-8, or holds no text.
-    """
-    path = locate(source.path)
-    if path.name.endswith(".txt"):
-        if source.label is not None:
-            raise ParameterError("label", source.label, "must not be given for a .txt file; use .tsv or .jsonl.")
-        rows = [(line, "") for line in _lines(path) if line.strip()]
-    else:
-        columns = source.text.split("+")
-        named = [*columns, *([source.label] if source.label else [])]
-        rows = [
-            (" ".join(str(row[column]) for column in columns), str(row[source.label]) if source.label else "")
-            for row in read_rows(path, named)
-        ]
-    rows = thinned(rows, source.limit)
-    if not rows:
-        raise DataFormatError(path, "holds no text.")
-    return [text for text, _ in rows], [label for _, label in rows] if source.label else []
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataFormatError(path, "is not UTF-8.", offset=error.start) from None
 
 
 def model_vocabulary(
