@@ -117,9 +117,6 @@ def test_batches_are_padded_cut_and_marked():
     the, film, was, food = small_table().ids(["the", "film", "was", "food"]).tolist()
     assert batch.ids.tolist() == [[food, PADDING, PADDING, PADDING], [the, film, was, UNKNOWN]]
     assert batch.lengths.tolist() == [1, 4]
-    assert batch.keys[0] != batch.keys[1]
-    assert data.batch(np.array([2])).keys == batch.keys[:1]  # equal texts are one
-    assert not any(b"food" in key or b"film" in key for key in batch.keys)
 
 
 def test_scores_of_a_perfect_and_of_a_blind_rewriter():

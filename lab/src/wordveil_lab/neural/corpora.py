@@ -6,9 +6,8 @@ no token here, as everywhere in wordveil.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,15 +24,12 @@ from wordveil.api import (
     tokenizer_for,
 )
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.neural.passes import KEY_BYTES, text_digest
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN
 
 __all__ = ["TABLES", "Batch", "Dataset", "encode_texts", "model_vocabulary"]
 
 TABLES = ("random", "glove", "word2vec", "embedded")
 """Where a model's vectors come from; glove and word2vec need a file."""
-
-_TEXT_KEY = os.urandom(KEY_BYTES)  # of this process: digests of texts mean nothing outside of it
 
 
 def model_vocabulary(
@@ -105,13 +101,11 @@ class Batch:
         ids: Shape (n, longest), int64: ids, `UNKNOWN` or `PADDING`.
         lengths: Tokens of each text, at least 1, shape (n,).
         labels: Class of each text, shape (n,); None for rewriters.
-        keys: What passes are counted by: equal texts have equal keys.
     """
 
     ids: NDArray[np.int64] = field(repr=False)
     lengths: NDArray[np.int64] = field(repr=False)
     labels: NDArray[np.int64] | None = field(repr=False)
-    keys: tuple[Hashable, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,13 +114,11 @@ class Dataset:
 
     Attributes:
         corpus: The tokens.
-        keys: One per text, for counting passes.
         labels: Class of each text, shape (n,), or None.
         max_tokens: Longer texts are cut here.
     """
 
     corpus: Corpus = field(repr=False)
-    keys: Sequence[Hashable] = field(repr=False)
     labels: NDArray[np.int64] | None = field(default=None, repr=False)
     max_tokens: int = 35
 
@@ -141,7 +133,7 @@ class Dataset:
         for i, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
             ids[i, :length] = self.corpus.tokens[start : start + length]
         labels = None if self.labels is None else self.labels[rows]
-        return Batch(ids, lengths, labels, tuple(self.keys[row] for row in rows.tolist()))
+        return Batch(ids, lengths, labels)
 
     def batches(self, size: int, order: NDArray[np.int64] | None = None) -> Iterator[Batch]:
         """Yield batches of at most `size` texts in the given order."""
@@ -156,8 +148,7 @@ class Dataset:
         tokens = np.concatenate(pieces) if pieces else self.corpus.tokens[:0]
         labels = None if self.labels is None else self.labels[rows]
         corpus = Corpus(tokens=tokens, offsets=offsets)
-        keys = [self.keys[row] for row in rows.tolist()]
-        return Dataset(corpus=corpus, keys=keys, labels=labels, max_tokens=self.max_tokens)
+        return Dataset(corpus=corpus, labels=labels, max_tokens=self.max_tokens)
 
 
 def encode_texts(
@@ -171,7 +162,7 @@ def encode_texts(
     """Return texts as a data set; texts without a token are left out, unknown tokens are marked.
 
     Args:
-        texts: The texts; equal ones are one text to whoever counts passes.
+        texts: The texts.
         vocabulary: The model's vocabulary.
         labels: Their classes, where the data set has some.
         classes: The classes, in the order of their numbers.
@@ -187,7 +178,6 @@ def encode_texts(
         raise ParameterError("labels", "<hidden>", f"must be among the {len(place)} classes of the training data.")
     whole = Dataset(
         corpus=Corpus(tokens=tokens, offsets=corpus.offsets),
-        keys=[text_digest(text, _TEXT_KEY) for text in texts],
         labels=np.array([place[label] for label in labels], dtype=np.int64) if labels else None,
         max_tokens=max_tokens,
     )

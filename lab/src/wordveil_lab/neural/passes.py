@@ -8,7 +8,6 @@ A counter is of one process: what other processes pass is theirs to count, and t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
@@ -18,24 +17,9 @@ from typing import Any
 
 from wordveil.api import Guarantee, GuaranteeError, ParameterError, WordveilError
 
-__all__ = [
-    "KEY_BYTES",
-    "PassCounter",
-    "check_process",
-    "check_promise",
-    "promise_text",
-    "sentence_keys",
-    "text_digest",
-]
+__all__ = ["PassCounter", "check_process", "check_promise", "promise_text", "sentence_keys"]
 
-KEY_BYTES = 32
-DIGEST_BYTES = 16
 NAME_BYTES = 16
-
-
-def text_digest(text: str, key: bytes) -> bytes:
-    """Return what stands for a text where passes are counted: equal texts have one, and only the key can make it."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=DIGEST_BYTES).digest()
 
 
 def check_process(made_in: int) -> None:
