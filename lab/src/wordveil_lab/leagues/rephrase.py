@@ -174,13 +174,19 @@ def tables(report: Mapping[str, Any]) -> dict[str, list[str]]:
             body.append([stock, *shown, short_number(max(one["nearest"]["mean"] for one in own))])
         head = ["stock, encoder", *(f"{epsilon:g} nats" for epsilon in EPSILONS), "nearest, no noise"]
         found[heading] = markdown_table(head, body)
-        judged = {stock: cells[stock, JUDGED] for stock in stocks if len(cells[stock, JUDGED]["scores"]) > 1}
-        body = []
-        for judge in next(iter(judged.values()))["scores"]:
-            error = max(one["scores"][judge]["standard_error"] for one in judged.values())
-            body.append([f"{judge}, {short_number(error)}", *(_mean(one, judge) for one in judged.values())])
-        found[f"#{heading}, by other judges"] = markdown_table([f"judge, {JUDGED:g} nats", *judged], body)
+        if name == "clinical":
+            found[f"#{heading}, by other judges"] = _judged({stock: cells[stock, JUDGED] for stock in stocks})
     return found
+
+
+def _judged(cells: Mapping[str, Any]) -> list[str]:
+    """Return what every judge says of the stocks that all of them looked at."""
+    every = {stock: cell for stock, cell in cells.items() if len(cell["scores"]) > 1}
+    body = []
+    for judge in next(iter(every.values()))["scores"]:
+        error = max(cell["scores"][judge]["standard_error"] for cell in every.values())
+        body.append([f"{judge}, {short_number(error)}", *(_mean(cell, judge) for cell in every.values())])
+    return markdown_table([f"judge and standard error, {JUDGED:g} nats", *every], body)
 
 
 def _mean(cell: Mapping[str, Any], judge: str, size: str = "") -> str:
