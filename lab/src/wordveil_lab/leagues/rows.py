@@ -68,7 +68,7 @@ def beyond(value: dict[str, Any], base: dict[str, Any]) -> tuple[float, float]:
 OF_4000 = f"neighbours-16-of-4000 @ {RANDOM:g}"
 
 
-def score_pair(summary: dict[str, Any]) -> tuple[float, float]:
+def score_pair(summary: Mapping[str, Any]) -> tuple[float, float]:
     """Return mean and standard error."""
     return summary["mean"], summary["standard_error"]
 

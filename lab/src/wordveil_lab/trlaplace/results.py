@@ -27,7 +27,7 @@ from wordveil_lab.evaluation.data import read_labelled
 from wordveil_lab.neural.corpora import Batch, Dataset, encode_texts
 from wordveil_lab.neural.models import Rewriter, TextClassifier
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
-from wordveil_lab.neural.training import fit, measure
+from wordveil_lab.neural.training import Training, fit, measure
 from wordveil_lab.trlaplace.contenders import CERTIFIED, CODE, NONE, PUBLISHED, Contender, best_guess, contenders
 from wordveil_lab.trlaplace.plan import GLOVE, SIZES, Journal, Plan, Size
 from wordveil_lab.trlaplace.rewrite_scores import score_rewrites
@@ -126,12 +126,24 @@ def rewriter_scores(
     seed: int,
 ) -> dict[str, Any]:
     """Train one rewriter and return its scores on unseen text."""
-    settings = replace(plan.size.rewriting, seed=seed)
-    torch.manual_seed(seed)
-    layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
-    model = Rewriter(layer, hidden=settings.hidden, dropout=settings.dropout).to(plan.device)
-    fit(model, *parts, settings)
+    model = trained(plan, vocabulary, mechanism, parts, replace(plan.size.rewriting, seed=seed), Rewriter)
     return asdict(score_rewrites(model, tests))
+
+
+def trained(
+    plan: Plan,
+    vocabulary: Embeddings,
+    mechanism: VectorMechanism | None,
+    parts: tuple[Dataset, Dataset],
+    settings: Training,
+    make: Callable[..., Any],
+) -> Any:
+    """Return a model trained behind the noise on some texts, others held out."""
+    torch.manual_seed(settings.seed)
+    layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
+    model = make(layer, hidden=settings.hidden, dropout=settings.dropout).to(plan.device)
+    fit(model, *parts, settings)
+    return model
 
 
 def columns(train_once: Callable[[int], dict[str, Any]], count: int) -> dict[str, list[Any]]:
@@ -189,11 +201,8 @@ def accuracy(
     seed: int,
 ) -> dict[str, Any]:
     """Train one classifier behind the noise and return its accuracy on one noisy pass over unseen text."""
-    settings = replace(plan.size.classifying, seed=seed)
-    torch.manual_seed(seed)
-    layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
-    model = TextClassifier(layer, classes, hidden=settings.hidden, dropout=settings.dropout).to(plan.device)
-    fit(model, *parts, settings)
+    make = partial(TextClassifier, classes=classes)
+    model = trained(plan, vocabulary, mechanism, parts, replace(plan.size.classifying, seed=seed), make)
     return {"accuracy": measure(model, tests, 256)[1]}
 
 
