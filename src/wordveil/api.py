@@ -17,7 +17,6 @@ _HOMES = {
         "Float32Array, Float64Array, FloatArray, IdArray, PrivateIds, PrivateText, ReleasedIds, ReleasedText, "
         "ReleasedVectors"
     ),
-    "wordveil.auditing.adapters": "load_mechanism",
     "wordveil.auditing.black_box": "audit_pair",
     "wordveil.auditing.cases": "Inputs as AuditInputs, make_case",
     "wordveil.auditing.exact": "ChannelVerdict",
@@ -31,17 +30,9 @@ _HOMES = {
     "wordveil.auditing.timing": "judge_times, measure_times",
     "wordveil.certification.privacy_profile": "laplace_to_local",
     "wordveil.cli.app": "OfferedCommand, build_app",
-    "wordveil.cli.common": (
-        "AllowRefutedOption, ParameterOption, VocabularyOption, chosen_mechanism, counted, end_of_run, "
-        "open_vocabulary, say, say_promise"
-    ),
+    "wordveil.cli.common": "VocabularyOption, open_vocabulary, say",
     "wordveil.cli.exit_codes": "DONE as EXIT_DONE, NO as EXIT_NO",
-    "wordveil.cli.file_options": (
-        "AgainOption, AllowBadFilesOption, ColumnOption, DestinationOption, DropOthersOption, FormatOption, "
-        "KeepOption, KeepOthersOption, QuietOption, ResumeOption, SourceArgument"
-    ),
     "wordveil.cli.printing": "JsonOption, show",
-    "wordveil.cli.progress": "document_bar",
     "wordveil.decoding.base": "Decoder",
     "wordveil.denoising.counting": "prior_of",
     "wordveil.denoising.posterior": "ChannelEvidence, Posterior, posteriors",
@@ -49,16 +40,11 @@ _HOMES = {
         "OTHER as OTHER_WORD, Layout as ReleaseLayout, ReleaseReader, STOP as STOP_WORD, STATES as TOKEN_STATES, "
         "TYPED as TYPED_TOKEN"
     ),
-    "wordveil.documents.base": "Record",
     "wordveil.documents.reader": "FORMATS, guess_format, open_documents",
     "wordveil.documents.settings": "DocumentSettings",
     "wordveil.documents.streams": "InputStream, MemberCompressor",
-    "wordveil.errors": (
-        "CertificateError, DataFormatError, GuaranteeError, MissingExtraError, ParameterError, ResumeError, "
-        "printable"
-    ),
-    "wordveil.files.atomic": "check_not_busy, is_replaceable, sibling as sibling_file, write_whole",
-    "wordveil.files.journal": "is_resumable",
+    "wordveil.errors": "CertificateError, DataFormatError, GuaranteeError, MissingExtraError, ParameterError",
+    "wordveil.files.atomic": "write_whole",
     "wordveil.integrations.langchain": "PrivateEmbeddings",
     "wordveil.kernels.compiled.library": "available_engines, engine_name",
     "wordveil.kernels.gpu.backend": "HAS_TRITON, torch as gpu_torch, open_device as open_gpu",
@@ -88,23 +74,17 @@ _HOMES = {
     "wordveil.mechanisms.worst_pairs": "word_distances",
     "wordveil.names": "DECODERS, EXPORTS, MECHANISMS",
     "wordveil.parameters": "as_floats, check_draws, check_positive, check_whole, checked_ids",
-    "wordveil.pipeline.document_runs": (
-        "DocumentSummary, Answers as RunAnswers, Callbacks as RunCallbacks, run_documents"
-    ),
     "wordveil.pipeline.fitting": "fit_words, shipped_certificate",
     "wordveil.pipeline.input_watch": (
         "LEAST as WATCHED_LEAST, SAMPLE as WATCHED_SAMPLE, _exceeds as exceeds_unknown_limit"
     ),
     "wordveil.pipeline.neighbour_points": "neighbour_points",
-    "wordveil.pipeline.places": "Place, nonces, vector_setting",
-    "wordveil.pipeline.rows": "into_rows",
-    "wordveil.pipeline.run": "Notice, check_report_path, silent",
+    "wordveil.pipeline.places": "nonces",
+    "wordveil.pipeline.run": "check_report_path",
     "wordveil.pipeline.vectors.grid": "grid_mitigation",
-    "wordveil.plugins": "mechanism_names",
     "wordveil.promises.guarantees": "PrivacyUnit, within_scope",
     "wordveil.promises.html": "items as html_items, page as html_page, row as html_row, table as html_table",
     "wordveil.promises.relations": "Pair, Relation, relation_of",
-    "wordveil.promises.release": "effective_guarantee",
     "wordveil.promises.rounding": "round_down, round_up",
     "wordveil.randomness": "Draws, Stream, multiply_high, random_bits",
     "wordveil.sentences.encoding": "encoder_named",
@@ -112,8 +92,7 @@ _HOMES = {
     "wordveil.sentences.slots": "clean as clean_slots, fill as fill_slots",
     "wordveil.sentences.splitting": "split_sentences",
     "wordveil.spark.files": "sanitize_files",
-    "wordveil.text.detokenization": "apply_casing, detokenize",
-    "wordveil.text.encoding": "EncodedText, Encoder",
+    "wordveil.text.encoding": "Encoder",
     "wordveil.text.function_words": "FUNCTION_WORDS",
     "wordveil.text.kinds": "KINDS as TOKEN_KINDS, kind as token_kind",
     "wordveil.text.minilm": (
@@ -122,9 +101,8 @@ _HOMES = {
     ),
     "wordveil.text.readings": "UNKNOWN as UNKNOWN_READING",
     "wordveil.text.schemes": "DEFAULT_SCHEME, tokenizer_for",
-    "wordveil.vocabulary.frequencies": "most_frequent, word_frequencies",
+    "wordveil.vocabulary.frequencies": "word_frequencies",
     "wordveil.vocabulary.nearest_lists": "nearest_lists",
-    "wordveil.vocabulary.neighbour_lists": "BLOCK as LISTS_BLOCK, NeighbourLists, build_lists, list_blocks",
     "wordveil.vocabulary.overlap_graph": "overlap_graph",
 }
 

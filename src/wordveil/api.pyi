@@ -9,7 +9,6 @@ from wordveil.arrays import PrivateText as PrivateText
 from wordveil.arrays import ReleasedIds as ReleasedIds
 from wordveil.arrays import ReleasedText as ReleasedText
 from wordveil.arrays import ReleasedVectors as ReleasedVectors
-from wordveil.auditing.adapters import load_mechanism as load_mechanism
 from wordveil.auditing.black_box import audit_pair as audit_pair
 from wordveil.auditing.cases import Inputs as AuditInputs
 from wordveil.auditing.cases import make_case as make_case
@@ -42,31 +41,13 @@ from wordveil.certification.privacy_profile import dominating_pair as dominating
 from wordveil.certification.privacy_profile import laplace_to_local as laplace_to_local
 from wordveil.cli.app import OfferedCommand as OfferedCommand
 from wordveil.cli.app import build_app as build_app
-from wordveil.cli.common import AllowRefutedOption as AllowRefutedOption
-from wordveil.cli.common import ParameterOption as ParameterOption
 from wordveil.cli.common import VocabularyOption as VocabularyOption
-from wordveil.cli.common import chosen_mechanism as chosen_mechanism
-from wordveil.cli.common import counted as counted
-from wordveil.cli.common import end_of_run as end_of_run
 from wordveil.cli.common import open_vocabulary as open_vocabulary
 from wordveil.cli.common import say as say
-from wordveil.cli.common import say_promise as say_promise
 from wordveil.cli.exit_codes import DONE as EXIT_DONE
 from wordveil.cli.exit_codes import NO as EXIT_NO
-from wordveil.cli.file_options import AgainOption as AgainOption
-from wordveil.cli.file_options import AllowBadFilesOption as AllowBadFilesOption
-from wordveil.cli.file_options import ColumnOption as ColumnOption
-from wordveil.cli.file_options import DestinationOption as DestinationOption
-from wordveil.cli.file_options import DropOthersOption as DropOthersOption
-from wordveil.cli.file_options import FormatOption as FormatOption
-from wordveil.cli.file_options import KeepOption as KeepOption
-from wordveil.cli.file_options import KeepOthersOption as KeepOthersOption
-from wordveil.cli.file_options import QuietOption as QuietOption
-from wordveil.cli.file_options import ResumeOption as ResumeOption
-from wordveil.cli.file_options import SourceArgument as SourceArgument
 from wordveil.cli.printing import JsonOption as JsonOption
 from wordveil.cli.printing import show as show
-from wordveil.cli.progress import document_bar as document_bar
 from wordveil.decoding.base import Decoder as Decoder
 from wordveil.decoding.decoded import Decoded as Decoded
 from wordveil.decoding.nearest import Nearest as Nearest
@@ -88,7 +69,6 @@ from wordveil.denoising.reading import STOP as STOP_WORD
 from wordveil.denoising.reading import TYPED as TYPED_TOKEN
 from wordveil.denoising.reading import Layout as ReleaseLayout
 from wordveil.denoising.reading import ReleaseReader as ReleaseReader
-from wordveil.documents.base import Record as Record
 from wordveil.documents.reader import FORMATS as FORMATS
 from wordveil.documents.reader import guess_format as guess_format
 from wordveil.documents.reader import open_documents as open_documents
@@ -102,14 +82,8 @@ from wordveil.errors import GuaranteeError as GuaranteeError
 from wordveil.errors import InputWarning as InputWarning
 from wordveil.errors import MissingExtraError as MissingExtraError
 from wordveil.errors import ParameterError as ParameterError
-from wordveil.errors import ResumeError as ResumeError
 from wordveil.errors import WordveilError as WordveilError
-from wordveil.errors import printable as printable
-from wordveil.files.atomic import check_not_busy as check_not_busy
-from wordveil.files.atomic import is_replaceable as is_replaceable
-from wordveil.files.atomic import sibling as sibling_file
 from wordveil.files.atomic import write_whole as write_whole
-from wordveil.files.journal import is_resumable as is_resumable
 from wordveil.files.run_key import run_source as run_source
 from wordveil.integrations.langchain import PrivateEmbeddings as PrivateEmbeddings
 from wordveil.kernels.compiled.library import available_engines as available_engines
@@ -181,10 +155,6 @@ from wordveil.parameters import check_positive as check_positive
 from wordveil.parameters import check_whole as check_whole
 from wordveil.parameters import checked_ids as checked_ids
 from wordveil.pipeline.calibration import calibrate as calibrate
-from wordveil.pipeline.document_runs import Answers as RunAnswers
-from wordveil.pipeline.document_runs import Callbacks as RunCallbacks
-from wordveil.pipeline.document_runs import DocumentSummary as DocumentSummary
-from wordveil.pipeline.document_runs import run_documents as run_documents
 from wordveil.pipeline.explanations import explain as explain
 from wordveil.pipeline.fitting import fit_words as fit_words
 from wordveil.pipeline.fitting import shipped_certificate as shipped_certificate
@@ -193,13 +163,8 @@ from wordveil.pipeline.input_watch import SAMPLE as WATCHED_SAMPLE
 from wordveil.pipeline.input_watch import _exceeds as exceeds_unknown_limit
 from wordveil.pipeline.neighbour_points import neighbour_points as neighbour_points
 from wordveil.pipeline.one_line import sanitize as sanitize
-from wordveil.pipeline.places import Place as Place
 from wordveil.pipeline.places import nonces as nonces
-from wordveil.pipeline.places import vector_setting as vector_setting
-from wordveil.pipeline.rows import into_rows as into_rows
-from wordveil.pipeline.run import Notice as Notice
 from wordveil.pipeline.run import check_report_path as check_report_path
-from wordveil.pipeline.run import silent as silent
 from wordveil.pipeline.runs import sanitize_documents as sanitize_documents
 from wordveil.pipeline.sanitizer import Sanitizer as Sanitizer
 from wordveil.pipeline.vectors.files import release_vector_file as release_vector_file
@@ -208,7 +173,6 @@ from wordveil.pipeline.vectors.releasing import VectorSettings as VectorSettings
 from wordveil.pipeline.vectors.releasing import release_vectors as release_vectors
 from wordveil.pipeline.vectors.retrieval import measure_retrieval as measure_retrieval
 from wordveil.pipeline.vectors.values import VectorRelease as VectorRelease
-from wordveil.plugins import mechanism_names as mechanism_names
 from wordveil.promises.certificates import Certificate as Certificate
 from wordveil.promises.composing import compose_releases as compose_releases
 from wordveil.promises.composing import compose_tokens as compose_tokens
@@ -234,7 +198,6 @@ from wordveil.promises.relations import relation_of as relation_of
 from wordveil.promises.release import BatchRelease as BatchRelease
 from wordveil.promises.release import Release as Release
 from wordveil.promises.release import TextOptions as TextOptions
-from wordveil.promises.release import effective_guarantee as effective_guarantee
 from wordveil.promises.rounding import round_down as round_down
 from wordveil.promises.rounding import round_up as round_up
 from wordveil.promises.withholding import Withholding as Withholding
@@ -257,9 +220,6 @@ from wordveil.sentences.splitting import split_sentences as split_sentences
 from wordveil.sentences.stock import Stock as Stock
 from wordveil.sentences.stock import load_stock as load_stock
 from wordveil.spark.files import sanitize_files as sanitize_files
-from wordveil.text.detokenization import apply_casing as apply_casing
-from wordveil.text.detokenization import detokenize as detokenize
-from wordveil.text.encoding import EncodedText as EncodedText
 from wordveil.text.encoding import Encoder as Encoder
 from wordveil.text.function_words import FUNCTION_WORDS as FUNCTION_WORDS
 from wordveil.text.kinds import KINDS as TOKEN_KINDS
@@ -274,14 +234,9 @@ from wordveil.text.minilm import sentence_pieces as minilm_pieces
 from wordveil.text.readings import UNKNOWN as UNKNOWN_READING
 from wordveil.text.schemes import DEFAULT_SCHEME as DEFAULT_SCHEME
 from wordveil.text.schemes import tokenizer_for as tokenizer_for
-from wordveil.vocabulary.frequencies import most_frequent as most_frequent
 from wordveil.vocabulary.frequencies import word_frequencies as word_frequencies
 from wordveil.vocabulary.importing import import_embeddings as import_embeddings
 from wordveil.vocabulary.nearest_lists import nearest_lists as nearest_lists
-from wordveil.vocabulary.neighbour_lists import BLOCK as LISTS_BLOCK
-from wordveil.vocabulary.neighbour_lists import NeighbourLists as NeighbourLists
-from wordveil.vocabulary.neighbour_lists import build_lists as build_lists
-from wordveil.vocabulary.neighbour_lists import list_blocks as list_blocks
 from wordveil.vocabulary.overlap_graph import overlap_graph as overlap_graph
 from wordveil.vocabulary.rank_metric import NeighbourRank as NeighbourRank
 from wordveil.vocabulary.table import Embeddings as Embeddings
@@ -294,9 +249,6 @@ from wordveil.withholding.runs import redact_documents as redact_documents
 from wordveil.withholding.words import PublicWords as PublicWords
 
 __all__ = [
-    "AgainOption",
-    "AllowBadFilesOption",
-    "AllowRefutedOption",
     "Angular",
     "AuditInputs",
     "AuditStatus",
@@ -308,7 +260,6 @@ __all__ = [
     "ClippedGaussian",
     "ClippedL2",
     "ClippedLaplace",
-    "ColumnOption",
     "DECODERS",
     "DEFAULT_SCHEME",
     "DataFormatError",
@@ -316,16 +267,12 @@ __all__ = [
     "Decoder",
     "Denoised",
     "Denoiser",
-    "DestinationOption",
     "DocumentSettings",
-    "DocumentSummary",
     "Draws",
-    "DropOthersOption",
     "EXIT_DONE",
     "EXIT_NO",
     "EXPORTS",
     "Embeddings",
-    "EncodedText",
     "Encoder",
     "Euclidean",
     "FORMATS",
@@ -338,7 +285,6 @@ __all__ = [
     "Float64Array",
     "FloatArray",
     "ForeignTextWarning",
-    "FormatOption",
     "GpuNearestWords",
     "GpuScreen",
     "GpuSelection",
@@ -351,9 +297,6 @@ __all__ = [
     "InputWarning",
     "Jaccard",
     "JsonOption",
-    "KeepOption",
-    "KeepOthersOption",
-    "LISTS_BLOCK",
     "LocalDP",
     "LogRatio",
     "MECHANISMS",
@@ -370,12 +313,10 @@ __all__ = [
     "Nearest",
     "NearestWords",
     "NeighbourDP",
-    "NeighbourLists",
     "NeighbourListsName",
     "NeighbourRank",
     "NeighbourResponse",
     "NoGuarantee",
-    "Notice",
     "NumberGrid",
     "OTHER_WORD",
     "OfferedCommand",
@@ -383,8 +324,6 @@ __all__ = [
     "Pair",
     "PairLoss",
     "ParameterError",
-    "ParameterOption",
-    "Place",
     "Posterior",
     "Precomputed",
     "Prior",
@@ -394,12 +333,10 @@ __all__ = [
     "PrivateText",
     "Projection",
     "PublicWords",
-    "QuietOption",
     "RECIPE_SENTENCES",
     "REPEATED_RELEASES",
     "RandomSource",
     "RankSoftmax",
-    "Record",
     "Redaction",
     "RedactionReport",
     "Redactor",
@@ -411,17 +348,12 @@ __all__ = [
     "ReleasedText",
     "ReleasedVectors",
     "Rephraser",
-    "ResumeError",
-    "ResumeOption",
     "Rule",
-    "RunAnswers",
-    "RunCallbacks",
     "STOP_WORD",
     "SanText",
     "Sanitizer",
     "SelectionMechanism",
     "SelectionRows",
-    "SourceArgument",
     "Standing",
     "Stock",
     "StockSettings",
@@ -451,7 +383,6 @@ __all__ = [
     "WordSubject",
     "WordveilError",
     "analytic_scale",
-    "apply_casing",
     "as_floats",
     "at_least_in_words",
     "audit",
@@ -460,7 +391,6 @@ __all__ = [
     "audit_result",
     "available_engines",
     "build_app",
-    "build_lists",
     "build_prior",
     "build_stock",
     "calibrate",
@@ -469,13 +399,11 @@ __all__ = [
     "certify_rate",
     "check_alpha",
     "check_draws",
-    "check_not_busy",
     "check_positive",
     "check_report_path",
     "check_text",
     "check_whole",
     "checked_ids",
-    "chosen_mechanism",
     "class_delta",
     "class_errors",
     "classical_scale",
@@ -485,14 +413,9 @@ __all__ = [
     "compose_many",
     "compose_releases",
     "compose_tokens",
-    "counted",
     "default_gpu_tiles",
-    "detokenize",
-    "document_bar",
     "dominating_pair",
-    "effective_guarantee",
     "encoder_named",
-    "end_of_run",
     "engine_name",
     "escape_chance",
     "exact_stretch",
@@ -512,17 +435,12 @@ __all__ = [
     "html_row",
     "html_table",
     "import_embeddings",
-    "into_rows",
-    "is_replaceable",
-    "is_resumable",
     "judge_times",
     "laplace_delta",
     "laplace_epsilon",
     "laplace_to_local",
     "largest_delta",
-    "list_blocks",
     "load_embeddings",
-    "load_mechanism",
     "load_minilm",
     "load_prior",
     "load_stock",
@@ -530,11 +448,9 @@ __all__ = [
     "make_case",
     "measure_retrieval",
     "measure_times",
-    "mechanism_names",
     "minilm_installed",
     "minilm_pieces",
     "minilm_states",
-    "most_frequent",
     "multiply_high",
     "named_after",
     "nearest_lists",
@@ -549,7 +465,6 @@ __all__ = [
     "posteriors",
     "precompute",
     "precomputed_size",
-    "printable",
     "prior_of",
     "published_dimensions",
     "published_half_width",
@@ -562,23 +477,18 @@ __all__ = [
     "resolve_threads",
     "round_down",
     "round_up",
-    "run_documents",
     "run_source",
     "sanitize",
     "sanitize_documents",
     "sanitize_files",
     "say",
-    "say_promise",
     "shipped_certificate",
     "show",
-    "sibling_file",
-    "silent",
     "split_sentences",
     "to_local",
     "token_kind",
     "tokenizer_for",
     "tune_rank_softmax",
-    "vector_setting",
     "verify",
     "verify_channel",
     "with_vocabulary",

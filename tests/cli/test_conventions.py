@@ -26,7 +26,7 @@ from wordveil.vocabulary import packaged
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
 REPORTS = {"redact", "sanitize", "spark-sanitize", "rephrase", "denoise", "release", "evaluate"}
-WRITES_A_FILE = {*REPORTS, "rewrite", "train", "prior build"}
+WRITES_A_FILE = {*REPORTS, "prior build"}
 LISTENS = {"serve", "proxy"}
 JSON_ALWAYS = {"budget export"}
 ONE_WORD = {"budget key", "budget revoke"}

@@ -16,8 +16,6 @@ from wordveil.cli.app import command_examples
 ROOT = Path(__file__).parents[2]
 EXAMPLES = command_examples()
 NEEDS = {
-    "train": "torch",
-    "rewrite": "torch",
     "serve": "fastapi",
     **{name: "fastapi" for name in EXAMPLES if name.startswith("budget ")},
     "spark-sanitize": "pyspark",
@@ -31,7 +29,6 @@ BEFORE = {
     "calibrate": "vocabulary import",
     "certify": "vocabulary import",
     "audit": "vocabulary import",
-    "rewrite": "train",
     "budget show": "budget grant",
     "budget history": "budget grant",
     "budget revoke": "budget key",

@@ -92,24 +92,6 @@ def test_rephrase_asks_as_well(wordveil, tables):
     assert "zebra" not in odd.out + odd.err
 
 
-def test_rewrite_asks_as_well(wordveil, tables):
-    pytest.importorskip("torch")
-    texts = tables / "public.txt"
-    texts.write_text("the film was good\nthe food was bad\n" * 8)
-    trained = ["train", "rewrite", "--train", texts, "--epsilon", 50, "--targets-are-public", "--epochs", 1]
-    assert wordveil(*trained, "-o", tables / "model").status == 0
-    common = ["rewrite", tables / "in.csv", "--model", tables / "model", "-c", "text", "-o", tables / "out.csv"]
-    answer = wordveil(*common)
-    assert answer.status == 2
-    assert f"unnamed: customer, email. {WAYS}" in answer.err
-    assert not (tables / "out.csv").exists()
-    assert wordveil(*common, "--keep", "customer").status == 0
-    assert (tables / "out.csv").read_text().startswith("customer,text\nmaria,")
-    odd = wordveil("rewrite", tables / "odd.jsonl", "--model", tables / "model", "-c", "text", "--drop-others")
-    assert "left out: 1 member that the first record does not have" in odd.err
-    assert "zebra" not in odd.out + odd.err
-
-
 @pytest.mark.parametrize("form", ["npz", "parquet", "safetensors"])
 def test_release_asks_as_well(wordveil, tmp_path, form):
     rows = seeds.rng(3).standard_normal((20, 4)).astype(np.float32)

@@ -6,6 +6,7 @@ import copy
 import math
 import os
 import pickle
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -219,10 +220,14 @@ def plane(v=400):
 
 
 def test_one_wrong_entry_anywhere_refutes_a_matrix():
-    embeddings, table, (a, b) = plane()
-    table[a, b] = table[b, a] = 1e-3
-    with pytest.raises(ParameterError, match=f"breaks the triangle inequality at rows {a}, {b}"):
+    # Of 398 third words, each lies with probability near 1/2 where the two distances differ by more than half.
+    embeddings, table, wrong = plane()
+    table[wrong, wrong[::-1]] /= 2
+    with pytest.raises(ParameterError, match="breaks the triangle inequality at rows") as refused:
         as_matrix(embeddings, table)
+    i, j = map(int, re.findall(r"\d+", str(refused.value)))
+    assert {i, j} & set(wrong)  # of the broken triple, any two words may be named: they lack the same
+    assert np.abs(table[i] - table[j]).max() > table[i, j] + 1e-9
 
 
 def test_a_matrix_too_large_to_check_is_unverified(monkeypatch):

@@ -17,17 +17,11 @@ else:
 from wordveil.vocabulary.table import Embeddings
 
 needs_cuda = pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA GPU")
-EVERY_NOISE = ["secure", pytest.param("device", marks=needs_cuda)]
 
 POSITIVE = ("lovely", "great", "happy", "splendid")
 NEGATIVE = ("awful", "poor", "sad", "dreadful")
 REST = ("the", "film", "food", "place", "was", "here")
 WORDS = POSITIVE + NEGATIVE + REST
-
-
-def placed(layer):
-    """The layer where its noise can be drawn."""
-    return layer.to("cuda") if layer.noise == "device" else layer
 
 
 def small_table(dimensions: int = 6) -> Embeddings:
@@ -45,12 +39,6 @@ def sentences(count: int = 60) -> list[tuple[str, str]]:
         noun = ("film", "food", "place")[i % 3]
         made.append((f"the {noun} was {words[(i // 2) % 4]}" + (" here" if i % 5 == 0 else ""), kind))
     return made
-
-
-def write_texts(path, count: int = 60):
-    lines = ["label\ttext", *(f"{label}\t{text}" for text, label in sentences(count))]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 def write_vectors(path):

@@ -16,22 +16,16 @@ import seeds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
-from small_models import EVERY_NOISE, placed, small_table  # noqa: E402
-from tests.installed_packages import install  # noqa: E402
+from small_models import small_table  # noqa: E402
 
 from wordveil.errors import ParameterError, WordveilError  # noqa: E402
-from wordveil.mechanisms import projection  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
 from wordveil.mechanisms.projection import Projection  # noqa: E402
 from wordveil.mechanisms.rows import clip_to_ball  # noqa: E402
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
-from wordveil.randomness import RandomSource  # noqa: E402
 from wordveil.vocabulary.table import Embeddings  # noqa: E402
-from wordveil_lab.neural.models import Rewriter  # noqa: E402
-from wordveil_lab.neural.pass_records import PassRecord  # noqa: E402
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
-from wordveil_lab.neural.rewriting import TextRewriter  # noqa: E402
 
 TABLE = small_table()
 GAUSSIAN = ClippedGaussian(epsilon=1.0)
@@ -58,10 +52,9 @@ def test_the_attack_finds_words_where_the_gradient_passes_by_a_sum():
     assert np.median([words_left(rows[i] + (grid[i] - rows[i]), rows, step) for i in range(50)]) < 500
 
 
-@pytest.mark.parametrize("noise", EVERY_NOISE)
 @pytest.mark.parametrize("mechanism", CLIPPED, ids=lambda m: m.name)
-def test_a_table_that_learns_releases_values_of_the_grid_and_leaves_all_words(mechanism, noise):
-    layer = placed(PrivateEmbedding(wide_table(), mechanism, trainable=True, text_is_public=True, noise=noise))
+def test_a_table_that_learns_releases_values_of_the_grid_and_leaves_all_words(mechanism):
+    layer = PrivateEmbedding(wide_table(), mechanism, trainable=True, text_is_public=True)
     released = layer(torch.arange(200)).detach().cpu().numpy()
     rows = np.asarray(wide_table().vectors, dtype=np.float32)
     assert [words_left(row, rows, layer.step) for row in released] == [2000] * 200
@@ -183,23 +176,6 @@ def test_a_trace_which_would_keep_the_noise_is_refused():
             torch.jit.trace(PrivateEmbedding(TABLE, GAUSSIAN), (IDS,), check_trace=False)
 
 
-def test_another_sentence_or_mechanism_at_the_same_place_draws_other_noise():
-    source = RandomSource()
-    first, second = (ClippedGaussian(epsilon=e) for e in (1.0, 2.0))
-    layer, other = (PrivateEmbedding(TABLE, m, source=source) for m in (first, second))
-    place = source.nonces(["a"], ["the film"])
-    sentence, changed = torch.tensor([[3, 3, 4]]), torch.tensor([[5, 3, 4]])
-    same = layer(sentence, nonces=place)
-    assert torch.equal(layer(sentence, nonces=place), same)
-    assert torch.equal(layer(torch.cat((sentence, torch.tensor([[PADDING]])), dim=1), nonces=place)[:, :3], same)
-    # One noise on a changed sentence would give the difference of the private vectors; at two epsilons, the word.
-    assert not torch.equal(layer(changed, nonces=place)[:, 1:], same[:, 1:])
-    sigmas = [m.fit(TABLE).sigma for m in (first, second)]
-    clean = PrivateEmbedding(TABLE, ClippedGaussian(epsilon=1e9))(sentence)
-    ratio = (same - clean) / (other(sentence, nonces=place) - clean)
-    assert (ratio - sigmas[0] / sigmas[1]).abs().min() > 1e-4
-
-
 def changed_by_loading(layer):
     state = layer.state_dict()
     layer.load_state_dict({**state, "table": state["table"].flip(0)})
@@ -219,96 +195,16 @@ def changed_for_another(layer):
 
 @pytest.mark.parametrize("change", [changed_by_loading, changed_by_hand, changed_in_its_memory, changed_for_another])
 @pytest.mark.parametrize("mechanism", CLIPPED, ids=lambda m: m.name)
-def test_no_two_tables_share_the_noise_of_a_place(mechanism, change):
+def test_no_two_tables_share_noise(mechanism, change):
     # One noise on two tables: the difference of two passes is that of two public rows, and names the word.
     layer = PrivateEmbedding(TABLE, mechanism, text_is_public=True)
-    place, sentence = layer.source.nonces(["a"], ["the film"]), torch.tensor([[3, 3, 4, UNKNOWN]])
-    first, before = layer(sentence, nonces=place), layer.table.detach().clone()
-    assert torch.equal(layer(sentence, nonces=place), first)
+    sentence = torch.tensor([[3, 3, 4, UNKNOWN]])
+    first, before = layer(sentence), layer.table.detach().clone()
     change(layer)
-    second = layer(sentence, nonces=place)
+    second = layer(sentence)
     told = [clip_to_ball(np.asarray(rows, np.float64), 1.0) for rows in (before, layer.table.detach())]
     left = (first - second).numpy()[0][:, None] - (told[0] - told[1])  # of each token, for each word it may be
     assert np.abs(left).max(axis=2).min() > 3 * layer.step
-    assert torch.equal(layer(sentence, nonces=place), second)
-
-
-def test_layers_around_two_public_matrices_share_no_noise(monkeypatch):
-    mechanism = Projection(epsilon=8.0, dimensions=3, directions="principal", sensitivity="spectral")
-    places, plain = [], projection.principal_directions
-    for by in (0.0, 2.0**-12, 0.0):  # as on a machine whose eigensolver gives other directions
-        monkeypatch.setattr(projection, "principal_directions", lambda rows, m, by=by: plain(rows, m) + by)
-        places.append(PrivateEmbedding(TABLE, mechanism, text_is_public=True).domain)
-    assert places[0] == places[2] != places[1]
-
-
-PACKAGE = """
-from dataclasses import dataclass
-import numpy as np
-from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
-@dataclass(frozen=True, kw_only=True)
-class Factors:  # a mechanism whose repr cuts its array short
-    factors: np.ndarray
-    name = "factors"
-    def fit(self, embeddings):
-        return ClippedGaussian(epsilon=1.0).fit(embeddings)
-"""
-
-
-def test_mechanisms_that_only_look_alike_share_no_noise(monkeypatch, tmp_path):
-    factors = install(monkeypatch, tmp_path, PACKAGE).Factors
-    source, sentence = RandomSource(), torch.tensor([[3, 3, 4]])
-    arrays = [np.zeros(2000), np.zeros(2000)]
-    arrays[1][1000] = 1e-9
-    assert repr(factors(factors=arrays[0])) == repr(factors(factors=arrays[1]))
-    place = source.nonces(["a"], ["the film"])
-    first, again, other = (
-        PrivateEmbedding(TABLE, factors(factors=each), source=source)(sentence, nonces=place)
-        for each in (arrays[0], arrays[0].copy(), arrays[1])
-    )
-    assert torch.equal(first, again)
-    assert not (first == other).all(-1).any()
-
-
-def test_a_record_counts_a_repeated_place_once_and_all_other_passes():
-    layer, other = (PrivateEmbedding(TABLE, GAUSSIAN) for _ in range(2))
-    layer.passes = PassRecord()
-    place = layer.source.nonces(["a"], ["the film"])
-    sentence = torch.tensor([[3, 3, 4]])
-    for _ in range(3):
-        layer(sentence, ["the film"], place)
-    assert layer.passes.largest == 1
-    changed_by_loading(layer)  # other noise: one more release
-    layer(sentence, ["the film"], place)
-    assert layer.passes.largest == 2
-    layer(sentence, ["the tale"], place)  # a text of the same tokens
-    layer(sentence, ["the film"])
-    assert layer.passes.largest == 3
-    other(sentence)
-    with pytest.raises(ParameterError, match="have no text"):
-        layer.load_state_dict(other.state_dict())
-    layer.load_state_dict(layer.state_dict())
-    assert layer.passes.largest == 3
-
-
-def test_every_rewrite_with_the_noise_of_a_device_counts(monkeypatch):
-    # The arithmetic of a device on a processor: where it draws is refused, how it counts is what is tested.
-    def draw(layer, rows):
-        return torch.round(layer._device_noise.randomize(rows) / layer.step) * layer.step
-
-    monkeypatch.setattr(PrivateEmbedding, "_drawn_on_device", draw)
-    for noise, counted in (("device", 4), ("secure", 1)):
-        rewriter = TextRewriter(Rewriter(PrivateEmbedding(TABLE, GAUSSIAN, noise=noise), hidden=4, dropout=0.0))
-        for _ in range(4):
-            rewriter.rewrite(["the film was sad"], ids=["1"])
-        assert rewriter.passes.largest == counted
-
-
-def test_a_processors_own_generator_is_refused():
-    layer = PrivateEmbedding(TABLE, GAUSSIAN, noise="device")
-    for call in (lambda: layer(IDS), lambda: layer.vectors(np.zeros((1, 6)))):
-        with pytest.raises(ParameterError, match=r"noise='device' needs a GPU: .*2\^32 seeds"):
-            call()
 
 
 def test_given_rows_are_passes_too():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wordveil.api import OfferedCommand
 
-__all__ = ["bench", "evaluate", "reproduce", "rewrite", "score", "train"]
+__all__ = ["bench", "evaluate", "reproduce", "score"]
 
 bench = OfferedCommand(
     function="wordveil_lab.commands.bench:bench",
@@ -30,27 +30,11 @@ reproduce = OfferedCommand(
         "wordveil reproduce curse --size miniature --report curse.json",
     ),
 )
-rewrite = OfferedCommand(
-    function="wordveil_lab.commands.rewrite:rewrite",
-    line="Rewrite text with a trained rewriter (extra: torch).",
-    examples=(
-        "wordveil rewrite note.txt --model model -o rewritten.txt",
-        "wordveil rewrite reviews.jsonl --column text --keep stars --model model -o rewritten.jsonl --passes passes",
-    ),
-)
 score = OfferedCommand(
     function="wordveil_lab.commands.score:score",
     line="Score anybody's releases against their originals.",
     examples=(
         "wordveil score --original pairs.csv --original-column text --released-column released --report score.html",
         "wordveil score --original pairs.csv -c text --released-column released --label topic --claimed 8 --per word",
-    ),
-)
-train = OfferedCommand(
-    function="wordveil_lab.commands.train:train",
-    line="Train a rewriter or classifier (extra: torch).",
-    examples=(
-        "wordveil train rewrite --train sentences.txt --epsilon 50 --targets-are-public --epochs 1 -o model",
-        "wordveil train classify --train reviews.jsonl --label stars --epsilon 50 --targets-are-public -o stars",
     ),
 )

@@ -24,7 +24,6 @@ SETTINGS: dict[Any, Any] = {
     "axes.grid": True,
     "grid.alpha": 0.25,
 }
-
 """Of the figures of pages."""
 SMALL: dict[Any, Any] = {"svg.hashsalt": "wordveil", "font.size": 8.5}
 """Of figures with many panels."""

@@ -235,7 +235,7 @@ def run(given: list[str]) -> None:
     sys.exit(status if isinstance(status, int) else DONE)
 
 
-LABORATORY = ("bench", "evaluate", "reproduce", "rewrite", "score", "train")
+LABORATORY = ("bench", "evaluate", "reproduce", "score")
 """Commands of the package wordveil-lab, which a mistake names where it is not installed."""
 
 UNUSABLE = "Cannot be used here; calling it says why."

@@ -26,7 +26,6 @@ AFTER_INTERRUPTION = {
     "denoise": RUN,
     "spark-sanitize": RUN,
     "release": RUN,
-    "rewrite": RUN,
     "rephrase": RUN,
     "sentences": "the same command with --resume continues",
     "certify": "with --checkpoint FILE, the same command continues from what FILE holds",

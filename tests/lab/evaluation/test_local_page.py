@@ -24,7 +24,7 @@ REPORT = measured.RUN.report()
 
 def test_the_page_is_made_from_the_stored_run():
     page = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == measured.page(REPORT), "run python -m wordveil_lab.leagues.local --page"
+    assert page == measured.RUN.page(), "run python -m wordveil_lab.leagues.local --page"
 
 
 def test_the_run_holds_every_row_at_its_promise():

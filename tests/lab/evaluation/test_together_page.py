@@ -18,18 +18,22 @@ from wordveil_lab.leagues import together as measured  # noqa: E402
 from wordveil_lab.leagues import together_domains as domains  # noqa: E402
 from wordveil_lab.leagues import together_page as shown  # noqa: E402
 from wordveil_lab.leagues import together_persons as persons  # noqa: E402
+from wordveil_lab.leagues.rows import score_pair  # noqa: E402
 
 REPORT = measured.RUN.report()
 
 
 def test_the_page_is_made_from_the_stored_run():
     page = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == shown.page(REPORT, page), "run python -m wordveil_lab.leagues.together --page"
+    assert page == measured.RUN.page(), "run python -m wordveil_lab.leagues.together --page"
 
 
 def test_every_cell_is_there_and_no_score_without_that_of_random_outputs():
-    expected = [(facts["series"], facts["domain"], facts.get("epsilon")) for facts, _ in measured.plan()]
-    assert [(row["series"], row["domain"], row.get("epsilon")) for row in REPORT["rows"]] == expected
+    expected = set()
+    for facts, _ in measured.plan():
+        name, both = facts["series"].removeprefix("persons: "), facts["series"] in measured.RATES
+        expected |= {(name + end, facts["domain"], facts.get("epsilon")) for end in ("", ", denoised")[: 1 + both]}
+    assert {(row["name"], domain, row["epsilon"]) for row in REPORT["rows"] for domain in row["cells"]} == expected
     for domain in measured.DOMAINS:
         for row in shown.rows_of(REPORT, domain):
             assert row.scores.keys() == row.random.keys() == {*shown.KEPT, *shown.ATTACKS}
@@ -37,13 +41,10 @@ def test_every_cell_is_there_and_no_score_without_that_of_random_outputs():
 
 
 def test_nobody_names_less_of_a_release_than_who_has_not_seen_it():
-    for domain in measured.DOMAINS:
-        for cell in REPORT["rows"]:
-            if cell["domain"] == domain and "epsilon" in cell:
-                for part in (
-                    [cell["scores"], cell["random"]] if "tokens" not in cell else cell["scores"] + cell["random"]
-                ):
-                    assert shown.best(part)["named"][0] >= part["named: blind"][0]
+    for row in REPORT["rows"]:
+        for domain in row["cells"].keys() & measured.DOMAINS.keys() if row["epsilon"] else ():
+            for part in (row["cells"][domain][kind] for kind in ("scores", "random")):
+                assert shown.best(part)["named"][0] >= part["named: blind"]["mean"]
 
 
 def test_guesses_are_different_words_the_likeliest_to_stand_anywhere():
@@ -67,9 +68,10 @@ def test_words_that_carry_content_are_looked_for_where_they_stand_and_nowhere_el
 
 def test_no_personal_value_survives_more_often_than_in_another_texts_release():
     for row in REPORT["rows"]:
-        if row["domain"] == "persons" and row["epsilon"] is not None:
-            own, other = row["scores"]["values"], row["scores"]["values, another's"]
-            assert own[0] <= other[0] + 3 * np.hypot(own[1], other[1]) + 0.005, row["series"]
+        if "persons" in row["cells"] and row["epsilon"] is not None:
+            scores = row["cells"]["persons"]["scores"]
+            own, other = (score_pair(scores[name]) for name in ("values", "values, another's"))
+            assert own[0] <= other[0] + 3 * np.hypot(own[1], other[1]) + 0.005, row["label"]
 
 
 def test_picking_out_counts_ties_as_guesses():

@@ -9,7 +9,7 @@ from typing import Any
 
 from wordveil_lab.benchmarks.machine import Machine
 from wordveil_lab.benchmarks.measuring import Measurement
-from wordveil_lab.extras import missing_extra
+from wordveil_lab.plots import SETTINGS, svg
 
 __all__ = ["as_json", "save_plot", "table"]
 
@@ -55,34 +55,29 @@ def as_json(machine: Machine, lines: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def save_plot(path: Path, lines: Sequence[Measurement], *, axis: str | None = None) -> None:
-    """Save a plot of tokens per second: bars by engine, or lines along the axis that grew.
+    """Save a plot of tokens per second, an SVG: bars by engine, or lines along the axis that grew.
 
     Args:
-        path: Where; the suffix gives the format, such as .png or .svg.
+        path: Where.
         lines: What was measured.
         axis: The size that grew, None for bars.
 
     Raises:
         MissingExtraError: If matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise missing_extra("A plot", "matplotlib", "plots") from error
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    axes = figure.subplots()
+    path.write_bytes(svg((8.0, 4.5), lambda canvas: _paint(canvas.subplots(), lines, axis), SETTINGS))
+
+
+def _paint(axes: Any, lines: Sequence[Measurement], axis: str | None) -> None:
     if axis is None:
-        names = [f"{line.task}: {line.engine}" for line in lines]
-        axes.barh(names, [line.rate for line in lines])
+        axes.barh([f"{line.task}: {line.engine}" for line in lines], [line.rate for line in lines])
         axes.invert_yaxis()
-        axes.set_xscale("log")
-        axes.set_xlabel("tokens per second and core")
-    else:
-        for task in dict.fromkeys(line.task for line in lines):
-            _curve(axes, task, axis, [line for line in lines if line.task == task])
-        axes.set(xscale="log", yscale="log", xlabel=axis, ylabel="tokens per second")
-        axes.legend()
-    figure.savefig(path)
+        axes.set(xscale="log", xlabel="tokens per second and core")
+        return
+    for task in dict.fromkeys(line.task for line in lines):
+        _curve(axes, task, axis, [line for line in lines if line.task == task])
+    axes.set(xscale="log", yscale="log", xlabel=axis, ylabel="tokens per second")
+    axes.legend()
 
 
 def _curve(axes: Any, task: str, axis: str, lines: Sequence[Measurement]) -> None:

@@ -36,7 +36,7 @@ def bench(
     ] = None,
     most: Annotated[int, Option("--most", help="Largest step of --growth; 0 for all.")] = 0,
     as_json: JsonOption = False,
-    plot: Annotated[Path | None, Option("--plot", help="Save a plot; the suffix gives the format.")] = None,
+    plot: Annotated[Path | None, Option("--plot", help="Save a plot, an SVG.")] = None,
 ) -> None:
     """Measure decoding, selection and whole sanitizing, side by side with peers where they are installed.
 

@@ -33,6 +33,10 @@ COMPARED = {
 """Attack -> utilities on the same data set."""
 
 
+HOW = ("ahead", "near", "behind")
+"""How a row may stand beside another, by `standing`."""
+
+
 @dataclass(frozen=True)
 class CurveValue:
     """A value read off a curve, and its standard error."""
@@ -71,6 +75,12 @@ def read_at(points: Sequence[tuple[float, float, float, float]], level: float) -
             variance = (1 - w) ** 2 * (dy0**2 + (slope * dx0) ** 2) + w**2 * (dy1**2 + (slope * dx1) ** 2)
             return CurveValue(y0 + w * (y1 - y0), math.sqrt(variance))
     return None
+
+
+def standing(own: tuple[float, float], other: CurveValue) -> str:
+    """Return whether a value is "ahead" of another or "behind" by more than two standard errors of both, or "near"."""
+    gap, error = own[0] - other.value, math.hypot(own[1], other.error)
+    return "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
 
 
 def equal_attack(report: Mapping[str, Any]) -> list[CurveComparison]:

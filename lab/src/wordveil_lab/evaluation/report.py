@@ -24,11 +24,14 @@ from wordveil_lab.evaluation.league import League
 from wordveil_lab.evaluation.page import data_lines, league_page
 from wordveil_lab.evaluation.promise_text import audit_legend, promise_cells
 from wordveil_lab.evaluation.promises import Baseline, Group, Target
+from wordveil_lab.tables import markdown_table
 
-__all__ = ["GROUP_TEXT", "SCHEMA", "as_dict", "as_json", "as_markdown", "write_league"]
+__all__ = ["GROUP_TEXT", "NOISE", "SCHEMA", "as_dict", "as_json", "as_markdown", "write_league"]
 
 SCHEMA = "league 1"
 """What the JSON of a league says of its form; raised when that changes."""
+NOISE = "seeded test noise on public data: not a release"
+"""What it says of its noise."""
 
 GROUP_TEXT = {
     Group.METRIC: "Metric DP, Euclidean: between words at distance t the loss is at most epsilon t",
@@ -47,7 +50,7 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
         "schema": SCHEMA,
         "version": __version__,
         "command": command,
-        "noise": "seeded test noise on public data: not a release",
+        "noise": NOISE,
         "vocabulary": league.vocabulary,
         "promises": asdict(plan.promises),
         "audit": asdict(plan.audit),
@@ -119,10 +122,9 @@ def _equal_attack(report: dict[str, Any], group: str) -> list[str]:
         return []
     lines = ["### At equal attack success", "", READING, ""]
     for one in found:
-        lines += [f"{one.utility}, where {one.attack} is", "", "| row | " + " | ".join(map(str, LEVELS)) + " |"]
-        lines.append("|---|" + "---|" * len(LEVELS))
-        lines += [f"| {name} | " + " | ".join(map(_reading, values)) + " |" for name, values in one.rows.items()]
-        lines.append("")
+        body = ([name, *map(_reading, values)] for name, values in one.rows.items())
+        table = markdown_table(["row", *map(str, LEVELS)], body)
+        lines += [f"{one.utility}, where {one.attack} is", "", *table, ""]
     return lines
 
 
@@ -139,13 +141,12 @@ def _group_tables(report: dict[str, Any], rows: Sequence[dict[str, Any]]) -> lis
             continue
         arrows = {"higher": " ^", "lower": " v", "neither": ""}
         names = [f"{task['name']}: {task['scores'][0]['name']}{arrows[task['scores'][0]['better']]}" for task in tasks]
-        lines += [f"### {heading}", "", "| row | epsilon | " + " | ".join(names) + " |"]
-        lines.append("|---|---|" + "---|" * len(tasks))
-        ordered = sorted(rows, key=lambda row: row["epsilon"])
-        for row in [*baseline, *ordered]:
-            epsilon = "" if row["epsilon"] is None else f"{row['epsilon']:g}"
-            lines.append(f"| {row['name']} | {epsilon} | " + " | ".join(_shown(row, task) for task in tasks) + " |")
-        lines.append("")
+        ordered = [*baseline, *sorted(rows, key=lambda row: row["epsilon"])]
+        epsilons = ("" if row["epsilon"] is None else f"{row['epsilon']:g}" for row in ordered)
+        body = (
+            [row["name"], e, *(_shown(row, task) for task in tasks)] for row, e in zip(ordered, epsilons, strict=True)
+        )
+        lines += [f"### {heading}", "", *markdown_table(["row", "epsilon", *names], body), ""]
     return lines
 
 
@@ -172,15 +173,9 @@ def _number(value: float) -> str:
 
 def _promises(rows: Sequence[dict[str, Any]]) -> list[str]:
     ordered = sorted(rows, key=lambda row: row["epsilon"])
-    lines = [
-        "### What each row promises, and what an audit shows",
-        "",
-        "| row | epsilon | claimed | standing | audited |",
-    ]
-    lines.append("|---|---|---|---|---|")
-    for row in ordered:
-        lines.append(f"| {row['name']} | {row['epsilon']:g} | " + " | ".join(promise_cells(row)) + " |")
-    lines.append("")
+    body = ([row["name"], f"{row['epsilon']:g}", *promise_cells(row)] for row in ordered)
+    table = markdown_table(["row", "epsilon", "claimed", "standing", "audited"], body)
+    lines = ["### What each row promises, and what an audit shows", "", *table, ""]
     for row in ordered:
         said = "" if row["guarantee"] is None else row["guarantee"]["sentence"]
         note = f" ({row['note']})" if row["note"] and said else row["note"]

@@ -1,4 +1,7 @@
-"""Scores published word-level methods beside wordveil's on the same originals: the page docs/results/court.md.
+"""Scores published word-level methods beside wordveil's on the same originals.
+
+Writes docs/results/court.json and the table of court.md. Needs the data folder (WORDVEIL_DATA), scikit-learn and
+MiniLM; ten minutes of one core.
 
 The methods of others are written anew here from their papers, on public data alone: the embedded vocabulary and the
 public word frequencies. They stand for the papers' ideas, not for anybody's code, and no setting was tuned.
@@ -12,14 +15,13 @@ public word frequencies. They stand for the papers' ideas, not for anybody's cod
     budgets      the exponential mechanism, 9.36 a word in the mean, divided by -ln of public frequency (after
                  Meisenbacher et al. 2025)
 
-    WORDVEIL_DATA=... python -m wordveil_lab.leagues.court docs/results/court.md
+    python -m wordveil_lab.leagues.court [--page | --only ROW ...]     as in `stored`
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,24 +40,30 @@ from wordveil.api import (
     load_embeddings,
 )
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.court.pairs import Measure, PairedTexts
+from wordveil_lab.court.pairs import PairedTexts
 from wordveil_lab.court.scoring import score
 from wordveil_lab.evaluation.corpora import as_texts, released_tokens
 from wordveil_lab.evaluation.data import read_labelled
 from wordveil_lab.evaluation.priors import COMMON, word_prior
 from wordveil_lab.evaluation.subjects import subject_of
+from wordveil_lab.leagues.stored import StoredRun, new_report, new_row
+from wordveil_lab.tables import markdown_table
 
 RATE = 9.36  # per unit of distance
 SOURCE = "sentences/mr.tsv"
+SENTENCES = 500
+SEED = 0
 COLUMNS = {
-    "content words": "survival",
-    "original among {n}, minilm": "identification",
-    "masked words, trigrams": "inference",
-    "cosine, minilm": "similarity",
-    "perplexity": "fluency",
-    "label, 2 classes": "task",
+    "content words kept": "content words",
+    "original named": "original among {n}, minilm",
+    "masked words named": "masked words, trigrams",
+    "similarity": "cosine, minilm",
+    "perplexity": "perplexity",
+    "accuracy": "label, 2 classes",
 }
-Method = Callable[[Corpus, Embeddings, np.random.Generator], IdArray]
+"""Column of the page -> measure of `wordveil score`."""
+Method = Callable[[Sequence[str], Embeddings, np.random.Generator], list[str]]
+ByTokens = Callable[[Corpus, Embeddings, np.random.Generator], IdArray]
 
 
 def lengths(table: Embeddings, tokens: IdArray) -> Float64Array:
@@ -83,7 +91,7 @@ def by_distance(tokens: IdArray, rates: Float64Array, table: Embeddings, generat
     return released
 
 
-def custext(texts: list[str], table: Embeddings, generator: np.random.Generator, epsilon: float = 8.0) -> list[str]:
+def custext(texts: Sequence[str], table: Embeddings, generator: np.random.Generator, epsilon: float = 8.0) -> list[str]:
     """Return releases by lists of each word's own; what is no word of the table stays."""
     reader = ReleaseReader(table)
     layouts = reader.read([ReleasedText(text) for text in texts])
@@ -150,6 +158,16 @@ def random_words(corpus: Corpus, table: Embeddings, generator: np.random.Generat
     return table.candidates[generator.integers(len(table.candidates), size=len(corpus.tokens))].astype(np.int32)
 
 
+def of_tokens(method: ByTokens) -> Method:
+    """Return a method that releases a word for each token."""
+
+    def run(texts: Sequence[str], table: Embeddings, generator: np.random.Generator) -> list[str]:
+        corpus = encode(table, list(texts))
+        return as_texts(method(corpus, table, generator), corpus, table)
+
+    return run
+
+
 def ours(mechanism: TEM | NeighbourResponse) -> Method:
     """Return a mechanism of wordveil's as a method."""
 
@@ -157,94 +175,71 @@ def ours(mechanism: TEM | NeighbourResponse) -> Method:
         source = RandomSource.seeded_for_tests(int(generator.integers(1 << 60)))
         return released_tokens(corpus, subject_of(mechanism.fit(table)), source, "court")
 
-    return run
+    return of_tokens(run)
 
 
+def rephrased(texts: Sequence[str], _: Embeddings, __: np.random.Generator) -> list[str]:
+    """Return releases of whole sentences."""
+    rephraser = Rephraser(epsilon=8.0, source=RandomSource.seeded_for_tests(SEED))
+    return list(rephraser.release_batch(list(map(PrivateText, texts)), ids=list(map(str, range(len(texts))))).texts)
+
+
+LISTS = "nothing between words of different lists, of which each has its own; unknown words stay"
 METHODS: Mapping[str, tuple[str, Method]] = {
-    "random words": ("everything, and says nothing", random_words),
-    f"SanText+, {RATE}": ("nothing for the words that stay; else metric DP", santext_plus),
-    "1-Diffractor, one line, 1": ("metric DP in places on the line", diffractor),
-    f"divided budgets, {RATE}": ("nothing: the division shows the text", budgets),
+    "as it is": ("nothing", lambda texts, *_: list(texts)),
+    "random words": ("everything, and says nothing", of_tokens(random_words)),
+    f"SanText+, {RATE}": ("nothing for the words that stay; else metric DP", of_tokens(santext_plus)),
+    "1-Diffractor, one line, 1": ("metric DP in places on the line", of_tokens(diffractor)),
+    f"divided budgets, {RATE}": ("nothing: the division shows the text", of_tokens(budgets)),
     f"TEM, {RATE}": ("metric DP, proved", ours(TEM(epsilon=RATE))),
     "neighbour response, 8": ("local DP, 8 nats a word, proved", ours(NeighbourResponse(epsilon=8.0))),
     "neighbour response, 6": ("local DP, 6 nats a word, proved", ours(NeighbourResponse(epsilon=6.0))),
+    "CusText, 8": (LISTS, custext),
+    "rephrase, 8": ("local DP, 8 nats a sentence, proved", rephrased),
 }
+"""Row -> what it promises, and what releases."""
 
 
-def releases(originals: list[str], seed: int) -> dict[str, tuple[str, list[str]]]:
-    """Return what each method promises, and its releases."""
-    table = load_embeddings()
-    corpus = encode(table, originals)
-    found = {"as it is": ("nothing", originals)}
-    for number, (name, (promise, method)) in enumerate(METHODS.items()):
-        released = method(corpus, table, np.random.default_rng([seed, number]))
-        found[name] = (promise, as_texts(released, corpus, table))
-    lists = "nothing between words of different lists, of which each has its own; unknown words stay"
-    found["CusText, 8"] = (lists, custext(originals, table, np.random.default_rng([seed, len(METHODS)])))
-    rephraser = Rephraser(epsilon=8.0, source=RandomSource.seeded_for_tests(seed))
-    batch = rephraser.release_batch(list(map(PrivateText, originals)), ids=list(map(str, range(len(originals)))))
-    found["rephrase, 8"] = ("local DP, 8 nats a sentence, proved", list(batch.texts))
-    return found
-
-
-def row(name: str, promise: str, pairs: PairedTexts) -> str:
-    """Return a line of the table."""
-    found = score(pairs)
-    by_name: dict[str, Measure] = {}
-    for measure in found.measures:
-        by_name.setdefault(measure.name, measure)
-    cells = []
-    for wanted in COLUMNS:
-        shown = by_name.get(wanted.format(n=len(set(pairs.originals))))
-        digits = 0 if wanted == "perplexity" else 3
-        cells.append("-" if shown is None else f"{shown.value:.{digits}f}")
-    print(name, *cells, flush=True)
-    return f"| {name} | {promise} | " + " | ".join(cells) + " |"
-
-
-def page(lines: list[str], n: int) -> str:
-    """Return the page."""
-    shown = ("content words kept", "original named", "masked words named", "similarity", "perplexity", "accuracy")
-    head = f"| method, epsilon | promises | {' | '.join(shown)} |"
-    return "\n".join([
-        "# The court: methods side by side on the same texts",
-        "",
-        "    WORDVEIL_DATA=... python -m wordveil_lab.leagues.court docs/results/court.md",
-        "",
-        f"{n} sentences of MR (film reviews), one release each, scored by [`wordveil score`](../guides/score.md):",
-        "content words that a release still holds; releases whose original is named among all by MiniLM; words named",
-        "from the released words around them; mean cosine of original and release by MiniLM; perplexity under the",
-        "package's trigrams; accuracy of a logistic regression that learns the sentiment from releases and is asked",
-        "about originals of other folds. Seeded test noise; a share of so many texts has a standard error of "
-        f"{np.ceil(500 / n**0.5) / 1000:.3f} at most.",
-        "",
-        "The methods of others are re-implemented by us from their papers, on public data alone, untuned;",
-        "`wordveil_lab.leagues.court` says how. They are not anybody's code. **The promises differ, and",
-        "so do the units of epsilon: rows are not ranked.** Read what a row keeps beside what it gives away, and both",
-        "beside the first two rows.",
-        "",
-        head,
-        "|---" * 8 + "|",
-        *lines,
-        "",
-    ])  # fmt: skip
-
-
-def main() -> None:
-    """Write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("page", type=Path)
-    parser.add_argument("--limit", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    items = read_labelled(SOURCE, limit=given.limit)
+def measure(names: Collection[str] = ()) -> dict[str, Any]:
+    """Return the run, or that of some rows."""
+    items, table, rows = read_labelled(SOURCE, limit=SENTENCES), load_embeddings(), []
     originals, labels = [item.text for item in items], [item.label for item in items]
-    lines = [
-        row(name, promise, PairedTexts(originals=originals, released=texts, facts={"label": labels}))
-        for name, (promise, texts) in releases(originals, given.seed).items()
-    ]
-    given.page.write_text(page(lines, len(originals)), encoding="utf-8")
+    for number, (name, (promise, method)) in enumerate(METHODS.items()):
+        if not names or name in names:
+            released = method(originals, table, np.random.default_rng([SEED, max(number - 1, 0)]))
+            pairs = PairedTexts(originals=originals, released=released, facts={"label": labels})
+            row = new_row(name, None, None, {SOURCE: {"scores": scores(pairs)}}) | {"promise": promise}
+            print(shown(row), flush=True)
+            rows.append(row)
+    return new_report("court", rows, texts=len(originals), repeats=1, seed=SEED)
 
+
+def scores(pairs: PairedTexts) -> dict[str, dict[str, float]]:
+    """Return the columns of the page, each the first measure of its name, with how many things were counted."""
+    measures = {one.name: one for one in reversed(score(pairs).measures)}
+    wanted = {column: name.format(n=len(set(pairs.originals))) for column, name in COLUMNS.items()}
+    return {
+        column: {"mean": measures[name].value, "n": measures[name].n}
+        for column, name in wanted.items()
+        if name in measures
+    }
+
+
+def shown(row: Mapping[str, Any]) -> list[str]:
+    """Return a line of the table."""
+    scored = row["cells"][SOURCE]["scores"]
+    digits = {name: 0 if name == "perplexity" else 3 for name in COLUMNS}
+    cells = [f"{scored[name]['mean']:.{digits[name]}f}" if name in scored else "-" for name in COLUMNS]
+    return [row["name"], row["promise"], *cells]
+
+
+def tables(report: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the table of the page."""
+    head = ["method, epsilon", "promises", *COLUMNS]
+    return {"# The court: methods side by side on the same texts": markdown_table(head, map(shown, report["rows"]))}
+
+
+RUN = StoredRun(name="court", rows=METHODS, measure=measure, tables=tables)
 
 if __name__ == "__main__":
-    main()
+    RUN.main(__doc__)

@@ -14,10 +14,6 @@ Reads the shared data sets (WORDVEIL_DATA). Test noise, the same every time.
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
-import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,14 +24,22 @@ import numpy as np
 import wordveil as wv
 from wordveil.api import MINILM_WIDTH as WIDTH
 from wordveil.api import STOP_WORD as STOP
-from wordveil.api import Denoiser, Prior, PrivateText, ReleasedText, ReleaseReader, build_prior, load_prior
+from wordveil.api import (
+    Denoiser,
+    Prior,
+    PrivateText,
+    ReleasedText,
+    ReleaseReader,
+    build_prior,
+    load_prior,
+)
 from wordveil.api import load_minilm as load_model
 from wordveil.api import minilm_installed as model_installed
 from wordveil.api import minilm_pieces as sentence_pieces
 from wordveil.api import minilm_states as encode
 from wordveil_lab.evaluation.data import plain
+from wordveil_lab.rows import locate, read_rows
 
-DATA = Path(os.environ.get("WORDVEIL_DATA", "."))
 JUDGE_TEXTS = 4000
 TABLE = wv.load_embeddings()
 OPTIONS = wv.TextOptions(unknown="typed")
@@ -44,13 +48,9 @@ STYLES: tuple[Style, ...] = ("fluent", "balanced", "faithful")
 MECHANISMS = ("NeighbourResponse()", "NeighbourResponse(epsilon=9.0, k=8)", "TEM(epsilon=9.36)")
 
 
-def rows(name: str) -> list[dict[str, str]]:
-    """Return the records of a file of the shared data."""
-    path = DATA / name
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-        if ".jsonl" in name:
-            return [json.loads(line) for line in lines]
-        return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+def rows(name: str, *columns: str) -> list[dict[str, str]]:
+    """Return the columns of a file of the shared data."""
+    return [{column: str(row[column]) for column in columns} for row in read_rows(name, columns)]
 
 
 class Scores:
@@ -60,13 +60,13 @@ class Scores:
         self._reader, self._labels = ReleaseReader(TABLE), list(labels)
         self._originals = self._reader.read(list(map(ReleasedText, originals)))
         self._rare = wv.load_prior().frequency[: len(TABLE)] < 2e-4
-        glove = wv.load_embeddings(DATA / "embeddings/glove.6B.50d.top100k.npz")
+        glove = wv.load_embeddings(locate("embeddings/glove.6B.50d.top100k.npz"))
         ids = glove.ids(list(TABLE.words))
         self._glove = np.where(ids[:, None] >= 0, glove.vectors[np.maximum(ids, 0)], 0.0)
         self._glove /= np.maximum(np.linalg.norm(self._glove, axis=1, keepdims=True), 1e-9)
         self._mini = load_model() if model_installed() else None
         self._meant = self._meaning(originals)
-        reviews = [plain(row["text"]) for row in rows("documents/imdb.train.jsonl.gz")[:JUDGE_TEXTS]]
+        reviews = [plain(row["text"]) for row in rows("documents/imdb.train.jsonl.gz", "text")[:JUDGE_TEXTS]]
         self._judge = build_prior(reviews, TABLE)
         self._sentiment = self._classifier(training) if labels else None
 
@@ -139,12 +139,12 @@ def found_by_attack(denoiser: Denoiser, texts: Sequence[str], originals: Sequenc
 def quality(name: str, texts: int, mechanisms: Sequence[str], prior: Path | None, styles: Sequence[Style]) -> None:
     """Print a table for each mechanism."""
     if name == "mr":
-        every = rows("sentences/mr.tsv")
+        every = rows("sentences/mr.tsv", "text", "label")
         order = np.random.default_rng(0).permutation(len(every))
         chosen, rest = [every[i] for i in order[:texts]], [every[i] for i in order[texts : texts + 4000]]
         originals, labels = [row["text"] for row in chosen], [row["label"] for row in chosen]
     else:
-        originals = [row["note"] for row in rows("privacy/mts-dialog.test.jsonl.gz")][:texts]
+        originals = [row["note"] for row in rows("privacy/mts-dialog.test.jsonl.gz", "note")][:texts]
         labels, rest = [], []
     score = Scores(originals, labels, rest)
     print(f"{name}, {len(originals)} texts\n\n| text | words | rarer | similar | meaning | perplexity | sentiment |")
@@ -175,7 +175,7 @@ def quality(name: str, texts: int, mechanisms: Sequence[str], prior: Path | None
 
 def speed() -> None:
     """Print tokens per second of processor time, and how many plain gathers of as many ids the same time would hold."""
-    texts = [PrivateText(row["text"]) for row in rows("sentences/mr.tsv")[:1000]]
+    texts = [PrivateText(row["text"]) for row in rows("sentences/mr.tsv", "text")[:1000]]
     sanitizer = wv.Sanitizer(TABLE, wv.NeighbourResponse(), source=wv.RandomSource.seeded_for_tests(0))
     batch = sanitizer.release_batch(texts)
     for style in STYLES:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 import wordveil as wv
+from wordveil.api import MINILM_WIDTH as WIDTH
 from wordveil.api import PrivateEmbeddings, measure_retrieval
 from wordveil.api import load_minilm as load_model
 from wordveil.api import minilm_pieces as sentence_pieces
@@ -26,21 +28,14 @@ from wordveil_lab.rows import read_rows
 LONGEST = 64  # pieces of a post that are read
 
 
-class MiniLMEmbeddings(Embeddings):  # type: ignore[misc]
-    """Mean token states of MiniLM, at unit norm."""
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return a row for each text."""
-        model = load_model()
-        rows = np.zeros((len(texts), 384))
-        for places, states in encode(model, [sentence_pieces(model, text)[:LONGEST] for text in texts]):
-            rows[places] = states.mean(axis=1)
-        unit: list[list[float]] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).tolist()
-        return unit
-
-    def embed_query(self, text: str) -> list[float]:
-        """Return the row of one text."""
-        return self.embed_documents([text])[0]
+def minilm_rows(texts: Sequence[str]) -> list[list[float]]:
+    """Return mean token states of MiniLM, at unit norm."""
+    model = load_model()
+    rows = np.zeros((len(texts), WIDTH))
+    for places, states in encode(model, [sentence_pieces(model, text)[:LONGEST] for text in texts]):
+        rows[places] = states.mean(axis=1)
+    unit: list[list[float]] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).tolist()
+    return unit
 
 
 class Kept(Embeddings):  # type: ignore[misc]
@@ -75,7 +70,7 @@ def main(posts: int) -> None:
     """Embed once, release with each mechanism, and measure."""
     bodies = (parse_post(row["text"]).body for row in read_rows("documents/20news.test.jsonl.gz", ["text"]))
     texts = [body[:400] for body in islice((body for body in bodies if len(body) > 200), posts)]
-    rows = MiniLMEmbeddings().embed_documents(texts)
+    rows = minilm_rows(texts)
     with tempfile.TemporaryDirectory() as folder:
         original, released = Path(folder, "original.npy"), Path(folder, "released.npy")
         np.save(original, rows)

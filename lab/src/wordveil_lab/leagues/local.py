@@ -24,16 +24,18 @@ from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.contenders import fit_contender
+from wordveil_lab.evaluation.curves import HOW
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.priors import content_words, word_prior
 from wordveil_lab.evaluation.promises import Group, Target
-from wordveil_lab.evaluation.report import SCHEMA, as_dict
+from wordveil_lab.evaluation.report import as_dict
 from wordveil_lab.evaluation.retrieval import Retrieval
 from wordveil_lab.leagues import neighbours as reviews
 from wordveil_lab.leagues.reading_back import READERS, Captions, News, Reading
-from wordveil_lab.leagues.rows import RANDOM, READ, Row, score_pair, sheet, short_number, shown_score, table_line
+from wordveil_lab.leagues.rows import RANDOM, READ, Row, score_pair, sheet, shown_score
 from wordveil_lab.leagues.stored import StoredRun
 from wordveil_lab.plots import Plotted, draw
+from wordveil_lab.tables import markdown_table, short_number
 
 WORDS = None  # all that may be output
 NATS = (4.0, 6.0, 8.0, 10.0, 12.0)
@@ -73,61 +75,7 @@ PANELS = {
     "similarity beyond random, denoised": "denoised similarity",
     "sentiment, denoised": "denoised sentiment",
 }
-HOW = ("ahead", "near", "behind")
 ACROSS = "content words named by the best attacker"
-HEAD = """# Local DP at 4 to 12 nats
-
-Words: {about}. Mean +- standard error of {runs} runs with fresh noise on the same texts, public data and seeded test
-noise. The command, whose finished cells are kept, so that an interrupted run goes on where it stopped:
-
-    python -m wordveil_lab.leagues.local
-
-- **All rows promise local DP** at the nats shown, between any two words. Those of TEM and SanText are certified
-  (their rate is the largest found whose true loss is at most the promise). Vector mechanisms promise by their exact
-  profiles at delta 1e-5 and the diameter of the vectors that noise is added to: in 25 principal directions 2.06, where
-  the words themselves are up to 2.94 apart. *tem* alone is a row of metric DP, for the comparison in the README; its
-  nats are what a certificate over all pairs of words finds.
-- **TEM and SanText are one law here**: gamma (3.6 and more), beyond which TEM tells no distances apart, lies beyond
-  every distance, so that it cuts nothing off. Their rows at equal nats differ by noise alone, and what is counted
-  beside the two is one result, found twice.
-- **Content words named**: share of the words rarer than 2e-4 in public text that the best of five attackers finds,
-  who knows the mechanism and which tokens are content words: naming the released word; its posterior alone; pairs of
-  words (forward-backward); triples (what `denoise` reads); words in context (masked). Of {reviews} film reviews'
-  sentences (SST-2), by who has read 4 000 other reviews (who has read more finds more). Of decoded words the channel
-  is learnt, which leaves a lower bound.
-- **Similarity beyond random**: cosine of each content word and the word in its place, in GloVe 50d, which no mechanism
-  used, less that of random outputs through the same pipeline, of 4 000 common words where only those are released.
-  **Kept**: share of all words, function words too, that are released as they were.
-- **Sentiment** (SST-2) and **topic** (four sections of AG News): accuracy of logistic regression on mean vectors,
-  trained and tested on releases; **search**: nDCG in released captions and headlines (STS) for queries as they are.
-  Chance is the row of random words.
-- **Left out** for want of time: all but 60 attacked sentences, tasks other than these, audits, words decoded from
-  noise (which tell no more than its vectors), and most vector mechanisms below 12 nats, where they are near chance.
-"""
-VERDICT = """\
-Counted over the rows of neighbour response: ahead or behind by more than two standard errors of both together, near
-otherwise. **At equal promise** it is ahead at three points of four, near at the others (most of them at 4 and 6 nats,
-where all are at chance), and behind at none; its attacker names more, too: TEM and SanText use little of what they
-promise at most pairs of words. **At equal attack** (the rival's curve over its epsilons, from random words to no noise,
-read in straight lines where the best attacker names as many content words) it is ahead in topic at most points, ahead
-or near in sentiment and search but for a few rows, most of them crowds and randomized response (k = 1), and **behind
-in similarity at most points, ahead at none**: a word that TEM or SanText releases is often the word itself, which
-counts as 1. Few epsilons make a curve; above 12 nats it is one line, and there lists have a ceiling that k sets."""
-DENOISED = """\
-Of the attacked sentences, the words as released, and as the reader of triples takes them for; sentiment by a classifier
-that has learnt from originals (standard error over the choice of the sentences: .06). Similarity is beyond that of
-random words through the same pipeline. Denoised, that is a high mark: who reads random words writes the commonest
-words, whose vectors are like those of any word. Compare rows, not columns."""
-TOPICS = """\
-Other texts, attacked in the same way: 60 pieces of news (AG News, 2 000 words), whose section is told by who has
-learnt from other news as they are, and 150 captions and headlines (STS), searched for queries as they are (nDCG; easier
-than among the 1 000 above). The attackers know other news and other captions. The rows of random words show what chance
-and the reader make of nothing. Standard error over the choice of texts: .06 for the topic."""
-YARDSTICK = """\
-Mean
-distance of a word and its release (vectors at length 1) among the 100 commonest content words. *Best channel*: the
-least that any local DP allows, by linear program; neighbour response with the best k, within 2 % of it; k = 1 is
-randomized response, the best k from 4 nats on; over a whole vocabulary there are more neighbours to choose from."""
 
 
 class Attacked(Reading):
@@ -265,26 +213,25 @@ def rows_of(report: dict[str, Any]) -> list[LocalRow]:
     return [LocalRow(row, report) for row in report["rows"]]
 
 
-def page(report: dict[str, Any], _: str = "") -> str:
-    """Return the page."""
-    rows, vocabulary = rows_of(report), report["vocabulary"]
-    about = f"{vocabulary['words']:,} x {vocabulary['dimensions']} ({vocabulary['name']})"
-    lines = [HEAD.format(about=about, runs=report["repeats"], reviews=TASKS[0].limit), *_verdict(rows)]  # type: ignore[attr-defined]
-    lines += ["## What is named and what is left", "", *sheet(rows, MEASURED)]
-    lines += ["", "## Released and denoised", "", DENOISED, "", *sheet(rows, READ)]
-    lines += ["", "## Topic and search, denoised", "", TOPICS, "", *_elsewhere(rows)]
-    return "\n".join([*lines, "", *_yardstick(report["yardstick"])]) + "\n"
+def tables(report: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the tables of the page."""
+    rows, yardstick = rows_of(report), report["yardstick"]
+    return {
+        "## Where neighbour response is ahead, and where not": _verdict(rows),
+        "## What is named and what is left": sheet(rows, MEASURED),
+        "## Released and denoised": sheet(rows, READ),
+        "## Topic and search, denoised": _elsewhere(rows),
+        "## Beside the best channel there is": markdown_table(list(yardstick[0]), map(_yardstick_line, yardstick)),
+    }
 
 
 def _elsewhere(rows: list[LocalRow]) -> list[str]:
     head = ["row", "promise"]
     for use in ELSEWHERE.values():
         head += [f"{use}: content words named", "released", "denoised"]
-    lines = [table_line(head), "|---" * len(head) + "|"]
-    for row in sorted((row for row in rows if row.elsewhere), key=lambda row: (row.epsilon is not None, row.epsilon)):
-        cells = [shown_score(found) for task in ELSEWHERE for found in row.elsewhere[task]]
-        lines.append(table_line([row.name, row.promise, *cells]))
-    return lines
+    attacked = sorted((row for row in rows if row.elsewhere), key=lambda row: (row.epsilon is not None, row.epsilon))
+    shown = ([shown_score(found) for task in ELSEWHERE for found in row.elsewhere[task]] for row in attacked)
+    return markdown_table(head, ([row.name, row.promise, *cells] for row, cells in zip(attacked, shown, strict=True)))
 
 
 def _at_epsilon(values: Mapping[float | None, curves.CurveValue], row: Row) -> curves.CurveValue | None:
@@ -292,8 +239,7 @@ def _at_epsilon(values: Mapping[float | None, curves.CurveValue], row: Row) -> c
 
 
 def _verdict(rows: list[LocalRow]) -> list[str]:
-    head = ["score", "beside", *(f"{at}: {how}" for at in ("equal promise", "equal attack") for how in HOW)]
-    lines = [table_line(head), "|---" * len(head) + "|"]
+    body = []
     for score in SCORES:
         for rival, shown in RIVALS.items():
             own = {row.epsilon: curves.CurveValue(*row.scores[score]) for row in rows if row.name == rival}
@@ -301,27 +247,13 @@ def _verdict(rows: list[LocalRow]) -> list[str]:
             attacked = reviews.compare(rows, score, rival)
             which = ", ".join(name.replace(" nats", "") for name in attacked["behind"])
             counts = [f"{len(found[how])}" for found in (promised, attacked) for how in HOW]
-            lines.append(table_line([score, shown, *counts[:-1], counts[-1] + (f": {which}" if which else "")]))
-    return [
-        "## Where neighbour response is ahead, and where not",
-        "",
-        VERDICT,
-        "",
-        *lines,
-        "",
-        f"![{ACROSS}](local.svg)",
-        "",
-    ]
+            body.append([score, shown, *counts[:-1], counts[-1] + (f": {which}" if which else "")])
+    places = (f"{at}: {how}" for at in ("equal promise", "equal attack") for how in HOW)
+    return markdown_table(["score", "beside", *places], body)
 
 
-def _yardstick(found: list[dict[str, float]]) -> list[str]:
-    columns = list(found[0])
-    lines = ["## Beside the best channel there is", "", YARDSTICK, "", table_line(columns), "|---" * len(columns) + "|"]
-    whole = ("epsilon", "k")
-    return [
-        *lines,
-        *(table_line([f"{line[c]:g}" if c in whole else short_number(line[c]) for c in columns]) for line in found),
-    ]
+def _yardstick_line(line: dict[str, float]) -> list[str]:
+    return [f"{value:g}" if name in ("epsilon", "k") else short_number(value) for name, value in line.items()]
 
 
 def points(report: dict[str, Any]) -> Iterator[Plotted]:
@@ -343,7 +275,7 @@ def picture(report: dict[str, Any]) -> bytes:
     return draw(list(points(report)), "Local DP at 4 to 12 nats", across=ACROSS)
 
 
-RUN = StoredRun(name="local", schema=SCHEMA, rows=EPSILONS, measure=measure, page=page, picture=picture)
+RUN = StoredRun(name="local", rows=EPSILONS, measure=measure, tables=tables, picture=picture)
 
 if __name__ == "__main__":
     RUN.main(__doc__)

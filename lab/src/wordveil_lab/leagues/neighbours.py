@@ -8,7 +8,6 @@ run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-lear
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,15 +18,16 @@ from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.contenders import fit_contender
-from wordveil_lab.evaluation.curves import CurveValue, read_at
+from wordveil_lab.evaluation.curves import HOW, CurveValue, read_at, standing
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import noise_diameter
-from wordveil_lab.evaluation.report import SCHEMA, as_dict
+from wordveil_lab.evaluation.report import as_dict
 from wordveil_lab.leagues.reading_back import Reading
-from wordveil_lab.leagues.rows import RANDOM, READ, Row, sheet, short_number, shown_score, table_line
+from wordveil_lab.leagues.rows import RANDOM, READ, Row, sheet, shown_score
 from wordveil_lab.leagues.stored import StoredRun
 from wordveil_lab.plots import Plotted, draw
+from wordveil_lab.tables import markdown_table, short_number
 
 FILMS, PLACES = "documents/imdb.train.jsonl.gz", "documents/yelp-stars.dev.jsonl.gz"
 
@@ -104,52 +104,6 @@ ABOUT = {
     "Yelp": "sentences of reviews of restaurants and shops",
     "IMDB": "whole film reviews, of which the attacker sees the first 20 words",
 }
-HEAD = """# Neighbour response on three sets of reviews
-
-Words: {about}. Mean +- standard error of {runs} runs with fresh noise on the same texts, public data and seeded test
-noise. The command, whose finished cells are kept, so that an interrupted run goes on where it stopped:
-
-    python -m wordveil_lab.leagues.neighbours
-
-| set | attacked | attackers' public text | sentiment learnt from, told of | similarity |
-|---|---|---|---|---|
-{sizes}
-
-- **Content words named**: share of the words rarer than 2e-4 in public text that the best attacker finds, of five on
-  the same tokens: naming the released word; its posterior alone; its posterior given the whole text and public pairs
-  of words (forward-backward); the same with triples (what `denoise` reads); a model of words in context (masked). Each
-  knows the mechanism and which tokens are content words; one who does not finds fewer. *By* says which one was best.
-- **Similarity beyond random**: cosine of each content word and the word released for it, in GloVe 50d, which no
-  mechanism used, less that of uniform outputs through the same pipeline: of 4 000 common words where only those are
-  released. *Kept*: share of all words, function words too, that are released as they were.
-- **Sentiment**: accuracy of logistic regression on mean vectors, trained and tested on released texts. Chance is the
-  row of random words; of Yelp's sentences more are positive.
-- **Promises**: local DP, nats between any two words. Neighbour response promises them. TEM and SanText are textbook
-  rows of metric DP (*a unit* of Euclidean distance), and their nats are what a certificate over all pairs of words
-  finds (calibration "certified-local" at this rate); those of Laplace noise are its exact profile at delta 1e-5 and
-  the diameter of the projected words, which is all that the noise has to cover.
-- **TEM and SanText are one law here** at different epsilons: gamma (3.2 and more), beyond which TEM tells no distances
-  apart, lies beyond every distance (2.94 at most). What is counted beside the two is one result, found twice.
-- **Released and denoised**: the attacked texts alone, as released (of vectors, the nearest words) and as the reader of
-  triples takes them for. Their sentiment is told by a classifier of whole public texts as they are; the choice of these
-  texts adds a standard error of about .06 (Yelp .04). Denoised random words are the commonest words, whose
-  vectors are like those of any word, so that similarity beyond them starts from a high mark: compare rows, not columns.
-- **At equal attack**: each rival's curve over its epsilons, from random words to no noise, read in straight lines
-  where the best attacker names as many content words. Few epsilons make a curve, so that readings between them are
-  rough: the errors given are those of noise alone. What words decoded from noise tell has to be learnt by running the
-  mechanism, so that their attackers are weaker than they could be: beside *principal Laplace, words* neighbour
-  response looks worse than it is. Decoded words tell no more than the vectors, whose law is known: see that column,
-  too.
-"""
-VERDICT = """\
-At equal attack, counted over the rows of neighbour response: ahead or behind by more than two standard errors of both
-together, near otherwise. **As released, neighbour response is behind in similarity at most points**: a word that TEM or
-SanText releases is often the word itself, which counts as 1, while neighbour response seldom releases the word itself
-and mostly one that is like it, which counts as about one half. **Denoised, it is ahead in similarity** of TEM and
-SanText at most points, of principal Laplace at about half and near it at most others, and behind at few, all on IMDB:
-randomized response, and crowds at 4 nats. **In sentiment it is ahead of TEM and SanText or near them**, but for
-randomized response at 8 nats on IMDB, and about as good as words decoded from Laplace noise in principal directions,
-which promises 37 nats and more where neighbour response promises 4 to 12."""
 
 
 def task(kind: str, name: str) -> Task:
@@ -235,18 +189,22 @@ def read(rows: Sequence[Row], rival: str, score: str, level: float) -> CurveValu
     return read_at([(*row.named, *row.scores[score]) for row in curve], level) if own and len(curve) > 2 else None
 
 
-def page(report: dict[str, Any], _: str = "") -> str:
-    """Return the page."""
-    vocabulary = report["vocabulary"]
-    about = f"{vocabulary['words']:,} x {vocabulary['dimensions']} ({vocabulary['name']})"
-    sizes = "\n".join(f"| {name} | " + " | ".join(_sizes(**of)) + " |" for name, of in SETS.items())
-    lines = [HEAD.format(about=about, runs=report["repeats"], sizes=sizes), *_verdict(report)]
+def tables(report: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the tables of the page."""
+    sizes = ([name, *_sizes(**of)] for name, of in SETS.items())
+    head = ["set", "attacked", "attackers' public text", "sentiment learnt from, told of", "similarity"]
+    found = {
+        "# Neighbour response on three sets of reviews": markdown_table(head, sizes),
+        "## Where neighbour response is ahead, and where not": _verdict(report),
+    }
     for name in SETS:
         rows = rows_of(report, name)
-        lines += ["", f"## {name}: {ABOUT[name]}", "", *sheet(rows, MEASURED)]
-        lines += ["", f"### {name}, released and denoised", "", *sheet(rows, READ)]
-        lines += ["", f"### {name}, at equal attack", "", *_equal_table(rows)]
-    return "\n".join(lines) + "\n"
+        found |= {
+            f"## {name}: {ABOUT[name]}": sheet(rows, MEASURED),
+            f"### {name}, released and denoised": sheet(rows, READ),
+            f"### {name}, at equal attack": _equal_table(rows),
+        }
+    return found
 
 
 def _sizes(attack: dict[str, Any], sentiment: dict[str, Any], similarity: dict[str, Any]) -> list[str]:
@@ -263,16 +221,17 @@ def _sizes(attack: dict[str, Any], sentiment: dict[str, Any], similarity: dict[s
 def _equal_table(rows: list[Row]) -> list[str]:
     columns = [(score, rival) for score in SCORES for rival in RIVALS if score == "sentiment" or "vectors" not in rival]
     head = ["row", "promise", "named"]
-    head += [f"{score}: own | {RIVALS[rival]}" if rival == "tem" else RIVALS[rival] for score, rival in columns]
-    lines = [table_line(head), "|---" * (len(head) + len(SCORES)) + "|"]
+    for score, rival in columns:
+        head += [*([f"{score}: own"] if rival == "tem" else []), RIVALS[rival]]
+    body = []
     for row in _ours(rows):
         cells = [row.name, row.promise, short_number(row.named[0])]
         for score, rival in columns:
             found = read(rows, rival, score, row.named[0])
             cells += [shown_score(row.scores[score])] * (rival == "tem")
             cells.append(shown_score(None if found is None else (found.value, found.error)))
-        lines.append(table_line(cells))
-    return lines
+        body.append(cells)
+    return markdown_table(head, body)
 
 
 def _ours(rows: Sequence[Row]) -> list[Row]:
@@ -288,32 +247,28 @@ def compare(
     Ahead and behind are by more than two standard errors of both together. `beside` says what of the rival a row is
     compared with; as a rule its curve at equal attack.
     """
-    found: dict[str, list[str]] = {"ahead": [], "near": [], "behind": []}
+    found: dict[str, list[str]] = {how: [] for how in HOW}
     for row in _ours(rows):
         other = beside(row) if beside else read(rows, rival, score, row.named[0])
         if other is not None:
-            gap, error = row.scores[score][0] - other.value, math.hypot(row.scores[score][1], other.error)
-            where = "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
+            where = standing(row.scores[score], other)
             found[where].append(f"{row.name.removeprefix('neighbours-')} at {row.promise}")
     return found
 
 
 def _verdict(report: dict[str, Any]) -> list[str]:
-    head = ["set", "score", "beside", "ahead", "near", "behind"]
-    lines = ["## Where neighbour response is ahead, and where not", "", VERDICT, "", table_line(head), "|---" * 6 + "|"]
+    body = []
     for name in SETS:
         rows = rows_of(report, name)
         for score in (*SCORES, *DENOISED):
             for rival, shown in RIVALS.items():
                 found = compare(rows, score, rival)
-                count = sum(map(len, found.values()))
-                if count:
-                    which = ", ".join(found["behind"]) if len(found["behind"]) < count else "all"
-                    behind = f"{len(found['behind'])}" + (f": {which}" if found["behind"] else "")
-                    lines.append(
-                        table_line([name, score, shown, str(len(found["ahead"])), str(len(found["near"])), behind])
-                    )
-    return [*lines, "", "![Content words named, against sentiment and similarity](neighbours.svg)"]
+                counts = {how: len(those) for how, those in found.items()}
+                if any(counts.values()):
+                    which = ", ".join(found["behind"]) if counts["ahead"] + counts["near"] else "all"
+                    behind = f"{counts['behind']}" + (f": {which}" if found["behind"] else "")
+                    body.append([name, score, shown, str(counts["ahead"]), str(counts["near"]), behind])
+    return markdown_table(["set", "score", "beside", *HOW], body)
 
 
 def points(report: dict[str, Any]) -> Iterator[Plotted]:
@@ -334,10 +289,9 @@ def picture(report: dict[str, Any]) -> bytes:
 
 RUN = StoredRun(
     name="neighbours",
-    schema=SCHEMA,
     rows=sorted({name for _, name in (*EVERYWHERE, *ON_IMDB)}),
     measure=measure,
-    page=page,
+    tables=tables,
     picture=picture,
 )
 

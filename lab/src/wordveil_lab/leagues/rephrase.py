@@ -1,23 +1,24 @@
-"""Measures what rephrasing keeps of reviews and of clinical notes: the page docs/results/rephrase.md.
+"""What rephrasing keeps of reviews and of clinical notes: a sentence's similarity to its release, by three judges.
 
-For each encoder and epsilon: the mean similarity of a sentence to its release, by MiniLM. It is the expectation over
-the law of the response, without a draw; sizes are those that the stock's own public curve chooses. Beside it stand what
-the nearest prototypes would give without noise, and random prototypes. At 6 nats two judges that are not MiniLM say the
-same of the same releases: GloVe vectors, and runs of four letters.
+Writes docs/results/rephrase.json and the tables of rephrase.md. It is the expectation over the law of the response,
+without a draw; sizes are those that the stock's own public curve chooses. Beside it stand what the nearest prototypes
+would give without noise, and random prototypes. At 6 nats two judges that are not MiniLM say the same of the same
+releases: GloVe vectors, and runs of four letters.
 
-    reviews    stock: IMDB, training part; 600 sentences of MR
     clinical   stock: notes of MTS-Dialog, training part; 400 sentences of its other parts that are not in it
+    reviews    stock: IMDB, training part; 600 sentences of MR
     general    the stock that comes with wordveil, on both
 
-    WORDVEIL_DATA=... python -m wordveil_lab.leagues.rephrase --work build
+Stocks are built in build/rephrase, once. Needs the data folder (WORDVEIL_DATA), scikit-learn and MiniLM.
+
+    python -m wordveil_lab.leagues.rephrase [--page | --only DOMAIN ...]     as in `stored`
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,10 +35,20 @@ from wordveil.api import (
     split_sentences,
 )
 from wordveil.api import fill_slots as fill
+from wordveil_lab.clone import ROOT
+from wordveil_lab.leagues.stored import StoredRun, new_report, new_row, rounded_score
 from wordveil_lab.rows import locate, read_rows
+from wordveil_lab.tables import markdown_table, short_number
 
 EPSILONS = (4.0, 6.0, 8.0, 10.0)
 JUDGED = 6.0
+MINILM = "MiniLM"
+WORK = ROOT / "build/rephrase"
+DOMAINS = {
+    "clinical": ("privacy/mts-dialog.train.jsonl.gz", "note", "## Clinical notes"),
+    "reviews": ("documents/imdb.train.jsonl.gz", "text", "## Film reviews"),
+}
+"""Domain -> file of its stock, column of the text, heading of its table."""
 GLOVE = "embeddings/glove.6B.50d.top100k.npz"
 PUBLIC = 20_000  # sentences of the stock's text that words and runs are counted in
 Judge = Callable[[Sequence[str]], np.ndarray]
@@ -61,10 +72,12 @@ def notes(stock: Stock) -> list[str]:
     return public_order([one for one in sentences if one not in set(stock.embeddings.words)])[:400]
 
 
-def built(work: Path, name: str, file: str, column: str, encoder: str) -> Stock:
+def built(name: str, encoder: str) -> Stock:
     """Return a stock of one domain, built where it is not there yet."""
-    folder = work / f"{name}-{encoder}"
+    file, column, _ = DOMAINS[name]
+    folder = WORK / f"{name}-{encoder}"
     if not folder.exists():
+        WORK.mkdir(parents=True, exist_ok=True)
         settings = StockSettings(
             encoder=encoder, judge="minilm", each=16_384, name=name, documents=DocumentSettings(columns=(column,))
         )
@@ -96,73 +109,91 @@ def others(public: Sequence[str]) -> dict[str, Judge]:
     }
 
 
-def expected(
-    stock: Stock, encoder: str, sentences: Sequence[str], judge: Judge, epsilon: float, crowd: int = 1
-) -> tuple[np.ndarray, float, float, int]:
-    """Return the similarity of each sentence to its release, of random prototypes, of the nearest, and their number."""
-    rephraser = Rephraser(stock, epsilon=epsilon, encoder=encoder, crowd=crowd)
+def expected(rephraser: Rephraser, sentences: Sequence[str], judge: Judge) -> tuple[np.ndarray, float, float]:
+    """Return the similarity of each sentence to its release, of random prototypes, and of the nearest."""
     ids = rephraser.sanitizer.parts.encoder.nearest(sentences)  # type: ignore[attr-defined]
     law = rephraser.sanitizer.parts.randomizer.law(ids)
-    prototypes = [fill(word) for word in rephraser.embeddings.words]
-    similar = judge(sentences) @ judge(prototypes).T
+    similar = judge(sentences) @ judge([fill(word) for word in rephraser.embeddings.words]).T
     nearest = float(similar[np.arange(len(ids)), ids][ids >= 0].mean())
-    return (law * similar).sum(axis=1), float(similar.mean()), nearest, len(prototypes)
+    return (law * similar).sum(axis=1), float(similar.mean()), nearest
 
 
-def table(title: str, sentences: Sequence[str], stocks: Sequence[tuple[str, Stock, str, int]]) -> None:
-    """Print one table in Markdown."""
-    print(f"\n{title}, {len(sentences)} sentences\n")
-    print(f"| stock, encoder | {' | '.join(f'{epsilon:g} nats' for epsilon in EPSILONS)} | nearest, no noise |")
-    print(f"|---|{'---|' * (len(EPSILONS) + 1)}", flush=True)
-    for name, stock, encoder, crowd in stocks:
-        found = [expected(stock, encoder, sentences, minilm, epsilon, crowd) for epsilon in EPSILONS]
-        cells = [f"{own.mean():.3f} ({size}; random {random:.3f})" for own, random, _, size in found]
-        print(f"| {name} | {' | '.join(cells)} | {max(one[2] for one in found):.3f} |", flush=True)
-
-
-def judged(sentences: Sequence[str], stocks: Sequence[tuple[str, Stock, str, int]], public: Sequence[str]) -> None:
-    """Print what other judges say of the same releases, and how many sentences the stock's own text holds too."""
-    known = set(map(str.lower, public))
-    print(f"\n{sum(one.lower() in known for one in sentences)} of them stand in the text that the stock is built from")
-    alone = [each for each in stocks if each[3] == 1]
-    print(f"\n| judge, {JUDGED:g} nats | {' | '.join(name for name, *_ in alone)} |\n|---|{'---|' * len(alone)}")
-    for judge, rows in {"MiniLM": minilm, **others(public)}.items():
-        found = [expected(stock, encoder, sentences, rows, JUDGED) for _, stock, encoder, _ in alone]
-        error = max(own.std(ddof=1) / np.sqrt(len(own)) for own, *_ in found)
-        cells = [f"{own.mean():.3f} (random {random:.3f})" for own, random, *_ in found]
-        print(f"| {judge}, standard error {error:.3f} | {' | '.join(cells)} |", flush=True)
-
-
-def main() -> None:
-    """Build the stocks and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--work", type=Path, required=True, help="Folder for the stocks.")
-    parser.add_argument("--only", choices=("reviews", "clinical"), help="Measure one of the two.")
-    arguments = parser.parse_args()
-    arguments.work.mkdir(exist_ok=True)
-    general = load_stock()
-    domains = {
-        "clinical": ("privacy/mts-dialog.train.jsonl.gz", "note"),
-        "reviews": ("documents/imdb.train.jsonl.gz", "text"),
+def cell(rephraser: Rephraser, sentences: Sequence[str], judges: Mapping[str, Judge]) -> dict[str, Any]:
+    """Return what all judges say of one stock at one epsilon; the nearest prototypes are MiniLM's."""
+    found = {name: expected(rephraser, sentences, judge) for name, judge in judges.items()}
+    errors = {name: own.std(ddof=1) / np.sqrt(len(own)) for name, (own, *_) in found.items()}
+    return {
+        "scores": {name: rounded_score(own.mean(), errors[name]) for name, (own, *_) in found.items()},
+        "random": {name: rounded_score(random, 0.0) for name, (_, random, _) in found.items()},
+        "nearest": rounded_score(found[MINILM][2], 0.0),
+        "prototypes": len(rephraser.embeddings),
     }
-    for name, (file, column) in domains.items():
-        if arguments.only in (None, name):
-            own = built(arguments.work, name, file, column, "minilm")
-            plain = built(arguments.work, name, file, column, "static")
-            sentences = notes(own) if name == "clinical" else reviews()
-            stocks = [
-                (f"{name}, MiniLM", own, "minilm", 1),
-                (f"{name}, MiniLM, crowds of 2", own, "minilm", 2),
-                (f"{name}, static", own, "static", 1),
-                (f"{name} built without MiniLM, static", plain, "static", 1),
-                ("general, MiniLM", general, "minilm", 1),
-                ("general, static", general, "static", 1),
-            ]
-            table(name, sentences, stocks)
-            texts = [PrivateText(row[column]) for row in read_rows(file, [column])]
-            public = public_order([one for text in texts[:PUBLIC] for one in split_sentences(text)])[:PUBLIC]
-            judged(sentences, stocks, public)
 
+
+def measure(names: Collection[str] = ()) -> dict[str, Any]:
+    """Return the run, or that of some domains."""
+    general, rows, facts = load_stock(), [], {}
+    for name in names or DOMAINS:
+        own, plain = built(name, "minilm"), built(name, "static")
+        sentences = notes(own) if name == "clinical" else reviews()
+        file, column, _ = DOMAINS[name]
+        texts = [PrivateText(row[column]) for row in read_rows(file, [column])]
+        public = public_order([one for text in texts[:PUBLIC] for one in split_sentences(text)])[:PUBLIC]
+        known = set(map(str.lower, public))
+        facts[name] = {"sentences": len(sentences), "in public text": sum(one.lower() in known for one in sentences)}
+        stocks = {
+            f"{name}, MiniLM": (own, "minilm", 1),
+            f"{name}, MiniLM, crowds of 2": (own, "minilm", 2),
+            f"{name}, static": (own, "static", 1),
+            f"{name} built without MiniLM, static": (plain, "static", 1),
+            "general, MiniLM": (general, "minilm", 1),
+            "general, static": (general, "static", 1),
+        }
+        every = {MINILM: minilm, **others(public)}
+        for shown, (stock, encoder, crowd) in stocks.items():
+            for epsilon in EPSILONS:
+                judges = every if epsilon == JUDGED and crowd == 1 else {MINILM: minilm}
+                rephraser = Rephraser(stock, epsilon=epsilon, encoder=encoder, crowd=crowd)
+                rows.append(new_row(shown, "local", epsilon, {name: cell(rephraser, sentences, judges)}))
+                print(rows[-1], flush=True)
+    return new_report("rephrase", rows, repeats=1, domains=facts)
+
+
+def tables(report: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the tables of the page: MiniLM's at every epsilon, and at one of them what the other judges say."""
+    found = {}
+    for name, (_, _, heading) in DOMAINS.items():
+        cells = {(row["name"], row["epsilon"]): row["cells"][name] for row in report["rows"] if name in row["cells"]}
+        stocks = list(dict.fromkeys(stock for stock, _ in cells))
+        body = []
+        for stock in stocks:
+            own = [cells[stock, epsilon] for epsilon in EPSILONS]
+            sizes = [f"{one['prototypes']:,}; ".replace(",", " ") for one in own]
+            shown = [_mean(one, MINILM, size) for one, size in zip(own, sizes, strict=True)]
+            body.append([stock, *shown, short_number(max(one["nearest"]["mean"] for one in own))])
+        head = ["stock, encoder", *(f"{epsilon:g} nats" for epsilon in EPSILONS), "nearest, no noise"]
+        found[heading] = markdown_table(head, body)
+        if name == "clinical":
+            found[f"#{heading}, by other judges"] = _judged({stock: cells[stock, JUDGED] for stock in stocks})
+    return found
+
+
+def _judged(cells: Mapping[str, Any]) -> list[str]:
+    """Return what every judge says of the stocks that all of them looked at."""
+    every = {stock: cell for stock, cell in cells.items() if len(cell["scores"]) > 1}
+    body = []
+    for judge in next(iter(every.values()))["scores"]:
+        error = max(cell["scores"][judge]["standard_error"] for cell in every.values())
+        body.append([f"{judge}, {short_number(error)}", *(_mean(cell, judge) for cell in every.values())])
+    return markdown_table([f"judge and standard error, {JUDGED:g} nats", *every], body)
+
+
+def _mean(cell: Mapping[str, Any], judge: str, size: str = "") -> str:
+    own, random = (short_number(cell[kind][judge]["mean"]) for kind in ("scores", "random"))
+    return f"{own} ({size}random {random})"
+
+
+RUN = StoredRun(name="rephrase", rows=DOMAINS, measure=measure, tables=tables)
 
 if __name__ == "__main__":
-    main()
+    RUN.main(__doc__)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordveil.api import round_up
 from wordveil_lab.evaluation.inversion import ATTACKERS
 from wordveil_lab.leagues.reading_back import READERS
+from wordveil_lab.tables import markdown_table, short_number
 
 RANDOM = 1e-3  # nats: as good as no information, and the same outputs
 READ = {
@@ -68,29 +68,19 @@ def beyond(value: dict[str, Any], base: dict[str, Any]) -> tuple[float, float]:
 OF_4000 = f"neighbours-16-of-4000 @ {RANDOM:g}"
 
 
-def score_pair(summary: dict[str, Any]) -> tuple[float, float]:
+def score_pair(summary: Mapping[str, Any]) -> tuple[float, float]:
     """Return mean and standard error."""
     return summary["mean"], summary["standard_error"]
 
 
-def table_line(cells: Iterable[str]) -> str:
-    """Return a row of a table in Markdown."""
-    return "| " + " | ".join(cells) + " |"
-
-
 def sheet(rows: Sequence[Row], columns: Mapping[str, str]) -> list[str]:
     """Return a table of some scores (shown name -> name), metric DP last."""
-    lines = [table_line(["row", "promise", "content words named", *columns])]
-    lines.append("|---" * (3 + len(columns)) + "|")
-    for row in sorted(rows, key=lambda row: (row.group == "metric", row.epsilon is not None, row.epsilon, row.name)):
+    ordered = sorted(rows, key=lambda row: (row.group == "metric", row.epsilon is not None, row.epsilon, row.name))
+    body = []
+    for row in ordered:
         cells = [row.by if name == "by" else shown_score(row.scores.get(name)) for name in columns.values()]
-        lines.append(table_line([row.name, row.promise, shown_score(row.named), *cells]))
-    return lines
-
-
-def short_number(value: float) -> str:
-    """Return a number with three digits after the point and no zero before it."""
-    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")
+        body.append([row.name, row.promise, shown_score(row.named), *cells])
+    return markdown_table(["row", "promise", "content words named", *columns], body)
 
 
 def shown_score(found: tuple[float, float] | None) -> str:

@@ -1,38 +1,59 @@
-"""A run of a league as docs/results keeps it: NAME.json, and NAME.md and NAME.svg, which are written from it.
+"""A run of a league as docs/results keeps it: NAME.json, and the tables and the picture of NAME.md, made from it.
 
     python -m wordveil_lab.leagues.NAME [--page | --only ROW ...]
 
---page writes page and picture again from the stored run; --only computes the cells of some rows and writes nothing.
+--page writes tables and picture again from the stored run; --only computes the cells of some rows and writes nothing.
+All runs have the form of `wordveil evaluate`: rows with a name, the group of their promise and epsilon, and cells by
+task, whose scores have a mean and a standard error.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wordveil import __version__
 from wordveil.api import DataFormatError
 from wordveil_lab.clone import ROOT
-from wordveil_lab.evaluation.report import as_json
+from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
+from wordveil_lab.tables import refilled
 
-__all__ = ["StoredRun", "read_run"]
+__all__ = ["StoredRun", "new_report", "new_row", "read_run", "rounded_score"]
 
 Report = dict[str, Any]
 
 
-def read_run(path: Path, schema: str) -> Report:
+def read_run(path: Path) -> Report:
     """Return a stored run.
 
     Raises:
         DataFormatError: If it is of another schema: its league has to be run again.
     """
     report: Report = json.loads(path.read_text(encoding="utf-8"))
-    if report.get("schema") != schema:
-        raise DataFormatError(path, f"is a run of another schema than {schema!r}. Run its league again.")
+    if report.get("schema") != SCHEMA:
+        raise DataFormatError(path, f"is a run of another schema than {SCHEMA!r}. Run its league again.")
     return report
+
+
+def new_report(name: str, rows: Sequence[Report], **facts: Any) -> Report:
+    """Return the run of a league that is not measured by `run_league`."""
+    command = f"python -m wordveil_lab.leagues.{name}"
+    return {"schema": SCHEMA, "version": __version__, "command": command, "noise": NOISE, **facts, "rows": list(rows)}
+
+
+def new_row(name: str, group: str | None, epsilon: float | None, cells: Mapping[str, Any] | None = None) -> Report:
+    """Return a row of such a run."""
+    label = name if epsilon is None else f"{name} @ {epsilon:g}"
+    return {"label": label, "name": name, "group": group, "epsilon": epsilon, "cells": dict(cells or {})}
+
+
+def rounded_score(mean: float, error: float) -> dict[str, float]:
+    """Return a score to six digits."""
+    return {"mean": float(f"{mean:.6g}"), "standard_error": float(f"{error:.6g}")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,21 +62,17 @@ class StoredRun:
 
     Attributes:
         name: Of its files.
-        schema: Of its JSON.
         rows: What `--only` takes.
         measure: Returns the run of some rows; with none named, of all.
-        page: Returns the page, from the run and the page as it is.
-        picture: Returns the picture, an SVG.
-        text: Returns the run as JSON.
+        tables: Returns the tables of the page by their headings, as `refilled` takes them.
+        picture: Returns the picture, an SVG; None for a page without one.
     """
 
     name: str
-    schema: str
     rows: Collection[str]
     measure: Callable[[Collection[str]], Report]
-    page: Callable[[Report, str], str]
-    picture: Callable[[Report], bytes]
-    text: Callable[[Report], str] = as_json
+    tables: Callable[[Report], Mapping[str, Sequence[str]]]
+    picture: Callable[[Report], bytes] | None = None
 
     @property
     def path(self) -> Path:
@@ -69,13 +86,17 @@ class StoredRun:
 
     def report(self) -> Report:
         """Return the stored run."""
-        return read_run(self.path, self.schema)
+        return read_run(self.path)
+
+    def page(self) -> str:
+        """Return the page as it is, with the tables of the stored run."""
+        return refilled(self.path.with_suffix(".md").read_text(encoding="utf-8"), self.tables(self.report()))
 
     def write(self) -> None:
         """Write the page and the picture of the stored run."""
-        report, page = self.report(), self.path.with_suffix(".md")
-        page.write_text(self.page(report, page.read_text(encoding="utf-8")), encoding="utf-8")
-        self.path.with_suffix(".svg").write_bytes(self.picture(report))
+        self.path.with_suffix(".md").write_text(self.page(), encoding="utf-8")
+        if self.picture is not None:
+            self.path.with_suffix(".svg").write_bytes(self.picture(self.report()))
 
     def main(self, about: str | None) -> None:
         """Do what the command line says: measure, or take the stored run, and write page and picture."""
@@ -87,5 +108,5 @@ class StoredRun:
             self.measure(asked.only)
             return
         if not asked.page:
-            self.path.write_text(self.text(self.measure(())), encoding="utf-8")
+            self.path.write_text(as_json(self.measure(())), encoding="utf-8")
         self.write()

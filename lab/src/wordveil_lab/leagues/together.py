@@ -42,8 +42,9 @@ from wordveil.api import (
 from wordveil.api import ReleaseLayout as Layout
 from wordveil.api import fill_slots as fill
 from wordveil_lab.leagues import together_page
-from wordveil_lab.leagues.stored import StoredRun
+from wordveil_lab.leagues.stored import StoredRun, new_report, new_row, rounded_score
 from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked, table
+from wordveil_lab.leagues.together_page import ORIGINAL, PERSONS
 from wordveil_lab.leagues.together_persons import RELEASES, random_words, told
 
 VERSION = 1  # raised whenever a score's meaning changes
@@ -53,6 +54,7 @@ RATES: Mapping[str, tuple[float, ...]] = {
     "TEM": (6.0, 8.0, 9.36, 12.0),
     "neighbours": (2.0, 4.0, 6.0, 8.0, 12.0),
 }
+GROUPS = {"TEM": "metric"}
 NATS = (4.0, 6.0, 8.0, 10.0)
 ENCODERS = ("static", "minilm")
 OPTIONS = wv.TextOptions(unknown="typed")
@@ -326,7 +328,7 @@ def plan() -> list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
     """Return what is to be computed: mechanisms outside, domains inside, since a law is tabled once for all."""
     cells: list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]] = []
     for domain in DOMAINS:
-        cells.append(({"series": "original", "domain": domain}, partial(original_cell, domain)))
+        cells.append(({"series": ORIGINAL, "domain": domain}, partial(original_cell, domain)))
         for stock in ("domain", "general"):
             for encoder in ENCODERS:
                 for epsilon in NATS:
@@ -338,7 +340,7 @@ def plan() -> list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
                 facts = {"series": name, "domain": domain, "epsilon": rate}
                 cells.append((facts, partial(words_cell, name, rate, domain)))
     for name, given in RELEASES:
-        facts = {"series": f"persons: {name}", "domain": "persons", "epsilon": given}
+        facts = {"series": f"{PERSONS}: {name}", "domain": PERSONS, "epsilon": given}
         cells.append((facts, partial(persons_cell, name, given)))
     return cells
 
@@ -350,17 +352,36 @@ def persons_cell(series: str, epsilon: float | None) -> dict[str, Any]:
 
 def measure(names: Collection[str] = ()) -> dict[str, Any]:
     """Return the run, or that of some series."""
-    rows, cells = [], [cell for cell in plan() if not names or cell[0]["series"] in names]
+    rows: dict[str, dict[str, Any]] = {}
+    cells = [cell for cell in plan() if not names or cell[0]["series"] in names]
     for done, (facts, compute) in enumerate(cells):
         print(f"{done:4} of {len(cells)} cells: {facts}", file=sys.stderr, flush=True)
-        row = {**facts, **kept_cell(facts, compute)}
-        if facts["series"] == "original":
-            row |= kept_cell({**facts, "series": "commonest"}, partial(commonest, facts["domain"]))
-        elif facts["domain"] in DOMAINS:
-            row |= _with_names(row)
-        rows.append(row)
-    of_tem = {f"{rate:g}": kept_cell({"nats of TEM": rate}, partial(certified, rate))["nats"] for rate in RATES["TEM"]}
-    return {"schema": together_page.SCHEMA, "texts": TEXTS, "seeds": len(SEEDS), "nats of TEM": of_tem, "rows": rows}
+        cell, domain, epsilon = kept_cell(facts, compute), facts["domain"], facts.get("epsilon")
+        if facts["series"] == ORIGINAL:
+            cell |= kept_cell({**facts, "series": "commonest"}, partial(commonest, domain))
+        elif domain in DOMAINS:
+            cell |= _with_names(facts | cell)
+        for end, part in _parts(cell):
+            name = facts["series"].removeprefix(f"{PERSONS}: ") + end
+            row = new_row(name, GROUPS.get(facts["series"], None if name == ORIGINAL else "local"), epsilon)
+            rows.setdefault(row["label"], row)["cells"][domain] = part
+    nats = {f"TEM @ {rate:g}": kept_cell({"nats of TEM": rate}, partial(certified, rate)) for rate in RATES["TEM"]}
+    known = {label: float(f"{found['nats']:.6g}") for label, found in nats.items()}
+    return new_report("together", list(rows.values()), texts=TEXTS, repeats=len(SEEDS), nats=known)
+
+
+def _parts(cell: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return what a cell found of each release that it made, by the end of the row's name."""
+    kinds = [kind for kind in ("scores", "random") if kind in cell]
+    both = isinstance(cell["scores"], list)
+    return [
+        (end, {**cell, **{kind: _scored(cell[kind][i] if both else cell[kind]) for kind in kinds}})
+        for i, end in enumerate(("", ", denoised") if both else ("",))
+    ]
+
+
+def _scored(scores: Mapping[str, Sequence[float]]) -> dict[str, dict[str, float]]:
+    return {name: rounded_score(*pair) for name, pair in scores.items()}
 
 
 def _with_names(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -381,12 +402,10 @@ def _unnamed(scores: Mapping[str, Any]) -> dict[str, Any]:
 
 RUN = StoredRun(
     name="together",
-    schema=together_page.SCHEMA,
     rows=list(dict.fromkeys(facts["series"] for facts, _ in plan())),
     measure=measure,
-    page=together_page.page,
+    tables=together_page.tables,
     picture=together_page.picture,
-    text=together_page.as_json,
 )
 
 if __name__ == "__main__":

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wordveil_lab.evaluation.curves import read_at
-from wordveil_lab.leagues.rows import short_number, table_line
+from wordveil_lab.evaluation.curves import HOW, read_at, standing
+from wordveil_lab.leagues.rows import score_pair
+from wordveil_lab.leagues.together_persons import RELEASES
 from wordveil_lab.plots import SMALL, svg
+from wordveil_lab.tables import markdown_table, short_number
 
-SCHEMA = "together 1"
+ORIGINAL, PERSONS = "original", "persons"
 KEPT = ("similarity", "BERTScore", "task", "perplexity")
 ATTACKS = {"named": "words named", "picked": "sentence picked out"}
 SHOWN = {
@@ -54,11 +55,11 @@ class Row:
         return value - base, math.hypot(error, other)
 
 
-def best(scores: Mapping[str, Sequence[float]]) -> dict[str, Pair]:
+def best(scores: Mapping[str, Mapping[str, float]]) -> dict[str, Pair]:
     """Return the scores, for each attack that of the best attacker."""
-    found = {name: (float(mean), float(error)) for name, (mean, error) in scores.items() if name in KEPT}
+    found = {name: score_pair(score) for name, score in scores.items() if name in KEPT}
     for attack in ATTACKS:
-        tried = [(float(mean), float(error)) for name, (mean, error) in scores.items() if name.startswith(attack)]
+        tried = [score_pair(score) for name, score in scores.items() if name.startswith(attack)]
         if tried:
             found[attack] = max(tried)
     return found
@@ -67,57 +68,47 @@ def best(scores: Mapping[str, Sequence[float]]) -> dict[str, Pair]:
 def rows_of(report: Mapping[str, Any], domain: str) -> list[Row]:
     """Return the rows of a domain, in the order of `SHOWN`."""
     found = []
-    for cell in report["rows"]:
-        if cell["domain"] != domain or "epsilon" not in cell:
-            continue
-        parts = [("", cell["scores"], cell["random"])]
-        if "tokens" in cell:
-            parts = [(end, cell["scores"][i], cell["random"][i]) for i, end in enumerate(("", ", denoised"))]
-        a_word = report["nats of TEM"][f"{cell['epsilon']:g}"] if cell["series"] == "TEM" else cell["epsilon"]
-        for end, measured, blind in parts:
-            nats = a_word * cell.get("tokens", 1)
-            found.append(Row(cell["series"] + end, cell["epsilon"], nats, best(measured), best(blind)))
+    for row in report["rows"]:
+        cell, epsilon = row["cells"].get(domain), row["epsilon"]
+        if cell is not None and epsilon is not None:
+            nats = report["nats"].get(row["label"].replace(", denoised", ""), epsilon) * cell.get("tokens", 1)
+            found.append(Row(row["name"], epsilon, nats, best(cell["scores"]), best(cell["random"])))
     return sorted(found, key=lambda row: (list(SHOWN).index(row.series), row.nats))
 
 
-def originals(report: Mapping[str, Any], domain: str) -> dict[str, Any]:
-    """Return the cell of the texts as they are."""
-    found: dict[str, Any] = next(
-        row for row in report["rows"] if row["domain"] == domain and row["series"] == "original"
-    )
+def originals(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of the texts as they are, by domain."""
+    found: dict[str, Any] = next(row["cells"] for row in report["rows"] if row["name"] == ORIGINAL)
     return found
+
+
+def domains_of(report: Mapping[str, Any]) -> list[str]:
+    """Return the domains of sentences."""
+    return [domain for domain in originals(report) if domain != PERSONS]
 
 
 def said(pair: Pair, score: str = "") -> str:
     """Return a mean with its error."""
-    if score == "perplexity":
-        return f"{pair[0]:,.0f} ± {pair[1]:,.0f}".replace(",", " ")
-    return f"{short_number(pair[0])} ± {short_number(pair[1])}"
+    return " ± ".join(mean(value, score) for value in pair)
+
+
+def mean(value: float, score: str = "") -> str:
+    """Return a mean as it is written."""
+    return f"{value:,.0f}".replace(",", " ") if score == "perplexity" else short_number(value)
 
 
 def _table(report: Mapping[str, Any], domain: str) -> list[str]:
-    head = ["pipeline", "nats", "nats a sentence", *(TITLES.get(name, name) for name in KEPT), *ATTACKS.values()]
-    lines = [table_line(head), "|---" * len(head) + "|"]
-    own = best(originals(report, domain)["scores"])
-    cells = [said(own[name], name) if name in own else "" for name in (*KEPT, *ATTACKS)]
-    lines.append(table_line(["as it is", "", "", *cells]))
-    commonest = short_number(originals(report, domain)["commonest"])
-    lines.append(
-        table_line(
-            ["the commonest class", "", "", *(commonest if name == "task" else "" for name in (*KEPT, *ATTACKS))]
-        )
-    )
+    whole, columns = originals(report)[domain], (*KEPT, *ATTACKS)
+    own, commonest = best(whole["scores"]), short_number(whole["commonest"])
+    body = [
+        ["as it is", "", "", *(said(own[name], name) if name in own else "" for name in columns)],
+        ["the commonest class", "", "", *(commonest if name == "task" else "" for name in columns)],
+    ]
     for row in rows_of(report, domain):
-        cells = []
-        for name in (*KEPT, *ATTACKS):
-            random = (
-                f"{row.random[name][0]:,.0f}".replace(",", " ")
-                if name == "perplexity"
-                else short_number(row.random[name][0])
-            )
-            cells.append(f"{said(row.scores[name], name)} ({random})")
-        lines.append(table_line([SHOWN[row.series], f"{row.epsilon:g}", f"{math.ceil(row.nats - 1e-9)}", *cells]))
-    return lines
+        cells = [f"{said(row.scores[name], name)} ({mean(row.random[name][0], name)})" for name in columns]
+        body.append([SHOWN[row.series], f"{row.epsilon:g}", f"{math.ceil(row.nats - 1e-9)}", *cells])
+    head = ["pipeline", "nats", "nats a sentence", *(TITLES.get(name, name) for name in KEPT), *ATTACKS.values()]
+    return markdown_table(head, body)
 
 
 def compared(rows: Sequence[Row], score: str, attack: str, rival: str) -> dict[str, list[str]]:
@@ -125,62 +116,53 @@ def compared(rows: Sequence[Row], score: str, attack: str, rival: str) -> dict[s
 
     The rival's curve runs from random outputs through its rates in straight lines.
     """
-    found: dict[str, list[str]] = {"ahead": [], "near": [], "behind": []}
+    found: dict[str, list[str]] = {how: [] for how in HOW}
     own = sorted((row for row in rows if row.series == rival), key=lambda row: row.scores[attack][0])
     start = (*own[0].random[attack], 0.0, 0.0)
     curve = [start, *((*row.scores[attack], *row.beyond(score)) for row in own)]
     for row in rows:
         other = read_at(curve, row.scores[attack][0]) if row.series not in WORDS else None
         if other is not None:
-            value, error = row.beyond(score)
-            gap, error = value - other.value, math.hypot(error, other.error)
-            where = "near" if abs(gap) <= 2 * error else "ahead" if gap > 0 else "behind"
+            where = standing(row.beyond(score), other)
             found[where].append(f"{SHOWN[row.series].removeprefix('rephrase, ')} at {row.epsilon:g}")
     return found
 
 
 def _comparison(report: Mapping[str, Any], domains: Sequence[str]) -> list[str]:
-    head = [
-        "domain",
-        "score",
-        "beside",
-        *(f"{how}, as many {what}" for what in ("words named", "picked out") for how in ("ahead", "near", "behind")),
-    ]
-    lines = [table_line(head), "|---" * len(head) + "|"]
+    body = []
     for domain in domains:
         rows = rows_of(report, domain)
         for score in ("similarity", "BERTScore", "task"):
             for rival in dict.fromkeys(row.series for row in rows if row.series in WORDS):
                 both = [compared(rows, score, attack, rival) for attack in ATTACKS]
-                counts = [str(len(found[how])) for found in both for how in ("ahead", "near", "behind")]
-                lines.append(table_line([domain, TITLES[score], SHOWN[rival], *counts]))
-    return lines
+                counts = [str(len(found[how])) for found in both for how in HOW]
+                body.append([domain, TITLES[score], SHOWN[rival], *counts])
+    places = (f"{how}, as many {what}" for what in ("words named", "picked out") for how in HOW)
+    return markdown_table(["domain", "score", "beside", *places], body)
 
 
 def _persons(report: Mapping[str, Any]) -> list[str]:
     columns = ("author", "sex", "values", "names")
     head = ["pipeline", "nats", "author, of three", "sex", "values with digits or @", "names, word by word"]
-    lines = [table_line(head), "|---" * len(head) + "|"]
-    for cell in report["rows"]:
-        if cell["domain"] != "persons":
-            continue
-        name = cell["series"].removeprefix("persons: ")
-        random = cell.get("random", {})
+    body = []
+    found = {(row["name"], row["epsilon"]): row for row in report["rows"] if PERSONS in row["cells"]}
+    for row in map(found.__getitem__, RELEASES):
+        scores, random = row["cells"][PERSONS]["scores"], row["cells"][PERSONS].get("random", {})
         cells = [
-            said(tuple(cell["scores"][column])) + (f" ({short_number(random[column][0])})" if random else "")
+            said(score_pair(scores[column])) + (f" ({short_number(random[column]['mean'])})" if random else "")
             for column in columns
         ]
         for i, column in ((2, "values"), (3, "names")):
-            cells[i] += f"; another's {short_number(cell['scores'][column + ', another' + chr(39) + 's'][0])}"
-        epsilon = "" if cell["epsilon"] is None else f"{cell['epsilon']:g}"
-        lines.append(table_line([SHOWN.get(name, "as it is"), epsilon, *cells]))
-        guessed = [short_number(cell["scores"][f"{column}, guessing"][0]) for column in columns[:2]]
-    return [*lines, table_line(["the commonest class", "", *guessed, "", ""])]
+            cells[i] += f"; another's {short_number(scores[column + ', another' + chr(39) + 's']['mean'])}"
+        epsilon = "" if row["epsilon"] is None else f"{row['epsilon']:g}"
+        body.append([SHOWN.get(row["name"], "as it is"), epsilon, *cells])
+        guessed = [short_number(scores[f"{column}, guessing"]["mean"]) for column in columns[:2]]
+    return markdown_table(head, [*body, ["the commonest class", "", *guessed, "", ""]])
 
 
 def picture(report: Mapping[str, Any]) -> bytes:
     """Draw all scores of all domains against the nats of a sentence; dots are random outputs through the pipeline."""
-    domains = [row["domain"] for row in report["rows"] if row["series"] == "original"]
+    domains = domains_of(report)
     scores = (*KEPT, *ATTACKS)
 
     def paint(canvas: Any) -> None:
@@ -204,7 +186,7 @@ def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> Non
         values, errors = zip(*(row.scores[score] for row in own), strict=True)
         axis.errorbar(nats, values, yerr=errors, color=colour, marker="o", markersize=4, linewidth=1.2, label=shown)
         axis.plot(nats, [row.random[score][0] for row in own], color=colour, linestyle=":", linewidth=0.9)
-    whole = best(originals(report, domain)["scores"])
+    whole = best(originals(report)[domain]["scores"])
     if score in whole and score in ("task", "perplexity"):
         axis.axhline(whole[score][0], color="grey", linewidth=0.8, linestyle="--")
     axis.set_xscale("log")
@@ -216,27 +198,7 @@ def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> Non
     axis.grid(alpha=0.3)
 
 
-def page(report: Mapping[str, Any], text: str) -> str:
-    """Return the page: the words as they are, and every table after its heading."""
-    domains = [row["domain"] for row in report["rows"] if row["series"] == "original"]
-    tables = {f"## {domain.capitalize()}": _table(report, domain) for domain in domains}
-    tables |= {"## At equal attack": _comparison(report, domains), "## Persons": _persons(report)}
-    lines: list[str] = []
-    heading, fresh = "", False
-    for line in text.splitlines():
-        if line.startswith("|"):
-            if fresh and heading in tables:
-                lines += tables[heading]
-                fresh = False
-            continue
-        if line.startswith("## "):
-            heading, fresh = line, True
-        lines.append(line)
-    return "\n".join(lines) + "\n"
-
-
-def as_json(report: Mapping[str, Any]) -> str:
-    """Return a run as JSON, a cell on each line, numbers to six digits."""
-    rounded = json.loads(json.dumps(report), parse_float=lambda number: float(f"{float(number):.6g}"))
-    cells = ",\n".join(json.dumps(row) for row in rounded.pop("rows"))
-    return json.dumps(rounded)[:-1] + f', "rows": [\n{cells}\n]}}\n'
+def tables(report: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the tables of the page."""
+    found = {f"## {domain.capitalize()}": _table(report, domain) for domain in domains_of(report)}
+    return found | {"## At equal attack": _comparison(report, domains_of(report)), "## Persons": _persons(report)}

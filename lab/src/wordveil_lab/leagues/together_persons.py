@@ -21,6 +21,7 @@ from wordveil_lab.court.pairs import shifted
 from wordveil_lab.evaluation.attributes import cross_validated
 from wordveil_lab.evaluation.data import mixed_order, read_labelled, read_spans
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words
+from wordveil_lab.leagues.together_domains import table
 from wordveil_lab.rows import thinned
 
 RELEASES = (
@@ -35,12 +36,6 @@ RELEASES = (
 AUTHORS, COMMENTS, LONGEST, MARKED = 600, 300, 60, 500
 OPTIONS = wv.TextOptions(unknown="typed")
 Score = list[float]
-
-
-@cache
-def table() -> wv.Embeddings:
-    """Return the vocabulary."""
-    return wv.load_embeddings()
 
 
 @cache

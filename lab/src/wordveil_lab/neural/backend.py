@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
-from wordveil.api import MissingExtraError, ParameterError
+from wordveil.api import MissingExtraError
 from wordveil_lab.extras import missing_extra
 
-__all__ = ["Module", "check_device", "functional", "nn", "not_compiled", "require_torch", "torch"]
+__all__ = ["Module", "functional", "nn", "not_compiled", "require_torch", "torch"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -58,24 +58,3 @@ def require_torch() -> None:
     """
     if isinstance(torch, _Missing):
         raise _error()
-
-
-def check_device(name: str) -> None:
-    """Raise unless models can be moved to this device.
-
-    Args:
-        name: "cpu", "cuda", or "cuda:N" for one of several GPUs.
-
-    Raises:
-        ParameterError: If the device does not exist here.
-        MissingExtraError: If PyTorch is not installed.
-    """
-    require_torch()
-    if name == "cpu":
-        return
-    kind, _, number = name.partition(":")
-    if kind != "cuda" or not (number.isdecimal() or name == "cuda"):
-        raise ParameterError("device", name, "must be cpu, cuda, or cuda:N for one of several GPUs.")
-    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if int(number or 0) >= there:
-        raise ParameterError("device", name, f"is not there: PyTorch can use {there} CUDA GPUs here. Take cpu.")

@@ -1,14 +1,13 @@
-"""Training texts: read from a file, encoded with a small public vocabulary, cut into padded batches.
+"""Training texts: encoded with a small public vocabulary, cut into padded batches.
 
-The vocabulary of a model is a part of a public table: the words that the public training text uses most, or the
-table's first words where the text is private. Punctuation is no token here, as everywhere in wordveil.
+The vocabulary of a model is a part of a public table: the words that the public training text uses most. Punctuation is
+no token here, as everywhere in wordveil.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 
 from wordveil.api import (
     DEFAULT_SCHEME,
-    DataFormatError,
     Embeddings,
     ParameterError,
     PrivateText,
@@ -26,65 +24,12 @@ from wordveil.api import (
     tokenizer_for,
 )
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.neural.passes import KEY_BYTES, text_digest
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN
-from wordveil_lab.rows import locate, read_rows, thinned
 
-__all__ = ["TABLES", "Batch", "Dataset", "TextFile", "encode_texts", "model_vocabulary", "read_texts"]
+__all__ = ["TABLES", "Batch", "Dataset", "encode_texts", "model_vocabulary"]
 
 TABLES = ("random", "glove", "word2vec", "embedded")
 """Where a model's vectors come from; glove and word2vec need a file."""
-
-_TEXT_KEY = os.urandom(KEY_BYTES)  # of this process: digests of texts mean nothing outside of it
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextFile:
-    """A file of short texts: .txt (one a line), .tsv or .jsonl[.gz].
-
-    Attributes:
-        path: The file, or a name inside the data folder.
-        text: Column of the text; several joined by "+" are joined by a space.
-        label: Column of the class; None where none is needed.
-        limit: Texts at most, spread evenly over the file; None for all.
-    """
-
-    path: str
-    text: str = "text"
-    label: str | None = None
-    limit: int | None = None
-
-
-def read_texts(source: TextFile) -> tuple[list[str], list[str]]:
-    """Return the texts and their classes (empty where no label column is named).
-
-    Raises:
-        ParameterError: If the file is nowhere.
-        DataFormatError: If it is malformed, not UTF-8, or holds no text.
-    """
-    path = locate(source.path)
-    if path.name.endswith(".txt"):
-        if source.label is not None:
-            raise ParameterError("label", source.label, "must not be given for a .txt file; use .tsv or .jsonl.")
-        rows = [(line, "") for line in _lines(path) if line.strip()]
-    else:
-        columns = source.text.split("+")
-        named = [*columns, *([source.label] if source.label else [])]
-        rows = [
-            (" ".join(str(row[column]) for column in columns), str(row[source.label]) if source.label else "")
-            for row in read_rows(path, named)
-        ]
-    rows = thinned(rows, source.limit)
-    if not rows:
-        raise DataFormatError(path, "holds no text.")
-    return [text for text, _ in rows], [label for _, label in rows] if source.label else []
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise DataFormatError(path, "is not UTF-8.", offset=error.start) from None
 
 
 def model_vocabulary(
@@ -95,18 +40,16 @@ def model_vocabulary(
     size: int = 10_000,
     dimensions: int = 300,
     seed: int = 0,
-    private: bool = False,
 ) -> Embeddings:
     """Return the public vocabulary of a model: at most `size` words with their vectors.
 
     Args:
         table: One of `TABLES`. "random" draws N(0, 1/d) rows from a public seed.
-        texts: The training texts; only looked at where they are public.
+        texts: The training texts.
         vectors: Embedding file or vocabulary directory, for glove and word2vec.
         size: Words at most.
         dimensions: The d of random rows.
         seed: Public seed of random rows.
-        private: Whether the texts are private: then the words are the table's first ones, whatever the texts say.
 
     Raises:
         ParameterError: If the table does not exist, lacks its file, or shares no word with the texts.
@@ -114,19 +57,14 @@ def model_vocabulary(
     if table not in TABLES:
         raise ParameterError("embeddings", table, f"must be one of {', '.join(TABLES)}.")
     if table == "random":
-        if private:
-            raise ParameterError("embeddings", table, "takes its words from the text, which is private; name a table.")
         return _random_rows(_frequent_words(texts, size), dimensions, seed)
     if table != "embedded" and vectors is None:
         raise ParameterError("vectors", None, f"must name the {table} file.")
     whole = load_embeddings(None if table == "embedded" else vectors)
-    if private:
-        chosen = np.arange(min(size, len(whole)))
-    else:
-        tokens = encode(whole, texts).tokens
-        counts = np.bincount(tokens[tokens >= 0], minlength=len(whole))
-        order = np.argsort(-counts, kind="stable")[:size]
-        chosen = np.sort(order[counts[order] > 0])
+    tokens = encode(whole, texts).tokens
+    counts = np.bincount(tokens[tokens >= 0], minlength=len(whole))
+    order = np.argsort(-counts, kind="stable")[:size]
+    chosen = np.sort(order[counts[order] > 0])
     if not chosen.size:
         raise ParameterError("embeddings", table, "shares no word with the training text.")
     part = Embeddings.from_arrays(
@@ -163,15 +101,11 @@ class Batch:
         ids: Shape (n, longest), int64: ids, `UNKNOWN` or `PADDING`.
         lengths: Tokens of each text, at least 1, shape (n,).
         labels: Class of each text, shape (n,); None for rewriters.
-        keys: What passes are counted by: equal texts have equal keys.
-        nonces: Places of the texts' noise; None draws afresh.
     """
 
     ids: NDArray[np.int64] = field(repr=False)
     lengths: NDArray[np.int64] = field(repr=False)
     labels: NDArray[np.int64] | None = field(repr=False)
-    keys: tuple[Hashable, ...] = field(repr=False)
-    nonces: tuple[int, ...] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,13 +114,11 @@ class Dataset:
 
     Attributes:
         corpus: The tokens.
-        keys: One per text, for counting passes.
         labels: Class of each text, shape (n,), or None.
         max_tokens: Longer texts are cut here.
     """
 
     corpus: Corpus = field(repr=False)
-    keys: Sequence[Hashable] = field(repr=False)
     labels: NDArray[np.int64] | None = field(default=None, repr=False)
     max_tokens: int = 35
 
@@ -201,7 +133,7 @@ class Dataset:
         for i, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
             ids[i, :length] = self.corpus.tokens[start : start + length]
         labels = None if self.labels is None else self.labels[rows]
-        return Batch(ids, lengths, labels, tuple(self.keys[row] for row in rows.tolist()))
+        return Batch(ids, lengths, labels)
 
     def batches(self, size: int, order: NDArray[np.int64] | None = None) -> Iterator[Batch]:
         """Yield batches of at most `size` texts in the given order."""
@@ -216,8 +148,7 @@ class Dataset:
         tokens = np.concatenate(pieces) if pieces else self.corpus.tokens[:0]
         labels = None if self.labels is None else self.labels[rows]
         corpus = Corpus(tokens=tokens, offsets=offsets)
-        keys = [self.keys[row] for row in rows.tolist()]
-        return Dataset(corpus=corpus, keys=keys, labels=labels, max_tokens=self.max_tokens)
+        return Dataset(corpus=corpus, labels=labels, max_tokens=self.max_tokens)
 
 
 def encode_texts(
@@ -231,7 +162,7 @@ def encode_texts(
     """Return texts as a data set; texts without a token are left out, unknown tokens are marked.
 
     Args:
-        texts: The texts; equal ones are one text to whoever counts passes.
+        texts: The texts.
         vocabulary: The model's vocabulary.
         labels: Their classes, where the data set has some.
         classes: The classes, in the order of their numbers.
@@ -247,7 +178,6 @@ def encode_texts(
         raise ParameterError("labels", "<hidden>", f"must be among the {len(place)} classes of the training data.")
     whole = Dataset(
         corpus=Corpus(tokens=tokens, offsets=corpus.offsets),
-        keys=[text_digest(text, _TEXT_KEY) for text in texts],
         labels=np.array([place[label] for label in labels], dtype=np.int64) if labels else None,
         max_tokens=max_tokens,
     )

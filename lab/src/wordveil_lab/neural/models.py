@@ -32,7 +32,7 @@ class _BiLSTM(Module):  # type: ignore[misc]
         self.drop = nn.Dropout(dropout)
 
     def forward(self, batch: Batch) -> Any:
-        released = self.embedding(torch.from_numpy(batch.ids), batch.keys, batch.nonces)
+        released = self.embedding(torch.from_numpy(batch.ids))
         # A public constant: noise far larger than a unit saturates the gates, at no gain in privacy.
         scaled = self.drop(released / self.embedding.released_size)
         lengths = torch.from_numpy(batch.lengths)

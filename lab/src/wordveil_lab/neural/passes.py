@@ -8,35 +8,18 @@ A counter is of one process: what other processes pass is theirs to count, and t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from wordveil.api import Guarantee, GuaranteeError, ParameterError, WordveilError
 
-__all__ = [
-    "KEY_BYTES",
-    "PassCounter",
-    "Passes",
-    "check_process",
-    "check_promise",
-    "promise_text",
-    "sentence_keys",
-    "text_digest",
-]
+__all__ = ["PassCounter", "check_process", "check_promise", "promise_text", "sentence_keys"]
 
-KEY_BYTES = 32
-DIGEST_BYTES = 16
 NAME_BYTES = 16
-
-
-def text_digest(text: str, key: bytes) -> bytes:
-    """Return what stands for a text where passes are counted: equal texts have one, and only the key can make it."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=DIGEST_BYTES).digest()
 
 
 def check_process(made_in: int) -> None:
@@ -86,42 +69,11 @@ def _is_key(key: object) -> bool:
     return all(map(_is_key, key)) if isinstance(key, tuple) else isinstance(key, str | bytes | int)
 
 
-class Passes(Protocol):
-    """Whatever counts passes: in memory, or in a file (`pass_records`)."""
-
-    @property
-    def largest(self) -> int:
-        """The most passes that any one sentence may have gone through."""
-
-    @property
-    def promise(self) -> str:
-        """What each counted pass promises, by `promise_text`; "" before the first."""
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """The largest count of each counter that has gone into this one, its own included, by the counter's name."""
-
-    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None, *, promise: str) -> None:
-        """Add one pass over these sentences, or over all where they are not named.
-
-        Args:
-            sentences: One key per sentence.
-            places: Where the noise of each sentence lies, if a later pass can find it again.
-            promise: What the pass promises, by `promise_text`.
-
-        Raises:
-            GuaranteeError: If passes were counted under another promise.
-        """
-
-    def add(self, counts: Mapping[str, int], promise: str) -> None:
-        """Add what other counters have counted; a counter that is added again only grows to its larger count."""
-
-
 class PassCounter:
     """Counts passes over private sentences by key; without keys a pass counts for every sentence there is.
 
-    Keys are held in memory only: what is saved is the largest count. Equal sentences must have equal keys. Every pass
-    counts, also one that repeats its noise.
+    Keys are held in memory only: what is saved is the largest count. Equal sentences must have equal keys. Every
+    pass counts.
     """
 
     def __init__(self) -> None:
@@ -135,7 +87,7 @@ class PassCounter:
     def promise(self) -> str:
         return self._promise
 
-    def count(self, sentences: Sequence[Hashable] | None, places: Sequence[int] | None = None, *, promise: str) -> None:
+    def count(self, sentences: Sequence[Hashable] | None, *, promise: str) -> None:
         """Add one pass over these sentences, or over all where they are not named; a key given twice counts twice.
 
         Raises:

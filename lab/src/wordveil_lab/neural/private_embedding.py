@@ -9,7 +9,6 @@ know documents.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Callable, Hashable, Sequence
@@ -19,7 +18,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from wordveil.api import (
-    Decoder,
     Draws,
     Embeddings,
     Float64Array,
@@ -27,10 +25,8 @@ from wordveil.api import (
     IdArray,
     NoGuarantee,
     ParameterError,
-    Place,
     PrivacyUnit,
     RandomSource,
-    ReleasedIds,
     ReleasedVectors,
     Standing,
     Stream,
@@ -39,14 +35,11 @@ from wordveil.api import (
     grid_mitigation,
     multiply_high,
     random_bits,
-    vector_setting,
     with_vocabulary,
     within_scope,
 )
-from wordveil.api import nonces as nonces_of
 from wordveil_lab.neural.backend import Module, nn, not_compiled, require_torch, torch
-from wordveil_lab.neural.device_noise import DEVICE_ASSUMPTION, DeviceNoise
-from wordveil_lab.neural.passes import PassCounter, Passes, check_promise, promise_text
+from wordveil_lab.neural.passes import PassCounter, check_promise, promise_text
 
 __all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
 
@@ -73,8 +66,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     Guarantee:
         That of the mechanism for each token and each pass (`guarantee()`); passes over private sentences compose
-        (`composed_guarantee()`). Not covered: what training does with targets, the timing of a pass, and noise on the
-        device (`noise="device"`), whose generator is not cryptographic.
+        (`composed_guarantee()`). Not covered: what training does with targets, and the timing of a pass.
 
     Mitigation, measured (no guarantee):
         Released vectors lie on a public grid; see `mitigations()`.
@@ -82,12 +74,9 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     Args:
         embeddings: The public vocabulary.
         mechanism: Any vector mechanism; clipped ones clip by themselves. None adds no noise: for baselines.
-        decoder: Turns each noisy vector into a word, whose vector is then the output; None leaves noisy vectors.
         source: Randomness, `RandomSource()` unless given.
-        noise: "secure" draws on the CPU and moves the result; "device" draws with PyTorch on the GPU where the table
-            lives.
         trainable: Whether the table learns. All text must then be public, and the mechanism one of the clipped ones,
-            whose proofs need no table; there is no decoder. For private text load the state into a frozen layer.
+            whose proofs need no table. For private text load the state into a frozen layer.
         text_is_public: Whether all text that passes is public, so that passes are not counted.
 
     Raises:
@@ -107,39 +96,23 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         embeddings: Embeddings,
         mechanism: VectorMechanism | None,
         *,
-        decoder: Decoder | None = None,
         source: RandomSource | None = None,
-        noise: str = "secure",
         trainable: bool = False,
         text_is_public: bool = False,
     ) -> None:
         require_torch()
         super().__init__()
-        if noise not in ("secure", "device"):
-            raise ParameterError("noise", noise, "must be 'secure' or 'device'.")
-        self.vocabulary, self.mechanism, self.noise = embeddings, mechanism, noise
+        self.vocabulary, self.mechanism = embeddings, mechanism
         self.text_is_public = text_is_public
         self._randomizer = None if mechanism is None else mechanism.fit(embeddings)
-        fitted = self._randomizer
-        self._named = "" if fitted is None else vector_setting(mechanism, fitted, embeddings)
         self._source = RandomSource() if source is None else source
         self._pass = 0
-        self._passes: Passes = PassCounter()
-        self._check(decoder)
-        self._device_noise = DeviceNoise(self._randomizer) if noise == "device" else None
-        space = embeddings if self._randomizer is None else self._randomizer.decoding_space(embeddings)
-        self._decoder = None if decoder is None else decoder.fit(space)
+        self._passes = PassCounter()
         rows = torch.from_numpy(np.array(embeddings.vectors, dtype=np.float32))
         self.table = nn.Parameter(rows, requires_grad=trainable)
         self._check_table()
         self.released_size = self._measure()
         self.step = 2.0 ** (math.floor(math.log2(self.released_size)) - GRID_BITS)
-
-    def _check(self, decoder: Decoder | None) -> None:
-        if self.noise == "device" and (self._randomizer is None or decoder is not None):
-            raise ParameterError("noise", "device", "needs a mechanism and no decoder.")
-        if decoder is not None and self._randomizer is None:
-            raise ParameterError("decoder", type(decoder).__name__, "needs a mechanism.")
 
     def _check_table(self) -> None:
         """Refuse a table that learns where that is not covered; anyone may have set it to learn since it was made."""
@@ -149,8 +122,8 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
             raise ParameterError(
                 "trainable", True, "needs text_is_public=True: gradients, and what they move, name the private words."
             )
-        if self._decoder is not None or not self._any_vectors:
-            raise ParameterError("trainable", True, "needs one of the clipped mechanisms and no decoder.")
+        if not self._any_vectors:
+            raise ParameterError("trainable", True, "needs one of the clipped mechanisms.")
 
     @property
     def _any_vectors(self) -> bool:
@@ -159,12 +132,12 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         return fitted is None or (fitted.clip_norm is not None and fitted.inputs == "any vectors")
 
     @property
-    def passes(self) -> Passes:
+    def passes(self) -> PassCounter:
         """Where passes are counted; one that counts another promise's passes cannot take its place."""
         return self._passes
 
     @passes.setter
-    def passes(self, passes: Passes) -> None:
+    def passes(self, passes: PassCounter) -> None:
         check_promise(passes.promise, promise_text(self.guarantee()))
         self._passes = passes
 
@@ -174,43 +147,25 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         return self._source
 
     @property
-    def domain(self) -> str:
-        """Stands for mechanism, vocabulary and table in the place of noise: no two settings share a draw.
-
-        Equal draws at two epsilons, or over two tables, would give the word away. The table is read each time: it may
-        have learned, been loaded, or been written to in ways that PyTorch does not count.
-        """
-        digest = hashlib.blake2b(self._named.encode(), digest_size=16)
-        if self._any_vectors and self._decoder is None:
-            rows = np.ascontiguousarray(self.table.detach().cpu().numpy())
-            rows = rows + rows.dtype.type(0)  # -0.0 is 0.0: equal tables are one setting
-            digest.update(f"|{rows.dtype.str}{rows.shape}".encode())
-            digest.update(rows.data)
-        return digest.hexdigest() + "|"
-
-    @property
     def dimensions(self) -> int:
         """Columns of the output."""
-        if self._randomizer is None or self._decoder is not None:
-            return self.vocabulary.dimensions
-        return self._randomizer.dimensions
+        return self.vocabulary.dimensions if self._randomizer is None else self._randomizer.dimensions
 
     def guarantee(self) -> Guarantee:
         """What one pass promises for one token."""
         if self._randomizer is None:
             return NoGuarantee(reason="nothing is randomized", standing=Standing.REFUTED)
-        if self._source.is_test_source and self.noise == "secure":
+        if self._source.is_test_source:
             reason = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
             return NoGuarantee(reason=reason, standing=Standing.REFUTED)
         claim: Any = replace(self._randomizer.guarantee(), unit=PrivacyUnit.TOKEN)  # type: ignore[type-var]
-        claim = with_vocabulary(claim, self.vocabulary, self._randomizer)
-        return within_scope(claim, assuming=[DEVICE_ASSUMPTION] if self.noise == "device" else [])
+        return within_scope(with_vocabulary(claim, self.vocabulary, self._randomizer))
 
     def composed_guarantee(self) -> Guarantee:
         """What all passes so far promise together for one token of the private sentence that passed most often."""
         return self.all_passes(self.passes, self.guarantee()) or self.guarantee()
 
-    def all_passes(self, passes: Passes, claim: Guarantee) -> Guarantee | None:
+    def all_passes(self, passes: PassCounter, claim: Guarantee) -> Guarantee | None:
         """Return what passes, each of this claim, promise for a token of the worst sentence; None before the first."""
         check_promise(passes.promise, promise_text(self.guarantee()))
         if not passes.largest:
@@ -223,50 +178,40 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     def mitigations(self) -> tuple[str, ...]:
         """What was measured to help and is no part of any guarantee, one sentence each."""
-        # Without a mechanism nothing is rounded; a decoder releases words.
-        return () if self._randomizer is None or self._decoder is not None else (grid_mitigation(self.step),)
+        return () if self._randomizer is None else (grid_mitigation(self.step),)
 
     @not_compiled
-    def forward(
-        self, ids: Any, sentences: Sequence[Hashable] | None = None, nonces: Sequence[int] | None = None
-    ) -> Any:
+    def forward(self, ids: Any, sentences: Sequence[Hashable] | None = None) -> Any:
         """Return released vectors, shape (..., d) for ids of shape (...), float32 on the table's device.
 
         Args:
             ids: Integer tensor of ids in [0, v), `UNKNOWN` or `PADDING`.
             sentences: One key per first index, to count passes of private sentences one by one; without keys the pass
                 counts for every sentence.
-            nonces: Places of the sentences' noise (`RandomSource.nonces`): a sentence that passes again at its place
-                draws the noise it drew before, so that a repeated pass releases nothing new; another sentence there
-                draws other noise, and so does any sentence once the table has changed. None draws afresh.
 
         Raises:
-            ParameterError: If an id is outside the vocabulary (it is not shown), keys or nonces do not fit, or the
-                table has been set to learn where that is not covered.
+            ParameterError: If an id is outside the vocabulary (it is not shown), keys do not fit, or the table has
+                been set to learn where that is not covered.
             WordveilError: If private text passes in a fork of the process whose counter this is, or under a trace.
         """
         self._check_table()
         if torch.jit.is_tracing():
             raise WordveilError("A trace would keep the noise of this pass and give it out again. Call the layer.")
-        for name, given in (("sentences", sentences), ("nonces", nonces)):
-            if given is not None and len(given) != ids.shape[0]:
-                raise ParameterError(name, f"{len(given)} of them", f"must be one per sentence, {ids.shape[0]}.")
-        if nonces is not None and self.noise == "device":
-            raise ParameterError("nonces", "given", "need noise='secure': a device's generator has no places.")
+        if sentences is not None and len(sentences) != ids.shape[0]:
+            raise ParameterError("sentences", f"{len(sentences)} of them", f"must be one per sentence, {ids.shape[0]}.")
         flat = self._checked(ids.reshape(-1).cpu().numpy())
-        places = None if nonces is None else self._places(flat, nonces)
-        self._count(sentences, places)
+        self._count(sentences)
         present = flat != PADDING
         out = torch.zeros((flat.size, self.dimensions), dtype=torch.float32, device=self.table.device)
         if present.any():
-            draw = self._pass_draw(int(present.sum())) if places is None else self._placed_draw(flat, places)
+            draw = self._pass_draw(int(present.sum()))
             released = self._released(self._known(flat[present], draw), draw)
             out[torch.from_numpy(present).to(out.device)] = released
         return out.reshape(*ids.shape, self.dimensions)
 
-    def _count(self, sentences: Sequence[Hashable] | None = None, places: Sequence[int] | None = None) -> None:
+    def _count(self, sentences: Sequence[Hashable] | None = None) -> None:
         if not self.text_is_public:  # passes without noise count too: with others they add up to no promise
-            self.passes.count(sentences, places, promise=promise_text(self.guarantee()))
+            self.passes.count(sentences, promise=promise_text(self.guarantee()))
 
     def _checked(self, ids: Any) -> IdArray:
         if ids.dtype.kind not in "iu" or (ids.size and (ids.max() >= len(self.vocabulary) or ids.min() < UNKNOWN)):
@@ -277,22 +222,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     def vectors(self, rows: Float64Array) -> Float64Array:
         """Return released vectors for rows given as they are, shape (n, m): what `forward` does after the look-up."""
         self._count()
-        if self.noise == "device":
-            given = torch.from_numpy(np.asarray(rows, dtype=np.float64)).to(self.table.device)
-            return np.asarray(self._drawn_on_device(given).cpu().numpy())
         return self._on_grid(self._randomized(rows, self._pass_draw(len(rows))))
-
-    def released_ids(self, ids: IdArray) -> IdArray:
-        """Return the words a decoder makes of one noisy pass over known or unknown ids, shape (n,).
-
-        Raises:
-            ParameterError: If the layer has no decoder.
-        """
-        if self._decoder is None:
-            raise ParameterError("decoder", None, "must be given: without one the layer releases vectors, not words.")
-        self._count()
-        draw = self._pass_draw(len(ids))
-        return self._decoded(self._known(ids, draw), draw)
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return what a resumed run must go on from: passes drawn from a test source, and the counts of passes."""
@@ -321,19 +251,6 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         stream = self._source.stream("private embedding", place)
         return lambda sample: sample(stream, n)
 
-    def _places(self, tokens: IdArray, nonces: Sequence[int]) -> list[int]:
-        """Return where the noise of each sentence lies: as its nonce, the setting and its tokens say."""
-        rows = [row[row != PADDING] for row in tokens.reshape(len(nonces), -1)]
-        place = Place(domain=self.domain, document="")
-        placed = [replace(place, document=str(nonce)) for nonce in nonces]
-        return nonces_of(self._source, placed, [row.astype("<i4").tobytes() for row in rows])
-
-    def _placed_draw(self, tokens: IdArray, places: Sequence[int]) -> Draw:
-        """Return the noise at these places; one chunk takes all tokens."""
-        present = (tokens != PADDING).reshape(len(places), -1).sum(axis=1)
-        documents = self._source.documents(places, present.tolist())
-        return lambda sample: next(documents.chunks(sample, documents.total))
-
     def _known(self, tokens: IdArray, draw: Draw) -> IdArray:
         """Replace every unknown token by a uniform public word; one is drawn per token, known or not."""
         (drawn,) = draw(lambda stream, n: (random_bits(stream.lane(UNKNOWN_LANE), (n,)),))
@@ -343,47 +260,23 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     def _released(self, tokens: IdArray, draw: Draw) -> Any:
         places = torch.from_numpy(tokens.astype(np.int64)).to(self.table.device)
-        if self._decoder is not None:
-            decoded = torch.from_numpy(self._decoded(tokens, draw).astype(np.int64))
-            return self.table[decoded.to(self.table.device)].detach()
         rows = self.table[places]
         if self._randomizer is None:
             return rows
-        if self.noise == "device":
-            released = self._drawn_on_device(rows.detach()).float()
-        else:
-            # Only clipped mechanisms hold for a table that has moved; others randomize the vocabulary's own rows.
-            own = rows.detach().cpu().numpy() if self._any_vectors else self.vocabulary.vectors[tokens]
-            given = np.asarray(own, dtype=np.float64)
-            released = torch.from_numpy(self._on_grid(self._randomized(given, draw)).astype(np.float32))
-            released = released.to(self.table.device)
+        # Only clipped mechanisms hold for a table that has moved; others randomize the vocabulary's own rows.
+        own = rows.detach().cpu().numpy() if self._any_vectors else self.vocabulary.vectors[tokens]
+        noisy = self._on_grid(self._randomized(np.asarray(own, dtype=np.float64), draw))
+        released = torch.from_numpy(noisy.astype(np.float32)).to(self.table.device)
         if not self.table.requires_grad:
             return released
         # Clipping and noise are constants to the gradient: it passes straight to the public table. The bracket is
         # exactly 0, so that what is released stays on the grid: the low bits of any other sum would tell the word.
         return released + (rows - rows.detach())
 
-    def _drawn_on_device(self, rows: Any) -> Any:
-        assert self._device_noise is not None
-        if rows.device.type == "cpu":
-            raise ParameterError(
-                "noise",
-                "device",
-                "needs a GPU: PyTorch's generator on a processor has 2^32 seeds, and 624 of its numbers give all later "
-                "ones. Use 'secure'.",
-            )
-        return torch.round(self._device_noise.randomize(rows) / self.step) * self.step + 0.0
-
     def _randomized(self, rows: Float64Array, draw: Draw) -> ReleasedVectors:
         if self._randomizer is None:
             return ReleasedVectors(np.asarray(rows, dtype=np.float64))  # a baseline, which promises nothing
         return self._randomizer.randomize(rows, draw(self._randomizer.sample))
-
-    def _decoded(self, tokens: IdArray, draw: Draw) -> ReleasedIds:
-        assert self._decoder is not None
-        rows = np.asarray(self.vocabulary.vectors[tokens], dtype=np.float64)
-        noisy = self._randomized(rows, draw)
-        return self._decoder.decode(noisy, draw(self._decoder.sample), threads=1)
 
     def _on_grid(self, rows: ReleasedVectors) -> Float64Array:
         # The low bits of a float sum give the word away; with 16 bits below its size a value is exact in float32.

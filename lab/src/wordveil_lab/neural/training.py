@@ -1,23 +1,20 @@
-"""The training loop: epochs, early stopping, checkpoints, resume and a log. It knows no files but its own.
+"""The training loop: epochs, early stopping and a log.
 
-Order, dropout and first weights follow from a public seed; the noise does not: it is drawn afresh, also after a
-resume. What a checkpoint holds are weights, which are as public as the training targets.
+Order, dropout and first weights follow from a public seed; the noise does not: it is drawn afresh.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from wordveil.api import ParameterError, ResumeError
+from wordveil.api import ParameterError
 from wordveil_lab.neural.backend import torch
 from wordveil_lab.neural.corpora import Dataset
-from wordveil_lab.neural.storage import load_tensors, save_tensors, write_json_lines
 
 __all__ = ["CLASSIFY", "REWRITE", "Epoch", "Training", "fit", "measure"]
 
@@ -97,28 +94,12 @@ class Epoch:
     best: bool
 
 
-@dataclass
-class _State:
-    """What a checkpoint keeps besides weights."""
-
-    log: list[dict[str, Any]] = field(default_factory=list)
-    best: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def stale(self) -> int:
-        """Epochs since the best one."""
-        return len(self.log) - max((entry["epoch"] for entry in self.log if entry["best"]), default=0)
-
-
 def fit(
     model: Any,
     training: Dataset,
     held_out: Dataset,
     settings: Training,
     *,
-    directory: Path | None = None,
-    identity: str = "",
-    resume: bool = False,
     progress: EpochProgress | None = None,
 ) -> list[Epoch]:
     """Train a model in place and leave it with the weights of its best epoch.
@@ -128,44 +109,26 @@ def fit(
         training: Texts to learn from.
         held_out: Texts that say when to stop.
         settings: How.
-        directory: Where `checkpoint.pt` and `log.jsonl` go; None keeps nothing.
-        identity: What the run is; a checkpoint of another run is refused.
-        resume: Continue from the checkpoint; starts anew where there is none.
         progress: Called after every epoch.
 
     Returns:
-        The log, epochs before a resume included.
-
-    Raises:
-        ResumeError: If the checkpoint is of another run.
+        The log.
     """
     learned = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(learned, lr=settings.learning_rate, betas=settings.betas)
-    state = _State()
-    checkpoint = None if directory is None else directory / "checkpoint.pt"
-    if resume and checkpoint is not None and checkpoint.exists():
-        _restore(load_tensors(checkpoint), identity, model, optimizer, state)
-    while len(state.log) < settings.epochs and state.stale < settings.patience:
-        epoch = _one_epoch(model, optimizer, training, held_out, settings, state)
-        state.log.append(asdict(epoch))
+    log: list[Epoch] = []
+    best: dict[str, Any] = {}
+    stale = 0
+    while len(log) < settings.epochs and stale < settings.patience:
+        epoch = _one_epoch(model, optimizer, training, held_out, settings, log)
+        log.append(epoch)
+        stale = 0 if epoch.best else stale + 1
         if epoch.best:
-            state.best = _copy(model.state_dict())
-        if checkpoint is not None and directory is not None:
-            kept = {"identity": identity, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
-            save_tensors(checkpoint, {**kept, "log": state.log, "best": state.best})
-            write_json_lines(directory / "log.jsonl", state.log)
+            best = _copy(model.state_dict())
         if progress is not None:
             progress(epoch)
-    model.load_state_dict(state.best)  # the layer's count of passes never goes back
-    return [Epoch(**entry) for entry in state.log]
-
-
-def _restore(saved: dict[str, Any], identity: str, model: Any, optimizer: Any, state: _State) -> None:
-    if saved.get("identity") != identity:
-        raise ResumeError("The interrupted run had other data, settings or vocabulary. Run it again without --resume.")
-    model.load_state_dict(saved["model"])
-    optimizer.load_state_dict(saved["optimizer"])
-    state.log, state.best = list(saved["log"]), dict(saved["best"])
+    model.load_state_dict(best)  # the layer's count of passes never goes back
+    return log
 
 
 def _copy(weights: dict[str, Any]) -> dict[str, Any]:
@@ -173,11 +136,11 @@ def _copy(weights: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_epoch(
-    model: Any, optimizer: Any, training: Dataset, held_out: Dataset, settings: Training, state: _State
+    model: Any, optimizer: Any, training: Dataset, held_out: Dataset, settings: Training, log: Sequence[Epoch]
 ) -> Epoch:
-    number = len(state.log) + 1
+    number = len(log) + 1
     started = time.perf_counter()
-    # Seeded epoch by epoch, so that a resumed run goes on as it would have; the caller's generator is left alone.
+    # Seeded epoch by epoch, whatever came before; the caller's generator is left alone.
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed * 1_000_003 + number)
         order = torch.randperm(len(training)).numpy()
@@ -191,7 +154,7 @@ def _one_epoch(
             total, seen = total + float(loss.detach()) * counted, seen + counted
     seconds = time.perf_counter() - started
     measured, accuracy = measure(model, held_out, settings.batch)
-    lowest = min((entry["loss"] for entry in state.log), default=np.inf)
+    lowest = min((earlier.loss for earlier in log), default=np.inf)
     return Epoch(
         epoch=number,
         training_loss=total / max(seen, 1),

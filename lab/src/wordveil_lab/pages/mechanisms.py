@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 from wordveil.api import DECODERS, EXPORTS, MECHANISMS, build_app, round_up
 from wordveil_lab.pages import mechanism_figures
 from wordveil_lab.pages.figure_values import Figure, Series
+from wordveil_lab.tables import markdown_table
 
 __all__ = ["FOLDER", "NAMES", "cell", "example_code", "index", "listing", "page", "sections", "value_at", "write"]
 
@@ -74,12 +75,12 @@ def _names_used(kind: Any) -> list[str]:
 
 def _attributes(kind: Any, body: str) -> list[str]:
     defaults = {f.name: f.default for f in fields(kind)}
-    rows = ["| Parameter | Default | Meaning |", "|---|---|---|"]
+    rows = []
     for name, meaning in re.findall(r"^(\w+): (.*?)(?=^\w+: |\Z)", body, re.MULTILINE | re.DOTALL):
         default = defaults.get(name, MISSING)
         shown = "" if default is MISSING else f"`{default!r}`"
-        rows.append(f"| `{name}` | {shown} | {' '.join(meaning.replace('|', chr(92) + '|').split())} |")
-    return rows
+        rows.append([f"`{name}`", shown, " ".join(meaning.replace("|", chr(92) + "|").split())])
+    return markdown_table(["Parameter", "Default", "Meaning"], rows)
 
 
 def cell(series: Series, place: float) -> str:
@@ -115,8 +116,8 @@ def _round_down(value: float) -> str:
 def _table(figure: Figure) -> list[str]:
     places = sorted({x for s in figure.series if s.kind in FROM_BELOW for x in s.x})
     labels = [s.label + (" (at least)" if s.kind in FROM_BELOW else "") for s in figure.series]
-    rows = [f"| {' | '.join([figure.axis, *labels])} |", "|---" * (len(labels) + 1) + "|"]
-    return rows + [f"| {place:.4g} | {' | '.join(cell(s, place) for s in figure.series)} |" for place in places]
+    body = ([f"{place:.4g}", *(cell(series, place) for series in figure.series)] for place in places)
+    return markdown_table([figure.axis, *labels], body)
 
 
 def page(name: str, figure: Figure) -> str:
@@ -195,12 +196,8 @@ def listing() -> list[dict[str, str]]:
 def index(rows: list[dict[str, str]]) -> str:
     """Return the index page from the rows of `wordveil mechanisms`."""
     head = ["name", "calibration", "promise", "standing", "paper"]
-    lines = [f"| {' | '.join(head)} |", "|---|---|---|---|---|"]
-    for row in rows:
-        cells = [f"[{row['name']}]({row['name']}.md)", *(row[key] for key in head[1:])]
-        lines.append(f"| {' | '.join(cells)} |")
-    decoders = ["| decoder | paper |", "|---|---|"]
-    decoders += [f"| [{name}]({name}.md) | {public_class(name).paper} |" for name in DECODERS]
+    lines = markdown_table(head, ([_link(row["name"]), *(row[key] for key in head[1:])] for row in rows))
+    decoders = markdown_table(["decoder", "paper"], ([_link(name), public_class(name).paper] for name in DECODERS))
     return (
         "\n\n".join(
             [
@@ -216,6 +213,10 @@ def index(rows: list[dict[str, str]]) -> str:
         )
         + "\n"
     )
+
+
+def _link(name: str) -> str:
+    return f"[{name}]({name}.md)"
 
 
 def write(folder: Path, figures: dict[str, Figure]) -> None:

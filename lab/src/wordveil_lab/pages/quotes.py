@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.curves import read_at
-from wordveil_lab.evaluation.report import SCHEMA
 from wordveil_lab.leagues import neighbours as reviews
 from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
@@ -55,8 +54,7 @@ class Runs:
     @classmethod
     def stored(cls) -> Runs:
         """Return those of the repository."""
-        runs = {"league": SCHEMA, "local": SCHEMA, "neighbours": SCHEMA, "together": together.SCHEMA}
-        return cls(*(read_run(RESULTS / f"{name}.json", schema) for name, schema in runs.items()))
+        return cls(**{run.name: read_run(RESULTS / f"{run.name}.json") for run in fields(cls)})
 
     def row(self, label: str) -> dict[str, Any]:
         """Return the league's row of this label; that of another group is another row, metric DP comes first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from wordveil.api import (
     Projection,
     Subject,
     TruncatedLaplace,
+    VectorMechanism,
     VectorRandomizer,
     VectorSubject,
     exact_stretch,
@@ -67,6 +68,13 @@ def case(
 def _diameter(d: int) -> tuple[Float64Array, Float64Array]:
     end = np.full(d, 1 / math.sqrt(d))
     return end, -end
+
+
+def across(
+    make: Callable[[float], VectorMechanism], marks: Sequence[float], d: int, sampling: Sampling, delta: float = DELTA
+) -> list[tuple[float, Subject, Pair]]:
+    """Return two ends of a diameter of the ball to audit, for a mechanism at each of some claimed epsilons."""
+    return [case(e, make(e).for_dimensions(d), _diameter(d), (e, delta), sampling) for e in marks]
 
 
 @cache
@@ -131,9 +139,7 @@ def clipped_laplace(sampling: Sampling) -> Figure:
     grid, marks = places(0.25, 12), (1.0, 2.0, 4.0, 8.0, 12.0)
     lines: list[Series] = []
     for d in (1, 50):
-        cases = [
-            case(e, ClippedLaplace(epsilon=e).for_dimensions(d), _diameter(d), (e, DELTA), sampling) for e in marks
-        ]
+        cases = across(lambda e: ClippedLaplace(epsilon=e), marks, d, sampling)
         lines += audited(f"audited, {d} dimension{'s' if d > 1 else ''}", cases, sampling)
     return Figure(
         setting=f"Clip norm 1, two ends of a diameter of the ball spread over all coordinates, {sampling.samples} "
@@ -159,9 +165,9 @@ def clipped_laplace(sampling: Sampling) -> Figure:
 def clipped_l2(sampling: Sampling) -> Figure:
     """Clipped l2: calibrated by its profile, which a diameter spends."""
     d, grid, marks = 50, places(0.5, 16, log=True), (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-    fitted = {e: ClippedL2(epsilon=e, delta=DELTA).for_dimensions(d) for e in marks}
-    cases = [case(e, fitted[e], _diameter(d), (e, DELTA), sampling) for e in marks]
-    pure = ClippedL2(epsilon=8.0, delta=0.0).for_dimensions(d).deviation / fitted[8.0].deviation
+    cases = across(lambda e: ClippedL2(epsilon=e, delta=DELTA), marks, d, sampling)
+    with_delta, without = (ClippedL2(epsilon=8.0, delta=delta).for_dimensions(d).deviation for delta in (DELTA, 0.0))
+    pure = without / with_delta
     return Figure(
         setting=f"delta = {DELTA:g}, clip norm 1, two ends of a diameter in {d} dimensions, {sampling.samples} samples "
         "of each.",
@@ -185,19 +191,9 @@ def clipped_gaussian(sampling: Sampling) -> Figure:
         scale = ClippedGaussian(epsilon=e, delta=DELTA, calibration="classical", allow_refuted=True).unit_scale
         return solve_epsilon(lambda x: gaussian_log_delta(x, scale), DELTA)
 
-    def cases(
-        calibration: Literal["analytic", "classical"], marks: Sequence[float]
-    ) -> list[tuple[float, Subject, Pair]]:
-        return [
-            case(
-                e,
-                ClippedGaussian(epsilon=e, calibration=calibration, allow_refuted=True).for_dimensions(d),
-                _diameter(d),
-                (e, DELTA),
-                sampling,
-            )
-            for e in marks
-        ]
+    def cases(calibration: Literal["analytic", "classical"], marks: Sequence[float]) -> Any:
+        make = partial(ClippedGaussian, calibration=calibration, allow_refuted=True)
+        return across(lambda e: make(epsilon=e), marks, d, sampling)
 
     classical = [(e, exact(e)) for e in grid]
     return Figure(
@@ -233,23 +229,10 @@ def truncated_laplace(sampling: Sampling) -> Figure:
     """Truncated Laplace: certified as claimed, published refuted at the setting of its paper."""
     d, published, grid = 300, 4.0**-300, places(0.1, 8, log=True)
     marks = (0.1, 1.0, 5.0, 8.0)
-    ends = _diameter(d)
 
-    def cases(
-        calibration: Literal["certified", "exact", "published"], delta: float
-    ) -> list[tuple[float, Subject, Pair]]:
-        return [
-            case(
-                e,
-                TruncatedLaplace(
-                    epsilon=e, delta=delta, calibration=calibration, allow_refuted=calibration == "published"
-                ).for_dimensions(d),
-                ends,
-                (e, delta),
-                sampling,
-            )
-            for e in marks
-        ]
+    def cases(calibration: Literal["certified", "published"], delta: float) -> Any:
+        make = partial(TruncatedLaplace, delta=delta, calibration=calibration, allow_refuted=calibration == "published")
+        return across(lambda e: make(epsilon=e), marks, d, sampling, delta)
 
     widths = [
         TruncatedLaplace(epsilon=e, delta=published, calibration="published", allow_refuted=True).for_dimensions(d)

@@ -20,6 +20,7 @@ from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import locate
+from wordveil_lab.tables import markdown_table
 
 __all__ = [
     "Check",
@@ -234,10 +235,10 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
     lines += ["## Setting", "", *_items(found.setting)]
     if picture:
         lines += [f"![{found.name}: the figures, repeated]({picture})", ""]
-    lines += ["## Checked against the paper", "", "| what | the paper | here | same |", "|---|---|---|---|"]
-    lines += [_line(c.what, c.paper, c.ours, c.same) for c in found.checks]
-    lines += ["", "## Numbers", "", "| what | paper | here | remark |", "|---|---|---|---|"]
-    lines += [_line(c.what, c.paper, c.ours, c.remark) for c in found.comparisons]
+    checks = (map(_escaped, (c.what, c.paper, c.ours, c.same)) for c in found.checks)
+    lines += ["## Checked against the paper", "", *markdown_table(["what", "the paper", "here", "same"], checks)]
+    numbers = (map(_escaped, (c.what, c.paper, c.ours, c.remark)) for c in found.comparisons)
+    lines += ["", "## Numbers", "", *markdown_table(["what", "paper", "here", "remark"], numbers)]
     lines += ["", "A number after +- is the standard error over runs with fresh noise.", ""]
     if found.findings:
         lines += ["## Findings", "", *_items(found.findings)]
@@ -246,9 +247,9 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _line(*cells: str) -> str:
-    """Return a row of a table; a bar inside a cell is escaped."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _escaped(cell: str) -> str:
+    """Return a cell of a table; a bar inside it is escaped."""
+    return cell.replace("|", "\\|")
 
 
 def _items(sentences: Sequence[str]) -> list[str]:

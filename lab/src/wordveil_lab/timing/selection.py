@@ -21,7 +21,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from wordveil.api import (
     TEM,
@@ -36,7 +35,7 @@ from wordveil.api import (
     import_embeddings,
     tokenizer_for,
 )
-from wordveil_lab.benchmarks.machine import best_timing, measure_machine
+from wordveil_lab.benchmarks.machine import beside_product, best_timing, measure_machine
 from wordveil_lab.benchmarks.workload import Workload
 
 SIDE = 1024
@@ -48,21 +47,14 @@ def measure_rows(vocabulary: int, dimensions: int, rounds: int) -> None:
     """Print two lines per engine: time for one pair of words in a row of exact masses, and in one of ceilings."""
     workload = Workload(vocabulary=vocabulary, dimensions=dimensions)
     ids = np.arange(vocabulary, dtype=np.int32)
-    square = np.random.Generator(np.random.PCG64(0)).random((SIDE, SIDE))
-    out = np.empty_like(square)
     for engine in available_engines():
         os.environ["WORDVEIL_ENGINE"] = engine
         rows = SelectionRows(workload.vectors, Euclidean(), ids, ids, rate=2.0, cap=10.0)
         rows.draw(ids[:1], np.zeros((1, rows.draw_width), dtype=np.uint64))  # lays the words out
         for name, work in (("exact", rows.masses), ("ceilings", rows._ceiling_masses)):
-            times, ratios = [], []
-            with threadpool_limits(limits=1):
-                for _ in range(rounds + 1):
-                    product = 2.0 * SIDE**3 / best_timing(lambda: np.matmul(square, square, out=out), 1).cpu
-                    per_row = best_timing(partial(work, ids[:INPUTS]), 1).cpu / INPUTS
-                    times.append(per_row / vocabulary * 1e9)
-                    ratios.append(workload.flops_per_token / per_row / product)
-            times, ratios = times[1:], ratios[1:]  # the first round touches the memory
+            taken = list(beside_product(partial(work, ids[:INPUTS]), SIDE, np.float64, rounds))
+            times = [seconds / INPUTS / vocabulary * 1e9 for seconds, _ in taken]
+            ratios = [workload.flops_per_token * INPUTS / seconds / product for seconds, product in taken]
             print(
                 f"{vocabulary} x {dimensions} {engine}, {name}: best {min(times):.2f}, median "
                 f"{statistics.median(times):.2f} ns for a pair; median ratio to the float64 product "

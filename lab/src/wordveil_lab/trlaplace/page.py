@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from wordveil_lab.plots import SETTINGS, svg
+from wordveil_lab.tables import markdown_table, refilled
 from wordveil_lab.trlaplace.contenders import CERTIFIED, CODE, GAUSSIAN, LAPLACE, NONE, PUBLISHED
 
 Row = dict[str, Any]
@@ -71,14 +72,8 @@ def main() -> None:
     lines = (directory / "rows.jsonl").read_text(encoding="utf-8").splitlines()
     rows = sorted(map(json.loads, lines), key=_place)
     page = directory / "README.md"
-    text = page.read_text(encoding="utf-8")
-    for name, make in TABLES.items():
-        marked = re.compile(rf"(<!-- table: {re.escape(name)} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
-        filled = make(rows)
-        text, count = marked.subn(partial(_filled, filled), text)
-        if count != 1:
-            raise ValueError(f"the page must hold the table {name!r} once, not {count} times")
-    page.write_text(text, encoding="utf-8")
+    tables = {f"<!-- table: {name} -->": make(rows) for name, make in TABLES.items()}
+    page.write_text(refilled(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
     for name, draw in FIGURES.items():
         (directory / f"{name}.svg").write_bytes(draw(rows))
 
@@ -86,12 +81,6 @@ def main() -> None:
 def _place(row: Row) -> tuple[int, float]:
     """Return where a row stands in its table, whatever the order of the runs."""
     return [NONE, *STYLES, None].index(row.get("mechanism")), row.get("epsilon") or 0.0
-
-
-def _table(head: Iterable[str], body: Iterable[Iterable[str]]) -> str:
-    names = list(head)
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    return "\n".join([*lines, *("| " + " | ".join(cells) + " |" for cells in body)])
 
 
 def _mean(values: Any, digits: int, factor: float = 1.0) -> str:
@@ -120,21 +109,21 @@ def _papers(data: str, row: Row) -> tuple[str, str]:
     return f"{found[0][place]:.1f}", f"{found[1][place]:.3f}"
 
 
-def _rewriting(data: str, table: str, *, with_paper: bool) -> Callable[[list[Row]], str]:
-    def make(rows: list[Row]) -> str:
+def _rewriting(data: str, table: str, *, with_paper: bool) -> Callable[[list[Row]], list[str]]:
+    def make(rows: list[Row]) -> list[str]:
         head = ["mechanism", "epsilon", "n", "loss", "ROUGE-1", "BLEU", "BERTScore", "N_w", "best guess"]
         body = []
         for row in _of(rows, task="rewrite", data=data, table=table):
             cells = [row["mechanism"], _epsilon(row), str(len(row["loss"])), _mean(row["loss"], 2)]
             cells += [_mean(row["rouge1"], 1, 100), _mean(row["bleu"], 1), _mean(row["bert"], 3), _mean(row["n_w"], 3)]
             body.append([*cells, f"{row['best_guess']:.3f}", *(_papers(data, row) if with_paper else ())])
-        return _table([*head, *(("paper: ROUGE-1", "paper: N_w") if with_paper else ())], body)
+        return markdown_table([*head, *(("paper: ROUGE-1", "paper: N_w") if with_paper else ())], body)
 
     return make
 
 
-def _classification(data: str) -> Callable[[list[Row]], str]:
-    def make(rows: list[Row]) -> str:
+def _classification(data: str) -> Callable[[list[Row]], list[str]]:
+    def make(rows: list[Row]) -> list[str]:
         found = _of(rows, task="classify", data=data)
         tables = [name for name in ("glove", "embedded", "random") if _of(found, table=name)]
         settings = list(dict.fromkeys((row["mechanism"], row["epsilon"]) for row in found))
@@ -146,25 +135,27 @@ def _classification(data: str) -> Callable[[list[Row]], str]:
                 values = there[0]["accuracy"] if there else []
                 cells.append(f"{_mean(values, 3)} ({len(values)})" if values else "")
             body.append(cells)
-        return _table(["mechanism", "epsilon", *tables], body)
+        return markdown_table(["mechanism", "epsilon", *tables], body)
 
     return make
 
 
-def _support(rows: list[Row]) -> str:
+def _support(rows: list[Row]) -> list[str]:
     body = []
     for row in _of(rows, task="support"):
         delta = re.search(r"exact delta in \d+ dimensions is ([0-9.e-]+)", row["guarantee"])
         exact = delta[1] if delta else "1e-5 or less, proved"
         left = f"{row['words_left']:.0f} of {row['of']}"
         body.append([row["mechanism"], _epsilon(row), f"{row['half_width']:.3g}", left, exact])
-    return _table(["mechanism", "epsilon", "half-width, in C", "words still possible", "exact delta"], body)
+    return markdown_table(["mechanism", "epsilon", "half-width, in C", "words still possible", "exact delta"], body)
 
 
-def _seconds(rows: list[Row]) -> str:
+def _seconds(rows: list[Row]) -> list[str]:
     (row,) = _of(rows, task="seconds")
     body = [[name, f"{value:.3f}", f"{row['over'][name]:+.1%}"] for name, value in row["seconds"].items()]
-    return _table(["mechanism", "processor seconds of an epoch, least", "beyond none, median of seven rounds"], body)
+    return markdown_table(
+        ["mechanism", "processor seconds of an epoch, least", "beyond none, median of seven rounds"], body
+    )
 
 
 def _lines(axes: Any, rows: list[Row], value: Callable[[Row], float], *, names: Iterable[str]) -> None:
@@ -246,12 +237,7 @@ def _accuracy(rows: list[Row]) -> bytes:
     return _drawn(panels)
 
 
-def _filled(table: str, place: re.Match[str]) -> str:
-    """Return the place of a table on the page with the table in it."""
-    return f"{place[1]}\n{table}\n\n{place[2]}"
-
-
-TABLES: dict[str, Callable[[list[Row]], str]] = {
+TABLES: dict[str, Callable[[list[Row]], list[str]]] = {
     "yelp": _rewriting("yelp-short", "glove", with_paper=True),
     "yahoo": _rewriting("yahoo", "glove", with_paper=True),
     "wide": _rewriting("yelp-short", "word2vec", with_paper=False),

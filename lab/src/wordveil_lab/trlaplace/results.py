@@ -23,10 +23,11 @@ import numpy as np
 import torch
 
 from wordveil.api import Embeddings, Float64Array, RandomSource, VectorMechanism, clip_to_ball
-from wordveil_lab.neural.corpora import Batch, Dataset, TextFile, encode_texts, read_texts
+from wordveil_lab.evaluation.data import read_labelled
+from wordveil_lab.neural.corpora import Batch, Dataset, encode_texts
 from wordveil_lab.neural.models import Rewriter, TextClassifier
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
-from wordveil_lab.neural.training import fit, measure
+from wordveil_lab.neural.training import Training, fit, measure
 from wordveil_lab.trlaplace.contenders import CERTIFIED, CODE, NONE, PUBLISHED, Contender, best_guess, contenders
 from wordveil_lab.trlaplace.plan import GLOVE, SIZES, Journal, Plan, Size
 from wordveil_lab.trlaplace.rewrite_scores import score_rewrites
@@ -51,6 +52,12 @@ def split(data: Dataset, share: int = 10) -> tuple[Dataset, Dataset]:
     rows = np.random.Generator(np.random.PCG64(0)).permutation(len(data))
     cut = len(rows) // share
     return data.part(rows[cut:]), data.part(rows[:cut])
+
+
+def texts_and_labels(path: str, **settings: Any) -> tuple[list[str], list[str]]:
+    """Return the texts of a file and their classes, as `read_labelled` reads them."""
+    items = read_labelled(path, **settings)
+    return [item.text for item in items], [item.label for item in items]
 
 
 REWRITTEN = {
@@ -86,8 +93,8 @@ def rewrite_table(
     """Train and score the rewriters of one data set and one table of vectors."""
     size, settings = plan.size, plan.size.rewriting
     train, test = REWRITTEN[data]
-    texts, _ = read_texts(TextFile(path=train, limit=size.texts[data]))
-    unseen, _ = read_texts(TextFile(path=test, limit=size.tests))
+    texts, _ = texts_and_labels(train, limit=size.texts[data])
+    unseen, _ = texts_and_labels(test, limit=size.tests)
     vocabulary = plan.vocabulary(table, texts, size.words)
     whole = encode_texts(texts, vocabulary, max_tokens=settings.max_tokens)
     parts = split(whole)
@@ -119,12 +126,24 @@ def rewriter_scores(
     seed: int,
 ) -> dict[str, Any]:
     """Train one rewriter and return its scores on unseen text."""
-    settings = replace(plan.size.rewriting, seed=seed)
-    torch.manual_seed(seed)
-    layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
-    model = Rewriter(layer, hidden=settings.hidden, dropout=settings.dropout).to(plan.device)
-    fit(model, *parts, settings)
+    model = trained(plan, vocabulary, mechanism, parts, replace(plan.size.rewriting, seed=seed), Rewriter)
     return asdict(score_rewrites(model, tests))
+
+
+def trained(
+    plan: Plan,
+    vocabulary: Embeddings,
+    mechanism: VectorMechanism | None,
+    parts: tuple[Dataset, Dataset],
+    settings: Training,
+    make: Callable[..., Any],
+) -> Any:
+    """Return a model trained behind the noise on some texts, others held out."""
+    torch.manual_seed(settings.seed)
+    layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
+    model = make(layer, hidden=settings.hidden, dropout=settings.dropout).to(plan.device)
+    fit(model, *parts, settings)
+    return model
 
 
 def columns(train_once: Callable[[int], dict[str, Any]], count: int) -> dict[str, list[Any]]:
@@ -139,9 +158,9 @@ def labelled(size: Size, data: str) -> tuple[tuple[list[str], list[str]], tuple[
     Of AG News only the official test part with all four classes is at hand: 7 600 texts, cut into 6 600 and 1 000.
     """
     if data == "sst2":
-        train = read_texts(TextFile(path="sentences/sst2.train.tsv", label="label", limit=size.labelled))
-        return train, read_texts(TextFile(path="sentences/sst2.dev.tsv", label="label"))
-    texts, labels = read_texts(TextFile(path="documents/agnews.test.tsv", text="title+description", label="label"))
+        train = texts_and_labels("sentences/sst2.train.tsv", limit=size.labelled)
+        return train, texts_and_labels("sentences/sst2.dev.tsv")
+    texts, labels = texts_and_labels("documents/agnews.test.tsv", text="title+description")
     order = np.random.Generator(np.random.PCG64(0)).permutation(len(texts)).tolist()
     picked = (order[1000:][: size.labelled], order[:1000])
     first, second = (([texts[i] for i in rows], [labels[i] for i in rows]) for rows in picked)
@@ -182,17 +201,14 @@ def accuracy(
     seed: int,
 ) -> dict[str, Any]:
     """Train one classifier behind the noise and return its accuracy on one noisy pass over unseen text."""
-    settings = replace(plan.size.classifying, seed=seed)
-    torch.manual_seed(seed)
-    layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
-    model = TextClassifier(layer, classes, hidden=settings.hidden, dropout=settings.dropout).to(plan.device)
-    fit(model, *parts, settings)
+    make = partial(TextClassifier, classes=classes)
+    model = trained(plan, vocabulary, mechanism, parts, replace(plan.size.classifying, seed=seed), make)
     return {"accuracy": measure(model, tests, 256)[1]}
 
 
 def seconds(plan: Plan) -> None:
     """Table 5: processor seconds of the same training batches with and without the mechanism, 300 dimensions."""
-    texts, _ = read_texts(TextFile(path="sentences/yelp-short.train.tsv", limit=1000))
+    texts, _ = texts_and_labels("sentences/yelp-short.train.tsv", limit=1000)
     vocabulary = plan.vocabulary("random", texts, 2000, dimensions=300)
     data = encode_texts(texts, vocabulary, max_tokens=16)
     models = {}
@@ -240,7 +256,7 @@ def batch_seconds(model: Rewriter, optimizer: Any, batch: Batch) -> float:
 
 def support_attack(plan: Plan) -> None:
     """How many words are still possible after one noisy vector of the truncated Laplace."""
-    texts, _ = read_texts(TextFile(path="sentences/yelp-short.train.tsv", limit=plan.size.texts["yelp-short"]))
+    texts, _ = texts_and_labels("sentences/yelp-short.train.tsv", limit=plan.size.texts["yelp-short"])
     vocabulary = plan.vocabulary("glove", texts, plan.size.words)
     rows = clip_to_ball(np.asarray(vocabulary.vectors, dtype=np.float64), 1.0)
     for name, epsilon, mechanism in contenders(vocabulary.dimensions, (0.1, 1.0, 5.0), (0.1, 1.0, 5.0), ()):
