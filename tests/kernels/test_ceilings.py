@@ -10,15 +10,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 from tests.kernels.engines_here import EVERY, every_engine, is_here
-from tests.kernels.vocabularies import VOCABULARIES, clustered, rng, rows_of, same_in_any_batch, scattered
+from tests.kernels.oracles import rows_of, same_in_any_batch
 
+from seeds import rng
 from wordveil.errors import ParameterError
 from wordveil.kernels import ceilings, weight_rows
 from wordveil.kernels.compiled.selection import Shrinking
 from wordveil.kernels.selection import MOST_RAISED, SelectionRows
 from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
+from worlds import SHAPES, clustered, scattered
 
-every_vocabulary = pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
+every_vocabulary = pytest.mark.parametrize("make", SHAPES, ids=lambda f: f.__name__)
 
 
 def exact_masses(kernel, table, base=None):

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.engines_here import COMPILED
-from tests.kernels.vocabularies import clustered, duplicates, grid, oracle, rng, rows_of, same
+from tests.kernels.oracles import oracle, rows_of
 
+from seeds import rng
 from wordveil.errors import ParameterError
 from wordveil.kernels import weight_rows
 from wordveil.kernels.compiled import building, engine_name, library
@@ -21,6 +22,7 @@ from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from worlds import clustered, duplicates, grid, same
 
 
 @pytest.mark.parametrize("engine", COMPILED)

@@ -7,15 +7,17 @@ import math
 import numpy as np
 import pytest
 from tests.kernels.engines_here import EVERY
-from tests.kernels.vocabularies import VOCABULARIES, oracle, rng, rows_of, same_in_any_batch, slow_draw, spread
+from tests.kernels.oracles import oracle, rows_of, same_in_any_batch, slow_draw
 
+from seeds import rng
 from wordveil.kernels import selection
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.tile_screen import TileScreen
 from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
+from worlds import SHAPES, spread
 
-every_vocabulary = pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
+every_vocabulary = pytest.mark.parametrize("make", SHAPES, ids=lambda f: f.__name__)
 
 
 def queries_near(vectors):

@@ -32,6 +32,7 @@ from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.vectors import release_vectors
 from wordveil.sentences.rephrasing import Rephraser
 from wordveil.vocabulary.rank_metric import NeighbourRank
+from worlds import lettered, placed, scattered
 
 THREADS, CALLS, WORDS = 8, 64, 12
 KEY = seeds.key(16)
@@ -49,10 +50,9 @@ def short_turns() -> Iterator[None]:
 @cache
 def table(v: int = 600, d: int = 6) -> wv.Embeddings:
     """Words of letters; the last twenty share the vectors of the first."""
-    rows = seeds.rng(1).standard_normal((v, d)).astype(np.float32)
+    rows = scattered(1, v, d)
     rows[-20:] = rows[:20]
-    names = ["".join(chr(97 + i // 26**place % 26) for place in range(4)) + "q" for i in range(v)]
-    return wv.Embeddings.from_arrays(names, rows, candidate_rule="all")
+    return placed(rows, lettered(v))
 
 
 @cache

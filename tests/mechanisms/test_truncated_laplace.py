@@ -149,22 +149,6 @@ def test_the_corrected_box_gains_nothing_over_the_plain_laplace():
     assert round(ClippedGaussian(epsilon=1.0, delta=1e-5).for_dimensions(300).sigma, 3) == 7.461
 
 
-@pytest.mark.parametrize(
-    ("parameters", "match"),
-    [
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"epsilon": 1.0, "delta": 0.5}, "delta"),
-        ({"epsilon": 1.0, "delta": 0.0}, "delta"),
-        ({"epsilon": 1.0, "clip_norm": 0.0}, "clip_norm"),
-        ({"epsilon": 1.0, "calibration": "paper"}, "calibration"),
-        ({"epsilon": 1.0, "padded_dimensions": 500}, "padded_dimensions"),
-    ],
-)
-def test_parameters_outside_their_domain_are_refused(parameters, match):
-    with pytest.raises(ParameterError, match=match):
-        TruncatedLaplace(**parameters)
-
-
 def test_the_published_calibration_needs_opting_in_and_a_small_epsilon():
     with pytest.raises(RefutedClaimError, match="refuted"):
         TruncatedLaplace(epsilon=0.1, calibration="published")

@@ -1,4 +1,4 @@
-"""Vocabularies that are hard on exact kernels, and the obvious oracles of what kernels answer."""
+"""The obvious oracles of what kernels answer."""
 
 from __future__ import annotations
 
@@ -6,58 +6,8 @@ import itertools
 
 import numpy as np
 
-import seeds
 from wordveil.kernels.selection import MOST_RAISED, SelectionRows
 from wordveil.metrics.distances import Euclidean
-
-
-def rng(seed):
-    return seeds.rng(seed)
-
-
-def scattered(seed, v, d):
-    return rng(seed).standard_normal((v, d)).astype(np.float32)
-
-
-def clustered(seed, v, d):
-    centres = rng(seed).standard_normal((8, d)) * 5
-    return (centres[rng(seed + 1).integers(0, 8, v)] + 1e-3 * rng(seed + 2).standard_normal((v, d))).astype(np.float32)
-
-
-def grid(seed, v, d):
-    """Integer points: distances from half-integer queries tie in the last bit, many at a time."""
-    return rng(seed).integers(-1, 2, (v, d)).astype(np.float32)
-
-
-def far(seed, v, d):
-    """Words whose spread is small beside their distance from the origin."""
-    return (1000 + rng(seed).standard_normal((v, d))).astype(np.float32)
-
-
-def spread(seed, v, d):
-    """Norms from 1e-12 to 1e12, so that a bound taken over all words says nothing about most of them."""
-    rows = rng(seed).standard_normal((v, d))
-    return (rows * np.logspace(-12, 12, v)[:, None]).astype(np.float32)
-
-
-def duplicates(seed, v, d):
-    rows = rng(seed).standard_normal((v, d)).astype(np.float32)
-    return rows[rng(seed + 1).integers(0, max(1, v // 20), v)]
-
-
-def same(seed, v, d):
-    return np.broadcast_to(rng(seed).standard_normal(d).astype(np.float32), (v, d)).copy()
-
-
-def mirrored(seed, v, d):
-    """Sign flips of one vector, one in fifty a unit in the last place shorter: from the origin all others tie."""
-    rows = np.abs(rng(seed).standard_normal(d)).astype(np.float32) * rng(seed + 1).choice([-1, 1], (v, d))
-    rows = rows.astype(np.float32)
-    rows[49::50, 0] = np.nextafter(rows[49::50, 0], np.float32(0))
-    return rows
-
-
-VOCABULARIES = [scattered, clustered, grid, far, spread, duplicates, same, mirrored]
 
 
 def oracle(vectors, outputs, queries, k):
