@@ -5,18 +5,44 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+from scipy.stats import chi2
 
+from seeds import rng
 from wordveil.kernels.selection import MOST_RAISED, SelectionRows
 from wordveil.metrics.distances import Euclidean
 
 
-def oracle(vectors, outputs, queries, k):
-    found = []
-    for query in queries:
-        difference = query - vectors[outputs].astype(np.float64)
+def nearest(vectors, outputs, queries, k):
+    """Ids and distances, one query at a time; einsum as in the kernel, so that equal distances are equal to the bit."""
+    ids, found = [], []
+    words = vectors[outputs].astype(np.float64)
+    for query in np.asarray(queries, dtype=np.float64):
+        difference = query - words
         squared = np.einsum("ij,ij->i", difference, difference)
-        found.append(outputs[np.lexsort((outputs, squared))[:k]])
-    return np.array(found)
+        order = np.lexsort((outputs, squared))[:k]
+        ids.append(outputs[order])
+        found.append(squared[order])
+    return np.array(ids), np.sqrt(found)
+
+
+def oracle(vectors, outputs, queries, k):
+    return nearest(vectors, outputs, queries, k)[0]
+
+
+def chi_square(drawn, kernel, law):
+    """A p-value of ids drawn against a law over the outputs: cells below 8 expected are pooled."""
+    counts = np.bincount(np.searchsorted(kernel.outputs, drawn), minlength=len(law)).astype(float)
+    expected = len(drawn) * law / law.sum()
+    order = np.argsort(expected)
+    pooled = np.searchsorted(np.cumsum(expected[order]), 8.0) + 1
+    small, rest = order[:pooled], order[pooled:]
+    observed = np.append(counts[rest], counts[small].sum())
+    model = np.append(expected[rest], expected[small].sum())
+    return chi2.sf(((observed - model) ** 2 / model).sum(), len(model) - 1)
+
+
+def random_words(seed, n, kernel):
+    return rng(seed).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
 
 
 def slow_draw(kernel, word, words):

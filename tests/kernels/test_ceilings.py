@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2
 from tests.kernels.engines_here import EVERY, every_engine, is_here
-from tests.kernels.oracles import rows_of, same_in_any_batch
+from tests.kernels.oracles import chi_square, random_words, rows_of, same_in_any_batch
 
 from seeds import rng
 from wordveil.errors import ParameterError
@@ -149,7 +148,7 @@ def test_a_draw_below_too_low_a_ceiling_stops(monkeypatch, engine):
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     kernel = rows_of(scattered(0, 700, 9))
     ids = np.arange(700, dtype=np.int32)
-    words = rng(1).integers(0, 2**64, (700, kernel.draw_width), dtype=np.uint64)
+    words = random_words(1, 700, kernel)
     kernel.draw(ids, words)
     monkeypatch.setattr(ceilings, "RAISED", 0.9)
     with pytest.raises(RuntimeError, match="A ceiling lies below the weights it stands for"):
@@ -182,14 +181,11 @@ def test_draws_follow_the_weights_however_high_the_ceilings_are(monkeypatch, eng
     vectors = scattered(0, 1200, 4)
     kernel, n = rows_of(vectors, rate=1.5, cap=3.0), 60_000
     monkeypatch.setattr(ceilings, "RAISED", factor * ceilings.RAISED)
-    words = rng(word).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
-    drawn = np.bincount(kernel.draw(np.full(n, word, dtype=np.int32), words), minlength=1200)
+    words = random_words(word, n, kernel)
+    drawn = kernel.draw(np.full(n, word, dtype=np.int32), words)
     table = np.minimum(distances(Euclidean(), vectors[word : word + 1], vectors)[0], 3.0)
     for rate, holds in ((1.5, True), (1.35, False), (1.65, False)):
-        law = np.exp(-rate * table)
-        expected = n * law / law.sum()
-        p = chi2.sf(((drawn - expected) ** 2 / expected).sum(), len(expected) - 1)
-        assert bool(p > 1e-9) is holds
+        assert bool(chi_square(drawn, kernel, np.exp(-rate * table)) > 1e-9) is holds
 
 
 def test_a_word_is_never_used_twice():
@@ -202,7 +198,7 @@ def test_a_batch_job_draws_the_words_that_a_service_draws():
     """The service makes every attempt, the job only those it needs; most words here are rejected at least once."""
     kernel, n = rows_of(scattered(0, 1200, 4), rate=1.5, cap=3.0), 20_000
     ids = rng(3).integers(0, 1200, n).astype(np.int32)
-    words = rng(4).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
+    words = random_words(4, n, kernel)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ceilings, "RAISED", 4 * ceilings.RAISED)
         drawn = kernel.draw(ids, words)
@@ -229,7 +225,7 @@ def test_a_service_makes_every_attempt_for_every_word(monkeypatch, job):
     for raised in (ceilings.RAISED, 50.0):
         monkeypatch.setattr(ceilings, "RAISED", raised)
         kernel = rows_of(scattered(0, 600, 4), rate=1.5, cap=3.0)
-        words = rng(4).integers(0, 2**64, (600, kernel.draw_width), dtype=np.uint64)
+        words = random_words(4, 600, kernel)
         sizes.clear()
         (kernel.with_cache(1 << 20) if job else kernel).draw(ids, words, threads=1)
         work.append(sizes.copy())

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from tests.kernels.engines_here import EVERY
-from tests.kernels.oracles import oracle, rows_of, same_in_any_batch, slow_draw
+from tests.kernels.oracles import nearest, random_words, rows_of, same_in_any_batch, slow_draw
 
 from seeds import rng
 from wordveil.kernels import selection
@@ -45,8 +45,11 @@ def test_nearest_words_equal_the_oracle(monkeypatch, engine, make, v, d):
     words = NearestWords(vectors, outputs)
     assert words.engine == engine
     k = min(7, len(outputs))
-    assert np.array_equal(words.top(queries, k, threads=1)[0], oracle(vectors, outputs, queries, k))
-    assert np.array_equal(words.nearest(queries, threads=2), oracle(vectors, outputs, queries, 1)[:, 0])
+    ids, lengths = words.top(queries, k, threads=1)
+    expected, exact = nearest(vectors, outputs, queries, k)
+    assert np.array_equal(ids, expected)
+    assert lengths == pytest.approx(exact, rel=1e-14)
+    assert np.array_equal(words.nearest(queries, threads=2), expected[:, 0])
 
 
 @pytest.mark.parametrize("engine", EVERY)
@@ -91,7 +94,7 @@ def test_selection_follows_the_formula_and_the_slow_draw(monkeypatch, engine, ma
         off = np.log(kernel.weights(ids)) + kernel.rate * table
         assert np.abs(off).max() <= slack / 2
         assert slack < 0.2
-    words = rng(1).integers(0, 2**64, (len(ids), kernel.draw_width), dtype=np.uint64)
+    words = random_words(1, len(ids), kernel)
     expected = [slow_draw(kernel, i, w) for i, w in zip(ids.tolist(), words.tolist(), strict=True)]
     assert kernel.draw(ids, words, threads=1).tolist() == expected
     assert math.isfinite(slack)
@@ -113,7 +116,7 @@ def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypat
     ids = np.unique(kernel.canonical)
     same_in_any_batch(kernel.masses, ids, (1, 2, 3, 5, 12, 13))
     tokens = rng(1).integers(0, 1300, 2000).astype(np.int32)
-    words = rng(2).integers(0, 2**64, (2000, kernel.draw_width), dtype=np.uint64)
+    words = random_words(2, 2000, kernel)
     drawn = kernel.draw(tokens, words, threads=1)
     order = rng(3).permutation(2000)
     assert np.array_equal(kernel.draw(tokens[order], words[order], threads=2), drawn[order])

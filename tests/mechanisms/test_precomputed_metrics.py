@@ -162,9 +162,6 @@ def test_matrices_that_are_no_metric_are_refused():
     table = manhattan_table(embeddings)
     with pytest.raises(ParameterError, match="metric='manhattan' breaks the triangle inequality at rows"):
         as_matrix(embeddings, table**2)
-    for broken, match in [(-table, "negative"), (np.triu(table), "not symmetric"), (table + 1, "word to itself")]:
-        with pytest.raises(ParameterError, match=match):
-            as_matrix(embeddings, broken)
     with pytest.raises(ParameterError, match="error=-1"):
         Precomputed(label="x", vocabulary="", table=DistanceTable(table), error=-1.0)
 

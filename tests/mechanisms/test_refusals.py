@@ -15,7 +15,6 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.metrics import distances as metrics
-from wordveil.metrics.table import DistanceTable
 from worlds import drawn
 
 V, D = 30, 4
@@ -229,28 +228,6 @@ def test_decoders_take_finite_rows_of_the_right_shape(table, name):
         for few in (tuple(draw[:1] for draw in draws), ()):
             with pytest.raises(ParameterError, match="one draw a row"):
                 decoder.decode(rows, few)
-
-
-@pytest.mark.parametrize(
-    "matrix",
-    [
-        [[0.0, math.nan], [math.nan, 0.0]],
-        [[0.0, math.inf], [math.inf, 0.0]],
-        [[0.0, -1.0], [-1.0, 0.0]],
-        [[0.0, 1.0], [2.0, 0.0]],
-        [[1.0, 1.0], [1.0, 0.0]],
-        [[0.0, 1.0]],
-        [0.0],
-        0.0,
-        [["0", "1"], ["1", "0"]],
-        [[0, 1j], [1j, 0]],
-        [[False, True], [True, False]],
-        np.zeros((0, 0)),
-    ],
-)
-def test_a_matrix_of_distances_is_finite_symmetric_and_not_negative(matrix):
-    with pytest.raises(ParameterError, match="matrix="):
-        DistanceTable(np.array(matrix))
 
 
 def test_a_given_projection_is_a_matrix_of_numbers():
