@@ -10,12 +10,15 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 import seeds
 from wordveil.kernels.compiled import library
+from wordveil.vocabulary.table import Embeddings, load_embeddings
+from worlds import shared
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -30,6 +33,18 @@ _skipped: list[str] = []
 _tests: dict[str, set[str]] = {name: set() for name in NOTED}
 _files: dict[str, set[str]] = {name: set() for name in NOTED}
 _asked = dict.fromkeys(NOTED, 0)
+
+
+@pytest.fixture(scope="session")
+def packaged() -> Embeddings:
+    """The vocabulary that the package brings."""
+    return load_embeddings()
+
+
+@pytest.fixture(scope="session")
+def data_directory() -> Path:
+    """The folder of the shared data sets; without it the test is skipped."""
+    return shared()
 
 
 def pytest_configure() -> None:

@@ -21,6 +21,7 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.metrics.distances import Angular, Euclidean, distances
 from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 
 def random_channel(seed: int, v: int, outputs: int, zeros: bool = False) -> np.ndarray:
@@ -48,7 +49,7 @@ def slow_losses(channel: np.ndarray) -> np.ndarray:
 def toy(v: int = 60, d: int = 4, seed: int = 3) -> Embeddings:
     rng = seeds.rng(seed)
     vectors = rng.normal(size=(v, d)) * np.where(rng.random(v) < 0.3, 3.0, 0.3)[:, None]
-    return Embeddings.from_arrays([f"w{i}" for i in range(v)], vectors, candidate_rule="all")
+    return placed(vectors)
 
 
 @settings(max_examples=15, deadline=None)

@@ -6,6 +6,7 @@ import numpy as np
 
 import seeds
 from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 
 def small_vectors(case: str, seed: int = 0) -> np.ndarray:
@@ -63,6 +64,5 @@ SMALL = [
 def small_embeddings(case: str, outputs: str = "all", seed: int = 0) -> Embeddings:
     """Return a small vocabulary; with outputs="some", every third word is barred from output."""
     rows = small_vectors(case, seed)
-    words = [f"w{i}" for i in range(len(rows))]
-    embeddings = Embeddings.from_arrays(words, rows, candidate_rule="all")
-    return embeddings if outputs == "all" else embeddings.without_outputs(words[1::3])
+    embeddings = placed(rows)
+    return embeddings if outputs == "all" else embeddings.without_outputs(embeddings.words[1::3])

@@ -21,7 +21,7 @@ from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
-from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 
 def lonely(v=260, barred=40, d=12):
@@ -31,8 +31,8 @@ def lonely(v=260, barred=40, d=12):
     rows[-barred:] *= rng.uniform(1.0, 3.0, size=(barred, 1))
     rows[-1] = rows[0]  # a twin of an output, and one of a barred word
     rows[-2] = rows[-3]
-    words = [f"w{i}" for i in range(v)]
-    return Embeddings.from_arrays(words, rows.astype(np.float32), candidate_rule="all").without_outputs(words[-barred:])
+    words = placed(rows.astype(np.float32))
+    return words.without_outputs(words.words[-barred:])
 
 
 def blocks_of(embeddings, root=False):
@@ -107,9 +107,8 @@ def random_vocabulary(rng):
     rows[barred] *= rng.choice([0.1, 1.0, 3.0])
     twins = rng.integers(0, v, size=(2, v // 8))
     rows[twins[0]] = rows[twins[1]]
-    words = [f"w{i}" for i in range(v)]
-    table = Embeddings.from_arrays(words, rows.astype(np.float32), candidate_rule="all")
-    return table.without_outputs([words[i] for i in barred])
+    table = placed(rows.astype(np.float32))
+    return table.without_outputs([table.words[i] for i in barred])
 
 
 @every_engine

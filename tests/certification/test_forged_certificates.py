@@ -25,7 +25,8 @@ from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.vocabulary import rank_metric
 from wordveil.vocabulary.rank_metric import NeighbourRank
-from wordveil.vocabulary.table import Embeddings, load_embeddings
+from wordveil.vocabulary.table import load_embeddings
+from worlds import drawn, placed
 
 
 def forged(certificate, **numbers):
@@ -39,7 +40,7 @@ def losses(fitted):
 
 def test_a_rate_of_20_for_an_epsilon_of_3_9_is_refused():
     rows = seeds.rng(0).normal(size=(64, 3))
-    embeddings = Embeddings.from_arrays([a + b for a in "abcdefgh" for b in "abcdefgh"], rows)
+    embeddings = placed(rows)
     mechanism = SanText(epsilon=4.0, calibration="certified-local")
     certificate = certify(mechanism, embeddings)
     fake = forged(certificate, rate=20.0, epsilon=3.9, cap=28 / 20)
@@ -78,7 +79,7 @@ def test_in_a_small_vocabulary_every_pair_is_held_against_it(mechanism, outputs)
 @pytest.mark.parametrize("calibration", ["certified", "certified-local"])
 def test_words_that_share_a_vector_but_no_row_of_a_matrix_are_held_against_it_too(calibration):
     """One vector for all words: a matrix tells them apart, so that every pair counts."""
-    embeddings = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], np.zeros((5, 1)))
+    embeddings = placed(np.zeros((5, 1)))
     places = np.array([0.0, 1, 2, 7, 8])
     matrix = DistanceTable(np.abs(places[:, None] - places))
     metric = Precomputed(label="places", vocabulary=embeddings.header.checksum, table=matrix)
@@ -110,9 +111,8 @@ def test_a_measure_that_was_altered_is_refused():
 
 
 def large(v=WHOLE + 200):
-    rows = seeds.rng(5).normal(size=(v, 6)).astype(np.float32)
-    words = [f"w{i}" for i in range(v)]
-    return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[100:109])
+    words = drawn(v, 6, seed=5)
+    return words.without_outputs(words.words[100:109])
 
 
 def test_in_a_large_vocabulary_some_pairs_are_and_the_promise_says_so():

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import seeds
 from certification.small_vocabularies import SMALL, small_embeddings
 from wordveil.auditing.exact import verify_channel
 from wordveil.auditing.score_channels import verify_scores
@@ -30,7 +29,7 @@ from wordveil.metrics.distances import Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, Standing, claimed
-from wordveil.vocabulary.table import Embeddings
+from worlds import drawn, placed
 
 DRIVER = Path(__file__).with_name("certify_driver.py")
 
@@ -143,7 +142,7 @@ def test_promises_are_not_mixed_up():
         local.fit(embeddings, certify(metric, embeddings))
     with pytest.raises(CertificateError, match="'certified-local' needs a certificate"):
         local.fit(embeddings)
-    one = Embeddings.from_arrays(["a", "b"], [[1.0], [1.0]])
+    one = placed([[1.0], [1.0]])
     with pytest.raises(ParameterError, match="must hold two words apart"):
         certify(local, one)
     with pytest.raises(CertificateError, match="belong to selection mechanisms"):
@@ -185,10 +184,7 @@ def test_a_word_without_any_output_is_an_error_for_any_metric():
 
 @pytest.fixture
 def stored(tmp_path):
-    rng = seeds.rng(3)
-    names = [f"w{i}" for i in range(1500)]
-    made = Embeddings.from_arrays(names, rng.normal(size=(1500, 4)).astype(np.float32), candidate_rule="all")
-    return made.save(tmp_path / "vocabulary").directory
+    return drawn(1500, seed=3).save(tmp_path / "vocabulary").directory
 
 
 def drive(name, step, *arguments):
@@ -222,9 +218,7 @@ def run(*arguments):
 
 
 def test_the_command_certifies_one_rate_and_a_local_promise(tmp_path):
-    words = [chr(97 + i) * 3 for i in range(20)]
-    rows = seeds.rng(1).normal(size=(20, 3)).astype(np.float32)
-    folder = Embeddings.from_arrays(words, rows).save(tmp_path / "v").directory
+    folder = drawn(20, 3, seed=1).save(tmp_path / "v").directory
     file = tmp_path / "c.json"
     common = ["-m", "santext", "--vocabulary", folder]
     made = run(*common, "--rate", 2, "-o", file)

@@ -24,7 +24,7 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.promises.composing import compose_releases, to_local
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
-from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 EPSILONS = [
     (300, 30, 8.194003),
@@ -190,7 +190,7 @@ def test_an_assumed_diameter_is_printed_no_larger_than_it_is():
 
 def test_profiles_over_two_tables_or_metrics_are_not_taken_for_one():
     words = small_embeddings("gaussian")
-    wide = Embeddings.from_arrays(list(words.words), 20 * words.vectors, candidate_rule="all")
+    wide = placed(20 * words.vectors)
     mechanism = Decoded(mechanism=MultivariateLaplace(epsilon=1.0))
     claims = [laplace_to_local(mechanism.fit(table), diameter=3.0, delta=1e-6) for table in (words, wide)]
     assert compose_releases([claims[0], claims[0]]).scope == mechanism.fit(words).guarantee().scope

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import pytest
 
-import seeds
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.cli import progress
 from wordveil.cli.sanitize import _largest_loss
 from wordveil.promises.guarantees import MetricDP, Standing
 from wordveil.vocabulary.packaged import never_output
+from worlds import drawn
 
 NOTE = "babaq dabaq, Zzyzx.\nbabaq\n"
 
@@ -86,8 +86,7 @@ def test_where_distances_stop_to_count_is_never_printed_too_near():
 def test_the_largest_loss_holds_the_slack_and_says_who_computed_it():
     """1 100 words are more than fitting repeats a certificate on."""
     for words, repeated in ((100, True), (1100, False)):
-        rows = seeds.rng(words).normal(size=(words, 3))
-        table = wv.Embeddings.from_arrays([f"w{i}" for i in range(words)], rows, candidate_rule="all")
+        table = drawn(words, 3, seed=words)
         mechanism = wv.SanText(epsilon=9.0, calibration="certified-local")
         certificate = certify(mechanism, table)
         claim = mechanism.fit(table, certificate).guarantee()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from wordveil.text import GAP_CHARACTERS, Encoder, Tokenizer, detokenize
 from wordveil.text.patterns import digit_pattern
+from worlds import shared
 
 pytestmark = pytest.mark.data
 
@@ -19,13 +18,6 @@ NEVER_KNOWN = {
     "PHONE_NUMBER", "IP_ADDRESS", "CREDIT_CARD", "EMAIL_ADDRESS", "DOMAIN_NAME", "IBAN_CODE", "US_SSN",
     "US_DRIVER_LICENSE",
 }  # fmt: skip
-
-
-def shared(name):
-    root = Path(os.environ.get("WORDVEIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
-    if not (root / name).exists():
-        pytest.skip(f"needs {name} of the shared data (set WORDVEIL_DATA)")
-    return root / name
 
 
 def records(name, limit=None):

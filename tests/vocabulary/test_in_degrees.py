@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 import seeds
 from wordveil.vocabulary.neighbour_lists import build_lists
-from wordveil.vocabulary.table import Embeddings
 from wordveil_lab.leagues.in_degrees import guessed_share, in_degrees, own_posteriors
+from worlds import placed
 
 
 @settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(2, 25), st.floats(0.0, 8.0), st.data())
 def test_degrees_guesses_and_posteriors_are_those_of_the_whole_channel(seed, v, epsilon, data):
     generator = seeds.rng(seed)
-    words = Embeddings.from_arrays([f"w{i}" for i in range(v)], generator.standard_normal((v, 3)), candidate_rule="all")
+    words = placed(generator.standard_normal((v, 3)))
     outputs = np.sort(generator.choice(v, generator.integers(1, v + 1), replace=False))
     k = data.draw(st.integers(1, len(outputs)))
     lists = build_lists(words, k, outputs=outputs)
