@@ -9,6 +9,7 @@ import functools
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,15 @@ _skipped: list[str] = []
 _tests: dict[str, set[str]] = {name: set() for name in NOTED}
 _files: dict[str, set[str]] = {name: set() for name in NOTED}
 _asked = dict.fromkeys(NOTED, 0)
+
+
+@pytest.fixture
+def short_turns() -> Iterator[None]:
+    """Let threads change turns every microsecond, as they would on a busy machine."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
 
 
 @pytest.fixture(scope="session")

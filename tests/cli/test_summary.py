@@ -19,16 +19,6 @@ from wordveil.promises.guarantees import MetricDP, Standing
 from wordveil.vocabulary.packaged import never_output
 from worlds import drawn
 
-NOTE = "babaq dabaq, Zzyzx.\nbabaq\n"
-
-
-@pytest.fixture
-def notes(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text(NOTE)
-    return path
-
-
 # The guarantee in words.
 
 
@@ -190,19 +180,8 @@ def test_an_own_list_is_read_without_case_and_counted(wordveil, vocabulary, note
 
 def sanitized(wordveil, vocabulary, notes, tmp_path, name):
     report = tmp_path / name
-    answer = wordveil(
-        "sanitize",
-        notes,
-        "-o",
-        tmp_path / "out.txt",
-        "--vocabulary",
-        vocabulary,
-        "--report",
-        report,
-        "-e",
-        2,
-        "--again",
-    )
+    options = ["--vocabulary", vocabulary, "--report", report, "-e", 2, "--again"]
+    answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", *options)
     assert answer.status == 0, answer.err
     return report
 
@@ -307,17 +286,8 @@ def test_the_time_left_is_known_from_the_first_report_on():
 def test_records_without_text_are_kept_or_skipped_and_counted(wordveil, vocabulary, tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"text": "babaq"}\n{"id": 2}\n{"text": 5, "id": 3}\n')
-    arguments = [
-        "sanitize",
-        rows,
-        "-c",
-        "text",
-        "--keep-others",
-        "--vocabulary",
-        vocabulary,
-        "-o",
-        tmp_path / "out.jsonl",
-    ]
+    arguments = ["sanitize", rows, "-c", "text", "--keep-others", "--vocabulary", vocabulary]
+    arguments += ["-o", tmp_path / "out.jsonl"]
     refused = wordveil(*arguments)
     assert refused.status == 2
     assert "line 2" in refused.err

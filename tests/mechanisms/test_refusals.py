@@ -146,12 +146,8 @@ def test_vectors_are_finite_rows_of_the_right_shape(fitted, table, name):
     wrong = [with_value(rows, value) for value in (math.nan, math.inf, -math.inf, 1e300, -1e300)]
     wrong += [rows[:, :3], rows[:, :1], rows[0], rows[None], np.array(SECRET), rows[:0, :2], rows.T]
     wrong += [
-        rows.astype(complex),
-        rows.astype(str),
-        rows.astype(object),
-        np.full((3, D), None),
-        [[SECRET], [1.0, 2.0]],
-    ]
+        rows.astype(complex), rows.astype(str), rows.astype(object), np.full((3, D), None), [[SECRET], [1.0, 2.0]],
+    ]  # fmt: skip
     draws = randomizer.sample(source.fresh_stream(), 3)
     for vectors in wrong:
         with pytest.raises(ParameterError, match=r"shape|hidden") as caught:
@@ -213,14 +209,8 @@ def test_decoders_take_finite_rows_of_the_right_shape(table, name):
     decoder.decode(rows, draws)
     wrong = [with_value(rows, value) for value in (math.nan, math.inf, -math.inf)]
     wrong += [
-        rows[:, :3],
-        rows[:, :1],
-        rows[0],
-        rows[None],
-        rows.astype(complex),
-        rows.astype(str),
-        rows.astype(object),
-    ]
+        rows[:, :3], rows[:, :1], rows[0], rows[None], rows.astype(complex), rows.astype(str), rows.astype(object),
+    ]  # fmt: skip
     for vectors in wrong:
         with pytest.raises(ParameterError, match=r"shape|hidden|draws"):
             decoder.decode(vectors, draws)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from threading import Barrier
@@ -36,15 +35,7 @@ from worlds import lettered, placed, scattered
 
 THREADS, CALLS, WORDS = 8, 64, 12
 KEY = seeds.key(16)
-
-
-@pytest.fixture(autouse=True)
-def short_turns() -> Iterator[None]:
-    """Let threads change turns every microsecond."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(usual)
+pytestmark = pytest.mark.usefixtures("short_turns")
 
 
 @cache

@@ -247,14 +247,8 @@ def test_a_save_syncs_all_files_before_the_name_appears(small, tmp_path, monkeyp
 
 
 FILES = [
-    "vectors.npy",
-    "words.txt",
-    "offsets.npy",
-    "index_hashes.npy",
-    "index_ids.npy",
-    "candidates.npy",
-    "canonical.npy",
-]
+    "vectors.npy", "words.txt", "offsets.npy", "index_hashes.npy", "index_ids.npy", "candidates.npy", "canonical.npy",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FILES)
