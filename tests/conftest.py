@@ -37,6 +37,13 @@ _asked = dict.fromkeys(NOTED, 0)
 
 
 @pytest.fixture
+def engine(request, monkeypatch) -> str:
+    """The engine of the parameter, which the environment then names."""
+    monkeypatch.setenv(library.VARIABLE, request.param)
+    return request.param
+
+
+@pytest.fixture
 def short_turns() -> Iterator[None]:
     """Let threads change turns every microsecond, as they would on a busy machine."""
     usual = sys.getswitchinterval()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 import seeds
@@ -41,6 +44,24 @@ def losses_by_definition(s: np.ndarray, rate: float, outputs: np.ndarray) -> np.
     scores = -rate * s[:, outputs]
     logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return np.stack([np.abs(logs - row).max(axis=1) for row in logs])
+
+
+def channel_losses(fitted: Any) -> np.ndarray:
+    """Return the largest loss of every pair of inputs, from the exact channel."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_p = np.log(fitted.channel())
+        return np.stack([np.nan_to_num(np.abs(log_p - row), nan=0.0, posinf=np.inf).max(axis=1) for row in log_p])
+
+
+def interrupt_after(steps: int) -> Callable[[int], None]:
+    """Return a progress callback that presses Ctrl-C at the step after so many."""
+    left = iter(range(steps))
+
+    def stop(visits: int) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    return stop
 
 
 def worst_by_definition(s: np.ndarray, rate: float, outputs: np.ndarray) -> tuple[float, float]:

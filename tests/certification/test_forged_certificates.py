@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import seeds
-from certification.small_vocabularies import SMALL, small_embeddings
+from certification.small_vocabularies import SMALL, channel_losses, small_embeddings
 from wordveil.certification import _rebuilt as rebuild_mechanism
 from wordveil.certification import certify, certify_rate, verify
 from wordveil.errors import CertificateError
@@ -31,11 +31,6 @@ from worlds import drawn, placed
 
 def forged(certificate, **numbers):
     return replace(certificate, numbers={**certificate.numbers, **numbers})
-
-
-def losses(fitted):
-    log_p = np.log(fitted.channel())
-    return np.stack([np.abs(log_p - row).max(axis=1) for row in log_p])
 
 
 def test_a_rate_of_20_for_an_epsilon_of_3_9_is_refused():
@@ -168,7 +163,7 @@ def test_a_local_promise_is_what_was_found_not_what_was_asked(epsilon):
         claim = fitted.guarantee()
         assert isinstance(claim, LocalDP)
         assert claim.epsilon == certificate.numbers["epsilon"] <= epsilon
-        worst = losses(fitted).max()
+        worst = channel_losses(fitted).max()
         assert worst - claim.slack <= claim.epsilon <= worst * (1 + 1e-5) + claim.slack
     # However much is asked, a tail of 28 nats loses little more.
     asked = SanText(epsilon=200.0, calibration="certified-local")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from certification.small_vocabularies import SMALL, small_embeddings
+from certification.small_vocabularies import SMALL, channel_losses, interrupt_after, small_embeddings
 from wordveil.auditing.exact import verify_channel
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, certify_rate, verify
@@ -38,12 +38,6 @@ def own(embeddings):
     """The matrix of Euclidean distances, which the library knows as no closed form."""
     table = DistanceTable(distances(Euclidean(), embeddings.vectors, embeddings.vectors))
     return Precomputed(label="own", vocabulary=embeddings.checksum_in_use, table=table, error=1e-9)
-
-
-def channel_losses(fitted):
-    """Return the largest loss of every pair of inputs, from the exact channel."""
-    log_p = np.log(fitted.channel())
-    return np.stack([np.abs(log_p - row).max(axis=1) for row in log_p])
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "own"])
@@ -158,13 +152,7 @@ def test_losses_of_any_metric_are_resumed_bit_for_bit(tmp_path, monkeypatch):
         expected = getattr(LossComputation(pairs, threads=1), find)(2.0, 3.0)
         path = str(tmp_path / f"{find}.npz")
         for limit in (1, 2, 5):
-            seen = []
-
-            def stop(visits, seen=seen, limit=limit):
-                seen.append(visits)
-                if len(seen) > limit:
-                    raise KeyboardInterrupt
-
+            stop = interrupt_after(limit)
             with pytest.raises(KeyboardInterrupt):
                 getattr(LossComputation(pairs, threads=2, progress=stop, checkpoint=path), find)(2.0, 3.0)
         visits = []

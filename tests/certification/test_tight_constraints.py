@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import seeds
-from certification.small_vocabularies import small_embeddings
+from certification.small_vocabularies import channel_losses, small_embeddings
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, certify_rate, verify
 from wordveil.certification.normalizer_lipschitz import LossComputation
@@ -35,12 +35,8 @@ def spread_embeddings(outputs="all"):
     return embeddings if outputs == "all" else embeddings.without_outputs(embeddings.words[1::3])
 
 
-def channel_losses(fitted, embeddings, cap):
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_p = np.log(fitted.channel())
-        losses = np.stack([np.nan_to_num(np.abs(log_p - row), nan=0.0, posinf=np.inf).max(axis=1) for row in log_p])
-    s = np.minimum(distances(Euclidean(), embeddings.vectors, embeddings.vectors), cap)
-    return losses, s
+def losses_and_distances(fitted, embeddings, cap):
+    return channel_losses(fitted), np.minimum(distances(Euclidean(), embeddings.vectors, embeddings.vectors), cap)
 
 
 def test_the_solution_equals_the_dense_one_and_costs_nothing_beyond_the_rate():
@@ -64,7 +60,7 @@ def test_the_exact_channel_keeps_the_certified_claim(outputs, rate):
     fitted = TightConstraints(epsilon=certificate.parameters["epsilon"]).fit(embeddings, certificate)
     claim = fitted.guarantee()
     assert (claim.standing, claim.largest_distance) == (Standing.CERTIFIED, BASE_TAIL_NATS / rate)
-    losses, s = channel_losses(fitted, embeddings, claim.largest_distance)
+    losses, s = losses_and_distances(fitted, embeddings, claim.largest_distance)
     assert np.all(losses <= claim.epsilon * s + claim.slack)
     assert verify_scores(fitted).holds
     assert claim.slack < 0.05
@@ -120,7 +116,7 @@ def test_a_clipped_solution_that_claims_the_bare_rate_fails(monkeypatch):
         mechanism.fit(embeddings, bare)
     monkeypatch.setattr("wordveil.mechanisms.exponential.check_certificate", lambda *_, **__: "")
     fitted = mechanism.fit(embeddings, bare)
-    losses, s = channel_losses(fitted, embeddings, fitted.guarantee().largest_distance)
+    losses, s = losses_and_distances(fitted, embeddings, fitted.guarantee().largest_distance)
     assert not np.all(losses <= fitted.guarantee().epsilon * s + fitted.guarantee().slack)
     assert not verify_scores(fitted).holds
     with pytest.raises(CertificateError, match="found epsilon="):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.kernels.engines_here import EVERY
+from tests.kernels.engines_here import every_engine
 from tests.kernels.oracles import nearest, random_words, rows_of, same_in_any_batch, slow_draw
 
 from seeds import rng
@@ -34,11 +34,10 @@ def queries_near(vectors):
     )
 
 
-@pytest.mark.parametrize("engine", EVERY)
+@every_engine
 @every_vocabulary
 @pytest.mark.parametrize(("v", "d"), [(1, 3), (513, 1), (1500, 29), (2100, 70)])
-def test_nearest_words_equal_the_oracle(monkeypatch, engine, make, v, d):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_nearest_words_equal_the_oracle(engine, make, v, d):
     vectors = make(3, v, d)
     outputs = np.arange(0, v, 2 if v > 1 else 1, dtype=np.int32)
     queries = queries_near(vectors)
@@ -52,10 +51,9 @@ def test_nearest_words_equal_the_oracle(monkeypatch, engine, make, v, d):
     assert np.array_equal(words.nearest(queries, threads=2), expected[:, 0])
 
 
-@pytest.mark.parametrize("engine", EVERY)
+@every_engine
 @every_vocabulary
 def test_decoding_gives_the_same_bytes_for_any_tile_thread_and_block(monkeypatch, engine, make):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     vectors = make(9, 500, 11)
     outputs = np.arange(500, dtype=np.int32)
     queries = np.concatenate([queries_near(vectors)] * 2)
@@ -81,10 +79,9 @@ def kernel_of(vectors):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", EVERY)
+@every_engine
 @every_vocabulary
-def test_selection_follows_the_formula_and_the_slow_draw(monkeypatch, engine, make):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_selection_follows_the_formula_and_the_slow_draw(engine, make):
     vectors = make(2, 1300, 13)
     kernel, ids = kernel_of(vectors), np.arange(0, 1300, 97, dtype=np.int32)
     assert kernel.engine == engine
@@ -108,10 +105,9 @@ def test_coordinates_do_not_depend_on_their_batch():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", EVERY)
+@every_engine
 @every_vocabulary
 def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypatch, engine, make):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     kernel = kernel_of(make(4, 1300, 37))
     ids = np.unique(kernel.canonical)
     same_in_any_batch(kernel.masses, ids, (1, 2, 3, 5, 12, 13))

@@ -69,8 +69,7 @@ def by_hand(kind, rows):
 @every_engine
 @pytest.mark.parametrize("metric", DERIVED)
 @pytest.mark.parametrize("kind", [SanText, TEM])
-def test_the_exact_law_of_every_engine_is_that_of_the_derived_distance(monkeypatch, engine, metric, kind):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_the_exact_law_of_every_engine_is_that_of_the_derived_distance(engine, metric, kind):
     embeddings = vocabulary()
     fitted = kind(epsilon=2.0, metric=metric()).fit(embeddings)
     rate, cap, claim = fitted.rows.rate, fitted.rows.cap, fitted.guarantee()
@@ -89,9 +88,8 @@ def test_the_exact_law_of_every_engine_is_that_of_the_derived_distance(monkeypat
 
 
 @every_engine
-def test_released_words_follow_the_derived_distance(monkeypatch, engine):
+def test_released_words_follow_the_derived_distance(engine):
     """False alarm 1e-9; the same check tells the Euclidean law apart."""
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     embeddings, n, word = vocabulary(), 40_000, 20
     fitted = SanText(epsilon=0.5, metric=Cubes()).fit(embeddings)
     drawn = fitted.release(np.full(n, word, dtype=np.int32), seeds.source(1))
@@ -300,8 +298,7 @@ class SlyRows(Metric):
 
 @every_engine
 @pytest.mark.parametrize("own", [SlyRows])
-def test_no_law_depends_on_the_words_beside_whatever_the_class_computes(monkeypatch, engine, own):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_no_law_depends_on_the_words_beside_whatever_the_class_computes(engine, own):
     fitted = SanText(epsilon=2.0, metric=own()).fit(vocabulary())
     rows = vocabulary().vectors.astype(np.float64)
     expected = np.exp(-fitted.rows.rate * np.linalg.norm(rows[20] - rows[9:], axis=1))

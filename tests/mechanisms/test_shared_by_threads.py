@@ -97,8 +97,7 @@ SELECTION = {
 
 @every_engine
 @pytest.mark.parametrize("name", SELECTION)
-def test_selection_draws_the_same_words_whoever_else_draws(monkeypatch, engine, name):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_selection_draws_the_same_words_whoever_else_draws(engine, name):
     certificate = certified(name)
 
     def make() -> Sanitizer:
