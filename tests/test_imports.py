@@ -329,16 +329,10 @@ def test_public_names_exist_once(module):
     assert len(set(public)) == len(public)
 
 
-@pytest.mark.parametrize("key", names.MECHANISMS)
-def test_mechanism_names_are_those_of_the_classes(key):
-    mechanism = getattr(wordveil, names.MECHANISMS[key])
-    assert mechanism.name == key
-    assert mechanism.paper
-
-
-@pytest.mark.parametrize("key", names.DECODERS)
-def test_decoder_names_are_those_of_the_classes(key):
-    assert getattr(wordveil, names.DECODERS[key]).name == key
+@pytest.mark.parametrize(("key", "name"), (names.MECHANISMS | names.DECODERS).items())
+def test_names_of_mechanisms_and_decoders_are_those_of_their_classes(key, name):
+    assert getattr(wordveil, name).name == key
+    assert getattr(wordveil, name).paper
 
 
 def test_every_exported_mechanism_has_a_name_on_the_command_line():
