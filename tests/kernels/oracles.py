@@ -25,6 +25,19 @@ def nearest(vectors, outputs, queries, k):
     return np.array(ids), np.sqrt(found)
 
 
+def queries_near(vectors, n=40, halves=10):
+    """Words, words with noise, half-integers between them, and the origin."""
+    v, d = vectors.shape
+    scale = np.abs(vectors[rng(5).integers(0, v, n)]).max(axis=1, keepdims=True)
+    parts = [
+        vectors[rng(6).integers(0, v, n)].astype(np.float64),
+        vectors[rng(7).integers(0, v, n)] + 0.3 * scale * rng(8).standard_normal((n, d)),
+        np.round(vectors[:halves].astype(np.float64)) + 0.5,
+        np.zeros((1, d)),
+    ]
+    return np.concatenate(parts)
+
+
 def oracle(vectors, outputs, queries, k):
     return nearest(vectors, outputs, queries, k)[0]
 

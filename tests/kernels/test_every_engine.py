@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from tests.kernels.engines_here import every_engine
-from tests.kernels.oracles import nearest, random_words, rows_of, same_in_any_batch, slow_draw
+from tests.kernels.oracles import nearest, queries_near, random_words, rows_of, same_in_any_batch, slow_draw
 
 from seeds import rng
 from wordveil.kernels import selection
@@ -18,20 +18,6 @@ from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
 from worlds import SHAPES, spread
 
 every_vocabulary = pytest.mark.parametrize("make", SHAPES, ids=lambda f: f.__name__)
-
-
-def queries_near(vectors):
-    """Words, words with noise, half-integers between them, and the origin."""
-    v, d = vectors.shape
-    scale = np.abs(vectors[rng(5).integers(0, v, 40)]).max(axis=1, keepdims=True)
-    return np.concatenate(
-        [
-            vectors[rng(6).integers(0, v, 40)].astype(np.float64),
-            vectors[rng(7).integers(0, v, 40)] + 0.3 * scale * rng(8).standard_normal((40, d)),
-            np.round(vectors[:10].astype(np.float64)) + 0.5,
-            np.zeros((1, d)),
-        ]
-    )
 
 
 @every_engine

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.kernels.gpu_modules import ENGINES, modules
-from tests.kernels.oracles import oracle
+from tests.kernels.oracles import oracle, queries_near
 
 from seeds import rng
 from wordveil.errors import ParameterError
@@ -28,18 +28,6 @@ def some(gpu, n):
 VOCABULARIES = [scattered, clustered, grid, spread, duplicates, same]
 
 
-def queries_for(vectors, n):
-    v, d = vectors.shape
-    scale = np.abs(vectors[rng(5).integers(0, v, n)]).max(axis=1, keepdims=True)
-    parts = [
-        vectors[rng(6).integers(0, v, n)].astype(np.float64),
-        vectors[rng(7).integers(0, v, n)] + 0.3 * scale * rng(8).standard_normal((n, d)),
-        np.round(vectors[:n].astype(np.float64)) + 0.5,
-        np.zeros((1, d)),
-    ]
-    return np.concatenate(parts)
-
-
 def search_for(gpu, vectors, outputs=None, **tiles):
     outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else outputs
     tiles = gpu.screening.Tiles(**{"rows": 32, "words": 128, "depth": 32, **tiles})
@@ -53,7 +41,7 @@ def search_for(gpu, vectors, outputs=None, **tiles):
 def test_nearest_words_equal_the_oracle(gpu, make, v, d):
     vectors = make(3, v, d)
     outputs = np.arange(0, v, 2 if v > 1 else 1, dtype=np.int32)
-    queries = queries_for(vectors, some(gpu, 12))
+    queries = queries_near(vectors, *2 * [some(gpu, 12)])
     search, k = search_for(gpu, vectors, outputs), min(7, len(outputs))
     assert np.array_equal(search.nearest(queries), oracle(vectors, outputs, queries, 1)[:, 0])
     ids, distances = search.top(queries, k)
@@ -66,7 +54,7 @@ def test_nearest_words_equal_the_oracle(gpu, make, v, d):
 @pytest.mark.parametrize("k", [1, 2, 31, 33, 300])
 def test_any_number_of_neighbours(gpu, k):
     vectors = scattered(0, 300, 12)
-    queries = queries_for(vectors, 5)
+    queries = queries_near(vectors, 5, 5)
     assert np.array_equal(search_for(gpu, vectors).top(queries, k)[0], oracle(vectors, np.arange(300), queries, k))
 
 
@@ -88,7 +76,7 @@ def test_scales_of_the_queries(gpu, scale):
 @pytest.mark.parametrize("tiles", [{"lanes": 1}, {"words": 256, "depth": 64}, {"rows": 16, "words": 64, "lanes": 16}])
 def test_answers_do_not_depend_on_the_tiles(gpu, tiles):
     vectors = clustered(1, 700, 61)
-    queries = queries_for(vectors, some(gpu, 10))
+    queries = queries_near(vectors, *2 * [some(gpu, 10)])
     expected = search_for(gpu, vectors).nearest(queries)
     assert np.array_equal(search_for(gpu, vectors, **tiles).nearest(queries), expected)
 
@@ -96,7 +84,7 @@ def test_answers_do_not_depend_on_the_tiles(gpu, tiles):
 def test_queries_whose_groups_do_not_fit_are_compared_with_every_word(gpu, monkeypatch):
     monkeypatch.setattr(gpu.nearest, "ROOM", 1)
     vectors = clustered(2, 500, 20)
-    queries = queries_for(vectors, 10)
+    queries = queries_near(vectors, 10, 10)
     search = search_for(gpu, vectors)
     compared = []
     whole = search._among_all
@@ -107,7 +95,7 @@ def test_queries_whose_groups_do_not_fit_are_compared_with_every_word(gpu, monke
 
 def test_chunks_fit_the_free_memory_and_change_nothing(gpu, monkeypatch):
     vectors, done = scattered(4, 400, 9), []
-    queries = queries_for(vectors, 40)
+    queries = queries_near(vectors, 40, 40)
     search = search_for(gpu, vectors)
     expected = search.nearest(queries)
     monkeypatch.setattr(gpu.nearest, "free_bytes", lambda device: 0)
