@@ -9,13 +9,17 @@ import functools
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 import seeds
 from wordveil.kernels.compiled import library
+from wordveil.vocabulary.table import Embeddings, load_embeddings
+from worlds import shared
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -30,6 +34,34 @@ _skipped: list[str] = []
 _tests: dict[str, set[str]] = {name: set() for name in NOTED}
 _files: dict[str, set[str]] = {name: set() for name in NOTED}
 _asked = dict.fromkeys(NOTED, 0)
+
+
+@pytest.fixture
+def engine(request, monkeypatch) -> str:
+    """The engine of the parameter, which the environment then names."""
+    monkeypatch.setenv(library.VARIABLE, request.param)
+    return request.param
+
+
+@pytest.fixture
+def short_turns() -> Iterator[None]:
+    """Let threads change turns every microsecond, as they would on a busy machine."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.fixture(scope="session")
+def packaged() -> Embeddings:
+    """The vocabulary that the package brings."""
+    return load_embeddings()
+
+
+@pytest.fixture(scope="session")
+def data_directory() -> Path:
+    """The folder of the shared data sets; without it the test is skipped."""
+    return shared()
 
 
 def pytest_configure() -> None:

@@ -60,3 +60,15 @@ def in_child(run: Callable[[], None]) -> tuple[int, list[int]]:
         printed = pipe.read()
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status), json.loads(printed or "[]")
+
+
+def check_deaths(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Hold what a driver program found: after each of many deaths, and of the one run that lives, the same bytes."""
+    assert [outcome["killed"] for outcome in outcomes] == [-9] * (len(outcomes) - 1) + [0]
+    assert len(outcomes) > 21
+    for step, outcome in enumerate(outcomes, 1):
+        assert outcome["resumed"] == 0, step
+        assert outcome["same"], step
+        assert not outcome["early_and_wrong"], step
+        assert outcome["left"] == [], step
+    return outcomes

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -208,6 +209,14 @@ def test_every_command_is_in_the_overview_of_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     missing = [name for name in command_lines() if f"wordveil {name}" not in text]
     assert missing == []
+
+
+def test_every_option_around_the_mechanism_is_on_the_pages_of_what_it_promises():
+    from wordveil.promises.release import TextOptions
+
+    pages = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("guarantees.md", "typed-tokens.md"))
+    named = set(re.findall(r"\b(\w+)(?==)|`(\w+)`", pages))
+    assert {field.name for field in fields(TextOptions)} - {name for pair in named for name in pair} == set()
 
 
 def data_table():

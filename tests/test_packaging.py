@@ -208,13 +208,9 @@ def test_every_package_of_an_extra_is_listed_with_its_licence():
 
 
 LICENCES = {
-    "MIT": "MIT",
-    "BSD": "BSD",
-    "Apache": "Apache",
-    "LGPL": "LGPL|Lesser General Public",
-    "NCSA": "NCSA",
+    "MIT": "MIT", "BSD": "BSD", "Apache": "Apache", "LGPL": "LGPL|Lesser General Public", "NCSA": "NCSA",
     "PSF": "PSF|Python Software Foundation",
-}
+}  # fmt: skip
 """Word of the table -> what the installed package says of itself."""
 
 

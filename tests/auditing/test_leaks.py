@@ -24,6 +24,7 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
 from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.vocabulary.table import Embeddings
+from worlds import SIXTEEN, placed, scattered
 
 
 def log_it(text: str) -> str:
@@ -87,9 +88,7 @@ def test_a_silent_callable_passes_and_the_working_folder_is_kept():
 
 @pytest.fixture(scope="module")
 def vocabulary() -> Embeddings:
-    rng = seeds.rng(8)
-    words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
-    return Embeddings.from_arrays(words, rng.normal(size=(20, 6)), candidate_rule="all")
+    return placed(scattered(8, 16, 6), SIXTEEN)
 
 
 def test_the_sanitizer_passes_every_text_check_but_for_what_it_declares(vocabulary):

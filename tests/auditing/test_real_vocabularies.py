@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -16,22 +13,15 @@ from wordveil.mechanisms.jaccard import Jaccard
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
 from wordveil.vocabulary.table import Embeddings
+from worlds import placed, shared
 
 pytestmark = pytest.mark.data
 
 
-def folder() -> Path:
-    default = Path(__file__).parents[3] / "shared" / "data"
-    found = Path(os.environ.get("WORDVEIL_DATA", default)) / "embeddings"
-    if not found.is_dir():
-        pytest.skip("the shared data are not here: set WORDVEIL_DATA")
-    return found
-
-
 def glove(v: int) -> Embeddings:
-    with np.load(folder() / "glove.6B.50d.top100k.npz") as data:
+    with np.load(shared("embeddings", "glove.6B.50d.top100k.npz")) as data:
         words = str(data["words"]).split("\n")[:v]
-        return Embeddings.from_arrays(words, data["vectors"][:v], candidate_rule="all")
+        return placed(data["vectors"][:v], words)
 
 
 @pytest.mark.slow
@@ -66,9 +56,9 @@ def test_float_bits_single_out_one_glove_word_of_a_hundred_thousand(seed):
 
 @pytest.mark.slow
 def test_jaccard_on_300_dimensional_glove_is_refuted_with_delta_above_99_percent():
-    lines = (folder() / "glove.6B.300d.subset.txt").read_text(encoding="utf-8").splitlines()[:1500]
+    lines = shared("embeddings", "glove.6B.300d.subset.txt").read_text(encoding="utf-8").splitlines()[:1500]
     rows = np.array([line.rsplit(" ", 300)[1:] for line in lines], dtype=np.float32)
-    words = Embeddings.from_arrays([line.rsplit(" ", 300)[0] for line in lines], rows, candidate_rule="all")
+    words = placed(rows, [line.rsplit(" ", 300)[0] for line in lines])
     report = audit_mechanism(
         Jaccard(epsilon=1.0, allow_refuted=True),
         embeddings=words,

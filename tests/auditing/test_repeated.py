@@ -12,10 +12,10 @@ from wordveil.decoding.decoded import Decoded
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.mechanisms.santext import SanText
-from wordveil.vocabulary.table import Embeddings
+from worlds import drawn
 
 V = 60
-WORDS = Embeddings.from_arrays([f"w{i}" for i in range(V)], seeds.rng(0).standard_normal((V, 6)), candidate_rule="all")
+WORDS = drawn(V, 6)
 PRIOR = 1 / (np.arange(V) + 3.7)
 ALL = np.arange(V, dtype=np.int32)
 

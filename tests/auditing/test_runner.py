@@ -30,6 +30,7 @@ from wordveil.promises.guarantees import MetricDP, NeighbourDP, Standing
 from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
+from worlds import SIXTEEN, placed, scattered
 
 QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
 
@@ -37,7 +38,7 @@ QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
 def table(v: int, d: int, seed: int = 0) -> Embeddings:
     rng = seeds.rng(seed)
     rows = rng.normal(size=(v, d)) * np.where(rng.random(v) < 0.5, 1.0, 0.3)[:, None]
-    return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all")
+    return placed(rows)
 
 
 SMALL = table(120, 6)
@@ -74,7 +75,7 @@ def test_published_truncated_laplace_prints_refuted_and_exits_1():
 def test_jaccard_is_refuted_with_delta_above_99_percent():
     rng = seeds.rng(3)
     rows = np.concatenate([rng.normal(size=(60, 300)), rng.normal(size=(60, 300)) * 2 + 1.0])
-    words = Embeddings.from_arrays([f"w{i}" for i in range(120)], rows, candidate_rule="all")
+    words = placed(rows)
     options = AuditOptions(samples=20_000, pairs=3, curve_points=0, seed=seeds.seed(1))
     report = audit_mechanism(Jaccard(epsilon=1.0, allow_refuted=True), embeddings=words, options=options)
     assert report.refuted
@@ -182,11 +183,11 @@ def test_a_python_path_to_a_text_mechanism(module, name, refuted):
 
 
 def test_a_text_mechanism_of_another_package_is_checked_for_leaks_too():
-    words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
-    vocabulary = Embeddings.from_arrays(words, seeds.rng(0).normal(size=(20, 3)), candidate_rule="all")
+    words = SIXTEEN
+    vocabulary = placed(scattered(0, 16, 3), words)
 
     def leaky(text: str) -> str:
-        return " ".join(words[int(np.random.default_rng().integers(20))] if t in words else t for t in text.split())
+        return " ".join(words[int(np.random.default_rng().integers(16))] if t in words else t for t in text.split())
 
     options = AuditOptions(samples=400, pairs=2, curve_points=0)
     report = audit_mechanism(leaky, kind="text", embeddings=vocabulary, claim={"epsilon": 0.5}, options=options)
@@ -198,8 +199,7 @@ def test_a_text_mechanism_of_another_package_is_checked_for_leaks_too():
 
 @pytest.mark.slow
 def test_a_sanitizer_is_audited_as_it_is():
-    words = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me") for b in ("ra", "sto", "ti", "vel")]
-    vocabulary = Embeddings.from_arrays(words, seeds.rng(0).normal(size=(20, 3)), candidate_rule="all")
+    vocabulary = placed(scattered(0, 16, 3), SIXTEEN)
     sanitizer = Sanitizer(vocabulary, SanText(epsilon=1.0))
     options = AuditOptions(samples=200, pairs=1, curve_points=0)
     report = audit_mechanism(sanitizer, kind="text", embeddings=vocabulary, options=options)
@@ -304,6 +304,6 @@ def test_what_a_report_says_errs_on_the_safe_side():
 
 @pytest.mark.parametrize("vectors", [[[1.0]], [[1.0], [1.0]]])
 def test_a_vocabulary_without_two_places_is_refused(vectors):
-    table = Embeddings.from_arrays(["one", "two"][: len(vectors)], vectors)
+    table = placed(vectors)
     with pytest.raises(ParameterError, match="must hold two words at a distance from each other"):
         audit_mechanism(MultivariateLaplace(epsilon=1.0), embeddings=table)

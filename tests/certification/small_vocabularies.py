@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 import seeds
 from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 
 def small_vectors(case: str, seed: int = 0) -> np.ndarray:
@@ -42,27 +46,35 @@ def losses_by_definition(s: np.ndarray, rate: float, outputs: np.ndarray) -> np.
     return np.stack([np.abs(logs - row).max(axis=1) for row in logs])
 
 
+def channel_losses(fitted: Any) -> np.ndarray:
+    """Return the largest loss of every pair of inputs, from the exact channel."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_p = np.log(fitted.channel())
+        return np.stack([np.nan_to_num(np.abs(log_p - row), nan=0.0, posinf=np.inf).max(axis=1) for row in log_p])
+
+
+def interrupt_after(steps: int) -> Callable[[int], None]:
+    """Return a progress callback that presses Ctrl-C at the step after so many."""
+    left = iter(range(steps))
+
+    def stop(visits: int) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    return stop
+
+
 def worst_by_definition(s: np.ndarray, rate: float, outputs: np.ndarray) -> tuple[float, float]:
     """Return the largest loss per distance of that law, and its largest loss."""
     losses = losses_by_definition(s, rate, outputs)
     return float((losses[s > 0] / s[s > 0]).max()), float(losses.max())
 
 
-SMALL = [
-    "gaussian",
-    "duplicates",
-    "clusters",
-    "hair apart",
-    "far from origin",
-    "one dimension",
-    "outlier",
-    "two words",
-]
+SMALL = ["gaussian", "duplicates", "clusters", "hair apart", "far from origin", "one dimension", "outlier", "two words"]
 
 
 def small_embeddings(case: str, outputs: str = "all", seed: int = 0) -> Embeddings:
     """Return a small vocabulary; with outputs="some", every third word is barred from output."""
     rows = small_vectors(case, seed)
-    words = [f"w{i}" for i in range(len(rows))]
-    embeddings = Embeddings.from_arrays(words, rows, candidate_rule="all")
-    return embeddings if outputs == "all" else embeddings.without_outputs(words[1::3])
+    embeddings = placed(rows)
+    return embeddings if outputs == "all" else embeddings.without_outputs(embeddings.words[1::3])

@@ -23,7 +23,7 @@ from wordveil.mechanisms.gaussian_scale import analytic_scale, gaussian_log_delt
 from wordveil.mechanisms.laplace_profile import laplace_epsilon, laplace_pair
 from wordveil.promises.guarantees import PrivacyUnit, Standing
 from wordveil.promises.pair_loss import channel_pair, generic_pair
-from wordveil.vocabulary.table import Embeddings
+from worlds import drawn, placed
 
 DELTA = 1e-5
 composing = pytest.mark.skipif(
@@ -168,7 +168,7 @@ def test_fitted_mechanisms_bring_their_own_pair():
 @composing
 def test_texts_over_two_vocabularies_are_not_added():
     rows = seeds.rng(0).normal(size=(6, 2))
-    tables = [Embeddings.from_arrays([f"{a}{b}" for b in "abcdef"], rows) for a in "xy"]
+    tables = [placed(rows, [f"{a}{b}" for b in "abcdef"]) for a in "xy"]
     fitted = [wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(table) for table in tables]
     pairs = [dominating_pair(one) for one in fitted]
     texts = [compose(pair, 1, 1e-6) for pair in pairs]
@@ -185,14 +185,14 @@ def test_texts_over_two_vocabularies_are_not_added():
 
 @composing
 def test_what_a_promise_takes_for_granted_goes_with_its_loss(tmp_path):
-    table = Embeddings.from_arrays([f"x{b}" for b in "abcdef"], seeds.rng(0).normal(size=(6, 2)))
+    table = drawn(6, 2)
     fitted = wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(table.save(tmp_path / "v"))
     assert UNCHECKED in compose(dominating_pair(fitted), 1, 1e-6).assumptions
 
 
 @composing
 def test_a_selection_mechanism_brings_its_exact_channel_and_twice_its_slack():
-    fitted = wv.TEM(epsilon=2.0).fit(Embeddings.from_arrays(["a", "b", "c"], np.array([[0.0], [0.5], [2.0]])))
+    fitted = wv.TEM(epsilon=2.0).fit(placed([[0.0], [0.5], [2.0]]))
     channel = fitted.channel()
     found = compose(dominating_pair(fitted), 1, 1e-6)
     largest = float(np.log(channel[:, None] / channel).max())

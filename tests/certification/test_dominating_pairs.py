@@ -8,11 +8,10 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil.certification.privacy_profile import dominating_pair
+from worlds import placed
 
 POINTS, EPSILONS = 900, (0, 40, 128, 300)  # of the grid, a side; indices into the pair's steps
-TABLE = wv.Embeddings.from_arrays(
-    [f"w{i}" for i in range(40)], seeds.rng(1).normal(size=(40, 2)) * [1.0, 3.0], candidate_rule="all"
-)
+TABLE = placed(seeds.rng(1).normal(size=(40, 2)) * [1.0, 3.0])
 
 
 def profile(fitted, first, second, epsilons, reach):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import seeds
-from certification.small_vocabularies import SMALL, small_embeddings
+from certification.small_vocabularies import SMALL, channel_losses, small_embeddings
 from wordveil.certification import _rebuilt as rebuild_mechanism
 from wordveil.certification import certify, certify_rate, verify
 from wordveil.errors import CertificateError
@@ -25,21 +25,17 @@ from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.vocabulary import rank_metric
 from wordveil.vocabulary.rank_metric import NeighbourRank
-from wordveil.vocabulary.table import Embeddings, load_embeddings
+from wordveil.vocabulary.table import load_embeddings
+from worlds import drawn, placed
 
 
 def forged(certificate, **numbers):
     return replace(certificate, numbers={**certificate.numbers, **numbers})
 
 
-def losses(fitted):
-    log_p = np.log(fitted.channel())
-    return np.stack([np.abs(log_p - row).max(axis=1) for row in log_p])
-
-
 def test_a_rate_of_20_for_an_epsilon_of_3_9_is_refused():
     rows = seeds.rng(0).normal(size=(64, 3))
-    embeddings = Embeddings.from_arrays([a + b for a in "abcdefgh" for b in "abcdefgh"], rows)
+    embeddings = placed(rows)
     mechanism = SanText(epsilon=4.0, calibration="certified-local")
     certificate = certify(mechanism, embeddings)
     fake = forged(certificate, rate=20.0, epsilon=3.9, cap=28 / 20)
@@ -78,7 +74,7 @@ def test_in_a_small_vocabulary_every_pair_is_held_against_it(mechanism, outputs)
 @pytest.mark.parametrize("calibration", ["certified", "certified-local"])
 def test_words_that_share_a_vector_but_no_row_of_a_matrix_are_held_against_it_too(calibration):
     """One vector for all words: a matrix tells them apart, so that every pair counts."""
-    embeddings = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], np.zeros((5, 1)))
+    embeddings = placed(np.zeros((5, 1)))
     places = np.array([0.0, 1, 2, 7, 8])
     matrix = DistanceTable(np.abs(places[:, None] - places))
     metric = Precomputed(label="places", vocabulary=embeddings.header.checksum, table=matrix)
@@ -110,9 +106,8 @@ def test_a_measure_that_was_altered_is_refused():
 
 
 def large(v=WHOLE + 200):
-    rows = seeds.rng(5).normal(size=(v, 6)).astype(np.float32)
-    words = [f"w{i}" for i in range(v)]
-    return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[100:109])
+    words = drawn(v, 6, seed=5)
+    return words.without_outputs(words.words[100:109])
 
 
 def test_in_a_large_vocabulary_some_pairs_are_and_the_promise_says_so():
@@ -158,7 +153,7 @@ def test_a_cap_that_is_not_the_mechanisms_is_refused(mechanism, off):
     mechanism.fit(embeddings, forged(certificate, cap=float(np.nextafter(cap, 9e9))))  # a unit in the last place
 
 
-@pytest.mark.parametrize("epsilon", [8.0, 50.0, 200.0])
+@pytest.mark.parametrize("epsilon", [0.2, 8.0, 30.0, 50.0, 70.0, 200.0])
 def test_a_local_promise_is_what_was_found_not_what_was_asked(epsilon):
     embeddings = small_embeddings("outlier")
     for kind in (SanText, TEM):
@@ -168,7 +163,7 @@ def test_a_local_promise_is_what_was_found_not_what_was_asked(epsilon):
         claim = fitted.guarantee()
         assert isinstance(claim, LocalDP)
         assert claim.epsilon == certificate.numbers["epsilon"] <= epsilon
-        worst = losses(fitted).max()
+        worst = channel_losses(fitted).max()
         assert worst - claim.slack <= claim.epsilon <= worst * (1 + 1e-5) + claim.slack
     # However much is asked, a tail of 28 nats loses little more.
     asked = SanText(epsilon=200.0, calibration="certified-local")

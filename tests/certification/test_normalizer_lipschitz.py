@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from certification.small_vocabularies import SMALL, small_embeddings
+from certification.small_vocabularies import SMALL, interrupt_after, small_embeddings
 from wordveil.certification.normalizer_lipschitz import TOLERANCE, LossComputation, pair_visits
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError, ResumeError
@@ -142,13 +142,7 @@ def test_interrupted_work_is_resumed_and_other_inputs_are_refused(tmp_path, monk
     path = str(tmp_path / "work.npz")
     total = pair_visits(len(vocabulary.ids))
     for limit in (1, 3, 3):
-        seen = []
-
-        def stop(visits, seen=seen, limit=limit):
-            seen.append(visits)
-            if len(seen) > limit:
-                raise KeyboardInterrupt
-
+        stop = interrupt_after(limit)
         with pytest.raises(KeyboardInterrupt):
             LossComputation(vocabulary, threads=1, progress=stop, checkpoint=path).metric(1.0, 4.0)
     visits = []

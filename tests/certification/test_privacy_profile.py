@@ -23,18 +23,12 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.promises.composing import compose_releases, to_local
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
-from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 EPSILONS = [
-    (300, 30, 8.194003),
-    (300, 60, 19.373890),
-    (300, 100, 38.071112),
-    (100, 30, 15.148082),
-    (50, 10, 5.847168),
-    (50, 30, 20.968327),
-    (10, 10, 9.508765),
-    (768, 60, 10.912856),
-]
+    (300, 30, 8.194003), (300, 60, 19.373890), (300, 100, 38.071112), (100, 30, 15.148082), (50, 10, 5.847168),
+    (50, 30, 20.968327), (10, 10, 9.508765), (768, 60, 10.912856),
+]  # fmt: skip
 # The last was recomputed with 25 digits by nested mpmath quadrature; .166020583 is wrong in its seventh digit.
 DELTAS = [
     (300, 30, 5, 8.0821017763e-3),
@@ -189,7 +183,7 @@ def test_an_assumed_diameter_is_printed_no_larger_than_it_is():
 
 def test_profiles_over_two_tables_or_metrics_are_not_taken_for_one():
     words = small_embeddings("gaussian")
-    wide = Embeddings.from_arrays(list(words.words), 20 * words.vectors, candidate_rule="all")
+    wide = placed(20 * words.vectors)
     mechanism = Decoded(mechanism=MultivariateLaplace(epsilon=1.0))
     claims = [laplace_to_local(mechanism.fit(table), diameter=3.0, delta=1e-6) for table in (words, wide)]
     assert compose_releases([claims[0], claims[0]]).scope == mechanism.fit(words).guarantee().scope

@@ -6,12 +6,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
-import seeds
 from wordveil.cli.main import main
-from wordveil.vocabulary.table import Embeddings
+from worlds import made_up
 
 PROGRAM = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
 
@@ -49,20 +47,17 @@ def process():
     return run
 
 
-def made_up_words(n: int) -> list[str]:
-    consonants, vowels = "bdfgklmnprstvz", "aeiou"
-    syllables = [c + v for c in consonants for v in vowels]
-    return [syllables[i % 70] + syllables[i // 70 % 70] + "q" for i in range(n)]
-
-
 @pytest.fixture(scope="session")
 def vocabulary(tmp_path_factory):
     """A small vocabulary directory."""
-    vectors = seeds.rng(0).standard_normal((200, 8)).astype(np.float32)
-    table = Embeddings.from_arrays(made_up_words(200), vectors, name="made up")
-    directory = tmp_path_factory.mktemp("vocabulary") / "small"
-    table.save(directory)
-    return directory
+    return made_up(200).save(tmp_path_factory.mktemp("vocabulary") / "small").directory
+
+
+@pytest.fixture
+def notes(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("babaq dabaq, Zzyzx.\nbabaq\n")
+    return path
 
 
 NOTE = "babaq dabaq, Zzyzx.\nbabaq dabaq fabaq gabaq 3.\nbabaq\n"

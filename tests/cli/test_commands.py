@@ -36,13 +36,6 @@ HELPS = [
 GROUPS = (["vocabulary"], ["sentences"], ["prior"], ["budget"])
 
 
-@pytest.fixture
-def notes(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("babaq dabaq, Zzyzx.\nbabaq\n")
-    return path
-
-
 # Help, version, listings.
 
 

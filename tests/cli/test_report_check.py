@@ -197,12 +197,8 @@ def test_a_report_from_before_there_was_a_schema_is_read_and_held(released, voca
     assert "warning: a weak promise" in answer.out, "that such a report gives no warning is made good"
     assert ReleaseReport.load(target).mechanism() == sanitizer.mechanism
     for path in [
-        ("guarantee", "epsilon"),
-        ("guarantee", "sentence"),
-        ("in_words", 0),
-        ("in_words", 1),
-        ("disclosed", 2),
-    ]:
+        ("guarantee", "epsilon"), ("guarantee", "sentence"), ("in_words", 0), ("in_words", 1), ("disclosed", 2),
+    ]:  # fmt: skip
         target.write_text(json.dumps(forged(facts, path)))
         assert released(report=target).status in (1, 2)
     for added in ({"verdict": {"attack": "Nobody."}}, {"passes": ["nothing"]}, {"warnings": []}, {"weather": "fine"}):
@@ -278,18 +274,8 @@ def test_another_version_s_wording_is_not_called_forged_nor_passed(released):
 def test_a_report_of_vectors_is_held_like_one_of_texts(wordveil, tmp_path):
     np.save(tmp_path / "v.npy", seeds.rng(5).normal(size=(7, 6)))
     output, report = tmp_path / "out.npy", tmp_path / "r.json"
-    arguments = [
-        "release",
-        tmp_path / "v.npy",
-        "-m",
-        "clipped-gaussian",
-        "-e",
-        2,
-        "--set",
-        "delta=1e-6",
-        "--set",
-        "clip_norm=3",
-    ]
+    arguments = ["release", tmp_path / "v.npy", "-m", "clipped-gaussian", "-e", 2]
+    arguments += ["--set", "delta=1e-6", "--set", "clip_norm=3"]
     answer = wordveil(*arguments, "-o", output, "--report", report)
     assert answer.status == 0, answer.err
     facts = facts_of(report)

@@ -76,15 +76,7 @@ def test_what_everybody_should_read_stands_above_the_promise(wordveil, vocabular
     rows = tmp_path / "rows.csv"
     rows.write_text('customer,mail,text\nMaria,m@example.org,"babaq dabaq"\n')
     arguments = ["-c", "text", "--keep", "customer", "--keep", "mail", "--vocabulary", vocabulary]
-    wordveil(
-        "sanitize",
-        rows,
-        "-o",
-        tmp_path / "out.csv",
-        *arguments,
-        "--report",
-        tmp_path / "r.html",
-    )
+    wordveil("sanitize", rows, "-o", tmp_path / "out.csv", *arguments, "--report", tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     fold = html.unescape(re.sub(r"<[^>]+>", "\n", page[page.index("<body>") : page.index("<h2>The promise</h2>")]))
     for said in (

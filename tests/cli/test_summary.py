@@ -11,23 +11,13 @@ from dataclasses import replace
 
 import pytest
 
-import seeds
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.cli import progress
 from wordveil.cli.sanitize import _largest_loss
 from wordveil.promises.guarantees import MetricDP, Standing
 from wordveil.vocabulary.packaged import never_output
-
-NOTE = "babaq dabaq, Zzyzx.\nbabaq\n"
-
-
-@pytest.fixture
-def notes(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text(NOTE)
-    return path
-
+from worlds import drawn
 
 # The guarantee in words.
 
@@ -86,8 +76,7 @@ def test_where_distances_stop_to_count_is_never_printed_too_near():
 def test_the_largest_loss_holds_the_slack_and_says_who_computed_it():
     """1 100 words are more than fitting repeats a certificate on."""
     for words, repeated in ((100, True), (1100, False)):
-        rows = seeds.rng(words).normal(size=(words, 3))
-        table = wv.Embeddings.from_arrays([f"w{i}" for i in range(words)], rows, candidate_rule="all")
+        table = drawn(words, 3, seed=words)
         mechanism = wv.SanText(epsilon=9.0, calibration="certified-local")
         certificate = certify(mechanism, table)
         claim = mechanism.fit(table, certificate).guarantee()
@@ -191,19 +180,8 @@ def test_an_own_list_is_read_without_case_and_counted(wordveil, vocabulary, note
 
 def sanitized(wordveil, vocabulary, notes, tmp_path, name):
     report = tmp_path / name
-    answer = wordveil(
-        "sanitize",
-        notes,
-        "-o",
-        tmp_path / "out.txt",
-        "--vocabulary",
-        vocabulary,
-        "--report",
-        report,
-        "-e",
-        2,
-        "--again",
-    )
+    options = ["--vocabulary", vocabulary, "--report", report, "-e", 2, "--again"]
+    answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", *options)
     assert answer.status == 0, answer.err
     return report
 
@@ -308,17 +286,8 @@ def test_the_time_left_is_known_from_the_first_report_on():
 def test_records_without_text_are_kept_or_skipped_and_counted(wordveil, vocabulary, tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"text": "babaq"}\n{"id": 2}\n{"text": 5, "id": 3}\n')
-    arguments = [
-        "sanitize",
-        rows,
-        "-c",
-        "text",
-        "--keep-others",
-        "--vocabulary",
-        vocabulary,
-        "-o",
-        tmp_path / "out.jsonl",
-    ]
+    arguments = ["sanitize", rows, "-c", "text", "--keep-others", "--vocabulary", vocabulary]
+    arguments += ["-o", tmp_path / "out.jsonl"]
     refused = wordveil(*arguments)
     assert refused.status == 2
     assert "line 2" in refused.err

@@ -15,15 +15,9 @@ from wordveil.decoding.rank_tuning import tune_rank_softmax
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
-from wordveil.vocabulary.table import Embeddings
+from worlds import drawn
 
 ALPHA = 1e-9
-
-
-def table(v: int, d: int = 3, seed: int = 0, twins: int = 0) -> Embeddings:
-    rows = seeds.rng(seed).standard_normal((v, d))
-    rows[v - twins :] = rows[:twins]
-    return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all")
 
 
 def law(decay: float, v: int) -> np.ndarray:
@@ -54,7 +48,7 @@ def test_extreme_decays():
 @pytest.mark.parametrize("twins", [0, 7])
 def test_every_rank_is_the_oracles_on_both_paths(monkeypatch, twins):
     monkeypatch.setattr(rank_softmax, "NEAR", 20)
-    embeddings = table(60, twins=twins).without_outputs(["w5", "w6"])
+    embeddings = drawn(60, 3, twins=twins).without_outputs(["w5", "w6"])
     fitted = RankSoftmax(epsilon=1.0).fit(embeddings)
     candidates = embeddings.candidates
     first = candidates[embeddings.canonical[candidates] == candidates]
@@ -69,7 +63,7 @@ def test_every_rank_is_the_oracles_on_both_paths(monkeypatch, twins):
 
 
 def test_the_output_is_ranked_from_the_nearest_word_and_follows_the_law():
-    n, embeddings = 20_000, table(30)
+    n, embeddings = 20_000, drawn(30, 3)
     fitted = RankSoftmax(epsilon=2.0, c=0.1).fit(embeddings)
     noisy = np.repeat(embeddings.vectors[[4]].astype(np.float64) + 1e-3, n, axis=0)
     ids = fitted.decode(noisy, fitted.sample(seeds.source(0).stream("x"), n))
@@ -81,7 +75,7 @@ def test_the_output_is_ranked_from_the_nearest_word_and_follows_the_law():
 
 
 def test_a_steep_law_is_nearest_decoding_and_nothing_decodes_to_nothing():
-    embeddings = table(30)
+    embeddings = drawn(30, 3)
     fitted = RankSoftmax(epsilon=1.0, c=1e4).fit(embeddings)
     draws = fitted.sample(seeds.source(0).stream("x"), 30)
     assert fitted.decode(embeddings.vectors.astype(np.float64), draws).tolist() == list(range(30))
@@ -99,7 +93,7 @@ def test_parameters_outside_their_domain_are_refused(bad):
     [lambda e: MultivariateLaplace(epsilon=e), lambda e: Projection(epsilon=e, dimensions=2, sensitivity="spectral")],
 )
 def test_tuned_shares_equal_what_decoding_draws(mechanism):
-    embeddings = table(40)
+    embeddings = drawn(40, 3)
     epsilons, c = (3.0, 8.0), 0.2
     tuned = tune_rank_softmax(mechanism, embeddings, epsilons, grid=[c], sample=40, neighbours=5, seed=seeds.seed(0))
     repeats = 400
@@ -120,9 +114,9 @@ def test_tuned_shares_equal_what_decoding_draws(mechanism):
 
 def test_tuning_picks_the_best_of_the_grid():
     tuned = tune_rank_softmax(
-        lambda e: MultivariateLaplace(epsilon=e), table(200), [20.0], grid=[1e-4, 0.02, 5.0], neighbours=20
+        lambda e: MultivariateLaplace(epsilon=e), drawn(200, 3), [20.0], grid=[1e-4, 0.02, 5.0], neighbours=20
     )
     assert tuned.c == 0.02
     assert tuned.near[1][0] == max(row[0] for row in tuned.near)
     with pytest.raises(ParameterError, match="grid"):
-        tune_rank_softmax(lambda e: MultivariateLaplace(epsilon=e), table(9), [1.0], grid=[])
+        tune_rank_softmax(lambda e: MultivariateLaplace(epsilon=e), drawn(9, 3), [1.0], grid=[])

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 from wordveil.arrays import ReleasedText
-
-
-@pytest.fixture(scope="session")
-def data_directory() -> Path:
-    named = os.environ.get("WORDVEIL_DATA")
-    directory = Path(named) if named else Path(__file__).resolve().parents[3] / "shared" / "data"
-    if not directory.is_dir():
-        pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
-    return directory
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 from tests.documents.test_round_trip import check_output
+from tests.documents.test_selection import marked
 
 from wordveil.documents import DocumentSettings, FormatDetails, Selection, open_documents
 from wordveil.errors import DocumentFormatError, ParameterError
@@ -347,21 +348,11 @@ choices = st.one_of(
 )
 
 
-def others_marked(value, named, path=()):
-    """The value with every string marked that lies at or under a named path."""
-    if isinstance(value, dict):
-        return {name: others_marked(inner, named, (*path, name)) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [others_marked(inner, named, path) for inner in value]
-    inside = any(".".join(path[:depth]) in named for depth in range(1, len(path) + 1))
-    return "named" if value == "SECRET" and inside else value
-
-
 @example_settings(max_examples=300)
 @given(records, choices, st.sampled_from([("t",), ("a.t",), ("t", "a.t")]), st.sampled_from(["l", ""]))
 def test_no_string_passes_that_lies_under_no_named_path(made, choice, columns, ending):
     """The rule of the oracle knows no tree: a path is named if one of its beginnings is."""
-    rows = others_marked(made, {*columns, *choice.get("keep", ())})
+    rows = marked(made, {*columns, *choice.get("keep", ())}, "SECRET", "named")
     body = "".join(json.dumps(row) + "\n" for row in rows) if ending else json.dumps(rows)
     try:
         out = check_output(f"in.json{ending}", body.encode(), columns=columns, missing="keep", **choice)

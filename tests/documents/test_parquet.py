@@ -190,15 +190,6 @@ def test_bytes_do_not_depend_on_the_block_and_row_groups_have_fixed_rows(tmp_pat
     assert max(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) == 10
 
 
-def test_columns_kept_and_dropped(tmp_path, identity):
-    _, written = run(tmp_path, identity, columns=("text",), keep=("id",))
-    assert written.column_names == ["id", "text"]
-    assert written.schema.metadata is None
-    summary, written = run(tmp_path, identity, columns=("text",), drop_others=True)
-    assert written.column_names == ["text"]
-    assert summary.copied_columns == []
-
-
 def test_empty_tables_stay_empty(tmp_path, identity):
     summary, written = run(tmp_path, identity, source=table().slice(0, 0), columns=("text",))
     assert summary.documents == 0

@@ -67,14 +67,14 @@ columns = st.lists(st.sampled_from(["a.b", "a.b.a", "a.b.b", "a", "b"]), min_siz
 keeps = st.one_of(st.none(), st.lists(names, min_size=1, max_size=2, unique=True))
 
 
-def marked(value, chosen, path=()):
-    """The value with every string at or under a chosen path made private, by a rule that knows no tree."""
+def marked(value, chosen, old="secret", new="private", path=()):
+    """The value with every such string at or under a chosen path replaced, by a rule that knows no tree."""
     if isinstance(value, dict):
-        return {name: marked(inner, chosen, (*path, name)) for name, inner in value.items()}
+        return {name: marked(inner, chosen, old, new, (*path, name)) for name, inner in value.items()}
     if isinstance(value, list):
-        return [marked(inner, chosen, path) for inner in value]
+        return [marked(inner, chosen, old, new, path) for inner in value]
     private = any(".".join(path[:depth]) in chosen for depth in range(1, len(path) + 1))
-    return "private" if value == "secret" and private else value
+    return new if value == old and private else value
 
 
 @settings(max_examples=300)

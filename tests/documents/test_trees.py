@@ -137,13 +137,8 @@ def test_malformed_files_are_left_out_and_told_and_the_others_are_done(tmp_path,
     assert sorted(os.listdir(tmp_path / "out")) == ["a.jsonl", "d.jsonl", "i.txt"]
     assert (summary.files, summary.documents, counts["characters"]) == (3, 4, 16)
     assert [message.split(": ")[0].removeprefix(f"{tmp_path}/in/") for message in summary.bad_files] == [
-        "b.jsonl, line 10",
-        "c.jsonl, line 1",
-        "e.txt, line 10, byte 45",
-        "f.csv, line 3",
-        "g.jsonl.gz",
-        "h.parquet",
-    ]
+        "b.jsonl, line 10", "c.jsonl, line 1", "e.txt, line 10, byte 45", "f.csv, line 3", "g.jsonl.gz", "h.parquet",
+    ]  # fmt: skip
     assert said.pop(0).startswith("every column besides the text is copied unchanged")
     assert said == [f"left out: {message}" for message in summary.bad_files]
     assert "zebra" not in "".join(said)

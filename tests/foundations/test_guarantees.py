@@ -7,6 +7,7 @@ import json
 import math
 import re
 from dataclasses import replace
+from operator import attrgetter
 
 import pytest
 from hypothesis import given
@@ -61,37 +62,27 @@ def test_numbers_are_rounded_up_to_the_digits_asked_for(value, digits):
 
 
 @pytest.mark.parametrize(
-    ("value", "digits", "shown"),
+    ("rounded", "value", "digits", "shown"),
     [
-        (0.0, 4, "0"),
-        (4.0, 4, "4"),
-        (0.1 + 0.2, 4, "0.3"),  # a rounding of 2e-17 is no reason to claim 0.3001
-        (1.00001, 4, "1.001"),
-        (9.9999, 4, "10"),
-        (34.5661, 4, "34.57"),
-        (123456.0, 4, "1.235e+05"),
-        (6.0143e-05, 2, "6.1e-05"),
-        (5e-324, 4, "4.941e-324"),
-        (math.inf, 4, "inf"),
+        (round_up, 0.1 + 0.2, 4, "0.3"),  # a rounding of 2e-17 is no reason to claim 0.3001
+        (round_up, 1.00001, 4, "1.001"),
+        (round_up, 9.9999, 4, "10"),
+        (round_up, 34.5661, 4, "34.57"),
+        (round_up, 123456.0, 4, "1.235e+05"),
+        (round_up, 6.0143e-05, 2, "6.1e-05"),
+        (round_up, 5e-324, 4, "4.941e-324"),
+        (round_down, 0.3 - 1e-17, 4, "0.3"),
+        (round_down, 1.00009, 4, "1"),
+        (round_down, 9.9999, 4, "9.999"),
+        *(
+            (each, *same)
+            for each in (round_up, round_down)
+            for same in ((0.0, 4, "0"), (4.0, 4, "4"), (math.inf, 4, "inf"))
+        ),
     ],
 )
-def test_rounding_up_known_values(value, digits, shown):
-    assert round_up(value, digits) == shown
-
-
-@pytest.mark.parametrize(
-    ("value", "digits", "shown"),
-    [
-        (0.0, 4, "0"),
-        (4.0, 4, "4"),
-        (0.3 - 1e-17, 4, "0.3"),
-        (1.00009, 4, "1"),
-        (9.9999, 4, "9.999"),
-        (math.inf, 4, "inf"),
-    ],
-)
-def test_rounding_down_known_values(value, digits, shown):
-    assert round_down(value, digits) == shown
+def test_rounding_known_values(rounded, value, digits, shown):
+    assert rounded(value, digits) == shown
 
 
 def test_what_is_assumed_is_rounded_down_and_what_is_promised_up():
@@ -132,13 +123,8 @@ def test_composition_does_not_depend_on_order(parts, shuffler):
     one, two = compose_releases(parts), compose_releases(other)
     assert type(one) is type(two)
     if isinstance(one, MetricDP):
-        assert (one.epsilon, one.delta, one.slack, one.largest_distance, one.standing) == (
-            two.epsilon,
-            two.delta,
-            two.slack,
-            two.largest_distance,
-            two.standing,
-        )
+        numbers = attrgetter("epsilon", "delta", "slack", "largest_distance", "standing")
+        assert numbers(one) == numbers(two)
 
 
 def test_the_cap_of_a_sum_covers_the_part_that_goes_on_growing():

@@ -14,10 +14,10 @@ from wordveil.mechanisms.worst_pairs import vector_relation, word_relation, wors
 from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
 from wordveil.promises.relations import NoPairs, Pair, relation_of
-from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 ROWS = seeds.rng(3).normal(size=(30, 4)).astype(np.float32)
-WORDS = Embeddings.from_arrays([f"w{i}" for i in range(30)], ROWS, candidate_rule="all")
+WORDS = placed(ROWS)
 LOCAL = LocalDP(epsilon=2.0, delta=1e-3, slack=0.25, standing=Standing.PROVED)
 METRIC = MetricDP(epsilon=2.0, slack=0.25, metric="euclidean", largest_distance=2.5, standing=Standing.PROVED)
 EDGES = np.array([[0, 4], [7, 2], [9, 9], [28, 29]])

@@ -42,12 +42,8 @@ def test_values_are_shown_as_text_and_fetched_by_nobody(tmp_path):
     found = json.dumps([{"start": 3, "end": 11, "value": value}])
     (tmp_path / "page.html").write_text(DRAWN.format(evil, code, json.dumps(reply), found), encoding="utf-8")
     options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--virtual-time-budget=5000",
-        f"--user-data-dir={tmp_path}",
-    ]
+        "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", f"--user-data-dir={tmp_path}",
+    ]  # fmt: skip
     command = [CHROMIUM, *options, "--dump-dom", (tmp_path / "page.html").as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
     server.shutdown()

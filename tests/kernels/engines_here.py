@@ -26,4 +26,5 @@ EVERY = [
     for name in library.ENGINES
 ]
 COMPILED = EVERY[1:]
-every_engine = pytest.mark.parametrize("engine", EVERY)
+every_engine = pytest.mark.parametrize("engine", EVERY, indirect=True)
+every_compiled = pytest.mark.parametrize("engine", COMPILED, indirect=True)

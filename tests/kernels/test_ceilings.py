@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2
 from tests.kernels.engines_here import EVERY, every_engine, is_here
-from tests.kernels.vocabularies import VOCABULARIES, clustered, rng, rows_of, same_in_any_batch, scattered
+from tests.kernels.oracles import chi_square, random_words, rows_of, same_in_any_batch
 
+from seeds import rng
 from wordveil.errors import ParameterError
 from wordveil.kernels import ceilings, weight_rows
 from wordveil.kernels.compiled.selection import Shrinking
 from wordveil.kernels.selection import MOST_RAISED, SelectionRows
 from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
+from worlds import SHAPES, clustered, scattered
 
-every_vocabulary = pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
+every_vocabulary = pytest.mark.parametrize("make", SHAPES, ids=lambda f: f.__name__)
 
 
 def exact_masses(kernel, table, base=None):
@@ -30,8 +31,7 @@ def exact_masses(kernel, table, base=None):
 @every_engine
 @every_vocabulary
 @pytest.mark.parametrize("reach", [0.3, 8.0, 60.0])
-def test_no_ceiling_is_below_its_mass(monkeypatch, engine, make, reach):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_no_ceiling_is_below_its_mass(engine, make, reach):
     vectors = make(3, 1100, 21)
     table = distances(Euclidean(), vectors[:100], vectors)
     cap = float(np.quantile(table, 0.8)) or 1.0
@@ -44,7 +44,7 @@ def test_no_ceiling_is_below_its_mass(monkeypatch, engine, make, reach):
     assert np.all(found >= kernel.masses(kernel.canonical[:100]))
 
 
-@every_engine
+@pytest.mark.parametrize("engine", EVERY)
 @settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -69,8 +69,7 @@ def test_no_ceiling_is_below_its_mass_at_any_scale(engine, seed, v, d, exponent,
 
 
 @every_engine
-def test_ceilings_are_close_where_words_are_scattered(monkeypatch, engine):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_ceilings_are_close_where_words_are_scattered(engine):
     kernel = rows_of(scattered(0, 3000, 50), rate=2.0, cap=14.0)
     ids = np.arange(200, dtype=np.int32)
     accepted = kernel.masses(ids).sum(axis=1) / kernel._ceiling_masses(ids).sum(axis=1)
@@ -81,7 +80,6 @@ def test_ceilings_are_close_where_words_are_scattered(monkeypatch, engine):
 @every_engine
 @every_vocabulary
 def test_a_row_does_not_depend_on_its_batch(monkeypatch, engine, make):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     kernel = rows_of(make(4, 1300, 37))
     ids = np.unique(kernel.canonical)
     whole = same_in_any_batch(kernel._ceiling_masses, ids, (1, 2, 3, 5, 31, 130, 257))
@@ -103,10 +101,9 @@ def test_ceilings_that_forget_what_bfloat16_loses_are_caught(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", EVERY[:-1])
+@pytest.mark.parametrize("engine", EVERY[:-1], indirect=True)
 def test_ceilings_that_forget_what_sums_lose_are_caught(monkeypatch, engine):
     """The broken twin where products are float32: words close together, whose norms cancel."""
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     monkeypatch.setattr(weight_rows, "COLUMNS", 1)
     vectors = clustered(0, 600, 56)
     table = distances(Euclidean(), vectors, vectors)
@@ -133,7 +130,6 @@ def least_ceiling_of_far_words(radii):
 
 @every_engine
 def test_ceilings_that_forget_the_error_of_the_root_are_caught(monkeypatch, engine):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     radii = np.linspace(1, 4, 60)
     assert least_ceiling_of_far_words(radii) >= 1
     monkeypatch.setattr(ceilings, "ROOT_ERROR", 0.0)
@@ -144,10 +140,9 @@ def test_ceilings_that_forget_the_error_of_the_root_are_caught(monkeypatch, engi
 @every_engine
 def test_a_draw_below_too_low_a_ceiling_stops(monkeypatch, engine):
     """The weights of every block that is picked are compared with its ceiling."""
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     kernel = rows_of(scattered(0, 700, 9))
     ids = np.arange(700, dtype=np.int32)
-    words = rng(1).integers(0, 2**64, (700, kernel.draw_width), dtype=np.uint64)
+    words = random_words(1, 700, kernel)
     kernel.draw(ids, words)
     monkeypatch.setattr(ceilings, "RAISED", 0.9)
     with pytest.raises(RuntimeError, match="A ceiling lies below the weights it stands for"):
@@ -155,9 +150,8 @@ def test_a_draw_below_too_low_a_ceiling_stops(monkeypatch, engine):
 
 
 @every_engine
-def test_a_ceiling_has_room_for_a_block_of_weights_that_all_round_up(monkeypatch, engine):
+def test_a_ceiling_has_room_for_a_block_of_weights_that_all_round_up(engine):
     """512 words of .6 units each weigh 512 units and not 307; the last random words pick that block's last word."""
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     far = math.log(2.0**52 / 0.6)
     near = np.linspace(0, 1e-3, 512)
     kernel = rows_of(np.append(near, far + 20 * near)[:, None].astype(np.float32), rate=1.0, cap=60.0)
@@ -176,18 +170,14 @@ def test_draws_follow_the_weights_however_high_the_ceilings_are(monkeypatch, eng
 
     At 3 times the masses two draws in three are rejected, at 40 nearly all are drawn by masses in the end.
     """
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     vectors = scattered(0, 1200, 4)
     kernel, n = rows_of(vectors, rate=1.5, cap=3.0), 60_000
     monkeypatch.setattr(ceilings, "RAISED", factor * ceilings.RAISED)
-    words = rng(word).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
-    drawn = np.bincount(kernel.draw(np.full(n, word, dtype=np.int32), words), minlength=1200)
+    words = random_words(word, n, kernel)
+    drawn = kernel.draw(np.full(n, word, dtype=np.int32), words)
     table = np.minimum(distances(Euclidean(), vectors[word : word + 1], vectors)[0], 3.0)
     for rate, holds in ((1.5, True), (1.35, False), (1.65, False)):
-        law = np.exp(-rate * table)
-        expected = n * law / law.sum()
-        p = chi2.sf(((drawn - expected) ** 2 / expected).sum(), len(expected) - 1)
-        assert bool(p > 1e-9) is holds
+        assert bool(chi_square(drawn, kernel, np.exp(-rate * table)) > 1e-9) is holds
 
 
 def test_a_word_is_never_used_twice():
@@ -200,7 +190,7 @@ def test_a_batch_job_draws_the_words_that_a_service_draws():
     """The service makes every attempt, the job only those it needs; most words here are rejected at least once."""
     kernel, n = rows_of(scattered(0, 1200, 4), rate=1.5, cap=3.0), 20_000
     ids = rng(3).integers(0, 1200, n).astype(np.int32)
-    words = rng(4).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
+    words = random_words(4, n, kernel)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ceilings, "RAISED", 4 * ceilings.RAISED)
         drawn = kernel.draw(ids, words)
@@ -227,7 +217,7 @@ def test_a_service_makes_every_attempt_for_every_word(monkeypatch, job):
     for raised in (ceilings.RAISED, 50.0):
         monkeypatch.setattr(ceilings, "RAISED", raised)
         kernel = rows_of(scattered(0, 600, 4), rate=1.5, cap=3.0)
-        words = rng(4).integers(0, 2**64, (600, kernel.draw_width), dtype=np.uint64)
+        words = random_words(4, 600, kernel)
         sizes.clear()
         (kernel.with_cache(1 << 20) if job else kernel).draw(ids, words, threads=1)
         work.append(sizes.copy())

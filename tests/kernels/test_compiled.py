@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kernels.engines_here import COMPILED
-from tests.kernels.vocabularies import clustered, duplicates, grid, oracle, rng, rows_of, same
+from tests.kernels.engines_here import COMPILED, every_compiled
+from tests.kernels.oracles import oracle, rows_of
 
+from seeds import rng
 from wordveil.errors import ParameterError
 from wordveil.kernels import weight_rows
 from wordveil.kernels.compiled import building, engine_name, library
@@ -21,6 +22,7 @@ from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from worlds import clustered, duplicates, grid, same
 
 
 @pytest.mark.parametrize("engine", COMPILED)
@@ -48,10 +50,9 @@ def test_every_exact_score_lies_within_the_stated_bound(engine, seed, v, d, expo
     assert np.all(floors <= exact.max(axis=1) + 1e-9 * np.abs(exact).max(axis=1))
 
 
-@pytest.mark.parametrize("engine", COMPILED)
+@every_compiled
 def test_a_screen_that_forgets_residues_is_caught(monkeypatch, engine):
     """The broken twin: with all bounds at nothing, words close together must be confused."""
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     vectors = clustered(0, 3000, 60)
     outputs = np.arange(3000, dtype=np.int32)
     queries = vectors[::10] + 5e-4 * rng(1).standard_normal((300, 60))
@@ -75,12 +76,11 @@ def weight_error(kernel):
     return kernel.rate * math.sqrt(squared) + (8 + 4 * kernel.rate * kernel.cap) * weight_rows.UNIT32
 
 
-@pytest.mark.parametrize("engine", COMPILED)
+@every_compiled
 @pytest.mark.parametrize("make", [clustered, grid, duplicates, same], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("some", [False, True])
 @pytest.mark.parametrize("reach", [0.5, 28.0])
-def test_weights_and_masses_lie_within_the_stated_slack(monkeypatch, engine, make, some, reach):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_weights_and_masses_lie_within_the_stated_slack(engine, make, some, reach):
     vectors = make(2, 700, 13)
     outputs = np.arange(3, 690, 3, dtype=np.int32) if some else None
     base = np.linspace(0.5, 2, len(outputs)).astype(np.float32).astype(np.float64) if some else None
@@ -103,9 +103,8 @@ def test_weights_and_masses_lie_within_the_stated_slack(monkeypatch, engine, mak
     assert np.all(np.abs(masses.sum(axis=1, dtype=np.float64) / exact.sum(axis=1) - 1) <= allowed + 2.0**-23)
 
 
-@pytest.mark.parametrize("engine", COMPILED)
-def test_exponentials_hold_their_six_units_over_the_whole_range(monkeypatch, engine):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+@every_compiled
+def test_exponentials_hold_their_six_units_over_the_whole_range(engine):
     vectors = np.linspace(0, 86, 5000, dtype=np.float32)[:, None]
     kernel = rows_of(vectors, rate=1.0, cap=86.0)
     exact = np.exp(-vectors[:, 0].astype(np.float64))
@@ -114,11 +113,10 @@ def test_exponentials_hold_their_six_units_over_the_whole_range(monkeypatch, eng
     assert np.all(error <= (6 + 2 * vectors[:, 0]) * weight_rows.UNIT32)
 
 
-@pytest.mark.parametrize("engine", COMPILED)
+@every_compiled
 @pytest.mark.parametrize("with_base", [False, True])
-def test_draws_pick_the_column_of_the_integer_weights(monkeypatch, engine, with_base):
+def test_draws_pick_the_column_of_the_integer_weights(engine, with_base):
     """The oracle: cumulative integer weights of one row in Python, for words at and around every boundary."""
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     vectors = grid(0, 60, 3)
     base = np.arange(60) % 3 * 1.0 if with_base else None
     kernel = rows_of(vectors, base=base)

@@ -6,51 +6,40 @@ import math
 
 import numpy as np
 import pytest
-from tests.kernels.engines_here import EVERY
-from tests.kernels.vocabularies import VOCABULARIES, oracle, rng, rows_of, same_in_any_batch, slow_draw, spread
+from tests.kernels.engines_here import every_engine
+from tests.kernels.oracles import nearest, queries_near, random_words, rows_of, same_in_any_batch, slow_draw
 
+from seeds import rng
 from wordveil.kernels import selection
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.tile_screen import TileScreen
 from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
+from worlds import SHAPES, spread
 
-every_vocabulary = pytest.mark.parametrize("make", VOCABULARIES, ids=lambda f: f.__name__)
-
-
-def queries_near(vectors):
-    """Words, words with noise, half-integers between them, and the origin."""
-    v, d = vectors.shape
-    scale = np.abs(vectors[rng(5).integers(0, v, 40)]).max(axis=1, keepdims=True)
-    return np.concatenate(
-        [
-            vectors[rng(6).integers(0, v, 40)].astype(np.float64),
-            vectors[rng(7).integers(0, v, 40)] + 0.3 * scale * rng(8).standard_normal((40, d)),
-            np.round(vectors[:10].astype(np.float64)) + 0.5,
-            np.zeros((1, d)),
-        ]
-    )
+every_vocabulary = pytest.mark.parametrize("make", SHAPES, ids=lambda f: f.__name__)
 
 
-@pytest.mark.parametrize("engine", EVERY)
+@every_engine
 @every_vocabulary
 @pytest.mark.parametrize(("v", "d"), [(1, 3), (513, 1), (1500, 29), (2100, 70)])
-def test_nearest_words_equal_the_oracle(monkeypatch, engine, make, v, d):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_nearest_words_equal_the_oracle(engine, make, v, d):
     vectors = make(3, v, d)
     outputs = np.arange(0, v, 2 if v > 1 else 1, dtype=np.int32)
     queries = queries_near(vectors)
     words = NearestWords(vectors, outputs)
     assert words.engine == engine
     k = min(7, len(outputs))
-    assert np.array_equal(words.top(queries, k, threads=1)[0], oracle(vectors, outputs, queries, k))
-    assert np.array_equal(words.nearest(queries, threads=2), oracle(vectors, outputs, queries, 1)[:, 0])
+    ids, lengths = words.top(queries, k, threads=1)
+    expected, exact = nearest(vectors, outputs, queries, k)
+    assert np.array_equal(ids, expected)
+    assert lengths == pytest.approx(exact, rel=1e-14)
+    assert np.array_equal(words.nearest(queries, threads=2), expected[:, 0])
 
 
-@pytest.mark.parametrize("engine", EVERY)
+@every_engine
 @every_vocabulary
 def test_decoding_gives_the_same_bytes_for_any_tile_thread_and_block(monkeypatch, engine, make):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     vectors = make(9, 500, 11)
     outputs = np.arange(500, dtype=np.int32)
     queries = np.concatenate([queries_near(vectors)] * 2)
@@ -76,10 +65,9 @@ def kernel_of(vectors):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", EVERY)
+@every_engine
 @every_vocabulary
-def test_selection_follows_the_formula_and_the_slow_draw(monkeypatch, engine, make):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_selection_follows_the_formula_and_the_slow_draw(engine, make):
     vectors = make(2, 1300, 13)
     kernel, ids = kernel_of(vectors), np.arange(0, 1300, 97, dtype=np.int32)
     assert kernel.engine == engine
@@ -89,7 +77,7 @@ def test_selection_follows_the_formula_and_the_slow_draw(monkeypatch, engine, ma
         off = np.log(kernel.weights(ids)) + kernel.rate * table
         assert np.abs(off).max() <= slack / 2
         assert slack < 0.2
-    words = rng(1).integers(0, 2**64, (len(ids), kernel.draw_width), dtype=np.uint64)
+    words = random_words(1, len(ids), kernel)
     expected = [slow_draw(kernel, i, w) for i, w in zip(ids.tolist(), words.tolist(), strict=True)]
     assert kernel.draw(ids, words, threads=1).tolist() == expected
     assert math.isfinite(slack)
@@ -103,15 +91,14 @@ def test_coordinates_do_not_depend_on_their_batch():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", EVERY)
+@every_engine
 @every_vocabulary
 def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypatch, engine, make):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     kernel = kernel_of(make(4, 1300, 37))
     ids = np.unique(kernel.canonical)
     same_in_any_batch(kernel.masses, ids, (1, 2, 3, 5, 12, 13))
     tokens = rng(1).integers(0, 1300, 2000).astype(np.int32)
-    words = rng(2).integers(0, 2**64, (2000, kernel.draw_width), dtype=np.uint64)
+    words = random_words(2, 2000, kernel)
     drawn = kernel.draw(tokens, words, threads=1)
     order = rng(3).permutation(2000)
     assert np.array_equal(kernel.draw(tokens[order], words[order], threads=2), drawn[order])

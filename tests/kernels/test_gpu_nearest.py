@@ -7,10 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.kernels.gpu_modules import ENGINES, modules
+from tests.kernels.oracles import oracle, queries_near
 
-import seeds
+from seeds import rng
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
+from worlds import clustered, duplicates, grid, same, scattered, spread
 
 
 @pytest.fixture(params=ENGINES)
@@ -23,60 +25,7 @@ def some(gpu, n):
     return max(3, n // 4) if gpu.engine == "interpreter" else n
 
 
-def rng(seed):
-    return seeds.rng(seed)
-
-
-def clustered(seed, v, d):
-    centres = rng(seed).standard_normal((8, d)) * 5
-    return (centres[rng(seed + 1).integers(0, 8, v)] + 1e-3 * rng(seed + 2).standard_normal((v, d))).astype(np.float32)
-
-
-def grid(seed, v, d):
-    """Integer points: distances from half-integer queries tie in the last bit, many at a time."""
-    return rng(seed).integers(-1, 2, (v, d)).astype(np.float32)
-
-
-def spread(seed, v, d):
-    """Norms from 1e-12 to 1e12, so that a bound taken over all words says nothing about most of them."""
-    return (rng(seed).standard_normal((v, d)) * np.logspace(-12, 12, v)[:, None]).astype(np.float32)
-
-
-def duplicates(seed, v, d):
-    rows = rng(seed).standard_normal((v, d)).astype(np.float32)
-    return rows[rng(seed + 1).integers(0, max(1, v // 20), v)]
-
-
-def same(seed, v, d):
-    return np.broadcast_to(rng(seed).standard_normal(d).astype(np.float32), (v, d)).copy()
-
-
-def normal(seed, v, d):
-    return rng(seed).standard_normal((v, d)).astype(np.float32)
-
-
-VOCABULARIES = [normal, clustered, grid, spread, duplicates, same]
-
-
-def oracle(vectors, outputs, queries, k):
-    found = []
-    for query in queries:
-        difference = query - vectors[outputs].astype(np.float64)
-        squared = np.einsum("ij,ij->i", difference, difference)
-        found.append(outputs[np.lexsort((outputs, squared))[:k]])
-    return np.array(found)
-
-
-def queries_for(vectors, n):
-    v, d = vectors.shape
-    scale = np.abs(vectors[rng(5).integers(0, v, n)]).max(axis=1, keepdims=True)
-    parts = [
-        vectors[rng(6).integers(0, v, n)].astype(np.float64),
-        vectors[rng(7).integers(0, v, n)] + 0.3 * scale * rng(8).standard_normal((n, d)),
-        np.round(vectors[:n].astype(np.float64)) + 0.5,
-        np.zeros((1, d)),
-    ]
-    return np.concatenate(parts)
+VOCABULARIES = [scattered, clustered, grid, spread, duplicates, same]
 
 
 def search_for(gpu, vectors, outputs=None, **tiles):
@@ -92,7 +41,7 @@ def search_for(gpu, vectors, outputs=None, **tiles):
 def test_nearest_words_equal_the_oracle(gpu, make, v, d):
     vectors = make(3, v, d)
     outputs = np.arange(0, v, 2 if v > 1 else 1, dtype=np.int32)
-    queries = queries_for(vectors, some(gpu, 12))
+    queries = queries_near(vectors, *2 * [some(gpu, 12)])
     search, k = search_for(gpu, vectors, outputs), min(7, len(outputs))
     assert np.array_equal(search.nearest(queries), oracle(vectors, outputs, queries, 1)[:, 0])
     ids, distances = search.top(queries, k)
@@ -104,8 +53,8 @@ def test_nearest_words_equal_the_oracle(gpu, make, v, d):
 
 @pytest.mark.parametrize("k", [1, 2, 31, 33, 300])
 def test_any_number_of_neighbours(gpu, k):
-    vectors = normal(0, 300, 12)
-    queries = queries_for(vectors, 5)
+    vectors = scattered(0, 300, 12)
+    queries = queries_near(vectors, 5, 5)
     assert np.array_equal(search_for(gpu, vectors).top(queries, k)[0], oracle(vectors, np.arange(300), queries, k))
 
 
@@ -119,7 +68,7 @@ def test_scales_of_the_words(gpu, scale):
 
 @pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-40, 1e10, 1e16])
 def test_scales_of_the_queries(gpu, scale):
-    vectors = normal(10, 300, 6)
+    vectors = scattered(10, 300, 6)
     queries = scale * rng(11).standard_normal((10, 6))
     assert np.array_equal(search_for(gpu, vectors).nearest(queries), oracle(vectors, np.arange(300), queries, 1)[:, 0])
 
@@ -127,7 +76,7 @@ def test_scales_of_the_queries(gpu, scale):
 @pytest.mark.parametrize("tiles", [{"lanes": 1}, {"words": 256, "depth": 64}, {"rows": 16, "words": 64, "lanes": 16}])
 def test_answers_do_not_depend_on_the_tiles(gpu, tiles):
     vectors = clustered(1, 700, 61)
-    queries = queries_for(vectors, some(gpu, 10))
+    queries = queries_near(vectors, *2 * [some(gpu, 10)])
     expected = search_for(gpu, vectors).nearest(queries)
     assert np.array_equal(search_for(gpu, vectors, **tiles).nearest(queries), expected)
 
@@ -135,7 +84,7 @@ def test_answers_do_not_depend_on_the_tiles(gpu, tiles):
 def test_queries_whose_groups_do_not_fit_are_compared_with_every_word(gpu, monkeypatch):
     monkeypatch.setattr(gpu.nearest, "ROOM", 1)
     vectors = clustered(2, 500, 20)
-    queries = queries_for(vectors, 10)
+    queries = queries_near(vectors, 10, 10)
     search = search_for(gpu, vectors)
     compared = []
     whole = search._among_all
@@ -145,8 +94,8 @@ def test_queries_whose_groups_do_not_fit_are_compared_with_every_word(gpu, monke
 
 
 def test_chunks_fit_the_free_memory_and_change_nothing(gpu, monkeypatch):
-    vectors, done = normal(4, 400, 9), []
-    queries = queries_for(vectors, 40)
+    vectors, done = scattered(4, 400, 9), []
+    queries = queries_near(vectors, 40, 40)
     search = search_for(gpu, vectors)
     expected = search.nearest(queries)
     monkeypatch.setattr(gpu.nearest, "free_bytes", lambda device: 0)
@@ -156,20 +105,20 @@ def test_chunks_fit_the_free_memory_and_change_nothing(gpu, monkeypatch):
 
 
 def test_the_largest_array_holds_one_number_for_a_group(gpu):
-    search = search_for(gpu, normal(0, 1000, 4), words=256)
+    search = search_for(gpu, scattered(0, 1000, 4), words=256)
     packed = gpu.nearest.pack_queries(gpu.backend.torch.zeros((3, 4)).double().to(gpu.device), search.screen.words, 32)
     assert search.screen.maxima(packed).shape == (32, 1024 // 32)
 
 
 def test_queries_that_cannot_be_written_are_read(gpu):
-    vectors = normal(0, 100, 5)
+    vectors = scattered(0, 100, 5)
     queries = vectors[:4].copy()
     queries.flags.writeable = False
     assert search_for(gpu, vectors).nearest(queries).tolist() == [0, 1, 2, 3]
 
 
 def test_no_queries_give_no_answers(gpu):
-    search = search_for(gpu, normal(0, 5, 3))
+    search = search_for(gpu, scattered(0, 5, 3))
     assert search.nearest(np.empty((0, 3))).shape == (0,)
     assert search.top(np.empty((0, 3)), 2)[0].shape == (0, 2)
 
@@ -177,13 +126,13 @@ def test_no_queries_give_no_answers(gpu):
 @pytest.mark.parametrize("k", [0, 4])
 def test_k_is_checked(gpu, k):
     with pytest.raises(ParameterError, match=rf"k={k} must be in \[1, 3\]"):
-        search_for(gpu, normal(0, 3, 3)).top(np.eye(3), k)
+        search_for(gpu, scattered(0, 3, 3)).top(np.eye(3), k)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_queries_that_are_not_finite_are_refused_and_not_shown(gpu, bad):
     with pytest.raises(ParameterError, match="must be finite") as caught:
-        search_for(gpu, normal(0, 3, 3)).nearest(np.array([[0.12345, bad, 0.0]]))
+        search_for(gpu, scattered(0, 3, 3)).nearest(np.array([[0.12345, bad, 0.0]]))
     assert "0.12345" not in str(caught.value)
 
 

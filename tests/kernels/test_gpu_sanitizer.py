@@ -19,9 +19,9 @@ from wordveil.pipeline.fitting import fit_words
 from wordveil_lab.benchmarks.machine import Machine
 from wordveil_lab.benchmarks.measuring import measure
 from wordveil_lab.benchmarks.workload import Workload
+from worlds import drawn
 
 ROOT = Path(__file__).parent.parent.parent
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 MECHANISMS = {
     "tem": wv.TEM(epsilon=6.0),
     "santext": wv.SanText(epsilon=6.0),
@@ -33,9 +33,7 @@ MECHANISMS = {
 
 @pytest.fixture
 def vocabulary():
-    generator = seeds.rng(0)
-    words = [a + b for a in LETTERS for b in LETTERS]
-    return wv.Embeddings.from_arrays(words, generator.standard_normal((len(words), 12)).astype(np.float32))
+    return drawn(676, 12)
 
 
 @pytest.fixture

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.gpu_modules import ENGINES, modules
+from tests.kernels.oracles import rows_of
 
-import seeds
+from seeds import rng
 from wordveil.errors import ParameterError
-from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 from wordveil.randomness import multiply_high
+from worlds import clustered, duplicates, grid
 
 WORD = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1])
 
@@ -22,33 +23,6 @@ WORD = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**32 - 1, 2**32, 2**6
 @pytest.fixture(params=ENGINES)
 def gpu(request):
     return modules(request.param)
-
-
-def rng(seed):
-    return seeds.rng(seed)
-
-
-def clustered(seed, v, d):
-    centres = rng(seed).standard_normal((8, d)) * 5
-    return (centres[rng(seed + 1).integers(0, 8, v)] + 1e-3 * rng(seed + 2).standard_normal((v, d))).astype(np.float32)
-
-
-def grid(seed, v, d):
-    return rng(seed).integers(-1, 2, (v, d)).astype(np.float32)
-
-
-def duplicates(seed, v, d):
-    rows = rng(seed).standard_normal((v, d)).astype(np.float32)
-    return rows[rng(seed + 1).integers(0, max(1, v // 20), v)]
-
-
-def rows_of(vectors, *, metric=None, outputs=None, base=None, rate=2.0, cap=3.0):
-    _, inverse = np.unique(vectors, axis=0, return_inverse=True)
-    first = np.full(inverse.max() + 1, len(vectors), dtype=np.int64)
-    np.minimum.at(first, inverse.ravel(), np.arange(len(vectors)))
-    canonical = first[inverse.ravel()].astype(np.int32)
-    outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else outputs
-    return SelectionRows(vectors, metric or Euclidean(), outputs, canonical, rate=rate, cap=cap, base=base)
 
 
 def selection_for(gpu, rows):

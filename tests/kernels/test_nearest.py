@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.kernels.oracles import nearest
 
-import seeds
+from seeds import rng
 from wordveil.errors import ParameterError
 from wordveil.kernels import tile_screen
 from wordveil.kernels.nearest import NearestWords
@@ -24,34 +25,17 @@ def engine(request, monkeypatch):
     return request.param
 
 
-def oracle(vectors, outputs, queries, k):
-    """One query at a time; einsum as in the kernel, so that equal distances are equal to the last bit."""
-    ids, squared = [], []
-    words = vectors[outputs].astype(np.float64)
-    for query in np.asarray(queries, dtype=np.float64):
-        difference = query - words
-        scores = np.einsum("ij,ij->i", difference, difference)
-        order = np.lexsort((outputs, scores))[:k]
-        ids.append(outputs[order])
-        squared.append(scores[order])
-    return np.array(ids), np.sqrt(squared)
-
-
 def check(vectors, queries, k=1, outputs=None):
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else np.asarray(outputs, dtype=np.int32)
     search = NearestWords(vectors, outputs)
     ids, distances = search.top(queries, k)
-    expected_ids, expected_distances = oracle(vectors, outputs, queries, k)
+    expected_ids, expected_distances = nearest(vectors, outputs, queries, k)
     assert ids.dtype == np.int32
     assert np.array_equal(ids, expected_ids)
     assert distances == pytest.approx(expected_distances, rel=1e-14)
     assert np.array_equal(search.nearest(queries), expected_ids[:, 0])
     return ids
-
-
-def rng(seed):
-    return seeds.rng(seed)
 
 
 def noisy(vectors, n, scale, seed=7):
@@ -193,7 +177,7 @@ def test_a_screen_without_its_rounding_bound_is_caught(monkeypatch, k, engine):
     vectors = np.repeat(rng(3).standard_normal((30, 40)), 100, axis=0) + 3e-4 * rng(4).standard_normal((3000, 40))
     vectors, outputs = vectors.astype(np.float32), np.arange(3000, dtype=np.int32)
     queries = noisy(vectors, 200, 1e-6)
-    nearest_ids = oracle(vectors, outputs, queries, k)[0]
+    nearest_ids = nearest(vectors, outputs, queries, k)[0]
 
     def lost():
         rows, columns = TileScreen(vectors, outputs).candidates(queries, k)
@@ -214,7 +198,7 @@ def test_survivors_are_thinned_out_where_very_many_tie(monkeypatch, k):
     outputs = np.arange(0, 5000, 2, dtype=np.int32)
     rows, columns = TileScreen(vectors, outputs).candidates(queries, k)
     kept = set(zip(rows.tolist(), outputs[columns].tolist(), strict=True))
-    expected = oracle(vectors, outputs, queries, k)[0]
+    expected = nearest(vectors, outputs, queries, k)[0]
     assert all((i, int(word)) in kept for i, row in enumerate(expected) for word in row)
     assert len(kept) <= 4 * len(queries) * k + 80 * 512
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2
+from tests.kernels.oracles import chi_square, random_words
 
 import seeds
 from wordveil.errors import ParameterError
@@ -44,10 +44,6 @@ def both(table, rate=1.5, cap=2.0, outputs=None):
     )
 
 
-def random_words(seed, n):
-    return seeds.rng(seed).integers(0, 2**64, (n, 2), dtype=np.uint64)
-
-
 @pytest.mark.parametrize("columns", [512, 7])
 @pytest.mark.parametrize("some", [False, True])
 @pytest.mark.parametrize("cap", [0.01, 2.0, 50.0])
@@ -64,7 +60,7 @@ def test_weights_and_normalizers_equal_the_formula(monkeypatch, columns, some, c
         assert kernel.weights(ids[-4:]).tobytes() == kernel.weights(ids[:4]).tobytes()
         assert kernel.with_cache(1 << 20).weights(ids).tobytes() == kernel.weights(ids).tobytes()
         assert kernel.weights(ids[:0]).shape == (0, len(outputs))
-        assert kernel.draw(ids[:0], random_words(0, 0)).shape == (0,)
+        assert kernel.draw(ids[:0], np.zeros((0, 2), dtype=np.uint64)).shape == (0,)
 
 
 def oracle_near_draw(table, outputs, rate, cap, word, first, second):
@@ -89,7 +85,7 @@ def test_precomputed_draws_equal_a_loop_over_plain_integers(seed, v, cap, skip):
     table = metric_table(seed, v=v, duplicates=min(2, v // 2))
     outputs = np.arange(min(skip, v - 1), v, dtype=np.int32)
     _, kernel = both(table, rate=1.0, cap=cap, outputs=outputs)
-    words = random_words(seed, 40)
+    words = random_words(seed, 40, kernel)
     words[:3, 0] = 0, 2**64 - 1, 2**63
     words[:3, 1] = 2**64 - 1, 0, 2**64 - 1
     ids = seeds.rng(seed).integers(0, v, 40).astype(np.int32)
@@ -107,20 +103,17 @@ def test_draws_follow_the_exact_channel_and_the_check_has_power(monkeypatch, whi
     table = metric_table()
     kernel = both(table)[which == "made beforehand"]
     n = 60_000
-    drawn = kernel.draw(np.full(n, 5, dtype=np.int32), random_words(seed, n), threads=1)
-    counts = np.bincount(drawn, minlength=60)
+    drawn = kernel.draw(np.full(n, 5, dtype=np.int32), random_words(seed, n, kernel), threads=1)
     for factor, holds in [(1.0, True), (0.9, False), (1.1, False)]:
-        weights = np.exp(-1.5 * factor * np.minimum(table[5], 2.0))
-        expected = n * weights / weights.sum()
-        p = chi2.sf(((counts - expected) ** 2 / expected).sum(), 59)
-        assert bool(p > ALPHA) is holds
+        law = np.exp(-1.5 * factor * np.minimum(table[5], 2.0))
+        assert bool(chi_square(drawn, kernel, law) > ALPHA) is holds
 
 
 @pytest.mark.parametrize("which", ["one row at a time", "made beforehand"])
 def test_draws_do_not_depend_on_batch_order_or_threads(which):
     kernel = both(metric_table())[which == "made beforehand"]
     ids = seeds.rng(3).integers(0, 60, 2000).astype(np.int32)
-    words = random_words(4, len(ids))
+    words = random_words(4, len(ids), kernel)
     done = []
     whole = kernel.draw(ids, words, threads=1, progress=done.append)
     assert sum(done) == len(ids)
@@ -268,6 +261,11 @@ def test_the_size_is_counted_first_and_must_agree():
         (lambda m: with_entry(m, 299, 299, 0.1), r"entry \(299, 299\).*word to itself"),
         (lambda m: with_entry(m, 270, 2, 77.0), r"entry \(2, 270\).*not symmetric"),
         (lambda m: with_entry(with_entry(m, 7, 9, 0.0), 9, 7, 0.0), r"entry \(9, 7\).*different rows"),
+        (lambda m: m[0], "matrix="),
+        (lambda m: m[0, 0], "matrix="),
+        (lambda m: m[:2, :2].astype(str), "matrix="),
+        (lambda m: m[:2, :2] * 1j, "matrix="),
+        (lambda m: m[:2, :2] > 0, "matrix="),
     ],
 )
 def test_matrices_that_are_no_metric_are_refused(change, match):

@@ -30,7 +30,7 @@ from wordveil.mechanisms.stretch import ROUND_UP, _Pairs, exact_stretch, spectra
 from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import CLAIM_MARGIN
-from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 mpmath = pytest.importorskip("mpmath")
 U, U32 = Fraction(1, 2**53), Fraction(1, 2**24)
@@ -124,7 +124,7 @@ def coordinates_as_tiles_have_them():
 
 def test_the_errors_of_a_certificate():
     """Twice an error of ln Z, the forgiven 1e-9, and the distance on both sides of the inequality."""
-    vocabulary = Embeddings.from_arrays([f"w{i}" for i in range(V)], ROWS, candidate_rule="all")
+    vocabulary = placed(ROWS)
     radius, original = map(Fraction, coordinates_as_tiles_have_them())
     squared = 2 * (D + 4) * U * (2 * radius) ** 2 + 8 * U * radius * (original + radius)
     tiles = PairTiles(ROWS.astype(np.float64), Euclidean())
@@ -197,7 +197,7 @@ def test_the_margin_of_the_stretch():
 
 
 def test_the_smallest_eigenvalue_is_taken_from_below():
-    table = Embeddings.from_arrays([f"w{i}" for i in range(V)], ROWS, candidate_rule="all")
+    table = placed(ROWS)
     lam = 0.7
     values = np.linalg.eigh((1 - lam) * np.eye(D) + lam * scaled_covariance(table.vectors))[0]
     fitted = Mahalanobis(epsilon=1.0, lam=lam).fit(table)

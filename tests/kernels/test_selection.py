@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2
+from tests.kernels.oracles import chi_square, random_words
 
 import seeds
 from wordveil.kernels import weight_rows
@@ -34,10 +34,6 @@ def make(rate=2.0, cap=3.0, *, metric=None, outputs=None, base=None, **kwargs):
     outputs = np.arange(len(rows), dtype=np.int32) if outputs is None else outputs
     kernel = SelectionRows(rows, metric or Euclidean(), outputs, canonical, rate=rate, cap=cap, base=base)
     return kernel, rows
-
-
-def random_words(seed, n, kernel):
-    return seeds.rng(seed).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
@@ -79,55 +75,17 @@ def test_weights_masses_and_normalizers_equal_the_formula(monkeypatch, columns, 
     assert kernel.weights(ids[-10:]).tobytes() == kernel.weights(ids[:10]).tobytes()
 
 
-def chi_square_p(kernel, law, word, n, seed):
-    """Return the p-value of n draws for one input against a law over the outputs, cells below 8 expected pooled."""
-    drawn = kernel.draw(np.full(n, word, dtype=np.int32), random_words(seed, n, kernel), threads=1)
-    counts = np.bincount(np.searchsorted(kernel.outputs, drawn), minlength=len(law)).astype(float)
-    expected = n * law
-    order = np.argsort(expected)
-    pooled = np.searchsorted(np.cumsum(expected[order]), 8.0) + 1
-    small, rest = order[:pooled], order[pooled:]
-    observed = np.append(counts[rest], counts[small].sum())
-    model = np.append(expected[rest], expected[small].sum())
-    return chi2.sf(((observed - model) ** 2 / model).sum(), len(model) - 1)
-
-
 @pytest.mark.parametrize("columns", [512, 16])
 @pytest.mark.parametrize("seed", range(3))
 def test_draws_follow_the_exact_channel_and_the_check_has_power(monkeypatch, columns, seed):
     monkeypatch.setattr(weight_rows, "COLUMNS", columns)
     kernel, rows = make(rate=1.5)
     table = np.minimum(distances(Euclidean(), rows[5:6], rows)[0], 3.0)
+    drawn = kernel.draw(np.full(60_000, 5, dtype=np.int32), random_words(seed, 60_000, kernel), threads=1)
     for factor, holds in [(1.0, True), (0.9, False), (1.1, False)]:
         weights = np.exp(-1.5 * factor * table)
-        p = chi_square_p(kernel, weights / weights.sum(), 5, 60_000, seed)
+        p = chi_square(drawn, kernel, weights)
         assert bool(p > ALPHA) is holds
-
-
-def test_draws_do_not_depend_on_batch_order_or_threads(monkeypatch):
-    monkeypatch.setattr(weight_rows, "COLUMNS", 16)
-    kernel, rows = make()
-    rng = seeds.rng(3)
-    ids = rng.integers(0, len(rows), 3000).astype(np.int32)
-    words = random_words(4, len(ids), kernel)
-    whole = kernel.draw(ids, words, threads=1)
-    np.testing.assert_array_equal(kernel.draw(ids, words, threads=3), whole)
-    order = rng.permutation(len(ids))
-    np.testing.assert_array_equal(kernel.draw(ids[order], words[order], threads=2), whole[order])
-    for cut in (1, 7, 1500):
-        parts = [kernel.draw(ids[:cut], words[:cut]), kernel.draw(ids[cut:], words[cut:])]
-        np.testing.assert_array_equal(np.concatenate(parts), whole)
-    alone = [kernel.draw(ids[i : i + 1], words[i : i + 1])[0] for i in range(40)]
-    np.testing.assert_array_equal(alone, whole[:40])
-    assert len(kernel.draw(ids[:0], words[:0])) == 0
-
-
-def test_masses_do_not_depend_on_the_batch():
-    kernel, _ = make()
-    ids = np.arange(64, dtype=np.int32)
-    together = kernel.masses(ids)
-    for i in (0, 13, 63):
-        assert kernel.masses(ids[i : i + 1]).tobytes() == together[i : i + 1].tobytes()
 
 
 def test_progress_counts_every_token():

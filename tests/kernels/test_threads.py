@@ -30,15 +30,6 @@ def blas_threads() -> set[int]:
     return {library["num_threads"] for library in numpys or found}
 
 
-@pytest.fixture
-def short_turns():
-    """Let threads change turns every microsecond, as they would on a busy machine."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(usual)
-
-
 @given(st.lists(st.integers(), max_size=50), st.sampled_from([None, 1, 2, 7]))
 def test_results_come_in_order(items, threads):
     assert list(map_chunks(lambda x: x * 3, items, threads)) == [x * 3 for x in items]

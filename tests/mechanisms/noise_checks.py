@@ -95,6 +95,14 @@ def counts_p_value(law: np.ndarray, counts: np.ndarray) -> float:
     return min(1.0, 2 * min(chi, 2 * float(stats.norm.sf(abs(z)))))
 
 
+def excess(channel: np.ndarray, s: np.ndarray, claim: Any) -> float:
+    """Return how far the loss of any triple (x, x', y) exceeds epsilon * s(x, x') + slack, in nats."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_p = np.log(channel)
+        gaps = [np.nan_to_num(np.abs(log_p - row), nan=0.0, posinf=np.inf).max(axis=1) for row in log_p]
+    return float((np.stack(gaps) - claim.epsilon * s).max()) - claim.slack
+
+
 def logits(randomizer: Any, outputs: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """ln p(y | first)/p(y | second) of outputs, within +-40."""
     return _ratios(randomizer.log_density(outputs, inputs))

@@ -5,21 +5,15 @@ from __future__ import annotations
 import math
 import re
 
-import numpy as np
 import pytest
 from scipy.integrate import quad
 from typer.testing import CliRunner
 
-import seeds
-from wordveil import NADP, ClippedGaussian, Decoded, Embeddings, Jaccard, MultivariateLaplace, TruncatedLaplace
+from wordveil import NADP, ClippedGaussian, Decoded, Jaccard, MultivariateLaplace, TruncatedLaplace
 from wordveil.cli.app import build_app
 from wordveil.mechanisms.truncated_law import noise_deviation
 from wordveil.pipeline.explanations import explain
-
-
-def vocabulary(v=30, d=3):
-    rows = seeds.rng(5).normal(size=(v, d)).astype(np.float32)
-    return Embeddings.from_arrays([f"w{i}" for i in range(v)], rows, candidate_rule="all")
+from worlds import drawn
 
 
 @pytest.mark.parametrize(("alpha", "half_width"), [(0.7, 3.0), (1e-3, 2.0), (5.0, 40.0)])
@@ -56,16 +50,16 @@ def test_refuted_calibrations_say_what_to_use_instead():
     classical = ClippedGaussian(epsilon=30.0, calibration="classical", allow_refuted=True)
     assert "analytic" in classical.for_dimensions(3).advice()
     assert ClippedGaussian(epsilon=30.0).for_dimensions(3).advice() == ""
-    assert "No epsilon repairs it" in Jaccard(epsilon=1.0, allow_refuted=True).fit(vocabulary()).advice()
+    assert "No epsilon repairs it" in Jaccard(epsilon=1.0, allow_refuted=True).fit(drawn(30, 3)).advice()
 
 
 def test_nadp_counts_the_pairs_it_promises_anything_for():
-    fitted = NADP(epsilon=4.0).fit(vocabulary())
+    fitted = NADP(epsilon=4.0).fit(drawn(30, 3))
     assert fitted.advice().startswith(f"Of 435 pairs of words, {len(fitted.graph.edges)} are adjacent")
 
 
 def test_advice_reaches_the_explanation_through_a_decoder():
-    words = vocabulary()
+    words = drawn(30, 3)
     fitted = Decoded(mechanism=TruncatedLaplace(epsilon=1.0)).fit(words)
     text = str(explain(words, fitted.guarantee(), randomizer=fitted))
     assert text.splitlines()[-1] == f"Advice: {fitted.advice()}"

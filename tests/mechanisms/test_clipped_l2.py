@@ -18,7 +18,8 @@ from wordveil.mechanisms.clipped_l2 import ClippedL2, clipped_diameter
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.promises.guarantees import Standing
-from wordveil.vocabulary.table import Embeddings, load_embeddings
+from wordveil.vocabulary.table import load_embeddings
+from worlds import placed, scattered
 
 
 def delta_in_the_plane(rate, distance, epsilon):
@@ -81,9 +82,7 @@ def test_guarantees_say_what_they_rest_on():
 
 
 def small_table():
-    rng = seeds.rng(3)
-    rows = rng.normal(size=(300, 6)).astype(np.float32) + np.float32(0.7)
-    return Embeddings.from_arrays([f"w{i}" for i in range(300)], rows, candidate_rule="all")
+    return placed(scattered(3, 300, 6) + np.float32(0.7))
 
 
 @pytest.mark.parametrize("clip_norm", [0.3, 1.5, 3.0, 50.0])
@@ -113,8 +112,7 @@ def test_constants_are_certified_and_a_changed_one_is_refused():
     assert certificate.vocabulary == table.header.checksum
     assert verify(certificate, table).numbers == certificate.numbers
     assert certify(ClippedL2(epsilon=2.0), table).vocabulary == ""
-    other = small_table().vectors * np.float32(0.9)
-    shrunk = Embeddings.from_arrays(list(table.words), other, candidate_rule="all")
+    shrunk = placed(table.vectors * np.float32(0.9))
     with pytest.raises(CertificateError, match="vocabulary"):
         verify(certificate, shrunk)
 
@@ -129,18 +127,8 @@ def test_many_draws_are_composed_by_the_profile():
 
 
 def test_what_it_cannot_do_is_refused():
-    words = Embeddings.from_arrays(["a", "b"], [[1.0], [1.0]])
+    words = placed([[1.0], [1.0]])
     with pytest.raises(ParameterError, match="no two words apart"):
         ClippedL2(epsilon=1.0, diameter="vocabulary").fit(words)
     with pytest.raises(ParameterError, match="for any vectors use 'ball'"):
         ClippedL2(epsilon=1.0, diameter="vocabulary").for_dimensions(3)
-    for bad in (
-        dict(epsilon=0.0),
-        dict(delta=1.0),
-        dict(delta=-0.1),
-        dict(delta=False),
-        dict(clip_norm=math.inf),
-        dict(diameter="box"),
-    ):
-        with pytest.raises(ParameterError, match=next(iter(bad))):
-            ClippedL2(**{"epsilon": 1.0, **bad})

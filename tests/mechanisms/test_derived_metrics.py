@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from noise_checks import excess
 from scipy.stats import chi2
 from tests.kernels.engines_here import every_engine
 from tests.kernels.gpu_modules import modules
@@ -25,9 +26,13 @@ from wordveil.mechanisms.tight import TightConstraints
 from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import SAMPLE, Angular, Euclidean, Mahalanobis, Metric, distances, is_norm
 from wordveil.promises.guarantees import Standing
-from wordveil.vocabulary.table import Embeddings
+from worlds import drawn, placed
 
 V = 90
+
+
+def vocabulary():
+    return drawn(V, 3, seed=1, barred=9)
 
 
 class Cubes(Euclidean):
@@ -51,13 +56,6 @@ class Turned(Angular):
 DERIVED = [Cubes, Turned]
 
 
-def vocabulary():
-    rng = seeds.rng(1)
-    rows = rng.normal(size=(V, 3)).astype(np.float32)
-    words = [f"w{i}" for i in range(V)]
-    return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[:9])
-
-
 def by_hand(kind, rows):
     """The derived distances, without `coordinates` and `from_squared`."""
     points = rows.astype(np.float64) ** 3
@@ -68,18 +66,10 @@ def by_hand(kind, rows):
     return np.linalg.norm(points[:, None] - points[None], axis=2)
 
 
-def excess(channel, s, claim):
-    """Return how far the loss of any triple (x, x', y) exceeds epsilon * s(x, x') + slack, in nats."""
-    log_p = np.log(channel)
-    gaps = np.stack([np.abs(log_p - row).max(axis=1) for row in log_p])
-    return float((gaps - claim.epsilon * s).max()) - claim.slack
-
-
 @every_engine
 @pytest.mark.parametrize("metric", DERIVED)
 @pytest.mark.parametrize("kind", [SanText, TEM])
-def test_the_exact_law_of_every_engine_is_that_of_the_derived_distance(monkeypatch, engine, metric, kind):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_the_exact_law_of_every_engine_is_that_of_the_derived_distance(engine, metric, kind):
     embeddings = vocabulary()
     fitted = kind(epsilon=2.0, metric=metric()).fit(embeddings)
     rate, cap, claim = fitted.rows.rate, fitted.rows.cap, fitted.guarantee()
@@ -98,9 +88,8 @@ def test_the_exact_law_of_every_engine_is_that_of_the_derived_distance(monkeypat
 
 
 @every_engine
-def test_released_words_follow_the_derived_distance(monkeypatch, engine):
+def test_released_words_follow_the_derived_distance(engine):
     """False alarm 1e-9; the same check tells the Euclidean law apart."""
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     embeddings, n, word = vocabulary(), 40_000, 20
     fitted = SanText(epsilon=0.5, metric=Cubes()).fit(embeddings)
     drawn = fitted.release(np.full(n, word, dtype=np.int32), seeds.source(1))
@@ -265,8 +254,7 @@ OTHERS = "other coordinates alone than among others; hold what belongs to"
 
 def test_a_metric_that_looks_at_other_rows_of_large_tables_is_refused():
     rows = seeds.rng(4).normal(size=(3 * SAMPLE, 5)) * [1, 2, 3, 4, 5]
-    words = ["w" + "abcdefghij"[i // 100] + "abcdefghij"[i // 10 % 10] + "abcdefghij"[i % 10] for i in range(len(rows))]
-    table = Embeddings.from_arrays(words, rows.astype(np.float32))
+    table = placed(rows.astype(np.float32))
     with pytest.raises(ParameterError, match=OTHERS):
         SanText(epsilon=1.0, metric=StandardizedWhereMany()).fit(table)
 
@@ -310,8 +298,7 @@ class SlyRows(Metric):
 
 @every_engine
 @pytest.mark.parametrize("own", [SlyRows])
-def test_no_law_depends_on_the_words_beside_whatever_the_class_computes(monkeypatch, engine, own):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_no_law_depends_on_the_words_beside_whatever_the_class_computes(engine, own):
     fitted = SanText(epsilon=2.0, metric=own()).fit(vocabulary())
     rows = vocabulary().vectors.astype(np.float64)
     expected = np.exp(-fitted.rows.rate * np.linalg.norm(rows[20] - rows[9:], axis=1))

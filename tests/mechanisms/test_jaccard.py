@@ -11,12 +11,13 @@ from wordveil.mechanisms.gaussian_scale import classical_scale
 from wordveil.mechanisms.jaccard import Jaccard, class_delta, class_errors
 from wordveil.promises.guarantees import NoGuarantee, Standing
 from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 
 def vocabulary(d: int = 2) -> Embeddings:
     rng = seeds.rng(0)
     rows = np.concatenate((rng.standard_normal((20, d)), 30 + 5 * rng.standard_normal((20, d))))
-    return Embeddings.from_arrays([f"w{i}" for i in range(40)], rows, candidate_rule="all")
+    return placed(rows)
 
 
 def test_the_norm_tells_the_classes_apart_in_300_dimensions():
@@ -77,22 +78,6 @@ def test_a_release_is_drawn_per_word():
         fitted.release(np.full((1, 2), 0.123), seeds.source(0))
 
 
-@pytest.mark.parametrize(
-    ("name", "bad"),
-    [
-        ("epsilon", 0.0),
-        ("delta", 0.0),
-        ("neighbours", 1),
-        ("dense_factor", 0.0),
-        ("sparse_factor", 1.835),
-        ("threshold", -1.0),
-    ],
-)
-def test_parameters_outside_their_domain_are_refused(name, bad):
-    with pytest.raises(ParameterError, match=name):
-        Jaccard(**{"epsilon": 1.0, "allow_refuted": True, name: bad})
-
-
 def test_a_vocabulary_of_one_word_has_no_neighbours():
     with pytest.raises(ParameterError, match="no neighbour"):
-        Jaccard(epsilon=1.0, allow_refuted=True).fit(Embeddings.from_arrays(["one"], [[1.0]]))
+        Jaccard(epsilon=1.0, allow_refuted=True).fit(placed([[1.0]]))

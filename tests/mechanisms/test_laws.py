@@ -21,18 +21,9 @@ from wordveil.mechanisms.tight import TightConstraints
 from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.vocabulary.rank_metric import NeighbourRank
-from wordveil.vocabulary.table import Embeddings
+from worlds import drawn
 
-
-def vocabulary(v=60, barred=8):
-    generator = seeds.rng(4)
-    rows = generator.normal(size=(v, 5)).astype(np.float32)
-    rows[-3:] = rows[:3]
-    words = [f"w{i}" for i in range(v)]
-    return Embeddings.from_arrays(words, rows, candidate_rule="all").without_outputs(words[:barred])
-
-
-WORDS = vocabulary()
+WORDS = drawn(60, 5, seed=4, twins=3, barred=8)
 ROOTS = DistanceTable(distances(Euclidean(), WORDS.vectors, WORDS.vectors) ** 0.5)
 MATRIX = Precomputed(label="root", vocabulary=WORDS.header.checksum, table=ROOTS, error=1e-9)
 METRICS = [Euclidean(), Angular(), NeighbourRank(k=8), MATRIX]

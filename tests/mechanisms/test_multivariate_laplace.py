@@ -13,7 +13,7 @@ import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace, laplace_noise
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
-from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 DIMENSIONS = [1, 2, 3, 50]
 
@@ -100,19 +100,13 @@ def test_a_normal_vector_of_norm_zero_still_gives_a_direction():
     assert directions.tolist() == [[1.0, 0.0]] * 3
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
-def test_epsilon_is_checked(epsilon):
-    with pytest.raises(ParameterError, match=r"epsilon=.* must be in \(0, inf\)"):
-        MultivariateLaplace(epsilon=epsilon)
-
-
 def test_dimensions_are_checked():
     with pytest.raises(ParameterError, match="dimensions=0 must be a whole number, at least 1"):
         MultivariateLaplace(epsilon=1.0).for_dimensions(0)
 
 
 def test_the_claim():
-    table = Embeddings.from_arrays(["a", "b"], [[0.0, 1.0], [1.0, 1.0]])
+    table = placed([[0.0, 1.0], [1.0, 1.0]])
     assert MultivariateLaplace(epsilon=2.0).fit(table).guarantee() == MetricDP(
         epsilon=2.0, metric="euclidean", slack=None, unit=PrivacyUnit.VECTOR, standing=Standing.PROVED
     )

@@ -27,18 +27,9 @@ from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import channel_pair
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 from wordveil_lab.leagues.local import best_channel
+from worlds import drawn, placed
 
 EXACT = Context(prec=80)
-
-
-def vocabulary(v: int, d: int = 3, *, twins: int = 0, input_only: int = 0, seed: int = 0) -> Embeddings:
-    """Return v words, the last of them copies of the first `twins`, the first `input_only` never output."""
-    table = seeds.rng(seed).standard_normal((v, d)).astype(np.float32)
-    if twins:
-        table[-twins:] = table[:twins]
-    words = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(v)]
-    made = Embeddings.from_arrays(words, table)
-    return made.without_outputs(words[:input_only]) if input_only else made
 
 
 def counted(fitted: FittedNeighbourResponse, word: int) -> dict[int, int]:
@@ -81,7 +72,7 @@ def largest_loss(weights: list[dict[int, int]], outputs: list[int]) -> Decimal:
 def test_the_law_keeps_its_claim_to_the_last_integer(
     v: int, k: int, epsilon: float, outputs: int | None, twins: int, input_only: int
 ) -> None:
-    embeddings = vocabulary(v, twins=min(twins, v // 3), input_only=input_only if v > 8 else 0)
+    embeddings = drawn(v, 3, twins=min(twins, v // 3), barred=input_only if v > 8 else 0)
     allowed = len(embeddings.candidates)
     mechanism = NeighbourResponse(epsilon=epsilon, k=k, outputs=outputs)
     if embeddings.header.order != "frequency" and outputs is not None and outputs < allowed:
@@ -144,7 +135,7 @@ def test_epsilon_below_what_64_bits_can_tell_is_refused() -> None:
 @pytest.mark.parametrize("twin", ["list without a floor", "half the floor", "unknown passes", "a longer list for one"])
 def test_a_broken_twin_breaks_the_claim(twin: str) -> None:
     """The comparison above notices each way in which such mechanisms have gone wrong."""
-    fitted = NeighbourResponse(epsilon=3.0, k=3, outputs=None).fit(vocabulary(20))
+    fitted = NeighbourResponse(epsilon=3.0, k=3, outputs=None).fit(drawn(20, 3))
     claim = Decimal(fitted.integers.claim)
     inputs = range(-1, 20)
     honest = [counted(fitted, word) for word in inputs]
@@ -168,20 +159,20 @@ def test_draws_follow_the_law() -> None:
     """Chi-square on 200 000 draws: a false alarm in 1e-6 of the runs; a law at 0.9 of epsilon is told apart."""
     from scipy.stats import chisquare
 
-    fitted = NeighbourResponse(epsilon=3.0, k=3, outputs=None).fit(vocabulary(12))
+    fitted = NeighbourResponse(epsilon=3.0, k=3, outputs=None).fit(drawn(12, 3))
     ids = np.full(200_000, 4, dtype=np.int32)
     released = fitted.release(ids, seeds.source(5))
     seen = np.bincount(np.searchsorted(fitted.outputs, released), minlength=12)
     one = np.array([4], dtype=np.int32)
     assert chisquare(seen, fitted.law(one)[0] * len(ids)).pvalue > 1e-6
     for epsilon in (2.7, 3.3):
-        other = NeighbourResponse(epsilon=epsilon, k=3, outputs=None).fit(vocabulary(12))
+        other = NeighbourResponse(epsilon=epsilon, k=3, outputs=None).fit(drawn(12, 3))
         assert chisquare(seen, other.law(one)[0] * len(ids)).pvalue < 1e-6
 
 
 @pytest.mark.parametrize("k", [2, 7, 9, 15])
 def test_the_loss_profile_is_that_of_the_exact_channel(k: int) -> None:
-    fitted = NeighbourResponse(epsilon=4.0, k=k, outputs=None).fit(vocabulary(16))
+    fitted = NeighbourResponse(epsilon=4.0, k=k, outputs=None).fit(drawn(16, 3))
     ids = np.arange(-1, 16, dtype=np.int32)
     own, exact = fitted.loss_profile(), channel_pair(fitted.law(ids))
     grid = np.linspace(0, 4, 41)
@@ -250,14 +241,14 @@ def test_any_two_ranks_meet_in_the_embedded_vocabulary_so_that_the_proof_of_flat
 
 
 def test_one_neighbour_is_randomized_response() -> None:
-    fitted = NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(vocabulary(9))
+    fitted = NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(drawn(9, 3))
     law = fitted.law(np.arange(9, dtype=np.int32))
     assert law[np.arange(9), np.arange(9)] == pytest.approx(math.exp(2) / (math.exp(2) + 8), rel=1e-12)
     assert fitted.keep_probabilities(np.arange(9, dtype=np.int32)) == pytest.approx(law.diagonal())
 
 
 def test_the_unit_is_a_token() -> None:
-    assert NeighbourResponse(epsilon=2.0, k=2).fit(vocabulary(9)).guarantee().unit is PrivacyUnit.TOKEN
+    assert NeighbourResponse(epsilon=2.0, k=2).fit(drawn(9, 3)).guarantee().unit is PrivacyUnit.TOKEN
 
 
 @given(
@@ -270,7 +261,7 @@ def test_the_unit_is_a_token() -> None:
 def test_crowds_keep_their_claim_and_hide_a_word_among_all_of_its_crowd(
     v: int, k: int, epsilon: float, twins: int, input_only: int
 ) -> None:
-    embeddings = vocabulary(v, twins=twins, input_only=input_only)
+    embeddings = drawn(v, 3, twins=twins, barred=input_only)
     if 2 * k > len(embeddings.candidates):
         return
     fitted = NeighbourResponse(epsilon=epsilon, k=k, outputs=None, lists="crowds").fit(embeddings)
@@ -289,7 +280,7 @@ def test_crowds_keep_their_claim_and_hide_a_word_among_all_of_its_crowd(
 
 
 def test_what_is_said_of_a_draw_is_its_law() -> None:
-    fitted = NeighbourResponse(epsilon=3.0, k=4, outputs=None).fit(vocabulary(20))
+    fitted = NeighbourResponse(epsilon=3.0, k=4, outputs=None).fit(drawn(20, 3))
     law = fitted.law(np.arange(20, dtype=np.int32))
     assert f"with probability {law.min() * 20:.2g} any of 20 words, else one of its 4 public" in fitted.procedure()
     exact = np.abs(np.log(law[:, None] / law[None])).max(axis=2)
@@ -302,7 +293,7 @@ def test_lists_of_equal_members_lose_nothing_to_the_last_integer(k):
     """Words on a line, two by two close together: their lists hold the same words in another order."""
     places = np.array([10.0 * (i // (k + 1)) + 0.1 * (i % (k + 1)) ** 2 for i in range(4 * (k + 1))])
     rows = np.stack([np.cos(places / 60), np.sin(places / 60)], axis=1).astype(np.float32)
-    made = Embeddings.from_arrays([f"w{chr(97 + i)}" for i in range(len(rows))], rows)
+    made = placed(rows)
     fitted = NeighbourResponse(epsilon=3.0, k=k, outputs=None).fit(made)
     assert ((TOTAL - fitted.integers.anywhere) % k > 0) == (k != 4), "with a remainder and without"
     pairs = [(a, b) for a in range(len(rows)) for b in range(a) if set(fitted.list_of(a)) == set(fitted.list_of(b))]

@@ -23,7 +23,7 @@ from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.mechanisms.common import OWN_CODE
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace, MultivariateLaplace
 from wordveil.promises.composing import compose_releases
-from wordveil.vocabulary.table import Embeddings
+from worlds import placed
 
 PLUGIN = Path(__file__).parents[2] / "examples" / "plugin"
 PACKAGES = {  # entry points of packages that cannot be used
@@ -100,9 +100,8 @@ def test_it_keeps_the_contract_as_a_stranger_would_run_it(installed):
 def test_its_promises_over_two_vocabularies_are_not_added(installed):
     """It names no vocabulary: words of one cluster in the first lie in two of the second, at any loss."""
     rows = seeds.rng(0).normal(size=(2, 16, 4))
-    words = [f"w{letter}" for letter in "abcdefghijklmnop"]
-    tables = [Embeddings.from_arrays(words, table, candidate_rule="all") for table in rows]
-    tables.append(tables[0].without_outputs(words[:4]))  # other clusters again
+    tables = [placed(table) for table in rows]
+    tables.append(placed(rows[0], barred=4))  # other clusters again
     fitted = [installed(k=4).fit(table) for table in tables]
     same = fitted[0].cluster[:, None] == fitted[0].cluster
     assert (same & (fitted[1].cluster[:, None] != fitted[1].cluster)).any()
@@ -114,7 +113,7 @@ def test_its_promises_over_two_vocabularies_are_not_added(installed):
 
 
 def test_its_promise_assumes_that_its_code_stays_the_same(installed):
-    table = Embeddings.from_arrays(["aa", "bb", "cc", "dd"], np.arange(8.0).reshape(4, 2))
+    table = placed(np.arange(8.0).reshape(4, 2))
     assert OWN_CODE in installed(epsilon=1.0, k=2).fit(table).guarantee().assumptions
     assert OWN_CODE in wv.Sanitizer(table, installed(epsilon=1.0, k=2)).guarantee.assumptions
     assert OWN_CODE not in wv.Sanitizer(table, wv.SanText(epsilon=1.0)).guarantee.assumptions
@@ -132,7 +131,7 @@ def test_its_promises_of_two_fits_are_not_added(installed):
             order = np.random.default_rng(self.seed).permutation(len(embeddings)).astype(np.int32)  # fixed
             return replace(super().fit(embeddings), mechanism=self, order=order, cluster=np.argsort(order) // self.k)
 
-    table = Embeddings.from_arrays([f"w{letter}" for letter in "abcdefgh"], np.eye(8), candidate_rule="all")
+    table = placed(np.eye(8))
     made = [installed(k=4), Shuffled(k=4), Shuffled(k=4, seed=1), Shuffled(k=4, unshown=object())]
     claims = [one.fit(table).guarantee() for one in made]
     assert len({claim.graph for claim in claims}) == 1

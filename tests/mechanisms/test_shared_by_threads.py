@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from threading import Barrier
@@ -32,27 +31,19 @@ from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.pipeline.vectors import release_vectors
 from wordveil.sentences.rephrasing import Rephraser
 from wordveil.vocabulary.rank_metric import NeighbourRank
+from worlds import lettered, placed, scattered
 
 THREADS, CALLS, WORDS = 8, 64, 12
 KEY = seeds.key(16)
-
-
-@pytest.fixture(autouse=True)
-def short_turns() -> Iterator[None]:
-    """Let threads change turns every microsecond."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(usual)
+pytestmark = pytest.mark.usefixtures("short_turns")
 
 
 @cache
 def table(v: int = 600, d: int = 6) -> wv.Embeddings:
     """Words of letters; the last twenty share the vectors of the first."""
-    rows = seeds.rng(1).standard_normal((v, d)).astype(np.float32)
+    rows = scattered(1, v, d)
     rows[-20:] = rows[:20]
-    names = ["".join(chr(97 + i // 26**place % 26) for place in range(4)) + "q" for i in range(v)]
-    return wv.Embeddings.from_arrays(names, rows, candidate_rule="all")
+    return placed(rows, lettered(v))
 
 
 @cache
@@ -106,8 +97,7 @@ SELECTION = {
 
 @every_engine
 @pytest.mark.parametrize("name", SELECTION)
-def test_selection_draws_the_same_words_whoever_else_draws(monkeypatch, engine, name):
-    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+def test_selection_draws_the_same_words_whoever_else_draws(engine, name):
     certificate = certified(name)
 
     def make() -> Sanitizer:

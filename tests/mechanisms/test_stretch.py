@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +9,7 @@ import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.projection_matrices import draw_matrix, principal_directions, random_rows
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
+from worlds import shared
 
 
 def oracle(vectors: np.ndarray, matrix: np.ndarray) -> float:
@@ -136,11 +134,7 @@ def test_relative_noise_on_glove():
     median of five draws must be within 8 %, two deviations and the growth. No projection has 50; the order of the four
     holds for every draw.
     """
-    folder = os.environ.get("WORDVEIL_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
-    path = Path(folder) / "embeddings" / "glove.6B.50d.top100k.npz"
-    if not path.exists():
-        pytest.skip("the shared GloVe vectors are absent")
-    with np.load(path) as archive:
+    with np.load(shared("embeddings", "glove.6B.50d.top100k.npz")) as archive:
         vectors = archive["vectors"][:5000]
     i, j = np.triu_indices(5000, 1)
     some = seeds.rng(0).choice(len(i), 50_000, replace=False)

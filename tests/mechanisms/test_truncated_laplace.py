@@ -16,14 +16,10 @@ from wordveil.mechanisms.truncated_law import certified_half_width, escape, larg
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, Standing
 
 WIDTHS = [
-    (1, 1, 22.722230, 22.722230),
-    (2, 1, 31.661675, 31.339499),
-    (50, 1, 154.026818, 153.156640),
-    (300, 1, 375.813598, 374.866384),
-    (300, 8, 56.893691, 55.913113),
-    (2, 8, 5.946664, 5.824145),
+    (1, 1, 22.722230, 22.722230), (2, 1, 31.661675, 31.339499), (50, 1, 154.026818, 153.156640),
+    (300, 1, 375.813598, 374.866384), (300, 8, 56.893691, 55.913113), (2, 8, 5.946664, 5.824145),
     (50, 50, 5.613299, 5.060091),
-]
+]  # fmt: skip
 
 
 def magnitude_cdf(fitted):
@@ -147,22 +143,6 @@ def test_the_corrected_box_gains_nothing_over_the_plain_laplace():
     assert deviations == {"certified": 48.957, "exact": 48.956}
     assert round(plain, 3) == 48.990
     assert round(ClippedGaussian(epsilon=1.0, delta=1e-5).for_dimensions(300).sigma, 3) == 7.461
-
-
-@pytest.mark.parametrize(
-    ("parameters", "match"),
-    [
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"epsilon": 1.0, "delta": 0.5}, "delta"),
-        ({"epsilon": 1.0, "delta": 0.0}, "delta"),
-        ({"epsilon": 1.0, "clip_norm": 0.0}, "clip_norm"),
-        ({"epsilon": 1.0, "calibration": "paper"}, "calibration"),
-        ({"epsilon": 1.0, "padded_dimensions": 500}, "padded_dimensions"),
-    ],
-)
-def test_parameters_outside_their_domain_are_refused(parameters, match):
-    with pytest.raises(ParameterError, match=match):
-        TruncatedLaplace(**parameters)
 
 
 def test_the_published_calibration_needs_opting_in_and_a_small_epsilon():

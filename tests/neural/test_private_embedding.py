@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import seeds
+from worlds import drawn
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
@@ -334,8 +335,7 @@ def test_a_forked_child_passes_public_text():
 
 
 def auditable_table() -> Embeddings:
-    rows = seeds.rng(1).standard_normal((1000, 4))
-    return Embeddings.from_arrays([f"w{i}" for i in range(1000)], rows, candidate_rule="all")
+    return drawn(1000, seed=1)
 
 
 @dataclass

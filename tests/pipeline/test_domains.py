@@ -26,11 +26,11 @@ from wordveil.promises.certificates import identity
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
+from worlds import SIXTEEN, sixteen
 
-WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu") for b in ("ra", "sto", "ti", "vel")]
-VOCABULARY = wv.Embeddings.from_arrays(WORDS, seeds.rng(3).normal(size=(16, 4)))
+VOCABULARY = sixteen()
 DEFAULTS = TextOptions()
-TEXT = " ".join(WORDS * 20)
+TEXT = " ".join(SIXTEEN * 20)
 
 
 def released(mechanism, options=DEFAULTS):
@@ -64,7 +64,7 @@ class Own(wv.Euclidean):
         return self.scale * np.asarray(vectors, dtype=np.float64) ** 3
 
 
-NARROWED = VOCABULARY.without_outputs([WORDS[3]])
+NARROWED = VOCABULARY.without_outputs([SIXTEEN[3]])
 STRETCHED = Mahalanobis(whitening=np.diag([1.0, 1.0, 1.0, 1.001]))
 BASE = wv.SanText(epsilon=0.01)
 OTHERS = {
@@ -370,7 +370,7 @@ def test_a_document_is_the_same_in_all_releases_that_are_added_up():
 
 
 def test_epsilons_of_two_vocabularies_are_not_added():
-    larger = wv.Embeddings.from_arrays(WORDS, 100 * VOCABULARY.vectors)
+    larger = wv.Embeddings.from_arrays(SIXTEEN, 100 * VOCABULARY.vectors)
     for mechanism in (BASE, wv.MultivariateLaplace(epsilon=1.0)):
         claims = [wv.Sanitizer(table, mechanism).guarantee for table in (VOCABULARY, larger)]
         with pytest.raises(GuaranteeError, match="differ in their scope"):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -293,20 +294,44 @@ ITEMS = ["aa", "bb", "cc", "aa", "bb", "zz", "yy", "zz", "7", "8", "AA", "Bb", "
          "zz-yy", "aa-zz", "aa-bb", "zz,", "aa,", "7", "19", "@me", "me@it.org", "you@me.de"]  # fmt: skip
 
 
-def choices(**chosen):
+VALUES = {
+    "unknown": ["random", "random", "typed", "drop", "mask"],
+    "per": ["token", "document"],
+    "casing": ["sentence", "vocabulary", "shape"],
+    "numbers": ["unknown", "vocabulary", "metric"],
+    "grids": [()],  # one where numbers keep their magnitude
+    "markup": ["none", "html"],
+    "public_words": [frozenset(), frozenset(), frozenset({"pp"}), frozenset({"Aa", "zz"})],
+}
+"""Field of `TextOptions` -> the values that are drawn for it."""
+
+
+def undrawn(kind):
+    """Fields of a class of options that are not drawn, and values of their types that are not."""
+    types = get_type_hints(kind)
+    every = {name: set(get_args(of)) if get_origin(of) is Literal else set() for name, of in types.items()}
+    drawn = {field.name: set(VALUES.get(field.name, ())) for field in fields(kind)}
+    return {name: every[name] - values for name, values in drawn.items() if not values or every[name] - values}
+
+
+def test_every_option_is_drawn_with_every_value():
+    @dataclass(frozen=True, kw_only=True)
+    class More(TextOptions):
+        accents: bool = False
+        casing: Literal["sentence", "vocabulary", "shape", "title"] = "sentence"
+
+    assert undrawn(TextOptions) == {}
+    assert undrawn(More) == {"accents": set(), "casing": {"title"}}
+
+
+def choices(chosen):
     """Options that fit each other: numbers keep their magnitude on a grid, and only where tokens are typed."""
     metric = {"unknown": "typed", "grids": (GRID,)} if chosen["numbers"] == "metric" else {}
     return TextOptions(**chosen | metric)
 
 
-options = st.builds(
-    choices,
-    unknown=st.sampled_from(["random", "random", "typed", "drop", "mask"]),
-    per=st.sampled_from(["token", "document"]),
-    casing=st.sampled_from(["sentence", "vocabulary", "shape"]),
-    numbers=st.sampled_from(["unknown", "vocabulary", "metric"]),
-    markup=st.sampled_from(["none", "html"]),
-    public_words=st.sampled_from([frozenset(), frozenset(), frozenset({"pp"}), frozenset({"Aa", "zz"})]),
+options = st.fixed_dictionaries({each.name: st.sampled_from(VALUES[each.name]) for each in fields(TextOptions)}).map(
+    choices
 )
 configurations = st.builds(
     Configuration,

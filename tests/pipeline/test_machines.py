@@ -28,10 +28,10 @@ from wordveil.pipeline.vectors.binding import bind
 from wordveil.pipeline.vectors.releasing import RowReleaser
 from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.vocabulary.table import Embeddings
+from worlds import SIXTEEN, sixteen
 
-WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu") for b in ("ra", "sto", "ti", "vel")]
-TABLE = wv.Embeddings.from_arrays(WORDS, seeds.rng(3).normal(size=(16, 4)))
-TEXT = " ".join(WORDS * 20)
+TABLE = sixteen()
+TEXT = " ".join(SIXTEEN * 20)
 OLDER = {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"}
 HERE = Path(__file__).parents[2]
 

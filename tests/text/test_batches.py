@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +23,7 @@ from wordveil.text.tokenizer import Tokenizer
 from wordveil.text.writing import Writer
 from wordveil.vocabulary.word_index import build_index
 from wordveil.vocabulary.wordlist import WordList
+from worlds import shared
 
 WORDS = [
     "the", "film", "do", "n't", "'s", "can", "not", "new", "york", "u.s", "i", "it", "-", "5", "ab12", "mr.", '"',
@@ -142,12 +141,9 @@ def test_without_compiled_kernels_the_reference_reads_and_writes(monkeypatch):
 @every_engine
 @pytest.mark.data
 def test_reviews_and_identifiers_are_read_as_the_reference_reads_them(engine):
-    root = Path(os.environ.get("WORDVEIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
     texts = []
     for name in ("documents/imdb.train.jsonl.gz", "privacy/presidio-synth.jsonl.gz"):
-        if not (root / name).exists():
-            pytest.skip(f"needs {name} of the shared data (set WORDVEIL_DATA)")
-        with gzip.open(root / name, "rt", encoding="utf-8") as lines:
+        with gzip.open(shared(name), "rt", encoding="utf-8") as lines:
             texts += [json.loads(line)["text"] for line in islice(lines, 400)]
     assert_reads_as_the_reference(Encoder(lookup=lookup, index=ENGINES[engine](), keep_shapes=True), texts)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.times import assert_proportional
 
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.patterns import digit_pattern
@@ -67,12 +66,4 @@ HOSTILE = ["1", "a.", "1,", "@", "a@", "1-", ":", "a:", "\\", "1 ", "/a", "(", "
 def test_a_hostile_token_takes_time_in_proportion_to_its_length(unit):
     kind("1")
 
-    def seconds(length):
-        token = unit * (length // len(unit)) + "1"
-        begun = time.process_time()
-        kind(token)
-        return time.process_time() - begun
-
-    # Sixteen times as long: sixteen times the time if linear, 256 times if not.
-    short = min(seconds(50_000) for _ in range(3))
-    assert min(seconds(800_000) for _ in range(3)) < 80 * short + 0.05
+    assert_proportional(lambda length: kind(unit * (length // len(unit)) + "1"), 50_000)

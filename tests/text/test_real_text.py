@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from wordveil.text.detokenization import detokenize
 from wordveil.text.encoding import Encoder
 from wordveil.text.patterns import digit_pattern
 from wordveil.text.tokenizer import Tokenizer
+from worlds import shared
 
 pytestmark = pytest.mark.data
 
@@ -22,13 +21,6 @@ NEVER_KNOWN = {
     "PHONE_NUMBER", "IP_ADDRESS", "CREDIT_CARD", "EMAIL_ADDRESS", "DOMAIN_NAME", "IBAN_CODE", "US_SSN",
     "US_DRIVER_LICENSE",
 }  # fmt: skip
-
-
-def shared(name):
-    root = Path(os.environ.get("WORDVEIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
-    if not (root / name).exists():
-        pytest.skip(f"needs {name} of the shared data (set WORDVEIL_DATA)")
-    return root / name
 
 
 def records(name, limit=None):

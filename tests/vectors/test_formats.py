@@ -42,13 +42,6 @@ def test_reading_begins_anywhere_in_any_blocks(tmp_path, files, rows, ending, st
     assert np.array_equal(read_all(tmp_path / f"x{ending}", start=start, size=size)[1], rows[start:])
 
 
-@every_format
-def test_no_rows_are_an_array(tmp_path, files, rows, ending):
-    files.write(tmp_path / f"x{ending}", rows[:0])
-    reader, found = read_all(tmp_path / f"x{ending}")
-    assert (reader.rows, reader.dimensions, len(found)) == (0, 7, 0)
-
-
 @pytest.mark.parametrize("save", [np.save, lambda path, array: np.savez(path, vectors=array)])
 def test_columns_first_and_big_endian_are_read(tmp_path, rows, save):
     ending = ".npy" if save is np.save else ".npz"

@@ -136,15 +136,10 @@ def test_directions_stay_uniform_and_a_coarse_grid_would_be_noticed():
     assert radii(law)(coarse) < 1e-9
 
 
-@pytest.fixture(scope="module")
-def vocabulary():
-    return wv.load_embeddings()
-
-
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_float_sums_give_words_away_and_the_grid_keeps_all_of_them(vocabulary, kind):
+def test_float_sums_give_words_away_and_the_grid_keeps_all_of_them(packaged, kind):
     # The attack must work where there is no grid, or its failure on the grid says nothing.
-    mechanism, words = wv.MultivariateLaplace(epsilon=10.0), vocabulary.vectors[::4].astype(np.float64)
+    mechanism, words = wv.MultivariateLaplace(epsilon=10.0), packaged.vectors[::4].astype(np.float64)
     rows = list(range(100, len(words), len(words) // 6))
 
     def plain(values):
@@ -164,8 +159,8 @@ def test_float_sums_give_words_away_and_the_grid_keeps_all_of_them(vocabulary, k
         assert not found.refuted, found.observed
 
 
-def test_on_the_grid_every_word_stays_possible(vocabulary):
-    words = vocabulary.vectors.astype(np.float64)
+def test_on_the_grid_every_word_stays_possible(packaged):
+    words = packaged.vectors.astype(np.float64)
     release = release_vectors(words[[7, 9000, 31000]], wv.MultivariateLaplace(epsilon=10.0))
     for row in release.vectors.astype(np.float64):
         assert len(possible_words(row, words, grid=release.grid)) == len(words)

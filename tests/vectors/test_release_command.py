@@ -58,19 +58,8 @@ def test_options_reach_the_library(tmp_path, files, rows):
     files.write_parquet(tmp_path / "in.parquet", rows, name="v")
     gaussian = ["-m", "clipped-gaussian", "-e", "4", "--set", "delta=1e-6", "--set", "clip_norm=3"]
     layout = ["--column", "v", "--keep", "id", "--grid", "2^-6", "--dtype", "float64"]
-    run = tool(
-        tmp_path,
-        "release",
-        "in.parquet",
-        "-o",
-        "out.parquet",
-        *gaussian,
-        *layout,
-        "--threads",
-        "1",
-        "--block-rows",
-        "8",
-    )
+    shape = ["--threads", "1", "--block-rows", "8"]
+    run = tool(tmp_path, "release", "in.parquet", "-o", "out.parquet", *gaussian, *layout, *shape)
     found = files.read(tmp_path / "out.parquet", "v")
     assert found.dtype == np.float64
     assert np.array_equal(np.rint(found * 64) / 64, found)

@@ -16,6 +16,7 @@ from wordveil.pipeline.vectors.binding import bind, default_projection
 from wordveil.pipeline.vectors.values import VectorRelease
 from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.randomness import RandomSource
+from worlds import drawn
 
 ANY_VECTORS = [
     wv.MultivariateLaplace(epsilon=3.0),
@@ -42,8 +43,7 @@ PLAIN = ANY_VECTORS[0]
 
 @pytest.fixture(scope="module")
 def table():
-    rows = seeds.rng(0).standard_normal((60, 7)).astype(np.float32)
-    return wv.Embeddings.from_arrays([f"w{i}" for i in range(60)], rows, candidate_rule="all")
+    return drawn(60, 7)
 
 
 def go(rows, mechanism, *, seed=1, vocabulary=None, name="x", **options):

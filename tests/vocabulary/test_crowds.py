@@ -13,15 +13,12 @@ from wordveil.vocabulary.crowds import SCALE, Crowds, build_crowds
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import build_lists
 from wordveil.vocabulary.stored_lists import crowds
-from wordveil.vocabulary.table import Embeddings, load_embeddings
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
+from wordveil.vocabulary.table import Embeddings
+from worlds import lettered, placed
 
 
 def table(rows) -> Embeddings:
-    # No English words: their frequencies would count.
-    words = [f"xq{LETTERS[i % 26]}{LETTERS[i // 26 % 26]}{LETTERS[i // 676]}z" for i in range(len(rows))]
-    return Embeddings.from_arrays(words, rows)
+    return placed(rows, lettered(len(rows)))  # no English words: their frequencies would count
 
 
 def cohesion(words: Embeddings, block: np.ndarray) -> float:
@@ -92,7 +89,7 @@ def test_common_words_choose_before_rare_ones():
     for word in range(0, 80, 8):
         names = list(rare.words)
         names[word] = "the"
-        crowd = build_crowds(Embeddings.from_arrays(names, rows), 8)
+        crowd = build_crowds(placed(rows, names), 8)
         as_common += len(np.intersect1d(near.ids[word], crowd.of(word)))
         as_rare += len(np.intersect1d(near.ids[word], plain.of(word)))
     assert as_common > as_rare

@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import io
 import json
-import os
 import zipfile
 from importlib.resources import files
 from pathlib import Path
@@ -23,6 +22,7 @@ from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import never_output
 from wordveil.vocabulary.table import load_embeddings
 from wordveil.vocabulary.wordlist import WordList
+from worlds import shared
 
 FOLDER = Path(str(files("wordveil"))) / "vocabulary" / "default"
 LISTS, CROWDS = "neighbours-edb397378c928ef3", "crowds-58995e4bcf2390f8"
@@ -66,13 +66,6 @@ def vectors(codes):
     assert scales.dtype == np.float32
     assert scales.shape == (codes.shape[1],)
     return codes * scales
-
-
-def data_file(name):
-    folder = Path(os.environ.get("WORDVEIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
-    if not (folder / name).exists():
-        pytest.skip(f"the data file {name} is not here; set WORDVEIL_DATA to the folder of data sets")
-    return folder / name
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +223,7 @@ def test_expected_word_is_among_the_ten_nearest(words, vectors, word, expected):
 @pytest.mark.data
 @pytest.mark.parametrize("name", RULES)
 def test_agrees_with_human_similarity(words, vectors, name):
-    path = data_file(f"wordsim/{name}.tsv")
+    path = shared(f"wordsim/{name}.tsv")
     required, size = RULES[name]
     rows = {word: row for row, word in enumerate(words)}
     cells = [line.lower().split("\t") for line in path.read_text(encoding="utf-8").split("\n")[1:] if line]
@@ -272,7 +265,7 @@ def test_a_sentence_vector_does_not_depend_on_its_batch(minilm, model):
 @pytest.mark.data
 def test_forward_pass_reaches_the_published_sentence_similarity(minilm, model):
     # The published model reaches about .87 on the whole development set; a wrong layer falls far below.
-    lines = data_file("sentences/stsb.dev.tsv").read_text(encoding="utf-8").split("\n")[1:]
+    lines = shared("sentences/stsb.dev.tsv").read_text(encoding="utf-8").split("\n")[1:]
     cells = [line.split("\t") for line in lines if line][::4]
     first = sentence_vectors(minilm, model, [cell[1] for cell in cells])
     second = sentence_vectors(minilm, model, [cell[2] for cell in cells])

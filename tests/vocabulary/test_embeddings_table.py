@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ChecksumError, EmbeddingFormatError, GuaranteeError, ParameterError
 from wordveil.mechanisms.common import UNCHECKED
@@ -33,6 +32,7 @@ from wordveil.vocabulary import table as table_module
 from wordveil.vocabulary.checksums import table_checksum
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 from wordveil.vocabulary.wordlist import WordList
+from worlds import drawn
 
 WORDS = st.lists(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -249,14 +249,8 @@ def test_a_save_syncs_all_files_before_the_name_appears(small, tmp_path, monkeyp
 
 
 FILES = [
-    "vectors.npy",
-    "words.txt",
-    "offsets.npy",
-    "index_hashes.npy",
-    "index_ids.npy",
-    "candidates.npy",
-    "canonical.npy",
-]
+    "vectors.npy", "words.txt", "offsets.npy", "index_hashes.npy", "index_ids.npy", "candidates.npy", "canonical.npy",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -343,8 +337,7 @@ def test_relative_paths_survive_a_change_of_directory(small, tmp_path, monkeypat
 
 
 def made_of(seed, directory):
-    words = [f"w{letter}" for letter in "abcdefgh"]
-    return Embeddings.from_arrays(words, seeds.rng(seed).normal(size=(8, 2))).save(directory)
+    return drawn(8, 2, seed=seed).save(directory)
 
 
 @pytest.mark.parametrize("is_checked", [True, False])
@@ -352,7 +345,7 @@ def test_a_vocabulary_that_travels_opens_no_other_one_under_its_path(tmp_path, i
     saved = made_of(0, tmp_path / "v")
     if is_checked:
         saved.verify()
-    for sent in (saved, saved.without_outputs(["wa"]), saved.with_header(name="renamed")):
+    for sent in (saved, saved.without_outputs(["w0"]), saved.with_header(name="renamed")):
         packed = pickle.dumps(sent)
         assert pickle.loads(packed).is_checked is is_checked
         (tmp_path / "v").rename(tmp_path / "away")
@@ -391,7 +384,7 @@ def test_what_is_in_use_and_not_what_a_header_says_tells_vocabularies_apart(tmp_
     (tmp_path / "w" / "header.json").write_text(json.dumps(facts))
     liar = load_embeddings(tmp_path / "w")
     assert liar.header.checksum == saved.header.checksum
-    assert liar.checksum_in_use == liar.without_outputs(["wa"]).checksum_in_use == other.checksum_in_use
+    assert liar.checksum_in_use == liar.without_outputs(["w0"]).checksum_in_use == other.checksum_in_use
     made = [Sanitizer(table, SanText(epsilon=1.0)) for table in (saved, liar)]
     assert made[0].parts.domain != made[1].parts.domain
     assert made[1].provenance.checksum == other.checksum_in_use
@@ -401,8 +394,7 @@ def test_what_is_in_use_and_not_what_a_header_says_tells_vocabularies_apart(tmp_
 
 
 def test_a_promise_says_what_it_takes_for_granted_of_a_directory(tmp_path):
-    words = [f"w{letter}" for letter in "abcdefgh"]
-    saved = Embeddings.from_arrays(words, seeds.rng(0).normal(size=(8, 2))).save(tmp_path / "v")
+    saved = made_of(0, tmp_path / "v")
     assert not saved.is_checked
     for claimed in (
         Sanitizer(saved, SanText(epsilon=1.0)).guarantee,
@@ -414,7 +406,7 @@ def test_a_promise_says_what_it_takes_for_granted_of_a_directory(tmp_path):
         assert [assumption for assumption in claimed.assumptions if "--verify" in assumption] == [UNCHECKED]
         assert any(saved.header.checksum in part for part in claimed.scope)
     saved.verify()
-    for table in (saved, saved.with_header(name="other"), saved.without_outputs(["wa"])):
+    for table in (saved, saved.with_header(name="other"), saved.without_outputs(["w0"])):
         assert table.is_checked
         claimed = Sanitizer(table, SanText(epsilon=1.0)).guarantee
         assert not any("--verify" in assumption for assumption in claimed.assumptions)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.vocabulary.frequencies import COUNTS_FILE, most_frequent, word_frequencies
 from wordveil.vocabulary.table import Embeddings, load_embeddings
+from worlds import shared
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,11 +58,7 @@ def test_smoothing_makes_every_word_possible():
 @pytest.mark.data
 @pytest.mark.slow
 def test_the_counts_are_those_of_the_public_sentences():
-    named = os.environ.get("WORDVEIL_DATA")
-    folder = Path(named) if named else ROOT.parent / "shared" / "data"
-    sentences = folder / "sentences" / "public-en.txt.gz"
-    if not sentences.is_file():
-        pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
+    sentences = shared("sentences", "public-en.txt.gz")
     spec = importlib.util.spec_from_file_location("build_frequencies", ROOT / "tools" / "build_frequencies.py")
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)

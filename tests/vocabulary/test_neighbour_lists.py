@@ -17,11 +17,7 @@ from wordveil.vocabulary import neighbour_lists as module
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import NeighbourLists, build_lists
 from wordveil.vocabulary.stored_lists import neighbour_lists
-from wordveil.vocabulary.table import Embeddings, load_embeddings
-
-
-def table(rows) -> Embeddings:
-    return Embeddings.from_arrays([f"w{i}" for i in range(len(rows))], rows, candidate_rule="all")
+from worlds import placed
 
 
 def oracle(distances: np.ndarray, outputs: np.ndarray, k: int) -> list[list[int]]:
@@ -74,7 +70,7 @@ def test_cosine_lists_agree_with_exact_rationals_where_many_scores_are_equal(see
         return float(1 - (cosine_squared if dot > 0 else -cosine_squared))
 
     distances = np.array([[distance(x, y) for y in exact] for x in exact])
-    found = build_lists(table(rows), k, outputs=outputs)
+    found = build_lists(placed(rows), k, outputs=outputs)
     assert found.ids.tolist() == oracle(distances, outputs, k)
     found.verify()
 
@@ -90,7 +86,7 @@ def test_lists_agree_with_the_float64_oracle_for_every_metric(seed, v, d, engine
     rows = even_rows(generator, v, d)
     outputs = some_outputs(generator, v)
     k = data.draw(st.integers(1, min(len(outputs), 64)))
-    words = table(rows)
+    words = placed(rows)
     whitening = np.diag(2.0 ** np.arange(d))
     manhattan = np.abs(rows[:, None, :] - rows[None, :, :]).sum(axis=2).astype(np.float64)
     matrix = Precomputed(label="manhattan", vocabulary=words.header.checksum, table=DistanceTable(manhattan))
@@ -119,7 +115,7 @@ def test_near_ties_that_float32_cannot_tell_apart_are_decided_in_float64(engine,
     base = generator.standard_normal((12, 24))
     # Thirty words a ten-millionth of a length apart around each of 12: the order is lost in float32 unit rows.
     rows = (base[:, None, :] + 1e-7 * generator.standard_normal((12, 30, 24))).reshape(-1, 24).astype(np.float32)
-    words, k = table(rows), 8
+    words, k = placed(rows), 8
     found = build_lists(words, k)
     wanted = oracle(squared(unit(rows)), np.arange(len(rows)), k)
     assert found.ids.tolist() == wanted
@@ -142,7 +138,7 @@ def test_lists_agree_with_cosines_of_the_embedded_vocabulary():
 
 
 def test_a_shorter_list_is_the_beginning_of_a_longer_one():
-    words = table(seeds.rng(1).integers(0, 3, (50, 3)))
+    words = placed(seeds.rng(1).integers(0, 3, (50, 3)))
     longer = build_lists(words, 20)
     for k in (1, 7, 20):
         shorter = longer.first(k)
@@ -154,7 +150,7 @@ def test_a_shorter_list_is_the_beginning_of_a_longer_one():
 
 
 def test_the_answer_does_not_depend_on_threads_and_progress_counts_every_word():
-    words, steps = table(seeds.rng(2).standard_normal((700, 9))), []
+    words, steps = placed(seeds.rng(2).standard_normal((700, 9))), []
     one = build_lists(words, 5, threads=1, progress=steps.append)
     assert sum(steps) == 700
     assert one == build_lists(words, 5, threads=3)
@@ -162,10 +158,10 @@ def test_the_answer_does_not_depend_on_threads_and_progress_counts_every_word():
 
 def test_the_checksum_names_vocabulary_outputs_metric_and_k():
     rows = seeds.rng(3).standard_normal((30, 4))
-    words = table(rows)
+    words = placed(rows)
     plain = build_lists(words, 3)
     others = [
-        build_lists(table(rows[::-1]), 3),
+        build_lists(placed(rows[::-1]), 3),
         build_lists(words, 3, outputs=range(29)),
         build_lists(words, 3, metric=Euclidean()),
         build_lists(words, 3, metric=Mahalanobis(whitening=np.eye(4))),
@@ -177,7 +173,7 @@ def test_the_checksum_names_vocabulary_outputs_metric_and_k():
 
 
 def test_lists_cannot_be_changed():
-    lists = build_lists(table(np.eye(4)), 2)
+    lists = build_lists(placed(np.eye(4)), 2)
     with pytest.raises(ValueError, match="read-only"):
         lists.ids[0, 0] = 1
 
@@ -186,7 +182,7 @@ def test_lists_cannot_be_changed():
     "damage", [lambda ids: ids[:, ::-1], lambda ids: ids[:, [0, 0, 2]], lambda ids: ids + 100, lambda ids: ids - 1]
 )
 def test_damaged_lists_are_refused(damage):
-    lists = build_lists(table(seeds.rng(4).standard_normal((9, 3))), 3)
+    lists = build_lists(placed(seeds.rng(4).standard_normal((9, 3))), 3)
     lists.verify()
     damaged = NeighbourLists(key=lists.key, outputs=lists.outputs, ids=np.ascontiguousarray(damage(lists.ids)))
     with pytest.raises(ChecksumError, match="words 0 to 8 is damaged"):
@@ -196,12 +192,12 @@ def test_damaged_lists_are_refused(damage):
 @pytest.mark.parametrize("outputs", [[], [[0]], [0.5], [-1], [3], ["w0"]])
 def test_outputs_outside_the_vocabulary_are_refused(outputs):
     with pytest.raises(ParameterError, match="outputs"):
-        build_lists(table(np.eye(3)), 1, outputs=outputs)
+        build_lists(placed(np.eye(3)), 1, outputs=outputs)
 
 
 def test_words_that_may_not_be_output_have_lists_and_are_in_none():
     rows = seeds.rng(5).standard_normal((20, 3))
-    words = table(rows).without_outputs(["w3", "w4"])
+    words = placed(rows).without_outputs(["w3", "w4"])
     lists = build_lists(words, 18)
     assert not np.isin([3, 4], lists.ids).any()
     with pytest.raises(ParameterError, match="must be ids of words that may be output"):
@@ -211,7 +207,7 @@ def test_words_that_may_not_be_output_have_lists_and_are_in_none():
 @pytest.mark.parametrize("k", [0, 65, 2.0, True])
 def test_k_outside_its_domain_is_refused(k):
     with pytest.raises(ParameterError, match=r"k=.* must be"):
-        build_lists(table(seeds.rng(6).standard_normal((80, 2))), k)
+        build_lists(placed(seeds.rng(6).standard_normal((80, 2))), k)
 
 
 def test_outputs_may_be_a_number_of_the_most_frequent_words():

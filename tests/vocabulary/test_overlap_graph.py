@@ -11,11 +11,7 @@ import seeds
 from wordveil.errors import ParameterError
 from wordveil.vocabulary.nearest_lists import components, edge_lengths, nearest_lists, unique_edges
 from wordveil.vocabulary.overlap_graph import overlap_graph
-from wordveil.vocabulary.table import Embeddings
-
-
-def table(rows) -> Embeddings:
-    return Embeddings.from_arrays([f"w{i}" for i in range(len(rows))], rows, candidate_rule="all")
+from worlds import placed
 
 
 def oracle_lists(rows: np.ndarray, k: int) -> list[list[int]]:
@@ -55,7 +51,7 @@ def oracle_components(v: int, edges: set[tuple[int, int]]) -> list[frozenset[int
 )  # fmt: skip
 def test_edges_components_and_reach_agree_with_the_definition(seed, v, d, adjacent, overlap, tau):
     rows = seeds.rng(seed).integers(0, 6, (v, d)).astype(np.float32)  # ties and twins on purpose
-    graph = overlap_graph(table(rows), adjacent=adjacent, overlap=overlap, tau=tau)
+    graph = overlap_graph(placed(rows), adjacent=adjacent, overlap=overlap, tau=tau)
     edges = oracle_edges(rows, adjacent, overlap, tau)
     groups = oracle_components(v, edges)
     found = sorted((frozenset(np.flatnonzero(graph.component == c).tolist()) for c in set(graph.component)), key=min)
@@ -83,7 +79,7 @@ def test_lists_start_with_the_word_itself_even_among_many_twins():
 
 def test_the_papers_text_setting_allows_only_two_overlaps():
     rows = seeds.rng(0).standard_normal((60, 3)).astype(np.float32)
-    sizes = [len(overlap_graph(table(rows), adjacent=2, overlap=2, tau=t).edges) for t in (0.0, 1 / 3, 0.34, 1.0)]
+    sizes = [len(overlap_graph(placed(rows), adjacent=2, overlap=2, tau=t).edges) for t in (0.0, 1 / 3, 0.34, 1.0)]
     assert sizes[0] == sizes[1] > sizes[2] == sizes[3] > 0  # every adjacent pair shares a word: 1/3 or 1
 
 
@@ -100,4 +96,4 @@ def test_edge_helpers_on_nothing():
 )
 def test_parameters_outside_their_domain_are_refused(parameters, match):
     with pytest.raises(ParameterError, match=match):
-        overlap_graph(table(np.eye(4)), **{"overlap": 2, **parameters})
+        overlap_graph(placed(np.eye(4)), **{"overlap": 2, **parameters})

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,36 +90,3 @@ def test_parameters_outside_their_domain_are_refused():
         rank_distances(rank_graph(rows, 2), cap=0.0)
     with pytest.raises(ParameterError, match="quadratic"):
         rank_graph(np.zeros((20_001, 1)), 1)
-
-
-CHECKED = {0.5: (0.911, 0.017, 0.179, 0.804), 1.0: (1.525, 0.244, 0.457, 0.299),
-           1.5: (1.931, 0.588, 0.362, 0.050), 2.0: (2.297, 0.776, 0.216, 0.008)}  # fmt: skip
-EUCLIDEAN = {1.0: (1.515, 0.054, 0.102, 0.845), 1.5: (2.104, 0.395, 0.137, 0.467), 2.0: (2.721, 0.800, 0.085, 0.115)}
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_certified_epsilon_and_shares_on_glove():
-    """Certified epsilon, share of the word itself, one of its 100 nearest, other: 6 000 words, k = 100."""
-    folder = os.environ.get("WORDVEIL_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
-    path = Path(folder) / "embeddings" / "glove.6B.50d.top100k.npz"
-    if not path.exists():
-        pytest.skip("the shared GloVe vectors are absent")
-    with np.load(path) as archive:
-        rows = archive["vectors"][:6000].astype(np.float64)
-    norms = np.einsum("ij,ij->i", rows, rows)
-    euclidean = np.sqrt(np.maximum(norms[:, None] + norms[None] - 2 * rows @ rows.T, 0))
-    np.fill_diagonal(euclidean, 0.0)
-    near = np.argsort(euclidean, axis=1)[:, 1:101]
-    graph = rank_graph(rows, 100)
-    assert graph.connected
-    for table, numbers in ((rank_distances(graph), CHECKED), (euclidean, EUCLIDEAN)):
-        for rate, (epsilon, own, close, other) in numbers.items():
-            weights = np.exp(-rate * table)
-            mass = weights.sum(axis=1)
-            logs = np.log(mass)
-            slopes = np.abs(logs[:, None] - logs[None]) / np.where(table > 0, table, np.inf)
-            assert rate + slopes.max() == pytest.approx(epsilon, abs=6e-4)
-            chances = weights / mass[:, None]
-            shares = [np.diagonal(chances).mean(), np.take_along_axis(chances, near, axis=1).sum(axis=1).mean()]
-            assert [*shares, 1 - sum(shares)] == pytest.approx([own, close, other], abs=6e-4)

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import seeds
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.metrics.distances import Euclidean
@@ -25,15 +24,14 @@ from wordveil.vocabulary.stored_lists import (
     save_crowds,
     store_lists,
 )
-from wordveil.vocabulary.table import Embeddings, load_embeddings
+from wordveil.vocabulary.table import Embeddings
+from worlds import drawn, placed
 
 
 @pytest.fixture
 def saved(tmp_path, monkeypatch) -> Embeddings:
     monkeypatch.setattr(building, "BLOCK", 10)
-    rows = seeds.rng(0).standard_normal((95, 6))
-    words = Embeddings.from_arrays([f"w{i}" for i in range(95)], rows, candidate_rule="all")
-    return words.save(tmp_path / "table")
+    return drawn(95, 6).save(tmp_path / "table")
 
 
 def test_stored_lists_are_found_mapped_and_equal(saved):
@@ -153,8 +151,7 @@ def test_a_damaged_note_is_refused(saved, text):
 def test_a_note_that_claims_lists_of_another_vocabulary_is_refused(saved, tmp_path):
     """The file of one table under the note of another: equal shapes, other words."""
     stored = store_lists(saved, 6)
-    rows = seeds.rng(1).standard_normal((95, 6))
-    other = Embeddings.from_arrays(list(saved.words), rows, candidate_rule="all").save(tmp_path / "other")
+    other = drawn(95, 6, seed=1).save(tmp_path / "other")
     theirs = store_lists(other, 6)
     stored.path.write_bytes(theirs.path.read_bytes())
     with pytest.raises(ChecksumError, match="differ from their checksum"):
@@ -207,7 +204,7 @@ def test_other_lists_beside_equal_words_share_no_noise(saved, tmp_path):
     assert one.provenance == again.provenance != two.provenance
     assert one.parts.domain == again.parts.domain != two.parts.domain
     assert one.provenance.checksum == two.provenance.checksum
-    in_memory = Embeddings.from_arrays(list(saved.words), saved.vectors, candidate_rule="all")
+    in_memory = placed(saved.vectors)
     assert Sanitizer(in_memory, mechanism).provenance.public_data == "", "these follow from the words"
 
 
@@ -226,7 +223,7 @@ def test_other_crowds_beside_equal_words_share_no_noise(saved):
 
 def test_only_a_saved_vocabulary_can_keep_lists(saved):
     with pytest.raises(ParameterError, match="save this one first"):
-        store_lists(Embeddings.from_arrays(["a", "b"], np.eye(2)), 1)
+        store_lists(placed(np.eye(2)), 1)
 
 
 def test_the_embedded_lists_are_exact():
@@ -241,8 +238,7 @@ def test_the_embedded_lists_are_exact():
 
 
 def test_packing_refuses_what_12_bits_cannot_hold(saved, tmp_path):
-    rows = seeds.rng(2).standard_normal((4098, 2))
-    many = Embeddings.from_arrays([f"w{i}" for i in range(4098)], rows, candidate_rule="all")
+    many = drawn(4098, 2, seed=2)
     with pytest.raises(ParameterError, match="at most 4096"):
         pack_lists(build_lists(many, 1), tmp_path)
     with pytest.raises(ParameterError, match="even"):

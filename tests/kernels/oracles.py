@@ -1,72 +1,61 @@
-"""Vocabularies that are hard on exact kernels, and the obvious oracles of what kernels answer."""
+"""The obvious oracles of what kernels answer."""
 
 from __future__ import annotations
 
 import itertools
 
 import numpy as np
+from scipy.stats import chi2
 
-import seeds
+from seeds import rng
 from wordveil.kernels.selection import MOST_RAISED, SelectionRows
 from wordveil.metrics.distances import Euclidean
 
 
-def rng(seed):
-    return seeds.rng(seed)
+def nearest(vectors, outputs, queries, k):
+    """Ids and distances, one query at a time; einsum as in the kernel, so that equal distances are equal to the bit."""
+    ids, found = [], []
+    words = vectors[outputs].astype(np.float64)
+    for query in np.asarray(queries, dtype=np.float64):
+        difference = query - words
+        squared = np.einsum("ij,ij->i", difference, difference)
+        order = np.lexsort((outputs, squared))[:k]
+        ids.append(outputs[order])
+        found.append(squared[order])
+    return np.array(ids), np.sqrt(found)
 
 
-def scattered(seed, v, d):
-    return rng(seed).standard_normal((v, d)).astype(np.float32)
-
-
-def clustered(seed, v, d):
-    centres = rng(seed).standard_normal((8, d)) * 5
-    return (centres[rng(seed + 1).integers(0, 8, v)] + 1e-3 * rng(seed + 2).standard_normal((v, d))).astype(np.float32)
-
-
-def grid(seed, v, d):
-    """Integer points: distances from half-integer queries tie in the last bit, many at a time."""
-    return rng(seed).integers(-1, 2, (v, d)).astype(np.float32)
-
-
-def far(seed, v, d):
-    """Words whose spread is small beside their distance from the origin."""
-    return (1000 + rng(seed).standard_normal((v, d))).astype(np.float32)
-
-
-def spread(seed, v, d):
-    """Norms from 1e-12 to 1e12, so that a bound taken over all words says nothing about most of them."""
-    rows = rng(seed).standard_normal((v, d))
-    return (rows * np.logspace(-12, 12, v)[:, None]).astype(np.float32)
-
-
-def duplicates(seed, v, d):
-    rows = rng(seed).standard_normal((v, d)).astype(np.float32)
-    return rows[rng(seed + 1).integers(0, max(1, v // 20), v)]
-
-
-def same(seed, v, d):
-    return np.broadcast_to(rng(seed).standard_normal(d).astype(np.float32), (v, d)).copy()
-
-
-def mirrored(seed, v, d):
-    """Sign flips of one vector, one in fifty a unit in the last place shorter: from the origin all others tie."""
-    rows = np.abs(rng(seed).standard_normal(d)).astype(np.float32) * rng(seed + 1).choice([-1, 1], (v, d))
-    rows = rows.astype(np.float32)
-    rows[49::50, 0] = np.nextafter(rows[49::50, 0], np.float32(0))
-    return rows
-
-
-VOCABULARIES = [scattered, clustered, grid, far, spread, duplicates, same, mirrored]
+def queries_near(vectors, n=40, halves=10):
+    """Words, words with noise, half-integers between them, and the origin."""
+    v, d = vectors.shape
+    scale = np.abs(vectors[rng(5).integers(0, v, n)]).max(axis=1, keepdims=True)
+    parts = [
+        vectors[rng(6).integers(0, v, n)].astype(np.float64),
+        vectors[rng(7).integers(0, v, n)] + 0.3 * scale * rng(8).standard_normal((n, d)),
+        np.round(vectors[:halves].astype(np.float64)) + 0.5,
+        np.zeros((1, d)),
+    ]
+    return np.concatenate(parts)
 
 
 def oracle(vectors, outputs, queries, k):
-    found = []
-    for query in queries:
-        difference = query - vectors[outputs].astype(np.float64)
-        squared = np.einsum("ij,ij->i", difference, difference)
-        found.append(outputs[np.lexsort((outputs, squared))[:k]])
-    return np.array(found)
+    return nearest(vectors, outputs, queries, k)[0]
+
+
+def chi_square(drawn, kernel, law):
+    """A p-value of ids drawn against a law over the outputs: cells below 8 expected are pooled."""
+    counts = np.bincount(np.searchsorted(kernel.outputs, drawn), minlength=len(law)).astype(float)
+    expected = len(drawn) * law / law.sum()
+    order = np.argsort(expected)
+    pooled = np.searchsorted(np.cumsum(expected[order]), 8.0) + 1
+    small, rest = order[:pooled], order[pooled:]
+    observed = np.append(counts[rest], counts[small].sum())
+    model = np.append(expected[rest], expected[small].sum())
+    return chi2.sf(((observed - model) ** 2 / model).sum(), len(model) - 1)
+
+
+def random_words(seed, n, kernel):
+    return rng(seed).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
 
 
 def slow_draw(kernel, word, words):

@@ -1,0 +1,18 @@
+"""How the time of some work grows with its size, in whatever time this machine has for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def assert_proportional(work: Callable[[int], object], size: int) -> None:
+    """Assert that sixteen times the size takes far from 256 times the time, as it would if it were quadratic."""
+
+    def seconds(of: int) -> float:
+        begun = time.process_time()
+        work(of)
+        return time.process_time() - begun
+
+    short = min(seconds(size) for _ in range(3))
+    assert min(seconds(16 * size) for _ in range(3)) < 80 * short + 0.05
