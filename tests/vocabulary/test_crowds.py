@@ -13,7 +13,7 @@ from wordveil.vocabulary.crowds import SCALE, Crowds, build_crowds
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import build_lists
 from wordveil.vocabulary.stored_lists import crowds
-from wordveil.vocabulary.table import Embeddings
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 from worlds import lettered, placed
 
 

@@ -17,6 +17,7 @@ from wordveil.vocabulary import neighbour_lists as module
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import NeighbourLists, build_lists
 from wordveil.vocabulary.stored_lists import neighbour_lists
+from wordveil.vocabulary.table import load_embeddings
 from worlds import placed
 
 

@@ -24,7 +24,7 @@ from wordveil.vocabulary.stored_lists import (
     save_crowds,
     store_lists,
 )
-from wordveil.vocabulary.table import Embeddings
+from wordveil.vocabulary.table import Embeddings, load_embeddings
 from worlds import drawn, placed
 
 
