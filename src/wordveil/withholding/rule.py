@@ -321,18 +321,29 @@ class _Around:
                 yield from self._stretch(i + 1, kept)
 
     def _tells(self, i: int, kept: Sequence[bool]) -> bool:
-        """Whether a word that announces a secret is followed by a colon, by *is*, or by what is hidden."""
+        """Whether a word that announces a secret is followed by a colon or by *is*, in whatever casing.
+
+        What stands in capitals and is hidden may be *IS*; a small *is* there is hidden by nothing but a compound.
+        """
         following = i + 1
         if following >= len(kept) or self.gaps[following].stop:
             return False
-        if self.gaps[following].colon or not kept[following]:
+        joined = following + 1 < len(self.gaps) and (self.gaps[following + 1].hyphen or self.gaps[following + 1].slash)
+        if self.gaps[following].colon or joined:
             return True
+        if not kept[following]:
+            return self.spellings[following].kind in CAPITALS_LIKE
         return self.tokens.texts[following].lower() in _TELLS
 
     def _stretch(self, start: int, kept: Sequence[bool]) -> Iterator[int]:
-        first = start + (kept[start] and self.tokens.texts[start].lower() in _TELLS)
-        for i in range(first, len(kept)):
-            if i > first and (self.gaps[i].stop or self.gaps[i].line):
+        """Yield what a word before `start` announces; a *is* after such a word is left as it is."""
+        for i in range(start, len(kept)):
+            if i > start and (self.gaps[i].stop or (self.gaps[i].line and not self._is_told(i - 1, kept))):
                 return
-            if not (self.spellings[i].announces or self.spellings[i].pronoun):
+            if not (self.spellings[i].announces or self.spellings[i].pronoun or self._is_told(i, kept)):
                 yield i
+
+    def _is_told(self, i: int, kept: Sequence[bool]) -> bool:
+        """Whether a token is the kept *is* after a kept word that announces."""
+        after = i > 0 and kept[i - 1] and self.spellings[i - 1].announces
+        return after and kept[i] and self.tokens.texts[i] in _TELLS
