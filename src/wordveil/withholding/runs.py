@@ -14,7 +14,8 @@ from wordveil import __version__
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
 from wordveil.errors import printable
-from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, by_record, run_documents
+from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, run_documents
+from wordveil.pipeline.rows import into_rows
 from wordveil.pipeline.run import Notice, silent
 from wordveil.pipeline.runs import COPIED, TREE, FileDigest, file_digests
 from wordveil.promises.guarantees import Guarantee
@@ -133,7 +134,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
             links = redactor.links(None if persons is None else persons[record.ordinal], f"{prefix}{record.key}")
             texts = ((i, text) for i, text in enumerate(record.texts) if text is not None)
             released += [redactor.release(text, counts, f"{prefix}{record.text_key(i)}", links) for i, text in texts]
-        answers = by_record(records, released)
+        answers = into_rows([record.texts for record in records], released)
         if judged:
             check_share(counts)
         return answers
