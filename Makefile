@@ -26,8 +26,8 @@ demo: setup
 	@$(BIN)/wordveil demo
 	@echo "== reviews, their column 'text' =="
 	@cat examples/reviews.jsonl
-	@echo "== released =="
-	@$(BIN)/wordveil sanitize examples/reviews.jsonl --column text --keep id --keep stars
+	@echo "== redacted =="
+	@$(BIN)/wordveil redact examples/reviews.jsonl --column text --keep id --keep stars
 
 # The documentation, into site/. Nothing in it is loaded from elsewhere when it is read.
 docs: setup

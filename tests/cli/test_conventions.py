@@ -179,10 +179,13 @@ def test_the_demo_releases_the_note_of_the_examples_and_says_what_that_promises(
     told = json.loads(wordveil("demo", "--json").out)
     assert told["note"] == note
     assert told["promise"].count("'diabetes' or ") == 2
+    assert told["redacted"] in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert told["claim"].startswith("kept: 30 of 59 tokens")
     texts = [told[name] for name in ("released", "function_words_public", "denoised")]
-    for text in texts:
+    for text in (told["redacted"], *texts):
         for name in ("Lindqvist", "Uppsala", "metformin", "+46 70 555 01 23", "maria.lindqvist"):
             assert name not in text
+    for text in texts:
         for surrogate in (
             r"\b\d{4}-\d\d-\d\d\b",
             r"\b[a-z.]+@(mail\.)?example\.(com|net|org)\b",

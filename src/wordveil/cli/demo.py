@@ -1,4 +1,4 @@
-"""`wordveil demo`: a made-up note, what is released for it, what that promises, and how it reads when denoised."""
+"""`wordveil demo`: a made-up note, what is kept of it, what is released word by word, and what either promises."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ Plan: increase metformin, refer to cardiology, call her daughter Anna on +46 70 
 Lives alone in Uppsala; works as a nurse; e-mail maria.lindqvist@example.org.
 """
 PAIRS = (("diabetes", "asthma"), ("diabetes", "holiday"))
-NEXT = "Next: wordveil sanitize FILE -o CLEAN --report report.html, and wordveil explain"
+NEXT = (
+    "Next: wordveil redact FILE -o READABLE --report report.html, wordveil sanitize FILE -o CLEAN, and wordveil explain"
+)
 
 
 def demo(as_json: JsonOption = False) -> None:
-    """Release a made-up clinical note and explain what that promises; needs no file. Every run draws afresh."""
+    """Release a made-up clinical note in two ways and explain what they promise; needs no file.
+
+    Redaction keeps what is on a public list. Release word by word draws afresh in every run.
+    """
     from wordveil.denoising.denoiser import Denoiser
     from wordveil.mechanisms.neighbours import NeighbourResponse
     from wordveil.pipeline.explanations import explain
@@ -23,7 +28,9 @@ def demo(as_json: JsonOption = False) -> None:
     from wordveil.promises.release import TextOptions
     from wordveil.text.function_words import FUNCTION_WORDS
     from wordveil.vocabulary.table import load_embeddings
+    from wordveil.withholding.redactor import Redactor
 
+    readable_note = Redactor().redaction(NOTE)
     embeddings = load_embeddings()
     sanitizers = [
         Sanitizer(embeddings, NeighbourResponse(), options=TextOptions(unknown="typed", public_words=public))
@@ -36,6 +43,8 @@ def demo(as_json: JsonOption = False) -> None:
     told = explain(embeddings, plain.guarantee, metric=drawn.metric, pairs=PAIRS, tokens=plain.tokens, randomizer=drawn)
     result = {
         "note": NOTE,
+        "redacted": readable_note.text,
+        "claim": "\n".join(readable_note.claim.lines()),
         "released": plain.text,
         "function_words_public": readable.text,
         "denoised": denoised.text,
@@ -43,10 +52,12 @@ def demo(as_json: JsonOption = False) -> None:
     }
     titles = {
         "note": "a made-up note",
-        "released": "released",
+        "redacted": "redacted: what is on a public list stays",
+        "claim": "what may and must be said of it",
+        "released": "released word by word: every word is drawn",
         "function_words_public": "released once more, with function words declared public",
         "denoised": "the same, denoised: no less private, better English, and a guess",
-        "promise": "what the first of the two promises",
+        "promise": "what release word by word promises",
     }
     lines = [line for key, title in titles.items() for line in (f"== {title} ==", result[key].rstrip("\n"), "")]
     disclosed = [f"Disclosed whatever the noise: {line}." for line in plain.disclosed]
