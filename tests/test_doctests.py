@@ -32,7 +32,7 @@ def test_examples_in_docstrings(name):
 
 def test_the_main_examples_are_there():
     finder = doctest.DocTestFinder(exclude_empty=True)
-    for name in ("wordveil.pipeline.sanitizer", "wordveil.vocabulary.table"):
+    for name in ("wordveil.sanitizing.sanitizer", "wordveil.vocabulary.table"):
         assert name in MODULES
         assert any(test.examples for test in finder.find(importlib.import_module(name), module=None))
 

@@ -173,7 +173,7 @@ def test_one_spelling_is_used_throughout():
 WALK = (ROOT / "docs" / "design" / "walk.md").read_text(encoding="utf-8")
 NAMED = {
     "src/wordveil/mechanisms/tem.py": ("def guarantee", "def law"),
-    "src/wordveil/pipeline/run.py": ("Ctrl-C", "class Run:"),
+    "src/wordveil/runs/engine.py": ("Ctrl-C", "class Run:"),
     "tests/test_imports.py": ("LAYERS = ", "WAY = "),
 }
 """File -> what the walk's three answers send a newcomer there for."""

@@ -42,7 +42,9 @@ through every row. A field or route that is not here is refused, and the vendor 
 - *Passed on as it came*, *not seen by us*: neither released nor looked through.
 """
 TITLES = {
-    "pipeline": "Releasing texts and vectors",
+    "sanitizing": "Releasing texts",
+    "runs": "Files, tables and vectors",
+    "meaning": "What a promise means",
     "withholding": "Redaction",
     "promises": "Promises",
     "mechanisms": "Mechanisms",

@@ -74,14 +74,14 @@ _HOMES = {
     "wordveil.mechanisms.worst_pairs": "word_distances",
     "wordveil.names": "DECODERS, EXPORTS, MECHANISMS",
     "wordveil.parameters": "as_floats, check_draws, check_positive, check_whole, checked_ids",
-    "wordveil.pipeline.fitting": "fit_words, shipped_certificate",
-    "wordveil.pipeline.input_watch": (
+    "wordveil.sanitizing.fitting": "fit_words, shipped_certificate",
+    "wordveil.sanitizing.input_watch": (
         "LEAST as WATCHED_LEAST, SAMPLE as WATCHED_SAMPLE, _exceeds as exceeds_unknown_limit"
     ),
-    "wordveil.pipeline.neighbour_points": "neighbour_points",
-    "wordveil.pipeline.places": "nonces",
-    "wordveil.pipeline.run": "check_report_path",
-    "wordveil.pipeline.vectors.grid": "grid_mitigation",
+    "wordveil.meaning.neighbour_points": "neighbour_points",
+    "wordveil.sanitizing.places": "nonces",
+    "wordveil.runs.engine": "check_report_path",
+    "wordveil.runs.vectors.grid": "grid_mitigation",
     "wordveil.promises.guarantees": "PrivacyUnit, within_scope",
     "wordveil.promises.html": "items as html_items, page as html_page, row as html_row, table as html_table",
     "wordveil.promises.relations": "Pair, Relation, relation_of",

@@ -22,7 +22,7 @@ from wordveil.auditing.timing import check_timing, judge_times
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
-from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.vocabulary.table import Embeddings
 from worlds import SIXTEEN, placed, scattered
 

@@ -25,10 +25,10 @@ from wordveil.mechanisms.jaccard import Jaccard
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import MetricDP, NeighbourDP, Standing
 from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.vocabulary.table import Embeddings
 from worlds import SIXTEEN, placed, scattered
 

@@ -20,9 +20,9 @@ from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.metrics.distances import Angular, Precomputed
 from wordveil.metrics.table import DistanceTable
-from wordveil.pipeline.fitting import FOLDER
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, Standing
+from wordveil.sanitizing.fitting import FOLDER
 from wordveil.vocabulary import rank_metric
 from wordveil.vocabulary.rank_metric import NeighbourRank
 from wordveil.vocabulary.table import load_embeddings

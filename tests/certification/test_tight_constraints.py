@@ -16,10 +16,10 @@ from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.tight_constraints import solve_tight_constraints
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError
+from wordveil.meaning.calibration import keep_probability
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tight import BASE_TAIL_NATS, TightConstraints, pack_base, unpack_base
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
-from wordveil.pipeline.calibration import keep_probability
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Standing
 from worlds import placed

@@ -16,9 +16,9 @@ import seeds
 import wordveil as wv
 from wordveil.cli.app import command_examples, command_lines
 from wordveil.cli.main import main
+from wordveil.meaning.explanations import _distance, _nearest_pair, _typical_pair
+from wordveil.meaning.neighbour_points import neighbour_points
 from wordveil.names import MECHANISMS
-from wordveil.pipeline.explanations import _distance, _nearest_pair, _typical_pair
-from wordveil.pipeline.neighbour_points import neighbour_points
 from wordveil.promises.rounding import round_up
 from wordveil.promises.worked import WorkedPair
 from wordveil.vocabulary.stored_lists import find_lists

@@ -19,8 +19,8 @@ from tests.cli.conftest import PROGRAM
 import wordveil as wv
 from wordveil.files.journal import journal_path
 from wordveil.files.run_key import run_key_path
-from wordveil.pipeline.runs import sanitize_documents
 from wordveil.randomness import RandomSource
+from wordveil.runs.sanitize import sanitize_documents
 from wordveil.vocabulary.table import load_embeddings
 
 pytestmark = pytest.mark.slow

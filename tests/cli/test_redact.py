@@ -11,7 +11,7 @@ import subprocess
 import pytest
 from tests.cli.conftest import PROGRAM
 
-from wordveil.pipeline.report_schema import checksum, sealed
+from wordveil.runs.report_schema import checksum, sealed
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.words import PublicWords, closed_list
 

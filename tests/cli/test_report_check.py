@@ -13,9 +13,9 @@ from tests.cli.forging import facts_of, forged, named, places
 
 import seeds
 import wordveil as wv
-from wordveil.pipeline.denoising_runs import ReleaseReport
-from wordveil.pipeline.report_schema import sealed
-from wordveil.pipeline.run_report import write_sealed
+from wordveil.runs.denoise import ReleaseReport
+from wordveil.runs.report import write_sealed
+from wordveil.runs.report_schema import sealed
 from wordveil.spark.budgets import UserBudget
 
 # Against itself.

@@ -14,8 +14,8 @@ import pytest
 from tests.cli.forging import forged, named, places
 
 from wordveil.cli import report as report_command
-from wordveil.pipeline.report_schema import sealed
-from wordveil.pipeline.run_report import form, write_sealed
+from wordveil.runs.report import form, write_sealed
+from wordveil.runs.report_schema import sealed
 
 # Who wrote it.
 

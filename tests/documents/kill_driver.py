@@ -19,7 +19,7 @@ from tests.dying import Death, in_child
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.files.journal import is_resumable
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 
 
 def run(arguments: list[str], steps: int, *, resume: bool) -> None:

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from wordveil.documents import DocumentSettings, FormatDetails, open_documents
 from wordveil.documents.streams import _Utf8Raw
 from wordveil.errors import DocumentFormatError, ParameterError
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 
 PIPE = """
 from wordveil.documents import DocumentSettings
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 settings = DocumentSettings(encoding="windows-1252", line_buffered=True)
 run_documents("-", "-", lambda block: [[text.upper() for text in record.texts] for record in block], settings=settings)
 """
@@ -146,7 +146,7 @@ def test_a_pipe_in_another_encoding_answers_each_line_at_once():
 def test_closed_standard_streams_are_told(tmp_path):
     (tmp_path / "in.txt").write_bytes(b"a\n")
     code = (
-        "import sys; from wordveil.pipeline.document_runs import run_documents; "
+        "import sys; from wordveil.runs.documents import run_documents; "
         "run_documents(sys.argv[1], '-', lambda block: block)"
     )
     closed = {"-": ("0", "standard input is closed"), str(tmp_path / "in.txt"): ("1", "standard output is closed")}

@@ -13,14 +13,14 @@ import pytest
 
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.files.journal import is_resumable
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of file sizes and tmpfs of Linux")
 
 LIMITED = """
 import json, resource, sys
 from wordveil.documents import DocumentSettings, FormatDetails
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 source, target, columns, limit, block = sys.argv[1:]
 def process(block):
     return [[text and text.upper() for text in record.texts] for record in block]

@@ -16,7 +16,7 @@ from wordveil.documents.base import Selection
 from wordveil.documents.json_document import JsonDocument
 from wordveil.documents.jsonl import JsonLines
 from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 
 SECRET = "zebrafish"
 

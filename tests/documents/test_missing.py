@@ -11,7 +11,7 @@ from tests.documents.test_round_trip import check_output, json_values
 
 from wordveil.documents import DocumentSettings, FormatDetails, open_documents
 from wordveil.errors import DocumentFormatError, ParameterError
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 
 SHOUT = lambda block: [[text and text.upper() for text in record.texts] for record in block]  # noqa: E731
 ODD = [12345, 1.5, True, False, {"zebra": "fish"}, {}, [["a", 7]], [{"zebra": 1}]]

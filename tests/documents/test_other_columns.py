@@ -16,7 +16,7 @@ from tests.documents.test_selection import marked
 
 from wordveil.documents import DocumentSettings, FormatDetails, Selection, open_documents
 from wordveil.errors import DocumentFormatError, ParameterError
-from wordveil.pipeline.document_runs import Callbacks, run_documents
+from wordveil.runs.documents import Callbacks, run_documents
 
 NAMES = ["in.csv", "in.tsv", "in.jsonl", "in.jsonl.gz", "in.json", "in.parquet"]
 ROWS = [

@@ -12,7 +12,7 @@ import zstandard
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, FormatDetails
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 
 HIDE = lambda block: [[text and ReleasedText("released " * 50) for text in r.texts] for r in block]  # noqa: E731
 DOCUMENTS = 9000

@@ -11,7 +11,7 @@ import pytest
 
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.errors import DocumentFormatError, ParameterError
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -223,7 +223,7 @@ def test_a_column_whose_name_begins_like_the_chosen_one_is_copied(tmp_path, iden
 def test_parquet_into_a_pipe_equals_the_file(tmp_path, identity):
     run(tmp_path, identity, columns=("text",))
     code = (
-        "import sys; from wordveil.documents import *; from wordveil.pipeline.document_runs import run_documents\n"
+        "import sys; from wordveil.documents import *; from wordveil.runs.documents import run_documents\n"
         "settings = DocumentSettings(columns=('text',), keep_others=True, details=FormatDetails(row_group_rows=10))\n"
         "run_documents(sys.argv[1], '-', lambda block: [r.texts for r in block], settings=settings)\n"
     )

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from wordveil.documents import DocumentSettings, FormatDetails
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 
 pytestmark = pytest.mark.data
 

@@ -20,7 +20,7 @@ from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.journal import is_resumable
 from wordveil.files.run_key import load_run_key, remove_run_key, run_key_path, save_run_key
-from wordveil.pipeline.document_runs import Callbacks, run_documents
+from wordveil.runs.documents import Callbacks, run_documents
 
 ROOT = Path(__file__).parents[2]
 DRIVER = ["-m", "tests.documents.kill_driver"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from wordveil.arrays import ReleasedText
 from wordveil.documents import FORMATS, DocumentSettings, FormatDetails, Selection, guess_format, open_documents
 from wordveil.errors import DocumentFormatError
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 
 BOM = b"\xef\xbb\xbf"
 

@@ -18,13 +18,13 @@ from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, FormatDetails, Record, TreeFiles, tree_files
 from wordveil.documents.blocks import blocks
 from wordveil.errors import DocumentFormatError, ParameterError
-from wordveil.pipeline.document_runs import Callbacks, run_documents
+from wordveil.runs.documents import Callbacks, run_documents
 
 LINES = b"".join(b'{"t": "line number %d", "n": %d}\n' % (n, n) for n in range(200))
 PIPE = """
 import sys
 from wordveil.documents import DocumentSettings
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 settings = DocumentSettings(format=sys.argv[1], columns=tuple(sys.argv[2:]), keep_others=True, line_buffered=True)
 shout = lambda block: [[text and text.upper() for text in record.texts] for record in block]
 run_documents("-", "-", shout, settings=settings)
@@ -32,7 +32,7 @@ run_documents("-", "-", shout, settings=settings)
 MEMORY = """
 import tracemalloc
 from wordveil.documents import DocumentSettings
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 settings = DocumentSettings(block_characters=500_000)
 tracemalloc.start()
 run_documents("in.txt", "out.txt", lambda block: [record.texts for record in block], settings=settings)

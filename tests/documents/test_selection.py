@@ -11,7 +11,7 @@ from tests.documents.test_round_trip import check_output
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
-from wordveil.pipeline.document_runs import run_documents
+from wordveil.runs.documents import run_documents
 
 SHOUT = lambda block: [[text and text.upper() for text in record.texts] for record in block]  # noqa: E731
 MISSING = ["refuse", "keep", "skip"]

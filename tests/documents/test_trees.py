@@ -10,7 +10,7 @@ import pytest
 
 from wordveil.documents import DocumentSettings, FormatDetails, tree_files
 from wordveil.errors import DocumentFormatError
-from wordveil.pipeline.document_runs import Callbacks, run_documents
+from wordveil.runs.documents import Callbacks, run_documents
 
 posix = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of any bytes, links and pipes of Linux")
 

@@ -11,8 +11,8 @@ from tests.installed_packages import install
 
 import wordveil as wv
 from wordveil.errors import CertificateError
-from wordveil.pipeline.rebuilding import rebuilt
 from wordveil.promises.certificates import code_name, identity
+from wordveil.runs.rebuilding import rebuilt
 
 CODE = """
 from dataclasses import dataclass

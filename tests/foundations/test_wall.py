@@ -18,7 +18,7 @@ from wordveil.decoding.nearest import Nearest
 from wordveil.denoising.denoiser import Denoiser
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace
 from wordveil.mechanisms.base import WordRandomizer
-from wordveil.pipeline.vectors.grid import round_to_grid
+from wordveil.runs.vectors.grid import round_to_grid
 from wordveil.randomness import RandomSource
 from wordveil.text.writing import Writer
 from wordveil.text.encoding import EncodedBatch, Encoder

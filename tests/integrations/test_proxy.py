@@ -25,7 +25,7 @@ from wordveil.integrations import chat, conversation, proxy
 from wordveil.integrations.chat import FIELDS, PublicTools
 from wordveil.integrations.conversation import Conversation, Message
 from wordveil.integrations.proxy import Proxy
-from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.text.writing import Writer
 
 TOKEN = "a-token-of-the-tests-0123"

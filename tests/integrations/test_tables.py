@@ -10,7 +10,7 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.pipeline.tables import released_columns
+from wordveil.runs.tables import released_columns
 
 TEXTS = [*leak_free.PROMPTS, None, "", "the same", "the same"]
 ROWS = {"id": list(range(len(TEXTS))), "text": TEXTS, "note": TEXTS[::-1]}

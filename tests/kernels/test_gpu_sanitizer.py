@@ -15,7 +15,7 @@ import wordveil as wv
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels import selection
 from wordveil.kernels.gpu.backend import card_name
-from wordveil.pipeline.fitting import fit_words
+from wordveil.sanitizing.fitting import fit_words
 from wordveil_lab.benchmarks.machine import Machine
 from wordveil_lab.benchmarks.measuring import measure
 from wordveil_lab.benchmarks.workload import Workload

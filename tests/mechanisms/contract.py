@@ -30,10 +30,10 @@ from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.decoding.vickrey import Vickrey
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.common import Mechanism
-from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import DocumentStreams, Stream
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 SAMPLES = 60_000
@@ -171,6 +171,7 @@ def no_two_consumers_of_a_stream_share_a_lane(example: Example) -> None:
     of_one, of_many = Stream.lane, DocumentStreams.lane_bits
 
     def note(index, frame):
+        frame = frame.f_back if frame.f_code.co_name == "_words" else frame
         if "lane_bits" not in frame.f_code.co_qualname:
             consumers.setdefault(index, set()).add((frame.f_code.co_filename, frame.f_code.co_qualname))
 

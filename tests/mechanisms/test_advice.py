@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from wordveil import NADP, ClippedGaussian, Decoded, Jaccard, MultivariateLaplace, TruncatedLaplace
 from wordveil.cli.app import build_app
+from wordveil.meaning.explanations import explain
 from wordveil.mechanisms.truncated_law import noise_deviation
-from wordveil.pipeline.explanations import explain
 from worlds import drawn
 
 

@@ -27,8 +27,8 @@ import wordveil as wv
 from wordveil.certification import certify
 from wordveil.decoding.decoded import Decoded
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.vectors import release_vectors
+from wordveil.runs.vectors import release_vectors
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.sentences.rephrasing import Rephraser
 from wordveil.vocabulary.rank_metric import NeighbourRank
 from worlds import lettered, placed, scattered

@@ -13,8 +13,8 @@ import seeds
 import wordveil as wv
 from wordveil import spark as veil
 from wordveil.errors import ParameterError, ResumeError
-from wordveil.pipeline.runs import fingerprint
-from wordveil.pipeline.vectors import VectorSettings, release_vectors
+from wordveil.runs.sanitize import fingerprint
+from wordveil.runs.vectors import VectorSettings, release_vectors
 from wordveil.spark.workers import Texts, packed_for_tasks
 
 pytestmark = MARKS

@@ -14,9 +14,9 @@ from wordveil.documents import DocumentSettings
 from wordveil.errors import ChecksumError, ParameterError, ResumeError
 from wordveil.mechanisms import projection
 from wordveil.mechanisms.projection_matrices import principal_directions
-from wordveil.pipeline.runs import fingerprint
-from wordveil.pipeline.vectors import VectorSettings, release_vectors
 from wordveil.randomness import RandomSource
+from wordveil.runs.sanitize import fingerprint
+from wordveil.runs.vectors import VectorSettings, release_vectors
 from wordveil.spark import budgets, tree_budgets, workers
 from wordveil.spark.workers import ID, Texts, Vectors, packed_for_tasks, shared
 
@@ -85,7 +85,7 @@ def test_vectors_are_refused_on_a_host_whose_public_matrix_is_another(key, monke
 
 def test_vectors_are_refused_on_a_host_of_another_version_or_vocabulary(key, monkeypatch, tmp_path):
     task = arrived(vectors(key))
-    monkeypatch.setattr("wordveil.pipeline.vectors.binding.__version__", "9.9.9")
+    monkeypatch.setattr("wordveil.runs.vectors.binding.__version__", "9.9.9")
     with pytest.raises(ParameterError, match=r"version is '9\.9\.9' here"):
         next(task(iter([batch()])))
     monkeypatch.undo()
@@ -157,7 +157,7 @@ def test_a_job_that_is_started_again_otherwise_is_refused(tmp_path, sanitizer, m
 
     with pytest.raises(KeyError):
         fail(["note"])
-    monkeypatch.setattr("wordveil.pipeline.assembly.__version__", "9.9.9")
+    monkeypatch.setattr("wordveil.sanitizing.assembly.__version__", "9.9.9")
     newer = wv.Sanitizer(TABLE, sanitizer.mechanism)
     with (
         pytest.raises(

@@ -9,7 +9,7 @@ import wordveil as wv
 from wordveil import spark as veil
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
-from wordveil.pipeline.vectors import VectorSettings
+from wordveil.runs.vectors import VectorSettings
 
 pytestmark = MARKS
 

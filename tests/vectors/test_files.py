@@ -20,10 +20,10 @@ from wordveil.errors import DataFormatError, ParameterError, ResumeError
 from wordveil.files.atomic import Unfinished
 from wordveil.files.journal import is_resumable
 from wordveil.files.run_key import run_key_path
-from wordveil.pipeline import run as engine
-from wordveil.pipeline.vectors import VectorSettings, release_vector_file, release_vectors
-from wordveil.pipeline.vectors.releasing import RowReleaser
 from wordveil.randomness import RandomSource
+from wordveil.runs import engine as engine
+from wordveil.runs.vectors import VectorSettings, release_vector_file, release_vectors
+from wordveil.runs.vectors.releasing import RowReleaser
 
 ROOT = Path(__file__).parents[2]
 DRIVER = ["-m", "tests.vectors.vector_kill_driver"]
@@ -366,7 +366,7 @@ def test_memory_is_bounded_by_the_block(tmp_path):
     program = """
 import resource, sys
 import wordveil as wv
-from wordveil.pipeline.vectors import VectorSettings, release_vector_file
+from wordveil.runs.vectors import VectorSettings, release_vector_file
 settings = VectorSettings(block_rows=1000, threads=1, dtype="float64")
 release_vector_file(sys.argv[1], sys.argv[2], wv.MultivariateLaplace(epsilon=5.0), settings=settings)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

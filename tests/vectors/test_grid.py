@@ -13,10 +13,10 @@ import seeds
 import wordveil as wv
 from wordveil.auditing.float_attack import check_float_bits, possible_words
 from wordveil.errors import ParameterError
-from wordveil.pipeline.vectors import VectorSettings, release_vectors
-from wordveil.pipeline.vectors.binding import bind
-from wordveil.pipeline.vectors.grid import STEPS, check_grid, grid_mitigation, grid_name, public_grid, round_to_grid
 from wordveil.randomness import RandomSource
+from wordveil.runs.vectors import VectorSettings, release_vectors
+from wordveil.runs.vectors.binding import bind
+from wordveil.runs.vectors.grid import STEPS, check_grid, grid_mitigation, grid_name, public_grid, round_to_grid
 
 
 def released(mechanism, rows, seed, **settings):

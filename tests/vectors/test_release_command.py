@@ -18,8 +18,8 @@ import seeds
 import wordveil as wv
 from wordveil.cli.main import main
 from wordveil.files.journal import is_resumable
-from wordveil.pipeline.vectors import release_vectors
 from wordveil.randomness import RandomSource
+from wordveil.runs.vectors import release_vectors
 
 PAGE = Path(__file__).parents[2] / "docs" / "vectors.md"
 TOOL = [sys.executable, "-W", "error", "-c", "from wordveil.cli.main import main; main()"]

@@ -11,11 +11,11 @@ import seeds
 import wordveil as wv
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.pipeline.vectors import VectorSettings, release_vector_file, release_vectors
-from wordveil.pipeline.vectors.binding import bind, default_projection
-from wordveil.pipeline.vectors.values import VectorRelease
 from wordveil.promises.guarantees import LocalDP, MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.randomness import RandomSource
+from wordveil.runs.vectors import VectorSettings, release_vector_file, release_vectors
+from wordveil.runs.vectors.binding import bind, default_projection
+from wordveil.runs.vectors.values import VectorRelease
 from worlds import drawn
 
 ANY_VECTORS = [

@@ -6,7 +6,7 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.pipeline.vectors import VectorSettings, measure_retrieval, release_vector_file
+from wordveil.runs.vectors import VectorSettings, measure_retrieval, release_vector_file
 
 
 def oracle(first, second, k, asked):
@@ -37,7 +37,7 @@ def pair(tmp_path):
 @pytest.mark.parametrize("k", [1, 10, 89, 200])
 def test_recall_equals_the_oracle_in_any_blocks(pair, monkeypatch, block, k):
     folder, first, second = pair
-    monkeypatch.setattr("wordveil.pipeline.vectors.retrieval.BLOCK_VALUES", 5 * block)
+    monkeypatch.setattr("wordveil.runs.vectors.retrieval.BLOCK_VALUES", 5 * block)
     measured = measure_retrieval(folder / "a.npy", folder / "b.npy", k=k)
     assert measured.k == min(k, 89)
     assert measured.sampled == 90

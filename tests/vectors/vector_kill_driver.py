@@ -19,9 +19,9 @@ from tests.dying import Death, in_child
 
 from wordveil.files.records import record_path
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.pipeline.vectors import VectorSettings, release_vector_file
-from wordveil.pipeline.vectors.releasing import RowReleaser
 from wordveil.randomness import RandomSource
+from wordveil.runs.vectors import VectorSettings, release_vector_file
+from wordveil.runs.vectors.releasing import RowReleaser
 
 KEY = seeds.key(16)
 

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from wordveil.mechanisms.tem import TEM
-from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.vocabulary.candidates import candidate_ids
 from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
 from wordveil.vocabulary.header import VocabularyHeader

@@ -24,9 +24,9 @@ from wordveil.mechanisms.common import UNCHECKED
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.vectors import release_vectors
 from wordveil.promises.composing import compose_releases
+from wordveil.runs.vectors import release_vectors
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.vocabulary import storage
 from wordveil.vocabulary import table as table_module
 from wordveil.vocabulary.checksums import table_checksum

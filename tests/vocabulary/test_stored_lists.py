@@ -11,7 +11,7 @@ import pytest
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.metrics.distances import Euclidean
-from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.vocabulary import neighbour_lists as building
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import build_lists

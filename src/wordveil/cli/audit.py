@@ -91,7 +91,7 @@ def audit(
     """
     from wordveil.auditing import AuditOptions
     from wordveil.auditing import audit as run
-    from wordveil.pipeline.run import check_report_path
+    from wordveil.runs.engine import check_report_path
 
     name = subject.checked()
     if report is not None:

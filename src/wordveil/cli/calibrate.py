@@ -104,8 +104,8 @@ def _print_points(
     embeddings: Embeddings, targets: dict[str, float], settings: Sequence[str], tokens: int, *, as_json: bool
 ) -> None:
     """Print a line for each k."""
+    from wordveil.meaning.neighbour_points import neighbour_points
     from wordveil.mechanisms.neighbours import NeighbourResponse
-    from wordveil.pipeline.neighbour_points import neighbour_points
     from wordveil.promises.rounding import round_down, round_up
 
     given = parse_settings(settings, ("k", "outputs"))
@@ -129,7 +129,7 @@ def _print_epsilon(
     embeddings: Embeddings, mechanism: str, settings: Sequence[str], keeping: Keeping, *, as_json: bool
 ) -> None:
     """Print the epsilon at which words stay with a probability, and the curve to it."""
-    from wordveil.pipeline.calibration import calibrate as find
+    from wordveil.meaning.calibration import calibrate as find
     from wordveil.promises.rounding import round_up
 
     keep, frequencies = keeping.keep or 0.5, keeping.frequencies

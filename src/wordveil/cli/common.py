@@ -196,7 +196,7 @@ def _certificate(
     wanted: Wanted, mechanism: Any, embeddings: Embeddings, given: Certificate | None, *, quiet: bool
 ) -> Certificate | None:
     """Return the certificate that the mechanism needs, checked to be for these inputs; None where it needs none."""
-    from wordveil.pipeline.fitting import shipped_certificate
+    from wordveil.sanitizing.fitting import shipped_certificate
 
     if not mechanism.needs_certificate:
         return given

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import os
 
     from wordveil.errors import InputWarning
-    from wordveil.pipeline.input_watch import InputWatch
-    from wordveil.pipeline.sanitizer import Sanitizer
+    from wordveil.sanitizing.input_watch import InputWatch
+    from wordveil.sanitizing.sanitizer import Sanitizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Owner:
             NotConfirmedError: As `confirm`.
         """
         from wordveil.files.journal import is_resumable
-        from wordveil.pipeline.run_warnings import HIDES_NOTHING
+        from wordveil.runs.warnings import HIDES_NOTHING
 
         words = sanitizer.in_words
         if words.hides_nothing and not self.yes and not (resume and is_resumable(output)):

@@ -22,10 +22,10 @@ def demo(as_json: JsonOption = False) -> None:
     Redaction keeps what is on a public list. Release word by word draws afresh in every run.
     """
     from wordveil.denoising.denoiser import Denoiser
+    from wordveil.meaning.explanations import explain
     from wordveil.mechanisms.neighbours import NeighbourResponse
-    from wordveil.pipeline.explanations import explain
-    from wordveil.pipeline.sanitizer import Sanitizer
     from wordveil.promises.release import TextOptions
+    from wordveil.sanitizing.sanitizer import Sanitizer
     from wordveil.text.function_words import FUNCTION_WORDS
     from wordveil.vocabulary.table import load_embeddings
     from wordveil.withholding.redactor import Redactor

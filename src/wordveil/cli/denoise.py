@@ -25,7 +25,7 @@ from wordveil.denoising.denoiser import LEAST
 
 if TYPE_CHECKING:
     from wordveil.denoising.denoiser import Denoiser, Style
-    from wordveil.pipeline.denoising_runs import ReleaseReport
+    from wordveil.runs.denoise import ReleaseReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,10 +92,10 @@ def denoise(
     --keep-others or --drop-others says otherwise. Whoever attacks the release can read as much; how much that is, is
     printed.
     """
-    from wordveil.pipeline.denoising_runs import ReleaseReport, denoise_documents
-    from wordveil.pipeline.run import check_report_path
-    from wordveil.pipeline.run_report import left_out, read_and_attacked, write_facts
-    from wordveil.pipeline.run_warnings import shown
+    from wordveil.runs.denoise import ReleaseReport, denoise_documents
+    from wordveil.runs.engine import check_report_path
+    from wordveil.runs.report import left_out, read_and_attacked, write_facts
+    from wordveil.runs.warnings import shown
 
     if report_to is not None:
         check_report_path(report_to, others=(release, report, output, guess.prior, guess.public))

@@ -144,8 +144,8 @@ def _prior() -> str:
 
 
 def _certificates() -> str:
-    from wordveil.pipeline.fitting import FOLDER
     from wordveil.promises.certificates import Certificate
+    from wordveil.sanitizing.fitting import FOLDER
     from wordveil.vocabulary.packaged import packaged_header
 
     paths = sorted(FOLDER.glob("*.json"))

@@ -20,9 +20,9 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Explain the guarantee of a mechanism in plain words."""
-    from wordveil.pipeline.explanations import explain as explain_guarantee
-    from wordveil.pipeline.fitting import fit_words
+    from wordveil.meaning.explanations import explain as explain_guarantee
     from wordveil.promises.release import TextOptions, disclosures, effective_guarantee
+    from wordveil.sanitizing.fitting import fit_words
 
     pairs = [_pair(text) for text in pair or ()]
     embeddings = open_vocabulary(wanted.vocabulary)

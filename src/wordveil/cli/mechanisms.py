@@ -51,7 +51,7 @@ def mechanisms(as_json: JsonOption = False) -> None:
 def _guarantee(mechanism: Mechanism, embeddings: Embeddings) -> Guarantee:
     """Return what the mechanism promises, with the certificate it may need."""
     from wordveil.certification import certify
-    from wordveil.pipeline.fitting import fit_words
+    from wordveil.sanitizing.fitting import fit_words
 
     certificate = certify(mechanism, embeddings) if mechanism.needs_certificate else None
     return fit_words(mechanism, embeddings, certificate).guarantee()

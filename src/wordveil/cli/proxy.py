@@ -19,7 +19,7 @@ from wordveil.errors import ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
     from wordveil.integrations.chat import PublicTools
-    from wordveil.pipeline.sanitizer import Sanitizer
+    from wordveil.sanitizing.sanitizer import Sanitizer
 
 UpstreamOption = Annotated[
     str, Option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
@@ -79,8 +79,8 @@ def proxy(
     from wordveil.files.secret import Secret
     from wordveil.integrations.chat import SHAPE
     from wordveil.integrations.conversation import Conversation
-    from wordveil.pipeline.sanitizer import Sanitizer
     from wordveil.promises.release import TextOptions
+    from wordveil.sanitizing.sanitizer import Sanitizer
 
     vendor = _vendor(upstream)
     api_key, token = _held("--api-key-env", api_key_env), _clients_token(token_env)

@@ -147,7 +147,7 @@ def redact(
     and what must be said is printed on standard error.
     """
     from wordveil.files.run_key import run_source
-    from wordveil.pipeline.run import check_report_path
+    from wordveil.runs.engine import check_report_path
     from wordveil.withholding.redactor import Redactor
     from wordveil.withholding.runs import redact_documents
 
@@ -184,15 +184,15 @@ def redact(
 
 
 def _deliver(result: RedactionReport, path: Path | None) -> None:
-    from wordveil.pipeline.report_schema import SCHEMA
-    from wordveil.pipeline.run_report import REDACTION, write_facts
+    from wordveil.runs.report import REDACTION, write_facts
+    from wordveil.runs.report_schema import SCHEMA
 
     if path is not None:
         write_facts({"schema": SCHEMA, "kind": REDACTION, **result.as_dict()}, path)
 
 
 def _print_summary(result: RedactionReport) -> None:
-    from wordveil.pipeline.run_report import left_out
+    from wordveil.runs.report import left_out
 
     say(f"{counted(result.documents, 'document')}, {counted(result.tokens, 'token')}")
     for line in result.claim.lines():

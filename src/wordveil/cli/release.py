@@ -25,8 +25,8 @@ from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism
-    from wordveil.pipeline.vectors import VectorSettings
-    from wordveil.pipeline.vectors.values import VectorReport
+    from wordveil.runs.vectors import VectorSettings
+    from wordveil.runs.vectors.values import VectorReport
     from wordveil.vocabulary.table import Embeddings
 
 EMBEDDED = "embedded"
@@ -88,7 +88,7 @@ class Rows:
 
     def vector_settings(self) -> VectorSettings:
         """Return what an array is released with."""
-        from wordveil.pipeline.vectors import VectorSettings
+        from wordveil.runs.vectors import VectorSettings
 
         return VectorSettings(
             column=self.column,
@@ -117,9 +117,9 @@ def release(
 
     The guarantee, what it assumes, what is only measured (the grid) and what is disclosed go to standard error.
     """
-    from wordveil.pipeline.run import check_report_path, silent
-    from wordveil.pipeline.vectors import release_vector_file
-    from wordveil.pipeline.vectors.values import write_vector_report
+    from wordveil.runs.engine import check_report_path, silent
+    from wordveil.runs.vectors import release_vector_file
+    from wordveil.runs.vectors.values import write_vector_report
 
     if report is not None:
         check_report_path(report, (".json",))
@@ -149,7 +149,7 @@ def release(
 def _projection_settings(settings: Sequence[str], source: Path, column: str | None) -> list[str]:
     """Return the settings with, for those not given, defaults that hold for any vectors, which are said."""
     from wordveil.documents.vectors import open_vectors
-    from wordveil.pipeline.vectors.binding import default_projection
+    from wordveil.runs.vectors.binding import default_projection
 
     given = {setting.partition("=")[0].strip().replace("-", "_") for setting in settings}
     if "matrix" in given:
@@ -181,7 +181,7 @@ def _parse_grid(text: str) -> float:
 
 
 def _print_summary(report: VectorReport) -> None:
-    from wordveil.pipeline.run_warnings import shown
+    from wordveil.runs.warnings import shown
 
     say(
         f"{report.rows:,} rows of {report.input_dimensions} numbers to {report.dimensions} ({report.dtype}), "
@@ -193,7 +193,7 @@ def _print_summary(report: VectorReport) -> None:
 
 
 def _print_recall(source: Path, output: Path, column: str | None, threads: int | None, quiet: bool) -> None:
-    from wordveil.pipeline.vectors import measure_retrieval
+    from wordveil.runs.vectors import measure_retrieval
 
     with row_bar("rows searched", quiet=quiet) as progress:
         measured = measure_retrieval(source, output, column=column, threads=threads, progress=progress)

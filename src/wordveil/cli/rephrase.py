@@ -14,8 +14,8 @@ from wordveil.cli.progress import document_bar
 from wordveil.cli.sanitize import Job, ReadingOptions, Running, Speed
 
 if TYPE_CHECKING:
-    from wordveil.pipeline.runs import RunReport
     from wordveil.promises.number_grids import NumberGrid
+    from wordveil.runs.sanitize import RunReport
     from wordveil.sentences.rephrasing import Rephraser
     from wordveil.sentences.stock import Stock
 
@@ -82,7 +82,7 @@ def rephrase(
     The promise is per sentence; what is lost is most of what a sentence says (see docs/rephrase.md). Not for care.
     """
     from wordveil.files.run_key import run_source
-    from wordveil.pipeline.run import check_report_path
+    from wordveil.runs.engine import check_report_path
     from wordveil.sentences.rephrasing import Rephraser, rephrase_documents
     from wordveil.sentences.stock import load_stock
 
@@ -127,9 +127,9 @@ def _checked(stock: Stock, running: Running) -> Stock:
 
 
 def _print_summary(report: RunReport, rephraser: Rephraser) -> None:
-    from wordveil.pipeline.run_report import left_out
-    from wordveil.pipeline.run_warnings import release_warnings, shown
     from wordveil.promises.rounding import round_up
+    from wordveil.runs.report import left_out
+    from wordveil.runs.warnings import release_warnings, shown
 
     promise: Any = report.guarantee
     chosen = rephraser.options.choices()

@@ -19,11 +19,11 @@ from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
 from wordveil.errors import DataFormatError, ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
-    from wordveil.pipeline.report_check import Bound
-    from wordveil.pipeline.report_schema import StoredReport
-    from wordveil.pipeline.sanitizer import Sanitizer
-    from wordveil.pipeline.vectors.binding import Binding
     from wordveil.promises.release import Provenance
+    from wordveil.runs.report_check import Bound
+    from wordveil.runs.report_schema import StoredReport
+    from wordveil.runs.vectors.binding import Binding
+    from wordveil.sanitizing.sanitizer import Sanitizer
     from wordveil.vocabulary.table import Embeddings
 
 UNSIGNED = "not signed; it proves nothing about the honesty of whoever sent it"
@@ -66,8 +66,8 @@ class Public:
             ParameterError: If the mechanism cannot be rebuilt.
             DataFormatError: If the vocabulary is another than the one the report names.
         """
-        from wordveil.pipeline.rebuilding import rebuilt
-        from wordveil.pipeline.vectors.binding import bind
+        from wordveil.runs.rebuilding import rebuilt
+        from wordveil.runs.vectors.binding import bind
 
         origin = report.provenance
         mechanism = rebuilt(origin.mechanism)
@@ -82,8 +82,8 @@ class Public:
         return sanitizer, {*barred, default_epsilon(mechanism.name, mechanism.epsilon)}
 
     def _words(self, report: StoredReport, mechanism: Any) -> tuple[Sanitizer, tuple[str, ...]]:
-        from wordveil.pipeline.sanitizer import Sanitizer
         from wordveil.promises.certificates import Certificate
+        from wordveil.sanitizing.sanitizer import Sanitizer
 
         rules = (self.exclude_outputs,) if self.exclude_outputs is not None or self.vocabulary else (None, "none")
         tables = [sanitizing_vocabulary(self.vocabulary, rule, verify=True) for rule in rules]
@@ -172,7 +172,7 @@ def _of_another_version(report: StoredReport) -> DataFormatError:
 
 
 def _make_key(path: Path, *, as_json: bool) -> None:
-    from wordveil.pipeline.report_signatures import new_key
+    from wordveil.runs.report_signatures import new_key
 
     public = new_key(path)
     lines = [f"{path}: the private key; keep it to yourself", f"{public}: the public key; give it to who reads reports"]
@@ -182,10 +182,10 @@ def _make_key(path: Path, *, as_json: bool) -> None:
 def _check(
     released: Path, verify: Path, public: Public, public_key: Path | None, sign: Path | None, *, as_json: bool
 ) -> None:
-    from wordveil.pipeline.evidence import shortfall
-    from wordveil.pipeline.report_check import damage
-    from wordveil.pipeline.report_schema import read_report
-    from wordveil.pipeline.run_warnings import shown
+    from wordveil.runs.evidence import shortfall
+    from wordveil.runs.report_check import damage
+    from wordveil.runs.report_schema import read_report
+    from wordveil.runs.warnings import shown
 
     stored = read_report(verify)
     signature, unsigned = _signature(stored, public_key)
@@ -226,8 +226,8 @@ def _other_files(report: StoredReport, released: Path) -> list[str]:
     Raises:
         DataFormatError: If it names none, or there are none.
     """
-    from wordveil.pipeline.evidence import differences
-    from wordveil.pipeline.runs import file_digests
+    from wordveil.runs.evidence import differences
+    from wordveil.runs.sanitize import file_digests
 
     if not report.outputs:
         raise DataFormatError(report.path, "no file is named in this report: the release went to standard output.")
@@ -241,7 +241,7 @@ def _other_files(report: StoredReport, released: Path) -> list[str]:
 def _signature(report: StoredReport, public_key: Path | None) -> tuple[str, list[str]]:
     """Return what to say of a report's signature, and why it is not that of the owner of a key."""
     if public_key is not None:
-        from wordveil.pipeline.report_signatures import signature_problem
+        from wordveil.runs.report_signatures import signature_problem
 
         problem = signature_problem(report.facts, public_key)
         return f"signed with the private key of {public_key}", [problem] if problem else []
@@ -250,8 +250,8 @@ def _signature(report: StoredReport, public_key: Path | None) -> tuple[str, list
 
 def _signed(report: StoredReport, key: Path) -> str:
     """Sign a report in its place, and return what to say of that."""
-    from wordveil.pipeline.report_signatures import signed
-    from wordveil.pipeline.run_report import write_sealed
+    from wordveil.runs.report import write_sealed
+    from wordveil.runs.report_signatures import signed
 
     if report.schema == (0, 0):
         problem = "is of an older version, whose reports cannot be signed."
@@ -275,9 +275,9 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     Raises:
         DataFormatError: If it differs in wording alone from what this version writes, and is of another one.
     """
-    from wordveil.pipeline.report_check import contradictions
-    from wordveil.pipeline.run_warnings import release_warnings
-    from wordveil.pipeline.sanitizer import Sanitizer
+    from wordveil.runs.report_check import contradictions
+    from wordveil.runs.warnings import release_warnings
+    from wordveil.sanitizing.sanitizer import Sanitizer
 
     wrong = contradictions(report, source, _budget(report.facts))
     if report.is_of_another_version and wrong and not any(each.is_meant for each in wrong):
@@ -300,7 +300,7 @@ def _redaction(report: StoredReport, public: Public) -> _Held | None:
     Raises:
         DataFormatError: If its lists are not those named here.
     """
-    from wordveil.pipeline.run_report import REDACTION
+    from wordveil.runs.report import REDACTION
     from wordveil.withholding.report_check import redaction_contradictions
     from wordveil.withholding.words import PublicWords
 

@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from wordveil.denoising.denoiser import Style
     from wordveil.documents import DocumentSettings
     from wordveil.documents.base import Missing
-    from wordveil.pipeline.explanations import InWords
-    from wordveil.pipeline.input_watch import InputWatch
-    from wordveil.pipeline.runs import RunReport
-    from wordveil.pipeline.sanitizer import Sanitizer
+    from wordveil.meaning.explanations import InWords
     from wordveil.promises.certificates import Certificate
     from wordveil.promises.guarantees import Guarantee
     from wordveil.promises.release import TextOptions
+    from wordveil.runs.sanitize import RunReport
+    from wordveil.sanitizing.input_watch import InputWatch
+    from wordveil.sanitizing.sanitizer import Sanitizer
     from wordveil.vocabulary.table import Embeddings
 
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
@@ -236,13 +236,13 @@ def sanitize(
     --keep-others and --drop-others where there are other columns. Files may end in .gz or .zst. The guarantee and what
     is disclosed whatever the noise are printed on standard error.
     """
-    from wordveil.pipeline.runs import sanitize_documents
+    from wordveil.runs.sanitize import sanitize_documents
 
     settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
     job = Job.prepared_for(source, output, wanted, around, running, speed)
     afterwards = None
     if denoise is not None:
-        from wordveil.pipeline.denoising_runs import BLOCK_CHARACTERS, denoised_texts
+        from wordveil.runs.denoise import BLOCK_CHARACTERS, denoised_texts
 
         settings = replace(settings, block_characters=min(settings.block_characters, BLOCK_CHARACTERS))
         afterwards = denoised_texts(job.sanitizer, cast("Style", denoise))
@@ -279,11 +279,11 @@ class Job:
     ) -> Job:
         """Return the run that is asked for; choices that do not fit are refused before anything is read."""
         from wordveil.files.run_key import run_source
-        from wordveil.pipeline.sanitizer import Sanitizer
+        from wordveil.sanitizing.sanitizer import Sanitizer
 
         options = around.text_options()
         if running.report is not None:
-            from wordveil.pipeline.run import check_report_path
+            from wordveil.runs.engine import check_report_path
 
             others = (source, output, *(around.public_words or ()), wanted.certificate, around.exclude_outputs)
             check_report_path(running.report, others=others)
@@ -324,8 +324,8 @@ class Job:
         """Write the report that was asked for."""
         if self.running.report is None:
             return
-        from wordveil.pipeline.evidence import Evidence
-        from wordveil.pipeline.run_report import write_report
+        from wordveil.runs.evidence import Evidence
+        from wordveil.runs.report import write_report
 
         whole = result.with_inputs(self.source, settings) if self.running.input_digest else result
         write_report(whole, self.running.report, Evidence.of_run(self.sanitizer, whole, self.prepared.notes))
@@ -396,8 +396,8 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
 
 
 def _print_summary(report: RunReport, prepared: PreparedMechanism, words: InWords, unknown: str) -> None:
-    from wordveil.pipeline.run_report import left_out, read_and_attacked
-    from wordveil.pipeline.run_warnings import release_warnings, shown
+    from wordveil.runs.report import left_out, read_and_attacked
+    from wordveil.runs.warnings import release_warnings, shown
 
     said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
     if report.seconds >= WORTH_A_RATE:

@@ -1,6 +1,6 @@
 """Document sets: read record by record, and written in the same format, released texts where private ones were.
 
-Nothing here knows mechanisms, tokens or runs: `pipeline.document_runs` is the whole journey.
+Nothing here knows mechanisms, tokens or runs: `runs.documents` is the whole journey.
 """
 
 from __future__ import annotations

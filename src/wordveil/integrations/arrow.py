@@ -7,8 +7,8 @@ from typing import Any
 
 from wordveil.documents.arrow_types import bare_schema, visible_table
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
+from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
+from wordveil.sanitizing.sanitizer import Sanitizer
 
 try:
     import pyarrow as pa

@@ -21,10 +21,10 @@ import numpy as np
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.files.secret import SECRET_BYTES, Secret
-from wordveil.pipeline.places import nonces
-from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee, within_scope
 from wordveil.randomness import KEY_BYTES, RandomSource
+from wordveil.sanitizing.places import nonces
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.text.encoding import Encoder
 from wordveil.text.joining import joined
 from wordveil.text.kinds import KINDS
@@ -87,7 +87,7 @@ class Conversation:
         ParameterError: If the sanitizer does not replace typed tokens, or releases sentences.
 
     Example:
-        >>> from wordveil.pipeline.one_line import default_sanitizer
+        >>> from wordveil.sanitizing.default import default_sanitizer
         >>> talk = Conversation(default_sanitizer())
         >>> sent = talk.release([Message("user", "Write to maria@clinic.se")])[0]
         >>> reply = f"I wrote to {sent.split()[-1]}."

@@ -10,9 +10,9 @@ from typing import Any
 
 from wordveil.documents.arrow_types import bare_schema, visible_table
 from wordveil.errors import MissingExtraError
-from wordveil.pipeline.one_line import default_sanitizer
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
+from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
+from wordveil.sanitizing.default import default_sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer
 
 try:
     import datasets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wordveil.errors import MissingExtraError
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.pipeline.vectors import VectorRelease, VectorSettings, release_vectors
+from wordveil.runs.vectors import VectorRelease, VectorSettings, release_vectors
 
 try:
     from langchain_core.embeddings import Embeddings

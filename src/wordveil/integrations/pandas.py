@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from wordveil.errors import MissingExtraError
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
+from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
+from wordveil.sanitizing.sanitizer import Sanitizer
 
 try:
     import pandas as pd

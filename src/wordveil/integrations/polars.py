@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease, chosen_columns, described, released_columns
+from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
+from wordveil.sanitizing.sanitizer import Sanitizer
 
 try:
     import polars as pl

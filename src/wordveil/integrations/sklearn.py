@@ -17,11 +17,11 @@ from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.neighbours import NeighbourResponse
-from wordveil.pipeline.one_line import default_sanitizer
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import released_columns
-from wordveil.pipeline.vectors import VectorRelease, VectorSettings, release_vectors
 from wordveil.promises.guarantees import Guarantee
+from wordveil.runs.tables import released_columns
+from wordveil.runs.vectors import VectorRelease, VectorSettings, release_vectors
+from wordveil.sanitizing.default import default_sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin

@@ -26,7 +26,7 @@ from wordveil.errors import ParameterError
 from wordveil.files.atomic import open_private, sync, write_whole
 from wordveil.files.journal import file_identity
 from wordveil.parameters import check_whole
-from wordveil.pipeline.run import Notice, Position, Run, silent
+from wordveil.runs.engine import Notice, Position, Run, silent
 from wordveil.sentences.clustering import ROUNDS, prototypes
 from wordveil.sentences.curve import measured_levels
 from wordveil.sentences.encoding import STATIC, SentenceEncoder, StaticEncoder, encoder_named, fitted_map

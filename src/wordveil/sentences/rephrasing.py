@@ -27,13 +27,9 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.arithmetic import arithmetic_name
 from wordveil.kernels.compiled import engine_name
 from wordveil.kernels.nearest import NearestWords
+from wordveil.meaning.explanations import Explanation, InWords, explain
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
 from wordveil.parameters import check_kind
-from wordveil.pipeline.assembly import Assembled
-from wordveil.pipeline.explanations import Explanation, InWords, explain
-from wordveil.pipeline.places import shown, text_domain
-from wordveil.pipeline.runs import RunReport, file_digests, sanitize_documents
-from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import (
@@ -45,6 +41,10 @@ from wordveil.promises.release import (
     grid_disclosure,
 )
 from wordveil.randomness import RandomSource
+from wordveil.runs.sanitize import RunReport, file_digests, sanitize_documents
+from wordveil.sanitizing.assembly import Assembled
+from wordveil.sanitizing.places import shown, text_domain
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.sentences.encoding import STATIC, SentenceEncoder
 from wordveil.sentences.slots import fill
 from wordveil.sentences.splitting import split_sentences

@@ -12,8 +12,8 @@ import numpy as np
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.pipeline.ids import Prepared
 from wordveil.randomness import RandomSource
+from wordveil.sanitizing.ids import Prepared
 from wordveil.service.access import Caller, Secret
 from wordveil.service.charges import Charge, Charged
 from wordveil.service.costs import cost_of, nats

@@ -11,10 +11,10 @@ from typing import Any, TypeVar, get_type_hints
 from wordveil.denoising.denoiser import Denoiser
 from wordveil.errors import ParameterError
 from wordveil.names import DEFAULT_MECHANISM
-from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.plugins import mechanism_class
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.release import TextOptions
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.sentences.rephrasing import Rephraser
 from wordveil.sentences.stock import Stock
 from wordveil.service.costs import promise_of

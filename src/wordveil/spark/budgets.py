@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
-from wordveil.pipeline.runs import fingerprint
-from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.rounding import round_up
+from wordveil.runs.sanitize import fingerprint
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.spark.frames import FILE_AND_ROW, functions_of_spark, with_ids
 from wordveil.spark.keys import check_repeatable
 from wordveil.spark.workers import ID, on_this_host, packed_for_tasks

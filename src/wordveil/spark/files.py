@@ -27,14 +27,14 @@ from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import sibling, write_whole
 from wordveil.files.journal import file_identity, is_resumable
 from wordveil.files.run_key import run_key_path
-from wordveil.pipeline.completion import Completion
-from wordveil.pipeline.document_places import check_tree, tell, tree_file_identity, tree_identity
-from wordveil.pipeline.document_runs import UNNAMED, Answers, DocumentSummary, run_tree_file
-from wordveil.pipeline.input_watch import InputWatch
-from wordveil.pipeline.other_columns import check_kept, other_columns, settle_others
-from wordveil.pipeline.run import Notice, Position, Run, silent
-from wordveil.pipeline.runs import RunReport, add_counts, fingerprint, release_records, run_report
-from wordveil.pipeline.sanitizer import Sanitizer
+from wordveil.runs.completion import Completion
+from wordveil.runs.documents import UNNAMED, Answers, DocumentSummary, run_tree_file
+from wordveil.runs.engine import Notice, Position, Run, silent
+from wordveil.runs.other_columns import check_kept, other_columns, settle_others
+from wordveil.runs.preconditions import check_tree, tell, tree_file_identity, tree_identity
+from wordveil.runs.sanitize import RunReport, add_counts, fingerprint, release_records, run_report
+from wordveil.sanitizing.input_watch import InputWatch
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.spark.budgets import UserBudget
 from wordveil.spark.keys import check_repeatable
 from wordveil.spark.pythons import check_workers

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease, chosen_columns, described
-from wordveil.pipeline.vectors import VectorSettings
-from wordveil.pipeline.vectors.binding import bind
-from wordveil.pipeline.vectors.values import vector_disclosures
+from wordveil.runs.tables import TableRelease, chosen_columns, described
+from wordveil.runs.vectors import VectorSettings
+from wordveil.runs.vectors.binding import bind
+from wordveil.runs.vectors.values import vector_disclosures
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.spark.keys import check_same_job
 from wordveil.spark.pythons import check_workers
 from wordveil.spark.workers import ID, Texts, Vectors, driver_key, shared

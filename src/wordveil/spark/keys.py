@@ -13,8 +13,8 @@ from pathlib import Path
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.atomic import write_whole
 from wordveil.files.run_key import load_run_key, remove_run_key, save_run_key
-from wordveil.pipeline.sanitizer import Sanitizer
 from wordveil.randomness import RandomSource
+from wordveil.sanitizing.sanitizer import Sanitizer
 
 __all__ = ["check_host", "check_repeatable", "check_same_job", "keyed", "run_key"]
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.tables import TableRelease
+from wordveil.runs.tables import TableRelease
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.spark.budgets import UserBudget, tokens_of_rows, without
 from wordveil.spark.frames import (
     FILE_AND_ROW,

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from wordveil.errors import ParameterError
 from wordveil.files.run_key import save_run_key
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.pipeline.rows import refused_row, release_rows
-from wordveil.pipeline.runs import fingerprint
-from wordveil.pipeline.sanitizer import Sanitizer
-from wordveil.pipeline.vectors.binding import bind
-from wordveil.pipeline.vectors.releasing import RowReleaser, VectorSettings
 from wordveil.randomness import RandomSource
+from wordveil.runs.sanitize import fingerprint
+from wordveil.runs.vectors.binding import bind
+from wordveil.runs.vectors.releasing import RowReleaser, VectorSettings
+from wordveil.sanitizing.rows import refused_row, release_rows
+from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.spark.keys import check_host, check_repeatable, check_same_job, keyed
 from wordveil.vocabulary.table import Embeddings
 

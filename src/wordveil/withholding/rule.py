@@ -85,7 +85,7 @@ def _opens(gap: str) -> Opens:
     return Opens.FUNCTION if before[-1] == ":" else Opens.NO
 
 
-class Place(NamedTuple):
+class Surroundings(NamedTuple):
     """What stands around a token: layout and kinds, and no letters.
 
     Attributes:
@@ -128,7 +128,7 @@ class Rule:
         if self.numbers is not None and not 0 <= self.numbers[0] <= self.numbers[1] <= 100:
             raise ParameterError("numbers", self.numbers, "must be a range within 0 to 100, such as 0-10.")
 
-    def may_keep(self, token: str, spelling: Spelling, place: Place) -> bool:
+    def may_keep(self, token: str, spelling: Spelling, place: Surroundings) -> bool:
         """Return whether a token may leave from a place, as far as neither asks what neighbours say."""
         kind = spelling.kind
         if kind is Kind.NUMBER:
@@ -143,25 +143,25 @@ class Rule:
             return self._small(spelling, place)
         return self._capital(token, spelling, place)
 
-    def _figures(self, token: str, place: Place) -> bool:
+    def _figures(self, token: str, place: Surroundings) -> bool:
         if self.numbers is None or not (token.isascii() and token.isdigit()) or place.near_number or place.hyphened:
             return False
         return str(int(token)) == token and self.numbers[0] <= int(token) <= self.numbers[1]
 
-    def _disclosed(self, token: str, spelling: Spelling, place: Place) -> bool:
+    def _disclosed(self, token: str, spelling: Spelling, place: Surroundings) -> bool:
         if spelling.kind is not Kind.CAPITALIZED:
             return False
         if spelling.title:
             return self.titles
         return self.calendar and (token.lower() not in _MONTHS_THAT_ARE_WORDS or place.near_number)
 
-    def _small(self, spelling: Spelling, place: Place) -> bool:
+    def _small(self, spelling: Spelling, place: Surroundings) -> bool:
         mark = spelling.mark
         if mark is Mark.SURE or spelling.function:
             return True
         return place.cased and mark in _SURE_IN_SMALL and not self.strict
 
-    def _capital(self, token: str, spelling: Spelling, place: Place) -> bool:
+    def _capital(self, token: str, spelling: Spelling, place: Surroundings) -> bool:
         """Rules 4 and 5: openers and shouting."""
         sure = spelling.mark is Mark.SURE
         function = spelling.function and spelling.mark not in _NAMES
@@ -175,7 +175,7 @@ class Rule:
             return True
         return sure and place.opens is Opens.ANY and not place.before_capital and not self.strict
 
-    def places(self, tokens: Tokens) -> list[Place]:
+    def places(self, tokens: Tokens) -> list[Surroundings]:
         """Return the place of every token."""
         kinds = [spelling.kind for spelling in tokens.spellings]
         gaps = [_gap(gap) for gap in tokens.gaps]
@@ -193,7 +193,7 @@ class Rule:
             joined = before.hyphen or before.slash or after.hyphen or after.slash
             opens = before.opens
             word = follows is Kind.WORD and tokens.gaps[i + 1] == " "
-            places.append(Place(opens, cased, i in shouted, capital, near, joined, word))
+            places.append(Surroundings(opens, cased, i in shouted, capital, near, joined, word))
         return places
 
     def kept(self, tokens: Tokens) -> list[bool]:
@@ -243,7 +243,7 @@ def _is_cased(kinds: Sequence[Kind], gaps: Sequence[Gap]) -> bool:
 class _Around:
     """The verdicts that look at neighbours' letters: of kept ones alone, so that what is hidden can only grow."""
 
-    def __init__(self, tokens: Tokens, places: Sequence[Place], *, strict: bool) -> None:
+    def __init__(self, tokens: Tokens, places: Sequence[Surroundings], *, strict: bool) -> None:
         self.tokens, self.spellings = tokens, tokens.spellings
         self.gaps = [_gap(gap) for gap in tokens.gaps]
         self.dots = list(self._after_capital_and_dot(strict=strict))
@@ -278,7 +278,7 @@ class _Around:
             if kept[i] and not kept[i - 1]:
                 yield i
 
-    def _groups(self, places: Sequence[Place]) -> Iterator[range]:
+    def _groups(self, places: Sequence[Surroundings]) -> Iterator[range]:
         """Yield the tokens that hyphens or slashes join."""
         start = 0
         for i in range(1, len(places) + 1):

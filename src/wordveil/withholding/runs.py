@@ -14,12 +14,12 @@ from wordveil import __version__
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
 from wordveil.errors import printable
-from wordveil.pipeline.document_runs import Answers, Callbacks, DocumentSummary, run_documents
-from wordveil.pipeline.rows import into_rows
-from wordveil.pipeline.run import Notice, silent
-from wordveil.pipeline.runs import COPIED, TREE, FileDigest, file_digests
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance, Reported
+from wordveil.runs.documents import Answers, Callbacks, DocumentSummary, run_documents
+from wordveil.runs.engine import Notice, silent
+from wordveil.runs.sanitize import COPIED, TREE, FileDigest, file_digests
+from wordveil.sanitizing.rows import into_rows
 from wordveil.withholding.claim import Claim
 from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
 from wordveil.withholding.redactor import Redactor, check_share

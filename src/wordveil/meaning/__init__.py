@@ -1,0 +1,1 @@
+"""What a promise means: explained, and calibrated."""

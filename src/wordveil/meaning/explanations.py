@@ -1,0 +1,266 @@
+"""A guarantee in plain words: what an observer can learn, worked out on two pairs of public words and on a text.
+
+Numbers come from the guarantee and the vocabulary; nothing is restated from documentation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from wordveil.arrays import Float64Array, IdArray
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.base import WordRandomizer
+from wordveil.metrics.distances import AnyMetric, Euclidean, Metric
+from wordveil.promises.composing import compose_tokens
+from wordveil.promises.guarantees import SUMMED, Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.release import OWN_LOSS
+from wordveil.promises.rounding import claimed, round_down, round_up
+from wordveil.promises.worked import InWords, WorkedPair
+from wordveil.vocabulary.public_sample import public_sample
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words"]
+
+SAMPLE = 300
+COMMON = ((("diabetes", "asthma"), ("doctor", "nurse")), (("diabetes", "football"), ("doctor", "holiday")))
+"""Pairs to work out, like and unlike: the first of each that the vocabulary holds, so that people know the words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """A guarantee, explained; `str()` gives the whole text.
+
+    Attributes:
+        guarantee: The guarantee.
+        pairs: Worked pairs, near ones first; empty where there is no guarantee.
+        tokens: Length of the text in the per-text sum.
+        typical: The distance of each token in that sum, in the guarantee's metric; None where none is needed.
+        text: The sum over `tokens` differing tokens, as the promise of a whole text; None without one.
+        longest: Whether `tokens` is the length of the longest text of a release, which is said then.
+        procedure: How a word is drawn, for readers without mathematics; may be empty.
+        advice: What the mechanism says beyond its guarantee, such as what to use instead; may be empty.
+    """
+
+    guarantee: Guarantee
+    pairs: tuple[WorkedPair, ...]
+    tokens: int
+    typical: float | None = None
+    text: LocalDP | NoGuarantee | None = None
+    longest: bool = False
+    procedure: str = ""
+    advice: str = ""
+
+    @property
+    def text_loss(self) -> float | None:
+        """The loss of the whole text in nats, slack included; None where nothing is promised for it."""
+        return None if self.text is None else self.text.largest_loss()
+
+    def __str__(self) -> str:
+        word = "sentence" if self._unit == "sentence" else "word"
+        lines = [f"How: each {word} becomes, {self.procedure}."] if self.procedure else []
+        lines.append(f"Promise: {self.guarantee.sentence()}.")
+        lines += [f"Assumes: {assumption}." for assumption in self.guarantee.assumptions]
+        lines += self.examples
+        if self.advice:
+            lines.append(f"Advice: {self.advice}")
+        return "\n".join(lines)
+
+    @property
+    def examples(self) -> list[str]:
+        """What the promise comes to, one sentence a line: on the pairs, on a whole text, on several releases."""
+        given = self._condition()
+        lines = [f"Example{given}: {pair.sentence()}" for pair in self.pairs]
+        if self.text is not None:
+            lines.append(f"A whole text{given}: {self._text_sentence(self.text)}")
+        return [*lines, "Several releases of the same text add up."]
+
+    @property
+    def _unit(self) -> str:
+        return "sentence" if self.guarantee.unit is PrivacyUnit.SENTENCE else "token"
+
+    def _condition(self) -> str:
+        """What the worked numbers rest on, in brackets, where they do not hold as they stand."""
+        conditions = []
+        if self.guarantee.standing not in (Standing.PROVED, Standing.CERTIFIED):
+            conditions.append("if the claim is true")
+        if self.guarantee.slack is None:
+            conditions.append("for ideal real noise")
+        return f" ({', '.join(conditions)})" if conditions else ""
+
+    def _text_sentence(self, text: LocalDP | NoGuarantee) -> str:
+        apart = "" if self.typical is None else f", each by {round_down(self.typical)} (a typical distance),"
+        here = ", as long as the longest one here," if self.longest else ""
+        texts = f"two texts of {self.tokens} {self._unit}s{here} that differ in every {self._unit}{apart} are covered"
+        if text.epsilon is None:
+            return f"{texts} by nothing: {text.reason}."
+        delta = f" and delta {round_up(text.delta)}" if text.delta else ""
+        loss = round_up(text.epsilon + (text.slack or 0.0))
+        little = "word says little about a sentence" if self._unit == "token" else "sentence says little about a text"
+        beside = ", and what numbers lose on their grids" if any(OWN_LOSS in said for said in text.assumptions) else ""
+        return f"{texts} only by the sum, {loss} nats{delta}{beside}. A promise per {little}."
+
+
+def _of_a_text(guarantee: Guarantee, typical: float | None, tokens: int) -> LocalDP | NoGuarantee | None:
+    """Return the sum over the tokens of a text; None where the promise is no promise per token."""
+    if typical == 0 or guarantee.unit not in SUMMED:
+        return None
+    one = compose_tokens(guarantee, [1.0 if typical is None else typical])
+    if one.epsilon is None:
+        return one
+    if one.delta * tokens >= 1:
+        return NoGuarantee(reason=f"the deltas of {tokens} tokens add up to 1 or more", unit=PrivacyUnit.TEXT)
+    slack = None if one.slack is None else one.slack * tokens
+    return replace(one, epsilon=one.epsilon * tokens, delta=one.delta * tokens, slack=slack)  # a list would fill memory
+
+
+def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: AnyMetric | None = None) -> InWords:
+    """Say in one sentence how strong a guarantee is.
+
+    Args:
+        embeddings: The vocabulary; what is typical of it is found in a fixed public sample.
+        guarantee: Any guarantee.
+        metric: The metric it speaks of; needed for metric DP.
+    """
+    if len(embeddings.candidates) < 2:
+        return InWords(sentence="nothing is promised", weak=guarantee.epsilon is None)
+    measure = _measure(guarantee, metric)
+
+    def typical() -> float:
+        return _distance(embeddings, measure, _typical_pair(embeddings, measure))
+
+    def near() -> float:
+        first = _typical_pair(embeddings, measure)[0]
+        return _distance(embeddings, measure, _nearest_pair(embeddings, measure, first))
+
+    return guarantee.in_words(typical, near)
+
+
+def explain(
+    embeddings: Embeddings,
+    guarantee: Guarantee,
+    *,
+    metric: AnyMetric | None = None,
+    pairs: Sequence[tuple[str, str]] = (),
+    tokens: int = 50,
+    longest: bool = False,
+    randomizer: WordRandomizer | None = None,
+) -> Explanation:
+    """Explain a guarantee on public words.
+
+    Args:
+        embeddings: The vocabulary.
+        guarantee: Per-token metric DP or local DP; another guarantee is explained without worked pairs.
+        metric: The metric the guarantee speaks of; needed for metric DP, given by its mechanism.
+        pairs: Public word pairs to work out; none picks two pairs of common words, one alike and one not, and where the
+            vocabulary lacks them a nearest pair and a typical one from a fixed sample.
+        tokens: Length of the text in the per-text sum, at least 1.
+        longest: Whether that is the length of the longest text of a release, which is said then.
+        randomizer: The fitted mechanism: how it draws, what it advises, and what it knows of a pair beyond its
+            guarantee are told too.
+
+    Raises:
+        ParameterError: If a word is not in the vocabulary, or tokens is below 1.
+    """
+    if tokens < 1:
+        raise ParameterError("tokens", tokens, "must be at least 1.")
+    if not guarantee.of_any_two:
+        return Explanation(
+            guarantee=guarantee, pairs=(), tokens=tokens, advice=randomizer.advice() if randomizer else ""
+        )
+    metric = _measure(guarantee, metric)
+    middle = _typical_pair(embeddings, metric)
+    chosen = [_look_up(embeddings, pair) for pair in pairs] or _example_pairs(embeddings, metric, middle)
+    typical = _distance(embeddings, metric, middle) if guarantee.metric else None
+    return Explanation(
+        guarantee=guarantee,
+        pairs=guarantee.explain(_known(embeddings, guarantee, metric, pair, randomizer) for pair in chosen),
+        tokens=tokens,
+        typical=typical,
+        text=_of_a_text(guarantee, typical, tokens),
+        longest=longest,
+        procedure=randomizer.procedure() if randomizer else "",
+        advice=randomizer.advice() if randomizer else "",
+    )
+
+
+def _measure(guarantee: Guarantee, metric: AnyMetric | None) -> AnyMetric:
+    """Return the metric that distances are measured in, checked where the guarantee speaks of one."""
+    if guarantee.metric and (metric is None or not guarantee.metric.startswith(metric.name)):
+        raise ParameterError("metric", metric, f"must be the metric of the guarantee, {guarantee.metric}.")
+    return metric or Euclidean()
+
+
+def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
+    found = [embeddings.id(word) for word in pair]
+    for word, id_ in zip(pair, found, strict=True):
+        if id_ is None:
+            raise ParameterError("pairs", word, "is not in this vocabulary; choose two of its words.")
+    return int(found[0] or 0), int(found[1] or 0)
+
+
+def _example_pairs(embeddings: Embeddings, metric: AnyMetric, typical: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return two pairs of common words, or the first word of a typical pair with its nearest other, and that pair."""
+    common = [_common_pair(embeddings, pairs) for pairs in COMMON]
+    return [common[0] or _nearest_pair(embeddings, metric, typical[0]), common[1] or typical]
+
+
+def _common_pair(embeddings: Embeddings, pairs: Sequence[tuple[str, str]]) -> tuple[int, int] | None:
+    """Return the first of the pairs whose words may both be released."""
+    for words in pairs:
+        first, second = map(embeddings.id, words)
+        if first is not None and second is not None and np.isin([first, second], embeddings.candidates).all():
+            return first, second
+    return None
+
+
+def _nearest_pair(embeddings: Embeddings, metric: AnyMetric, first: int) -> tuple[int, int]:
+    if isinstance(metric, Metric):
+        from wordveil.kernels.nearest import NearestWords  # a release says what it promises without a search
+
+        nearest, _ = NearestWords(embeddings.vectors, embeddings.candidates).top(embeddings.vectors[[first]], 2)
+        return first, int(next(i for i in nearest[0] if i != first))
+    others = embeddings.candidates[embeddings.candidates != first]
+    return first, int(others[_apart(embeddings, metric, np.array([first], dtype=np.int32), others).argmin()])
+
+
+def _apart(embeddings: Embeddings, metric: AnyMetric, ones: IdArray, others: IdArray) -> Float64Array:
+    """Return the distances of words, shape (n, m)."""
+    from wordveil.mechanisms.worst_pairs import word_distances  # as above
+
+    return word_distances(embeddings, metric)(ones, others)
+
+
+def _typical_pair(embeddings: Embeddings, metric: AnyMetric) -> tuple[int, int]:
+    """Return the pair of words at the median distance of all pairs of a fixed sample."""
+    sample = public_sample(embeddings, SAMPLE)
+    if len(sample) < 2:
+        raise ParameterError("embeddings", f"{len(sample)} candidates", "must hold two words to make an example.")
+    first, second = np.triu_indices(len(sample), 1)
+    apart = _apart(embeddings, metric, sample, sample)[first, second]
+    middle = np.argsort(apart, kind="stable")[len(apart) // 2]
+    return int(sample[first[middle]]), int(sample[second[middle]])
+
+
+def _known(
+    embeddings: Embeddings,
+    guarantee: Guarantee,
+    metric: AnyMetric,
+    pair: tuple[int, int],
+    randomizer: WordRandomizer | None,
+) -> WorkedPair:
+    """Return a pair with its distance, or else with its loss where the mechanism knows that."""
+    words = (embeddings.words[pair[0]], embeddings.words[pair[1]])
+    if guarantee.metric:
+        return WorkedPair(words=words, distance=_distance(embeddings, metric, pair), loss=math.inf)
+    known = randomizer.pair_loss(*pair) if randomizer is not None else None
+    loss = math.inf if known is None else claimed(known)
+    return WorkedPair(words=words, distance=None, loss=loss)
+
+
+def _distance(embeddings: Embeddings, metric: AnyMetric, pair: tuple[int, int]) -> float:
+    one, other = np.array(pair, dtype=np.int32)[:, None]
+    return float(_apart(embeddings, metric, one, other)[0, 0])

@@ -1,1 +1,0 @@
-"""From private to released: fitting, the sanitizer, runs over files, explanations and reports."""

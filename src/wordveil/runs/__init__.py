@@ -1,0 +1,1 @@
+"""Runs over files, tables and vectors: reports, completion, what may be read and written."""

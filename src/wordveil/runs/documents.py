@@ -1,0 +1,390 @@
+"""Runs a document set (a file, standard input, a folder) through a function, block by block, into the same formats.
+
+It decides what is read, handed out and written, and in which order; it knows nothing of what the function does. Memory
+is bounded by the block. The output bytes depend on the input, the settings and the function alone, provided the
+function's answer for a record does not depend on its block. In a folder, malformed files are left out, and told of.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordveil.documents.base import OutputFile, Record, Sink
+from wordveil.documents.blocks import blocks
+from wordveil.documents.reader import DocumentReader
+from wordveil.documents.settings import DocumentSettings
+from wordveil.documents.trees import TreeFiles, tree_files
+from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
+from wordveil.files.atomic import is_replaceable
+from wordveil.files.journal import file_identity
+from wordveil.randomness import RandomSource
+from wordveil.runs.completion import Completion
+from wordveil.runs.engine import Notice, Position, Run, silent
+from wordveil.runs.other_columns import check_kept, other_columns, settle_others
+from wordveil.runs.preconditions import check_file, check_tree, tell, tree_file_identity, tree_identity
+from wordveil.sanitizing.rows import ReleasedRows, refused_row
+
+__all__ = [
+    "UNNAMED",
+    "Answers",
+    "Callbacks",
+    "DocumentSummary",
+    "Process",
+    "Progress",
+    "run_documents",
+    "run_tree_file",
+]
+
+Answers = ReleasedRows
+"""For each record of a block, one released text per text, None for None."""
+
+Process = Callable[[list[Record]], Answers]
+Progress = Callable[[int, int | None, int], None]
+"""Called with raw bytes read, raw bytes in total (None for standard input) and documents done."""
+
+UNNAMED = "a file that was named when the output was made"
+_WHOLE, _PARTS = "whole", "parts"  # in the unfinished output's folder
+
+
+@dataclass(slots=True)
+class DocumentSummary:
+    """What a run did.
+
+    Attributes:
+        documents: Documents processed, those of the interrupted run included.
+        files: Files written.
+        copied_columns: Names of the columns copied unchanged, over all files.
+        gaps: Text columns that records lacked ("missing") or that held something else ("not_text", null now), records
+            that were left out for it ("skipped"), and members left out that no first record has ("members").
+        skipped_files: Files of a tree that were not taken: of another format, hidden, or links that lead out of it.
+        bad_files: What was wrong with the files of a tree that were left out.
+        resumed_documents: Documents taken over from an interrupted run.
+        finished: When the output was complete, UTC, ISO 8601, where that was so before the run; else "".
+    """
+
+    documents: int = 0
+    files: int = 0
+    copied_columns: list[str] = field(default_factory=list)
+    gaps: dict[str, int] = field(default_factory=dict)
+    skipped_files: list[str] = field(default_factory=list)
+    bad_files: list[str] = field(default_factory=list)
+    resumed_documents: int = 0
+    finished: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callbacks:
+    """What a run calls besides the function that it runs documents through.
+
+    Attributes:
+        progress: Called after every block; the first blocks are small.
+        notice: Told of a run that is continued or discarded, and of files that are not read.
+        published: Called with the summary when the output is in its place, and before the journal goes: where it fails,
+            the run can be resumed, which calls it again. Not called where the output was complete before the run.
+    """
+
+    progress: Progress | None = None
+    notice: Notice = silent
+    published: Callable[[DocumentSummary], None] = lambda _: None
+
+
+def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    process: Process,
+    *,
+    settings: DocumentSettings | None = None,
+    fingerprint: Mapping[str, Any] | None = None,
+    randomness: RandomSource | None = None,
+    resume: bool = False,
+    again: bool | None = None,
+    counts: Counter[str] | None = None,
+    callbacks: Callbacks | None = None,
+) -> DocumentSummary:
+    """Run a document set through a function and write the same formats.
+
+    Args:
+        source: A file, a directory, or "-" for standard input.
+        destination: A file (a directory for a directory), or "-" for standard output.
+        process: Takes a block of records and returns, for each, one released text per text, None for None. The
+            answer for a record must not depend on the other records.
+        settings: How the input is read.
+        fingerprint: What the output depends on besides input and settings: parameters, vocabulary checksum,
+            version. JSON values, nothing private.
+        randomness: What the process draws from: its key is kept until all is written.
+        resume: Continue an interrupted run; does nothing where the output is complete, starts anew where there is none.
+        again: Whether to write over an output that is there; None does so unasked, and remembers nothing of the run.
+        counts: The caller's counts, which the process adds to: kept over a resume, and less those of malformed files.
+        callbacks: Progress, notices to the owner, and the end.
+
+    Returns:
+        Documents, files, copied columns, and what was left out.
+
+    Raises:
+        DocumentFormatError: If the input is malformed, in a tree every file; no output and no temporary file remains.
+        OSError: If the disk is full; names the output, and says whether the run can be resumed.
+        ParameterError: If settings or destination do not fit, there are columns of which nothing was said, or the
+            output is there and `again` is False.
+        ResumeError: If the interrupted run, or the complete output, had another input, settings or fingerprint.
+    """
+    origin, target = os.fspath(source), os.fspath(destination)
+    settings, calls = settings or DocumentSettings(), callbacks or Callbacks()
+    tree = None
+    if origin != "-" and Path(origin).is_dir():
+        check_tree(Path(origin), target, resume=resume, settled=again is not None)
+        found = tree_files(Path(origin), settings)
+        if not found.taken:
+            raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
+        files = [_File(str(Path(origin) / name), name, settings.for_file(name)) for name in found.taken]
+        settle_others(origin, settings, (other_columns(each.path, each.settings) for each in files), calls.notice)
+        read, sizes = tree_identity({name: tree_file_identity(origin, name) for name in found.taken})
+        tree = _Tree(origin, found, sizes)
+    else:
+        check_file(origin, target, resume=resume)
+        settle_others(origin, settings, [other_columns(origin, settings)], calls.notice)
+        read = file_identity(Path(origin)) if Path(origin).is_file() and is_replaceable(target) else {}
+        files = [_File(origin, None, settings)]
+    counts = Counter() if counts is None else counts
+    given: dict[str, Any] = {"process": process, "counts": counts, "calls": calls, "choice": settings}
+    work = _Documents(target=target, files=files, tree=tree, **given)
+    facts = {**settings.fingerprint(), "input": read, **(fingerprint or {})} if read else None
+    run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
+    if again is not None:
+        known: Any = {"counted": work.remembered, "recall": work.recall, "draws": randomness is not None}
+        inputs = [Path(file.path) for file in files] if read else None
+        run.completion = Completion(inputs=inputs, again=again, **known)
+    run.execute()
+    return work.summary()
+
+
+def run_tree_file(
+    root: str,
+    name: str,
+    folder: Path,
+    process: Process,
+    *,
+    settings: DocumentSettings,
+    counts: Counter[str],
+    leave_out: Collection[int] = (),
+) -> tuple[Path, Mapping[str, Any]]:
+    """Run one file of a tree, as `run_documents` runs it among the others.
+
+    Args:
+        root: The tree.
+        name: The file's path in it.
+        folder: A private folder to write to.
+        process: As in `run_documents`.
+        settings: As in `run_documents`.
+        counts: As in `run_documents`, of this file alone.
+        leave_out: Ordinals of documents that are left out.
+
+    Returns:
+        Where the output lies in the folder, and what was counted ("counts", "gaps", "columns").
+
+    Raises:
+        DocumentFormatError: If the file is malformed.
+    """
+    file = _File(str(Path(root) / name), name, settings.for_file(name), leave_out)
+    work = _Documents(target=name, files=[file], tree=None, process=process, counts=counts, calls=Callbacks())
+    for _ in work.steps(folder, {}):
+        pass
+    return folder / _WHOLE / name, work.tally()
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    name: str | None  # in a tree, and in the ids of its documents
+    settings: DocumentSettings
+    leave_out: Collection[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    root: str
+    found: TreeFiles
+    sizes: list[int]  # of the files that are taken
+
+
+@dataclass(kw_only=True)
+class _Documents:
+    """The files of a document set on their way; a `Work`.
+
+    Positions name the file, the records of it that are done (structural ones included) and where its output goes on.
+    """
+
+    target: str
+    files: list[_File]
+    tree: _Tree | None
+    process: Process
+    counts: Counter[str]
+    calls: Callbacks
+    choice: DocumentSettings | None = None  # of the whole document set; None where this is one file of it
+    _gaps: Counter[str] = field(default_factory=Counter)
+    _columns: list[str] = field(default_factory=list)
+    _bad_files: list[str] = field(default_factory=list)
+    _before: dict[str, Any] = field(default_factory=dict)  # the counts at the start of the file
+    _resumed: int = 0
+    _finished: str = ""
+
+    def restore(self, tally: Mapping[str, Any]) -> str:
+        self._bad_files = list(tally.get("bad_files", ()))
+        self._take_over(tally)
+        self._before = dict(tally.get("before", {}))
+        self._resumed = self.counts["documents"]
+        return f"{self._resumed:,} documents"
+
+    def _take_over(self, tally: Mapping[str, Any]) -> None:
+        self.counts.clear()
+        self.counts.update(tally.get("counts", {}))
+        self._gaps, self._columns = Counter(tally.get("gaps", {})), list(tally.get("columns", ()))
+
+    def tally(self) -> Mapping[str, Any]:
+        return {**self._counted(), "bad_files": list(self._bad_files), "before": self._before}
+
+    def _counted(self) -> dict[str, Any]:
+        return {"counts": dict(self.counts), "gaps": dict(self._gaps), "columns": list(self._columns)}
+
+    def remembered(self) -> Mapping[str, Any]:
+        # The names of files that were left out are their owner's.
+        return {**self._counted(), "bad_files": len(self._bad_files)}
+
+    def recall(self, tally: Mapping[str, Any], finished: str) -> None:
+        self._take_over(tally)
+        self._bad_files, self._finished = [UNNAMED] * tally.get("bad_files", 0), finished
+
+    def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
+        first = position.get("file", 0)
+        for index in range(first, len(self.files)):
+            here = position if index == first and position.get("records") else {}
+            if not here:
+                self._before = self._counted()
+            try:
+                yield from self._one_file(index, folder, here)
+            except DocumentFormatError as error:
+                if self.tree is None:
+                    raise
+                self._take_over(self._before)
+                self._resumed = min(self._resumed, self.counts["documents"])
+                self._bad_files.append(str(error))
+                if folder is not None:
+                    self._output(folder, index).unlink(missing_ok=True)
+            if self.tree is not None:
+                yield {"file": index + 1}
+        if self.tree is not None and len(self._bad_files) == len(self.files):
+            problem = f"none of its {len(self.files)} files can be read. The first: {self._bad_files[0]}"
+            raise DocumentFormatError(self.tree.root, problem)
+        if self.choice is not None and self.counts["documents"]:
+            check_kept(self.choice.keep or (), self._columns, self.choice.columns)
+        return _WHOLE
+
+    def _one_file(self, index: int, folder: Path | None, here: Position) -> Generator[Position | None, None, None]:
+        file = self.files[index]
+        if folder is not None:
+            self._output(folder, index).parent.mkdir(parents=True, exist_ok=True)
+        with file.settings.open(file.path) as reader:
+            reader.source = file.name or reader.source
+            reader.format.leave_out = file.leave_out
+            done = here.get("records", 0)
+            with closing(self._sink(reader, index, folder, here.get("output"))) as sink:
+                for block in blocks(_after(reader, done), file.settings):
+                    self._block(reader, block, sink)
+                    done += len(block)
+                    self._note(reader)
+                    if block[-1].closes_section or sink.resumable_anywhere:
+                        yield {"file": index, "records": done, "output": sink.checkpoint()}
+                    else:
+                        yield None
+                    if self.calls.progress is not None:
+                        sizes = [] if self.tree is None else self.tree.sizes
+                        before, total = sum(sizes[:index]), sum(sizes) or reader.bytes_total
+                        self.calls.progress(before + reader.bytes_done, total, self.counts["documents"])
+                sink.seal()
+            self._note(reader)
+
+    def _note(self, reader: DocumentReader) -> None:
+        """Take in what the reader, which always begins at the file's start, has found in it so far."""
+        self._gaps = Counter(self._before["gaps"]) + Counter(reader.gaps)
+        self._columns = list(dict.fromkeys([*self._before["columns"], *reader.copied_columns]))
+
+    def _output(self, folder: Path, index: int) -> Path:
+        return folder / _WHOLE / (self.files[index].name or "")
+
+    def _sink(self, reader: DocumentReader, index: int, folder: Path | None, start: int | None) -> Sink:
+        path = None if folder is None else self._output(folder, index)
+        name, line_buffered = self.files[index].name or self.target, self.files[index].settings.line_buffered
+        parts = (folder or Path()) / _PARTS
+        return reader.format.sink(
+            OutputFile(path=path, destination=name, parts=parts, start=start, line_buffered=line_buffered)
+        )
+
+    def _block(self, reader: DocumentReader, block: list[Record], sink: Sink) -> None:
+        documents = [record for record in block if not record.structural]
+        given = self._answers(reader, documents)
+        self.counts["documents"] += len(documents)
+        for record in documents:
+            record.texts = []  # a long text need not be held beside what is written of it
+        answers = iter(given)
+        for record in block:
+            sink.write(record, [] if record.structural else next(answers))
+            if record.closes_section:
+                sink.end_section()
+
+    def _answers(self, reader: DocumentReader, documents: list[Record]) -> Answers:
+        """Run the function; the error where it refuses a text, which names its length, gets file and line.
+
+        Other records of the same length cannot be told apart from it; the first one is named.
+        """
+        try:
+            given = self.process(documents) if documents else []
+        except ParameterError as error:
+            row = refused_row(error, [record.texts for record in documents])
+            if row is None:
+                raise
+            problem = f"the text of {str(error.value)[1:-1]} {error.requirement}"
+        else:
+            _check_answers(documents, given)
+            return given
+        raise DocumentFormatError(reader.path, problem, line=documents[row].line)
+
+    def finish(self) -> None:
+        if self.tree is not None:
+            tell(self.summary().bad_files, self.tree.found, self.calls.notice)
+        self.calls.published(self.summary())
+
+    def summary(self) -> DocumentSummary:
+        """What was done."""
+        return DocumentSummary(
+            documents=self.counts["documents"],
+            files=len(self.files) - len(self._bad_files),
+            copied_columns=self._columns,
+            gaps=dict(self._gaps),
+            skipped_files=[] if self.tree is None else self.tree.found.skipped,
+            bad_files=[*self._bad_files, *([] if self.tree is None else self.tree.found.unreadable)],
+            resumed_documents=self._resumed,
+            finished=self._finished,
+        )
+
+
+def _after(reader: DocumentReader, done: int) -> Iterator[Record]:
+    """Return the records after those that an interrupted run has done."""
+    records = iter(reader)
+    for _ in range(done):
+        if next(records, None) is None:
+            raise ResumeError("The input is shorter than in the interrupted run. Start without --resume.")
+    return records
+
+
+def _check_answers(documents: list[Record], answers: Answers) -> None:
+    if len(answers) != len(documents):
+        raise ValueError(f"process returned {len(answers)} answers for {len(documents)} records")
+    for record, released in zip(documents, answers, strict=True):
+        nulls = [text is None for text in record.texts]
+        if nulls != [text is None for text in released]:
+            raise ValueError("process must return one text for each text of a record, None for None")

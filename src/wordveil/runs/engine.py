@@ -1,0 +1,245 @@
+"""The one run engine: an input through a process into an output that is there whole or not at all, and can be resumed.
+
+Texts, vectors and rewriting all run here, so that each of these has one answer:
+
+- A kill at any moment, or Ctrl-C: the unfinished output, the journal and the key stay, and a resumed run gives the
+  bytes of one that was never interrupted.
+- Wrong input or settings: the same run would fail again, so nothing is kept. Other errors, a full disk among them, keep
+  what is done, if anything is; the error says which.
+- The key goes when all bytes are written, before the output gets its name; the journal when the report is made too:
+  where only that failed, a resumed run releases nothing anew and reports again.
+- Resuming refuses another input (all of it counts), other settings, another key.
+- What is there already is no run's to write over, unless that is asked for; see `runs.completion`.
+
+Standard output, devices and pipes are written directly; a pipe as input leaves nothing to resume.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from wordveil.errors import ParameterError, ResumeError, WordveilError, printable
+from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, publish, stamp
+from wordveil.files.journal import RUN_KEY, Journal, is_resumable, journal_path
+from wordveil.files.run_key import key_digest, remove_run_key, run_key_path, save_run_key
+from wordveil.randomness import RandomSource
+from wordveil.runs.completion import Completion
+
+__all__ = ["Notice", "Position", "Run", "Work", "check_report_path", "silent"]
+
+Position = Mapping[str, Any]
+"""Where input and output go on; empty at the start."""
+
+Notice = Callable[[str], None]
+"""Called with a line for the owner of the input, which may name files; it is for no report that travels."""
+
+_FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+
+
+def silent(_: str) -> None:
+    """Tell nobody."""
+
+
+class Work(Protocol):
+    """What a run does between its start and the renaming of its output."""
+
+    def restore(self, tally: Mapping[str, Any]) -> str:
+        """Take over the counts of an interrupted run; returns how much that is, such as "12 documents"."""
+
+    def tally(self) -> Mapping[str, Any]:
+        """The counts so far, as JSON values; nothing private."""
+
+    def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
+        """Write block after block, and bring each to the disk before it is yielded.
+
+        Args:
+            folder: The unfinished output's private folder; None where it goes straight to its destination.
+            position: Where to go on.
+
+        Yields:
+            After each block where the run could go on; None where it could not.
+
+        Returns:
+            The name in the folder of what is to be renamed into place, complete and on the disk.
+        """
+
+    def finish(self) -> None:
+        """Report: the output is in its place."""
+
+
+@dataclass(kw_only=True)
+class Run:
+    """One run.
+
+    Attributes:
+        destination: A file, a folder, a device, or "-".
+        work: What to do.
+        identity: Everything the output depends on, as JSON values; None where the input can be read only once, so that
+            nothing can be resumed.
+        source: Randomness whose key is kept until all bytes are written; None where the work draws none.
+        resume: Continue an interrupted run, and leave a complete output as it is; starts anew where there is neither.
+        notice: Told of a run that is continued or discarded, and of an output that is complete or written over.
+        completion: What the run has to do with an output that is there; None where that is the caller's affair.
+    """
+
+    destination: str | os.PathLike[str]
+    work: Work
+    identity: Mapping[str, Any] | None
+    source: RandomSource | None = field(default=None, repr=False)
+    resume: bool = False
+    notice: Notice = silent
+    completion: Completion | None = None
+
+    def execute(self) -> None:
+        """Run to the end.
+
+        Raises:
+            OSError: If the disk is full; names the output, and says whether the run can be resumed.
+            ParameterError: If another run is writing to the destination, or it would be written over unasked.
+            ResumeError: If the interrupted run, or the complete output, had another input, other settings or another
+                key.
+        """
+        try:
+            if is_replaceable(self.destination):
+                self._into_place()
+            else:
+                for _ in self.work.steps(None, {}):
+                    pass
+                self.work.finish()
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            full = error
+        else:
+            return
+        kept = is_resumable(self.destination)
+        advice = "make room and add --resume" if kept else "nothing is left of the run; make room and start it again"
+        raise OSError(full.errno, f"{os.strerror(full.errno or 0)}: {advice}", os.fspath(self.destination))
+
+    def _into_place(self) -> None:
+        target = Path(self.destination).resolve()
+        if Path(self.destination).is_symlink():
+            self.notice(f"the output is a link: what it leads to is written, {printable(str(target))}.")
+        check_not_busy(target)
+        if self._is_complete(target):
+            return
+        journal = self._journal()
+        going_on = self._taken_up(journal)
+        if journal.product is None:
+            self._written(target, journal, going_on=going_on)
+        else:
+            self._publish(target, journal)
+        self.work.finish()
+        if self.completion is not None:
+            self.completion.remember(target, self.identity)
+        journal.remove()
+
+    def _is_complete(self, target: Path) -> bool:
+        """Whether nothing is to be done; tells the owner, also of what will be written over."""
+        if self.completion is None:
+            return False
+        complete = self.completion.check(target, self.identity, resume=self.resume)
+        line = complete or self.completion.second(target)
+        if line:
+            self.notice(line)
+        return bool(complete)
+
+    def _written(self, target: Path, journal: Journal, *, going_on: bool) -> None:
+        """Write and publish; what remains of a failure is all that a resumed run needs, or nothing."""
+        unfinished = Unfinished(target, keep=bool(journal.position))
+        try:
+            if not going_on:
+                self._begin(journal)
+            self._work(unfinished.folder, journal)
+            self._publish(target, journal)
+        except BaseException as error:
+            if not self._is_worth_keeping(error, journal):
+                unfinished.remove()
+                journal.remove()
+                remove_run_key(run_key_path(target))
+            raise
+        finally:
+            unfinished.release()
+
+    def _is_worth_keeping(self, error: BaseException, journal: Journal) -> bool:
+        """Whether a later run could go on, and would not fail in the same way."""
+        if self.identity is None or (isinstance(error, WordveilError) and not isinstance(error, ResumeError)):
+            return False
+        return bool(journal.position) or journal.product is not None or not isinstance(error, Exception)
+
+    def _publish(self, target: Path, journal: Journal) -> None:
+        assert journal.product is not None
+        remove_run_key(run_key_path(target))  # nothing is left to draw
+        replace = self.completion is not None and self.completion.replaces(target)
+        publish(target, journal.product, journal.written, replace=replace)
+
+    def _journal(self) -> Journal:
+        key = {} if self.source is None else {RUN_KEY: key_digest(self.source)}
+        return Journal(journal_path(self.destination), {**(self.identity or {}), **key})
+
+    def _taken_up(self, journal: Journal) -> bool:
+        """Take over an interrupted run where that is asked for and there is one, and tell the owner."""
+        if self.resume and journal.load():
+            taken = self.work.restore(journal.tally)
+            told = f"going on with the interrupted run: {taken} are taken over."
+            complete = "the output of the interrupted run is complete: nothing is released anew."
+            self.notice(told if journal.product is None else complete)
+            return True
+        if self.resume:
+            self.notice("there is no interrupted run to resume: this one starts from the beginning.")
+        elif journal.path.exists():
+            self.notice("an interrupted run of this output was discarded; --resume would have gone on with it.")
+        return False
+
+    def _begin(self, journal: Journal) -> None:
+        """Put key and journal of a new run in the place of what an interrupted one left: the key first."""
+        journal.remove()
+        if self.identity is None:
+            return
+        if self.source is not None:
+            save_run_key(run_key_path(self.destination), self.source.export_key())
+        journal.save()
+
+    def _work(self, folder: Path, journal: Journal) -> None:
+        """Do the work, the journal in step, until it names the output."""
+        with closing(self.work.steps(folder, journal.position)) as steps:
+            while journal.product is None:
+                try:
+                    reached = next(steps)
+                except StopIteration as end:
+                    reached, journal.product = journal.position, end.value
+                    journal.written = stamp(folder / end.value)
+                if reached is not None:
+                    journal.position, journal.tally = reached, self.work.tally()
+                    if self.identity is not None:
+                        journal.save()
+
+
+def check_report_path(
+    path: str | os.PathLike[str],
+    endings: Sequence[str] = (".json", ".html"),
+    *,
+    others: Iterable[str | os.PathLike[str] | None] = (),
+) -> None:
+    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run.
+
+    Args:
+        path: Where the report is to go.
+        endings: The forms there are.
+        others: What the run reads and writes, which a report must not replace nor lie in; None and "-" are nothing.
+    """
+    target = Path(path)
+    for other in (Path(one).resolve() for one in others if one not in (None, "-")):
+        same = target.exists() and other.exists() and target.samefile(other)
+        if same or other == target.resolve() or other in target.resolve().parents:
+            raise ParameterError("report", target.name, "must be another file than those the run reads and writes.")
+    if target.suffix not in endings:
+        raise ParameterError("report", target.name, f"must end in {' or '.join(endings)}.")
+    if not target.absolute().parent.is_dir():
+        raise ParameterError("report", str(path), "must lie in an existing directory.")

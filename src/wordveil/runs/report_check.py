@@ -1,0 +1,200 @@
+"""Holds a report against itself: whatever it says of a promise is computed again from the mechanism that it names.
+
+What cannot be computed again (counts, names, times, versions) is held by the report's checksum, against an edit that
+does not know of it, and by a signature, against one that does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Protocol
+
+from wordveil.errors import DataFormatError
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.rounding import claimed
+from wordveil.runs.evidence import ALWAYS_ASSUMED, Evidence
+from wordveil.runs.report import form
+from wordveil.runs.report_schema import StoredReport, checksum
+from wordveil.runs.report_shape import misfits
+from wordveil.runs.sanitize import COPIED, TREE, RunReport, run_disclosures
+from wordveil.runs.vectors.binding import Binding
+from wordveil.runs.vectors.grid import grid_mitigation
+from wordveil.runs.vectors.values import VectorReport, vector_disclosures
+from wordveil.sanitizing.sanitizer import Sanitizer
+
+__all__ = ["Bound", "Contradiction", "contradictions", "damage"]
+
+MEANT = ("promise", "epsilon", "delta", "slack", "unit", "standing", "largest_distance", "graph")
+"""Of a guarantee: what is not wording, and the same in every version."""
+_SINCE = {
+    "schema", "kind", "longest", "copied", "tree", "warnings", "verdict", "passes", "signature",
+}  # fmt: skip
+"""Facts that reports have since they have a schema: in an older one they would stand unchecked."""
+_GIVEN = ("version", "engine")  # of the machine that released
+_LONGEST = 160  # characters shown of a value
+
+
+class Bound(Protocol):
+    """What bounds the losses of one person; see `spark.budgets.UserBudget`."""
+
+    def tokens(self, sanitizer: Sanitizer) -> int:
+        """Return how many tokens of one person may be released."""
+
+    def sentence(self) -> str:
+        """Return what the bound promises."""
+
+    def disclosed(self) -> str:
+        """Return what it discloses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """A fact of a report that its mechanism does not bear out.
+
+    Attributes:
+        place: Where it stands, such as "guarantee.epsilon".
+        said: What the report says; None where it says nothing.
+        right: What is computed again; None where there should be nothing.
+    """
+
+    place: str
+    said: Any
+    right: Any
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether it is no matter of wording, which may differ between versions."""
+        return self.place.partition(".")[2] in MEANT
+
+    def sentence(self) -> str:
+        """The two values in one sentence."""
+        return f"{self.place}: the report says {_short(self.said)}, its mechanism gives {_short(self.right)}"
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    shown = json.dumps(value)
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+
+
+def damage(report: StoredReport) -> list[str]:
+    """Return what shows without its mechanism that a report was edited after it was written, one sentence each.
+
+    Raises:
+        DataFormatError: If it is a page of another version, which this one would write otherwise.
+    """
+    told = []
+    held = report.facts.get("checksum")
+    if (held is not None or report.schema > (0, 0)) and held != checksum(report.facts):
+        told.append("other facts than its checksum was made of")
+    if not told and report.html and report.text != form(report.facts, html=True):
+        if report.is_of_another_version:
+            version = report.facts["provenance"]["version"]
+            problem = f"is a page of wordveil {version}, which this version writes otherwise; it cannot be checked."
+            raise DataFormatError(report.path, problem, remedy=f"Check it with wordveil {version}.")
+        told.append("another page than its facts make")
+    return told
+
+
+def contradictions(
+    report: StoredReport, source: Sanitizer | Binding, budget: Bound | None = None
+) -> list[Contradiction]:
+    """Return where a report says something else of its release than its mechanism, vocabulary and choices come to.
+
+    Args:
+        report: The report.
+        source: Rebuilt from it: what released, with the vocabulary that it names.
+        budget: Rebuilt from it: what bounds the losses of one person, where it names that.
+    """
+    facts = json.loads(json.dumps(report.facts))
+    if report.schema == (0, 0) and "epsilon" in facts["guarantee"]:
+        facts["guarantee"]["epsilon"] = claimed(facts["guarantee"]["epsilon"])
+    right = _vectors(facts, source) if isinstance(source, Binding) else _texts(report, facts, source, budget)
+    right = json.loads(json.dumps(right))
+    for name in _GIVEN:
+        right["provenance"][name] = facts["provenance"].get(name)
+    unknown = facts.keys() - (_fields(source) - (_SINCE if report.schema == (0, 0) else set()))
+    said = dict(_leaves({name: fact for name, fact in facts.items() if name in right or name in unknown}))
+    computed = dict(_leaves(right))
+    places = [place for place in (said | computed) if said.get(place) != computed.get(place)]
+    wrong = [Contradiction(place=place, said=said.get(place), right=computed.get(place)) for place in places]
+    if report.schema == (0, 0):
+        return wrong
+    values = dict(_leaves(facts))
+    return wrong + [Contradiction(place=place, said=values.get(place), right=None) for place in misfits(facts)]
+
+
+def _fields(source: Sanitizer | Binding) -> set[str]:
+    """Return the names of all facts that a report of this schema has."""
+    kinds = (VectorReport,) if isinstance(source, Binding) else (RunReport, Evidence)
+    return {"schema", "kind", "warnings", "checksum", "signature"} | {
+        each.name for kind in kinds for each in fields(kind)
+    }
+
+
+def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of a report with their places; a list or object that is empty is a value."""
+    if isinstance(value, Mapping) and value:
+        for name, each in value.items():
+            yield from _leaves(each, f"{place}.{name}" if place else str(name))
+    elif isinstance(value, list | tuple) and value:
+        for number, each in enumerate(value):
+            yield from _leaves(each, f"{place}[{number}]")
+    else:
+        yield place, value
+
+
+def _promise(guarantee: Guarantee, provenance: Any) -> dict[str, Any]:
+    return {"guarantee": guarantee.as_dict(), "provenance": asdict(provenance)}
+
+
+def _texts(
+    report: StoredReport, facts: Mapping[str, Any], sanitizer: Sanitizer, budget: Bound | None
+) -> dict[str, Any]:
+    """Return what a report of texts should say."""
+    older = report.schema == (0, 0)
+    copied, tree = _copied_before_there_was_a_field(facts) if older else (facts["copied"], facts["tree"])
+    disclosed = run_disclosures(sanitizer.disclosed, facts["settings"]["missing"], copied=copied, tree=tree)
+    right = _promise(sanitizer.guarantee, sanitizer.provenance) | {"options": sanitizer.options.choices()}
+    right["disclosed"] = list(disclosed) + ([] if budget is None else [budget.disclosed()])
+    if budget is not None:
+        right["budget"] = {**facts["budget"], "sentence": budget.sentence()}
+        right["longest"] = min(facts["longest"], budget.tokens(sanitizer))  # of one person, like every document
+    if older:
+        return right | {"in_words": _older_words(facts, sanitizer), "assumptions": ALWAYS_ASSUMED}
+    right |= {"schema": facts["schema"], "files": len(facts["outputs"]) or facts["files"]}
+    right["kind"] = "sentences" if "stock" in facts["options"] else "texts"
+    evidence = asdict(Evidence.of_facts(sanitizer, facts))
+    del evidence["notes"]  # choices of the command line, which no mechanism knows
+    return right | evidence
+
+
+def _copied_before_there_was_a_field(facts: Mapping[str, Any]) -> tuple[list[str], bool]:
+    lines = [line.removeprefix(COPIED) for line in facts["disclosed"] if line.startswith(COPIED)]
+    return lines, TREE in facts["disclosed"]
+
+
+def _older_words(facts: Mapping[str, Any], sanitizer: Sanitizer) -> list[str]:
+    """Return the sentences of a report from before there was a schema, on the pairs of words that it chose itself."""
+    pairs = [re.match(r"Example[^:]*: '(.+?)' or '(.+?)'[ :]", line) for line in facts["in_words"]]
+    chosen = [(pair[1], pair[2]) for pair in pairs if pair is not None]
+    mean = max(1, round(facts["tokens"] / max(1, facts["documents"])))
+    return [f"In one sentence: {sanitizer.in_words.sentence}.", *sanitizer.explained(mean, pairs=chosen).examples]
+
+
+def _vectors(facts: Mapping[str, Any], binding: Binding) -> dict[str, Any]:
+    """Return what a report of vectors should say."""
+    test = facts["provenance"]["test_source"]
+    guarantee = binding.guarantee(test_source=test)
+    keyed = any(line.startswith("which rows equal those of another release") for line in facts["disclosed"])
+    right = _promise(guarantee, binding.provenance(test_source=test))
+    right["mitigations"] = [grid_mitigation(facts["grid"])]
+    right["disclosed"] = list(vector_disclosures(binding.randomizer, kept=facts["kept"], own_source=keyed))
+    right["dimensions"] = binding.randomizer.dimensions
+    if "schema" not in facts:
+        return right
+    return right | {"warnings": list(guarantee.warnings()), "kind": "vectors", "schema": facts["schema"]}

@@ -1,0 +1,139 @@
+"""Who wrote a report: an Ed25519 signature of its canonical bytes, made and checked by the library `cryptography`.
+
+A signature proves that whoever holds the private key signed these facts, and that nobody changed them since. It does
+not prove that they are true: a signer can sign what never happened.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wordveil.errors import DataFormatError, MissingExtraError, ParameterError
+from wordveil.runs.report_schema import canonical, sealed
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+__all__ = ["new_key", "public_path", "signature_problem", "signed"]
+
+_DOMAIN = b"wordveil report, signed\n"  # a signature of a report is one of nothing else
+_ALGORITHM = "Ed25519"
+
+
+def new_key(path: str | os.PathLike[str]) -> Path:
+    """Write a new private key, readable by its owner alone, and its public key beside it.
+
+    Args:
+        path: A new file, PEM; the public key is the same name with the ending `.pub`.
+
+    Returns:
+        Where the public key lies.
+
+    Raises:
+        ParameterError: If one of the two files exists: a key that is replaced is lost.
+        MissingExtraError: If `cryptography` is missing.
+    """
+    ed25519, serialization = _library()
+    private, public = Path(path), public_path(path)
+    for each in (private, public):
+        if each.exists():
+            raise ParameterError("new_key", each.name, "must be a new file: a key that is replaced is lost.")
+    key, pem = ed25519.Ed25519PrivateKey.generate(), serialization.Encoding.PEM
+    whole = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    handle = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(whole)
+    public.write_bytes(key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo))
+    return public
+
+
+def public_path(path: str | os.PathLike[str]) -> Path:
+    """Return where the public key of a private one lies: beside it, with the ending `.pub`."""
+    return Path(path).with_suffix(".pub")
+
+
+def signed(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the facts of a report with a signature in the place of any that it has.
+
+    Args:
+        facts: What the report says.
+        path: The private key, PEM.
+
+    Raises:
+        DataFormatError: If the file holds no private Ed25519 key, or one behind a password.
+        MissingExtraError: If `cryptography` is missing.
+    """
+    key, whole = _private_key(Path(path)), sealed(facts)
+    value = base64.b64encode(key.sign(_DOMAIN + canonical(whole))).decode("ascii")
+    return {**whole, "signature": {"algorithm": _ALGORITHM, "key": _fingerprint(key.public_key()), "value": value}}
+
+
+def signature_problem(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> str:
+    """Return why a report is not signed by the owner of a key, in one sentence; "" if it is.
+
+    Args:
+        facts: What the report says.
+        path: The public key, PEM.
+
+    Raises:
+        DataFormatError: If the file holds no public Ed25519 key.
+        MissingExtraError: If `cryptography` is missing.
+    """
+    key, signature = _public_key(Path(path)), facts.get("signature")
+    from cryptography.exceptions import InvalidSignature  # it is there where a key was read
+
+    if signature is None:
+        return "it is not signed"
+    wanted = {"algorithm": _ALGORITHM, "key": _fingerprint(key)}
+    if not isinstance(signature, dict) or {**signature, "value": ""} != {**wanted, "value": ""}:
+        return "it is signed with another key"
+    try:
+        key.verify(base64.b64decode(signature["value"], validate=True), _DOMAIN + canonical(facts))
+    except (InvalidSignature, ValueError, TypeError):
+        return "its signature is of other facts"
+    return ""
+
+
+def _fingerprint(key: Ed25519PublicKey) -> str:
+    """Return the SHA-256 of a public key's 32 bytes."""
+    return hashlib.sha256(key.public_bytes_raw()).hexdigest()
+
+
+def _private_key(path: Path) -> Ed25519PrivateKey:
+    ed25519, serialization = _library()
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except TypeError:
+        raise DataFormatError(path, "is behind a password; give a key without one.") from None
+    except ValueError:
+        raise DataFormatError(path, "is no private key in PEM; make one with --new-key.") from None
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise DataFormatError(path, "is no Ed25519 key; make one with --new-key.")
+    private: Ed25519PrivateKey = key
+    return private
+
+
+def _public_key(path: Path) -> Ed25519PublicKey:
+    ed25519, serialization = _library()
+    try:
+        key = serialization.load_pem_public_key(path.read_bytes())
+    except ValueError:
+        raise DataFormatError(path, "is no public key in PEM; --new-key writes it beside the private one.") from None
+    if not isinstance(key, ed25519.Ed25519PublicKey):
+        raise DataFormatError(path, "is no Ed25519 key; make one with --new-key.")
+    public: Ed25519PublicKey = key
+    return public
+
+
+def _library() -> tuple[Any, Any]:
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ModuleNotFoundError:
+        raise MissingExtraError("Signing reports, and checking who signed one,", "cryptography", "sign") from None
+    return ed25519, serialization

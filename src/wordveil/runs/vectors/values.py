@@ -1,0 +1,138 @@
+"""What a vector release is: the rows, what they promise, the grid they lie on, what they disclose anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wordveil.arrays import FloatArray
+from wordveil.errors import ParameterError, printable
+from wordveil.mechanisms.base import VectorRandomizer
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.release import Provenance, Reported
+from wordveil.runs.report import write_facts
+from wordveil.runs.report_schema import SCHEMA
+from wordveil.runs.sanitize import FileDigest
+from wordveil.runs.vectors.grid import grid_mitigation
+
+__all__ = ["VectorRelease", "VectorReport", "vector_disclosures", "write_vector_report"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorRelease:
+    """Released vectors.
+
+    Attributes:
+        vectors: What leaves, shape (n, d), or (n, m) for a projection: multiples of `grid`, float32 or float64.
+        guarantee: What each row promises.
+        grid: The public grid that noisy sums were rounded to, a power of two, in the units of the vectors.
+        disclosed: What is disclosed whatever the noise, one sentence each.
+        provenance: Where it came from.
+    """
+
+    vectors: FloatArray = field(repr=False)
+    guarantee: Guarantee
+    grid: float
+    disclosed: tuple[str, ...]
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
+
+    @property
+    def mitigations(self) -> tuple[str, ...]:
+        """What was measured to help and is no part of the guarantee, one sentence each."""
+        return (grid_mitigation(self.grid),)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return a JSON-ready dictionary of everything but the vectors."""
+        return {
+            "rows": len(self.vectors),
+            "dimensions": self.vectors.shape[1],
+            "dtype": self.vectors.dtype.name,
+            "grid": self.grid,
+            "guarantee": self.guarantee.as_dict(),
+            "mitigations": list(self.mitigations),
+            "disclosed": list(self.disclosed),
+            "provenance": asdict(self.provenance),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorReport(Reported):
+    """What a run over a file released; nothing that the release does not show anyway.
+
+    Attributes:
+        guarantee: What each row promises.
+        mitigations: What was measured to help and is no part of the guarantee, one sentence each.
+        grid: The public grid, a power of two.
+        dtype: Type of the released numbers, "float32" or "float64".
+        disclosed: What is disclosed whatever the noise.
+        provenance: Where it came from.
+        outputs: The file written.
+        rows: Rows released.
+        dimensions: Columns released: d, or m for a projection.
+        input_dimensions: The d of the input.
+        column: Which array, column or tensor was asked for; None for the only one.
+        kept: What else was copied from the input, as asked for.
+        left_out: How many other arrays, columns or tensors the input holds; their names may be private.
+        resumed_rows: Rows taken over from an interrupted run.
+        finished: Time of the end, UTC, ISO 8601.
+        seconds: Wall-clock time of this process's part.
+        rows_per_second: Rows of this process's part over its time.
+    """
+
+    guarantee: Guarantee
+    mitigations: tuple[str, ...]
+    grid: float
+    dtype: str
+    disclosed: tuple[str, ...]
+    provenance: Provenance
+    outputs: tuple[FileDigest, ...]
+    rows: int
+    dimensions: int
+    input_dimensions: int
+    column: str | None
+    kept: tuple[str, ...]
+    left_out: int
+    resumed_rows: int
+    finished: str
+    seconds: float
+    rows_per_second: float
+
+
+def vector_disclosures(
+    randomizer: VectorRandomizer, *, kept: Sequence[str] = (), own_source: bool = False
+) -> tuple[str, ...]:
+    """Return what any release of vectors discloses, one sentence each.
+
+    Args:
+        randomizer: The mechanism, with what it shows by itself.
+        kept: What was copied.
+        own_source: Whether the caller gave the source, which may serve another release of the same rows.
+    """
+    said = ["the number of rows and their order, and the number of columns", *randomizer.disclosed()]
+    if own_source:
+        said.append(
+            "which rows equal those of another release under the same key, name, column and mechanism: the "
+            "losses of two releases add up only under two keys"
+        )
+    if kept:
+        said.append("these columns, copied unchanged beside each row: " + ", ".join(map(printable, kept)))
+    return tuple(said)
+
+
+def write_vector_report(report: VectorReport, path: Path) -> None:
+    """Write the report as JSON, with what is to be warned of, its schema and its checksum.
+
+    Raises:
+        ParameterError: If the name does not end in .json.
+    """
+    if path.suffix != ".json":
+        raise ParameterError("report", path.name, "must end in .json.")
+    write_facts(
+        {"schema": SCHEMA, "kind": "vectors", **report.as_dict(), "warnings": report.guarantee.warnings()}, path
+    )

@@ -1,0 +1,1 @@
+"""Text in, released text out: one sanitizer, put together and placed."""

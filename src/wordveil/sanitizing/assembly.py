@@ -1,0 +1,160 @@
+"""Builds what a sanitizer is made of, once: reader, mechanism, writer, and all that every release says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+from wordveil import __version__
+from wordveil.arrays import IdArray, PrivateText, ReleasedIds, ReleasedText
+from wordveil.kernels.arithmetic import arithmetic_name
+from wordveil.kernels.compiled import engine_name
+from wordveil.meaning.explanations import Explanation, explain
+from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
+from wordveil.promises.certificates import Certificate
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures, effective_guarantee
+from wordveil.sanitizing.fitting import certificate_in_use, fit_words
+from wordveil.sanitizing.places import shown, text_domain
+from wordveil.text.encoding import EncodedBatch, Encoder
+from wordveil.text.schemes import tokenizer_for
+from wordveil.text.surrogates import Surrogates
+from wordveil.text.writing import Writer
+from wordveil.vocabulary.public_sample import public_sample
+from wordveil.vocabulary.table import Embeddings
+
+__all__ = ["Assembled", "TextReader", "TextWriter", "assemble"]
+
+STAND_INS = 4096
+"""Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
+
+
+class TextReader(Protocol):
+    """What reads private texts: `text.Encoder` words, `sentences.rephrasing` sentences."""
+
+    @property
+    def typed(self) -> Surrogates | None:
+        """What stands for tokens of a kind; None where there are none."""
+
+    def encode_parts(self, texts: Iterable[PrivateText]) -> Iterator[EncodedBatch]:
+        """Yield a batch of texts as ids and gaps, a part at a time."""
+
+
+class TextWriter(Protocol):
+    """What writes released texts: `text.Writer` words, `sentences.rephrasing` sentences."""
+
+    def write_parts(self, parts: Sequence[EncodedBatch], released: ReleasedIds) -> list[ReleasedText]:
+        """Return the released texts of a batch that was encoded in parts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembled:
+    """What a sanitizer is made of.
+
+    Attributes:
+        encoder: Reads the private texts.
+        randomizer: The mechanism, fitted.
+        writer: Writes the released texts.
+        stand_ins: Ids of the public words that stand for unknown tokens, shape (s,).
+        promise: What every release promises.
+        unprotected: What stands in its place where the noise comes from a test source.
+        options: Choices around the mechanism.
+        disclosed: What every release discloses whatever the noise, a sentence each.
+        provenance: Where every release comes from.
+        domain: What sets this setting's noise apart from any other's under one key.
+        explain: Works a guarantee out on public words; `explanations.explain` without what is known here.
+        words: Reads texts as words, to warn their owner; None where nothing does.
+        width: Ids of a token: one, and one more for each grid of a sentence.
+        rebuild: Returns the sanitizer for a number of threads in another process; None where its constructor does.
+    """
+
+    encoder: TextReader
+    randomizer: WordRandomizer
+    writer: TextWriter
+    stand_ins: IdArray
+    promise: Guarantee
+    unprotected: Guarantee
+    options: TextOptions
+    disclosed: tuple[str, ...]
+    provenance: Provenance
+    domain: str
+    explain: Callable[..., Explanation]
+    words: Encoder | None
+    width: int = 1
+    rebuild: Callable[..., Any] | None = None
+
+    def for_batch_job(self) -> Assembled:
+        """Return the same with work kept from batch to batch; see `Sanitizer.for_batch_job`."""
+        return replace(self, randomizer=self.randomizer.for_batch_job())
+
+
+def assemble(
+    embeddings: Embeddings,
+    mechanism: WordMechanism | VectorMechanism,
+    options: TextOptions,
+    certificate: Certificate | None,
+    device: str,
+) -> Assembled:
+    """Return the parts of a sanitizer; see there for the arguments."""
+    header = embeddings.header
+    typed = Surrogates(first=len(embeddings), grids=options.grids) if options.unknown == "typed" else None
+    packed = embeddings.packed_words
+    encoder = Encoder(
+        lookup=embeddings.ids,
+        index=packed,
+        casing="cased" if header.casing == "cased" else "lower",
+        tokenizer=tokenizer_for(header.tokenizer, markup=options.markup),
+        numbers="vocabulary" if options.numbers == "vocabulary" else "unknown",
+        public_words=options.public_words,
+        keep_shapes=options.casing == "shape",
+        typed=typed,
+    )
+    writer = Writer(
+        words=embeddings.words,
+        index=packed,
+        casing=options.casing,
+        cased=header.casing == "cased",
+        mask=MASK if options.unknown == "mask" else "",
+        typed=typed,
+    )
+    certificate = certificate_in_use(mechanism, embeddings, certificate)
+    randomizer = fit_words(mechanism, embeddings, certificate).on(device)
+    claim = randomizer.guarantee()
+    provenance = Provenance(
+        version=__version__,
+        mechanism=shown(mechanism),
+        vocabulary=header.name,
+        checksum=embeddings.checksum_in_use,
+        candidates_checksum=embeddings.candidates_checksum,
+        engine=engine_name() if device == "cpu" else device,
+        certificate="" if certificate is None else certificate.checksum,
+        public_data=randomizer.public_data,
+        arithmetic=_arithmetic(randomizer, device),
+    )
+    return Assembled(
+        encoder=encoder,
+        randomizer=randomizer,
+        writer=writer,
+        stand_ins=public_sample(embeddings, STAND_INS),
+        promise=effective_guarantee(claim, options, test_source=False),
+        unprotected=effective_guarantee(claim, options, test_source=True),
+        options=options,
+        disclosed=disclosures(options, claim) + randomizer.disclosed(),
+        provenance=provenance,
+        domain=text_domain(mechanism, randomizer, options, provenance),
+        explain=partial(explain, embeddings, metric=randomizer.metric, randomizer=randomizer),
+        words=encoder,
+    )
+
+
+def _arithmetic(randomizer: WordRandomizer, device: str) -> str:
+    """Return the name of what rounds the weights, where words are drawn by them."""
+    if not randomizer.draws_by_engine:
+        return ""
+    if device == "cpu":
+        return arithmetic_name()
+    from wordveil.kernels.gpu.backend import card_name  # heavy, and an extra
+
+    return card_name(device)

@@ -1,0 +1,492 @@
+"""Under one key, sanitizers with different settings share no noise, and equal settings share it in every process."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+from tests.installed_packages import install
+
+import seeds
+import wordveil as wv
+from wordveil.certification import certify
+from wordveil.documents import DocumentSettings
+from wordveil.errors import CertificateError, GuaranteeError
+from wordveil.metrics.distances import Mahalanobis
+from wordveil.promises.certificates import identity
+from wordveil.promises.release import TextOptions
+from wordveil.randomness import RandomSource
+from wordveil.runs.tables import released_columns
+from wordveil.runs.vectors import VectorSettings, release_vectors
+from wordveil.sanitizing import assembly, places
+from wordveil.vocabulary.table import Embeddings
+from worlds import SIXTEEN, sixteen
+
+VOCABULARY = sixteen()
+DEFAULTS = TextOptions()
+TEXT = " ".join(SIXTEEN * 20)
+
+
+def released(mechanism, options=DEFAULTS):
+    source = seeds.source(1)
+    return wv.Sanitizer(VOCABULARY, mechanism, options=options, source=source)(TEXT, document_id="a").text
+
+
+def agreement(a, b):
+    return np.mean([x.lower() == y.lower() for x, y in zip(a.split(), b.split(), strict=True)])
+
+
+def test_the_same_settings_draw_the_same_noise():
+    assert released(wv.SanText(epsilon=0.01)) == released(wv.SanText(epsilon=0.01))
+
+
+def test_vocabularies_that_read_texts_otherwise_draw_independently():
+    others = [VOCABULARY.with_header(**change) for change in ({"casing": "cased"}, {"order": "frequency"})]
+    assert {table.header.checksum for table in others} == {VOCABULARY.header.checksum}
+    domains = {wv.Sanitizer(table, wv.SanText(epsilon=1.0)).parts.domain for table in (VOCABULARY, *others)}
+    assert len(domains) == 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(wv.Euclidean):
+    """A user's metric, of a class that no package brings."""
+
+    scale: float = 1.0
+    name = "own"
+
+    def coordinates(self, vectors):
+        return self.scale * np.asarray(vectors, dtype=np.float64) ** 3
+
+
+NARROWED = VOCABULARY.without_outputs([SIXTEEN[3]])
+STRETCHED = Mahalanobis(whitening=np.diag([1.0, 1.0, 1.0, 1.001]))
+BASE = wv.SanText(epsilon=0.01)
+OTHERS = {
+    "epsilon": (VOCABULARY, wv.SanText(epsilon=0.010001), DEFAULTS),
+    "mechanism": (VOCABULARY, wv.TEM(epsilon=0.01), DEFAULTS),
+    "casing": (VOCABULARY, BASE, TextOptions(casing="vocabulary")),
+    "candidates": (NARROWED, BASE, DEFAULTS),
+    "public words": (VOCABULARY, BASE, TextOptions(public_words={"pp"})),
+    "metric": (VOCABULARY, replace(BASE, metric=Own()), DEFAULTS),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_settings_draw_independently(name):
+    # 320 tokens, almost uniform over 16 words: independent draws agree in a share of 1/16; shared ones in nearly all.
+    table, mechanism, options = OTHERS[name]
+    source = seeds.source(1)
+    other = wv.Sanitizer(table, mechanism, options=options, source=source)(TEXT, document_id="a").text
+    assert agreement(released(BASE), other) < 0.25
+
+
+def domain(mechanism, **settings):
+    return wv.Sanitizer(VOCABULARY, mechanism, **settings).parts.domain
+
+
+def test_metrics_that_differ_in_a_matrix_a_field_or_a_class_draw_independently():
+    metrics = [wv.Euclidean(), Mahalanobis(whitening=np.eye(4)), STRETCHED, Own(), Own(scale=1.0001)]
+    domains = [domain(wv.SanText(epsilon=1.0, metric=metric)) for metric in metrics]
+    assert len(set(domains)) == len(metrics)
+    assert domain(wv.SanText(epsilon=1.0, metric=Mahalanobis(whitening=np.eye(4)))) == domains[1]
+    again = [domain(wv.SanText(epsilon=1.0, metric=Own())) for _ in range(2)]
+    assert len(set(again)) == 2, "what cannot be named is never taken for the same"
+
+
+PACKAGE = """
+from dataclasses import InitVar, dataclass, field
+import wordveil as wv
+from wordveil.mechanisms.base import VectorMechanism
+@dataclass(frozen=True, kw_only=True)
+class Holding(wv.Euclidean):
+    name = "own"
+    held: object = None
+@dataclass(frozen=True, kw_only=True)
+class Shifted(VectorMechanism):
+    held: tuple
+    name = "shifted"
+    def fit(self, embeddings):
+        return wv.ClippedLaplace(epsilon=0.01).fit(embeddings)
+@dataclass(frozen=True, kw_only=True)
+class Calibrated(wv.MultivariateLaplace):
+    diameter: InitVar[float]
+    epsilon: float = field(init=False)
+    def __post_init__(self, diameter):
+        object.__setattr__(self, "epsilon", 8.0 / diameter)
+        super().__post_init__()
+"""
+
+
+@pytest.fixture
+def package(monkeypatch, tmp_path):
+    """An installed package: a metric, a mechanism with arrays in a tuple, and one that computes its epsilon."""
+    return install(monkeypatch, tmp_path / "site", PACKAGE)
+
+
+@pytest.fixture
+def holding(package):
+    """The metric, with a field that may hold anything."""
+    return package.Holding
+
+
+A_HAIR, LONG = np.array([1.0, 1.0 + 1e-9]), np.zeros(2000)
+CHANGED = LONG.copy()
+CHANGED[1000] = 7.0
+HELD = {
+    "tuple": ((np.ones(2),), (A_HAIR,)),
+    "list": ([np.ones(2), 3], [A_HAIR, 3]),
+    "nested dict": ({"w": [(np.ones(2),)]}, {"w": [(A_HAIR,)]}),
+    "middle of a long array": ((LONG,), (CHANGED,)),
+    "NumPy number": (np.float64(1.0), np.float64(1.0 + 2**-52)),
+    "type in a tuple": ((np.ones(2),), (np.ones(2, dtype=np.float32),)),
+    "set": (frozenset({1, 2}), frozenset({1, 3})),
+}
+NAMELESS = {
+    "objects": np.array([object()]),
+    "masked": np.ma.array(np.ones(2), mask=[True, False]),
+    "function": len,
+    "iterator": iter((1, 2)),
+    "inside": ({"a": [object()]},),
+    "more than a number": type("Number", (float,), {})(1.0),
+}
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_metrics_that_differ_deep_in_a_field_share_nothing(holding, kind):
+    one, other = (holding(held=held) for held in HELD[kind])
+    again = holding(held=copy.deepcopy(HELD[kind][0]))
+    mechanisms = [wv.SanText(epsilon=1.0, metric=metric, calibration="certified") for metric in (one, other, again)]
+    found = certify(mechanisms[0], VOCABULARY)
+    assert mechanisms[2].fit(VOCABULARY, found).guarantee().epsilon == 1.0
+    with pytest.raises(CertificateError, match="metric="):
+        mechanisms[1].fit(VOCABULARY, found)
+    domains = [domain(wv.SanText(epsilon=1.0, metric=metric)) for metric in (one, other, again)]
+    assert domains[0] == domains[2] != domains[1]
+
+
+@pytest.mark.parametrize("kind", NAMELESS)
+def test_what_no_name_can_show_draws_afresh_and_is_not_certified(holding, kind):
+    mechanism = wv.SanText(epsilon=1.0, metric=holding(held=NAMELESS[kind]))
+    assert domain(mechanism) != domain(mechanism)
+    with pytest.raises(CertificateError, match="cannot be named"):
+        certify(replace(mechanism, calibration="certified"), VOCABULARY)
+
+
+def columns(chosen):
+    class Mine(wv.Euclidean):
+        name = "mine"
+
+        def coordinates(self, vectors):
+            return np.asarray(vectors, dtype=np.float64)[:, chosen]
+
+    return dataclass(frozen=True)(Mine)()
+
+
+def factor(scale):
+    class Mine(wv.Euclidean):
+        name = "mine"
+        stretched = scale
+
+        def coordinates(self, vectors):
+            return self.stretched * np.asarray(vectors, dtype=np.float64)
+
+    return dataclass(frozen=True)(Mine)()
+
+
+@pytest.mark.parametrize(("make", "one", "other"), [(columns, [0, 1], [2, 3]), (factor, 0.1, 1.0)])
+def test_metrics_of_one_class_name_and_other_code_share_nothing(make, one, other):
+    """Equal fields and `name`: only what a function captured, or an attribute of the class, differs."""
+    source = wv.RandomSource()
+    made = [wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=8.0, metric=make(how)), source=source) for how in (one, other)]
+    assert made[0].parts.domain != made[1].parts.domain
+    claims = [sanitizer.guarantee for sanitizer in made]
+    laws = [np.log(sanitizer.parts.randomizer.law(np.arange(16))) for sanitizer in made]
+    losses = sum(np.abs(law[:, None] - law[None]).max(axis=2) for law in laws)
+    reach = made[0].parts.randomizer.distances(np.arange(16))
+    assert (losses > sum(c.epsilon for c in claims) * reach).any(), "what the sum would have claimed does not hold"
+    with pytest.raises(GuaranteeError, match="metric"):
+        wv.compose_releases(claims)
+
+
+def test_mechanisms_of_one_class_name_and_other_code_draw_independently():
+    def make(steps):
+        @dataclass(frozen=True, kw_only=True)
+        class Turned(wv.NeighbourResponse):
+            name = "turned"
+
+            def fit(self, embeddings):
+                fitted = super().fit(embeddings)
+                return replace(fitted, lists=np.roll(fitted.lists, steps, axis=1))
+
+        return Turned(epsilon=2.0, k=4, outputs=None)
+
+    assert domain(make(0)) != domain(make(1))
+    names = [places.vector_setting(make(i), make(i).fit(VOCABULARY), VOCABULARY) for i in (0, 1)]
+    assert names[0] != names[1]
+
+
+def test_two_matrices_with_one_label_have_two_names():
+    claims = [
+        wv.SanText(epsilon=4.0, metric=Mahalanobis(whitening=factor * np.eye(4), label="covariance"))
+        .fit(VOCABULARY)
+        .guarantee()
+        for factor in (1, 10)
+    ]
+    assert all("covariance" in claim.metric for claim in claims)
+    with pytest.raises(GuaranteeError, match="differ in their metric"):
+        wv.compose_releases(claims)
+
+
+def test_vector_mechanisms_that_differ_in_a_long_array_draw_independently(package):
+    rows = np.zeros((64, 4))
+    source = seeds.source(1)
+
+    def released(held):
+        return wv.release_vectors(rows, package.Shifted(held=held), vocabulary=VOCABULARY, source=source).vectors
+
+    one, other = HELD["middle of a long array"]
+    np.testing.assert_array_equal(released(one), released((LONG.copy(),)))
+    # On a grid of 2 with noise of scale 363 two numbers agree with probability 2 / (4 * 363), and four in one of the 64
+    # rows with 64 * (2 / 1452)**4 = 3e-10.
+    assert not (released(one) == released(other)).all(axis=1).any()
+
+
+def test_certificates_engines_and_versions_draw_independently(monkeypatch):
+    mechanism = wv.SanText(epsilon=1.0, calibration="certified")
+    found = certify(mechanism, VOCABULARY)
+    numbers = {**found.numbers, "rate": found.numbers["rate"] * 0.999}
+    slower = replace(found, numbers=numbers | {"cap": mechanism.cap(numbers["rate"], len(VOCABULARY.candidates))})
+    one = domain(mechanism, certificate=found)
+    assert one == domain(mechanism, certificate=found)
+    assert one != domain(mechanism, certificate=slower)
+    assert wv.Sanitizer(VOCABULARY, mechanism, certificate=slower).provenance.certificate == slower.checksum
+    selection, noise = domain(BASE), domain(wv.MultivariateLaplace(epsilon=1.0))
+    monkeypatch.setattr(assembly, "engine_name", lambda: "another")
+    assert selection != domain(BASE), "the last bits of weights differ between engines"
+    assert noise == domain(wv.MultivariateLaplace(epsilon=1.0)), "decoded words do not"
+    monkeypatch.setattr(assembly, "__version__", "another")
+    assert noise != domain(wv.MultivariateLaplace(epsilon=1.0))
+
+
+def test_provenance_and_names_tell_two_matrices_apart():
+    one, other = (wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=1.0, metric=Mahalanobis(whitening=w))) for w in (
+        np.eye(4), STRETCHED.whitening))  # fmt: skip
+    assert one.provenance.mechanism != other.provenance.mechanism
+    assert one.guarantee.metric != other.guarantee.metric
+    with pytest.raises(GuaranteeError, match="differ in their metric"):
+        wv.compose_releases([one.guarantee, other.guarantee])
+    with pytest.raises(CertificateError, match="cannot be named"):
+        certify(wv.SanText(epsilon=1.0, metric=Own(), calibration="certified"), VOCABULARY)
+
+
+def test_epsilons_of_two_metrics_of_one_name_are_not_added(holding):
+    metrics = [holding(held=1.0), holding(held=1.0), holding(held=5.0), Own()]
+    claims = [wv.SanText(epsilon=1.0, metric=metric).fit(VOCABULARY).guarantee() for metric in metrics]
+    assert wv.compose_releases(claims[:2]).epsilon == pytest.approx(2.0)
+    for other in claims[2:]:
+        with pytest.raises(GuaranteeError, match="metric"):
+            wv.compose_releases([claims[0], other])
+
+
+def test_local_dp_over_two_vocabularies_is_not_added():
+    """What is one token to one may be two to the other: "can't" is *ca* and *n't* where only these are listed."""
+    mechanism = wv.NeighbourResponse(epsilon=1.0, k=1, outputs=None)
+    whole, cut = (
+        wv.Sanitizer(wv.Embeddings.from_arrays(words, [[0.0], [1.0], [2.0], [3.0]]), mechanism).guarantee
+        for words in (["can't", "we'll", "cat", "dog"], ["cant", "well", "cat", "dog"])
+    )
+    assert wv.compose_releases([whole, whole]).epsilon == pytest.approx(2.0)
+    with pytest.raises(GuaranteeError, match=r"differ in their scope \(vocabulary"):
+        wv.compose_releases([whole, cut])
+
+
+READ = Embeddings.from_arrays(
+    ["Well-Known", "Cold-Water", "well", "known", "cold", "water", "14", "15", "2026", "2027", "march", "april"],
+    seeds.rng(0).normal(size=(12, 3)),
+    casing="cased",
+    candidate_rule="all",
+)
+FOLDED = READ.with_header(casing="lower")
+READINGS = {  # two readings of one text, and what is one token to the first and several to the second
+    "markup": ((READ, TextOptions(markup="html")), (READ, DEFAULTS), ("<b well cold well>", "<b known water known>")),
+    "typed": (
+        (READ, TextOptions(unknown="typed", numbers="vocabulary")),
+        (READ, TextOptions(numbers="vocabulary")),
+        ("14 march 2026", "15 april 2027"),
+    ),
+    "casing": ((READ, DEFAULTS), (FOLDED, DEFAULTS), ("Well-Known", "Cold-Water")),
+    "numbers": (
+        (READ, TextOptions(numbers="vocabulary")),
+        (READ, TextOptions(unknown="typed", public_words={"well"})),
+        ("well 14 cold", "well 15 water"),
+    ),
+}
+
+
+def loss(sanitizer, texts):
+    """The exact loss between two texts, from the integers that are drawn from."""
+    one, other = (sanitizer.parts.encoder.encode([text])[0].ids for text in texts)
+    weights = (sanitizer.parts.randomizer.weights(np.maximum(ids, -1)).astype(float) for ids in (one, other))
+    return float(np.abs(np.log(np.divide(*weights))).max(axis=1).sum())
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_releases_that_read_texts_otherwise_are_not_added(name):
+    *readings, texts = READINGS[name]
+    mechanism = wv.NeighbourResponse(epsilon=4.0, k=1, outputs=None)
+    one, other = (wv.Sanitizer(table, mechanism, options=options) for table, options in readings)
+    summed = one.guarantee.epsilon + other.guarantee.epsilon
+    if name != "numbers":
+        assert loss(one, texts) + loss(other, texts) > 1.4 * summed, "what the sum would have claimed for one token"
+    with pytest.raises(GuaranteeError, match="differ in their scope"):
+        wv.compose_releases([one.guarantee, other.guarantee])
+    for mechanism in (wv.SanText(epsilon=1.0), wv.MultivariateLaplace(epsilon=1.0)):
+        claims = [wv.Sanitizer(table, mechanism, options=options).guarantee for table, options in readings]
+        with pytest.raises(GuaranteeError, match="differ in their"):
+            wv.compose_releases(claims)
+
+
+def test_releases_that_only_write_otherwise_are_added():
+    mechanism = wv.NeighbourResponse(epsilon=4.0, k=1, outputs=None)
+    narrowed = READ.without_outputs(["march"])
+    claims = [
+        wv.Sanitizer(table, mechanism, options=TextOptions(casing=casing)).guarantee
+        for table, casing in ((READ, "sentence"), (READ, "vocabulary"), (narrowed, "sentence"))
+    ]
+    assert wv.compose_releases(claims).epsilon == sum(claim.epsilon for claim in claims)
+
+
+def test_a_document_is_the_same_in_all_releases_that_are_added_up():
+    options = TextOptions(per="document")
+    sanitizer = wv.Sanitizer(READ, wv.NeighbourResponse(epsilon=4.0, k=1, outputs=None), options=options)
+    (assumed,) = [line for line in sanitizer.guarantee.assumptions if "documents begin and end" in line]
+    assert "the same in all releases that are added up" in assumed
+
+
+def test_epsilons_of_two_vocabularies_are_not_added():
+    larger = wv.Embeddings.from_arrays(SIXTEEN, 100 * VOCABULARY.vectors)
+    for mechanism in (BASE, wv.MultivariateLaplace(epsilon=1.0)):
+        claims = [wv.Sanitizer(table, mechanism).guarantee for table in (VOCABULARY, larger)]
+        with pytest.raises(GuaranteeError, match="differ in their scope"):
+            wv.compose_releases(claims)
+        assert wv.compose_releases([claims[0], claims[0]]).epsilon == 2 * mechanism.epsilon
+
+
+RETRY = """
+import sys, numpy as np, wordveil as wv
+from wordveil.metrics.distances import Mahalanobis
+from wordveil.randomness import RandomSource
+from wordveil.vocabulary.table import Embeddings
+words = "aa bb cc dd ee".split()
+table = wv.Embeddings.from_arrays(words, np.arange(5.0)[:, None])
+options = wv.TextOptions(public_words={"the", "and", "of", "in", "to"}, per="document")
+metric = Mahalanobis(whitening=np.eye(1))
+for mechanism in (wv.SanText(epsilon=0.1, metric=metric), wv.TEM(epsilon=0.1)):
+    sanitizer = wv.Sanitizer(table, mechanism, options=options, source=RandomSource(bytes.fromhex(sys.argv[1])))
+    print(sanitizer("aa bb the zz cc dd and ee " * 9, document_id="patient 7").text)
+"""
+
+
+def test_a_retry_in_another_process_draws_the_same_noise():
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", RETRY, seeds.key(16).hex()],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(answers) == 1
+
+
+# Lanes; that no two consumers of a stream share one is part of the contract of every mechanism.
+
+
+def test_the_first_unknown_token_of_a_document_follows_its_law_on_two_thousand_words():
+    """Blocks, too, must be picked by draws that the stand-in was not picked by."""
+    words = [f"{a}{b}q" for a in "abcdefghijklmnopqrst" for b in made_up(100)]
+    rows = seeds.rng(5).normal(size=(2000, 3))
+    table = wv.Embeddings.from_arrays(words, rows[np.argsort(rows[:, 0])])  # near words have near numbers
+    mechanism = wv.SanText(epsilon=6.0)
+    n = 40_000
+    sanitizer = wv.Sanitizer(table, mechanism, source=RandomSource(seeds.key(17)), threads=1)
+    nonces = [i << 8 for i in range(n)]
+    drawn = sanitizer.release_ids(np.full(n, -1, np.int32), np.ones(n, np.int64), nonces)
+    expected = mechanism.fit(table).channel().mean(axis=0)
+    assert chisquare(np.bincount(drawn, minlength=2000), expected * n).pvalue > 1e-9
+
+
+def made_up(n):
+    return [a + b for a in "bcdfghjklm" for b in "aeiouyrstv"][:n]
+
+
+def test_what_a_users_class_computes_of_its_arguments_is_in_its_name(package):
+    calibrated = package.Calibrated
+    fitted = calibrated(diameter=1.0).for_dimensions(4)
+    names = {places.vector_setting(calibrated(diameter=d), fitted, None) for d in (1.0, 2.0)}
+    assert len(names) == 2
+    assert "epsilon=4.0" in places.shown(calibrated(diameter=2.0))
+    assert len({identity(calibrated(diameter=d)) for d in (1.0, 2.0)}) == 2
+
+
+def test_classes_of_one_name_in_two_modules_share_no_vector_noise():
+    made = []
+    for module in ("first", "second"):
+        kind = dataclass(frozen=True, kw_only=True)(type("Tuned", (wv.MultivariateLaplace,), {"__module__": module}))
+        made.append(places.vector_setting(kind(epsilon=2.0), kind(epsilon=2.0).for_dimensions(4), None))
+    assert made[0] != made[1]
+
+
+def test_other_columns_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_path):
+    rows = [{"title": TEXT, "body": TEXT}] * 2
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sanitizer = wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=0.01))
+
+    def of_file(column, again=""):
+        output = tmp_path / f"{column}{again}.jsonl"
+        wv.sanitize_documents(
+            tmp_path / "in.jsonl", output, sanitizer, settings=DocumentSettings(columns=(column,), keep_others=True)
+        )
+        return [json.loads(line)[column] for line in output.read_text().splitlines()]
+
+    def of_table(column):
+        return released_columns({column: [TEXT] * 2}, sanitizer, ["a", "b"])[column]
+
+    for release in (of_file, of_table):
+        for title, body in zip(release("title"), release("body"), strict=True):
+            assert agreement(title, body) < 0.2
+    assert of_file("title", " again") == of_file("title", " third"), "a retry"
+    assert of_table("title") == of_table("title")
+    assert agreement(of_table(1)[0], of_table("1")[0]) < 0.2, "columns of a frame may have numbers as names"
+
+
+def test_no_name_of_a_file_passes_for_another_s_columns(tmp_path):
+    (tmp_path / "in.jsonl").write_text(json.dumps({"title": TEXT}) + "\n")
+    (tmp_path / '["title"]in.jsonl').write_text(json.dumps(TEXT) + "\n")
+    sanitizer, column = (
+        wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=0.01)),
+        DocumentSettings(columns=("title",), keep_others=True),
+    )
+    wv.sanitize_documents(tmp_path / "in.jsonl", tmp_path / "a.jsonl", sanitizer, settings=column)
+    wv.sanitize_documents(tmp_path / '["title"]in.jsonl', tmp_path / "b.jsonl", sanitizer)
+    a, b = (json.loads((tmp_path / name).read_text()) for name in ("a.jsonl", "b.jsonl"))
+    assert agreement(a["title"], b) < 0.2
+
+
+def test_other_arrays_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_path):
+    rows, source = np.ones((3, 4)), RandomSource()
+    np.savez(tmp_path / "in.npz", one=rows, other=rows)
+
+    def released(column):
+        settings = VectorSettings(column=column)
+        return release_vectors(tmp_path / "in.npz", wv.ClippedLaplace(epsilon=1.0), settings=settings, source=source)
+
+    same = released("one").vectors == released("other").vectors  # one number of twelve may be, on a grid of noise
+    assert not same.all(axis=1).any()
+    assert np.array_equal(released("one").vectors, released("one").vectors)

@@ -1,0 +1,254 @@
+"""The same key on another machine: noise lies elsewhere wherever its bytes, or what it is added to, may be others.
+
+Other processors are emulated: OPENBLAS_CORETYPE and NPY_DISABLE_CPU_FEATURES choose the code that they run.
+"""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seeds
+import wordveil as wv
+from wordveil.errors import ParameterError, ResumeError
+from wordveil.kernels.arithmetic import arithmetic_name
+from wordveil.kernels.compiled import available_engines, pinned_engine
+from wordveil.mechanisms import projection
+from wordveil.mechanisms.projection_matrices import principal_directions
+from wordveil.mechanisms.word_rows import WordRows
+from wordveil.plugins import mechanism_class, mechanism_names
+from wordveil.runs.sanitize import fingerprint
+from wordveil.runs.vectors import VectorSettings, release_vector_file, release_vectors
+from wordveil.runs.vectors.binding import bind
+from wordveil.runs.vectors.releasing import RowReleaser
+from wordveil.vocabulary.table import Embeddings
+from worlds import SIXTEEN, sixteen
+
+TABLE = sixteen()
+TEXT = " ".join(SIXTEEN * 20)
+OLDER = {"OPENBLAS_CORETYPE": "Nehalem", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"}
+HERE = Path(__file__).parents[2]
+
+
+def elsewhere(code, **environment):
+    """Return what Python code prints as JSON in a process of another environment."""
+    path = os.pathsep.join([str(HERE / "src"), str(HERE), str(HERE / "tests")])
+    alike = {name: value for name, value in os.environ.items() if name not in OLDER}
+    run = subprocess.run(
+        [sys.executable, "-c", code], env={**alike, "PYTHONPATH": path, **environment}, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+MATRICES = """
+import json, numpy as np
+from wordveil.kernels.arithmetic import arithmetic_name
+from wordveil.mechanisms.projection_matrices import principal_directions, random_rows
+rng = np.random.default_rng(0)
+few, turned = rng.standard_normal((40, 64)), np.linalg.qr(rng.standard_normal((64, 64)))[0]
+print(json.dumps([arithmetic_name(), [rows.tobytes().hex() for rows in (
+    principal_directions(few, 50), principal_directions(np.eye(64), 30), principal_directions(np.tile(turned, 2), 70),
+    random_rows(50, 300, 0),
+)]]))
+"""
+
+
+def test_public_directions_are_the_same_bytes_on_an_older_processor():
+    (name, ours), (older, theirs) = elsewhere(MATRICES), elsewhere(MATRICES, **OLDER)
+    if name == older:
+        pytest.skip("this processor runs what the older one does")
+    assert ours == theirs
+
+
+DRAWN = """
+import json, numpy as np, wordveil as wv
+from tests.sanitizing.test_machines import TABLE
+from wordveil.runs.sanitize import fingerprint
+mechanisms = wv.TEM(epsilon=4.0), wv.NeighbourResponse(k=4, outputs=None), wv.MultivariateLaplace(epsilon=4.0)
+made = [wv.Sanitizer(TABLE, mechanism) for mechanism in mechanisms]
+print(json.dumps([[each.parts.domain, each.provenance.arithmetic, fingerprint(each)] for each in made]))
+"""
+
+
+def test_words_that_depend_on_arithmetic_draw_elsewhere_on_an_older_processor():
+    ours, theirs = (elsewhere(DRAWN, WORDVEIL_ENGINE="numpy", **more) for more in ({}, OLDER))
+    if ours[0][1] == theirs[0][1]:
+        pytest.skip("this processor runs what the older one does")
+    assert ours[0][0] != theirs[0][0], "TEM's weights differ in the last bit"
+    assert "Nehalem" in theirs[0][1]
+    assert ours[1:] == theirs[1:], "responses are drawn by integers, and decoded words are the same everywhere"
+
+
+def test_the_arithmetic_is_named_with_all_that_rounds():
+    blas, numpy, *rest = arithmetic_name().split("; ")
+    assert blas.startswith(("OpenBLAS ", "BLAS "))
+    assert numpy.startswith(f"NumPy {np.__version__} ")
+    assert rest
+    assert arithmetic_name() == elsewhere("import json; from wordveil.kernels.arithmetic import arithmetic_name as a\n"
+                                          "print(json.dumps(a()))", **kept_choices())  # fmt: skip
+
+
+def kept_choices():
+    return {name: os.environ[name] for name in OLDER if name in os.environ}
+
+
+def fitted_mechanisms():
+    for name in mechanism_names():
+        kind = mechanism_class(name)
+        if kind.releases == "vectors" and kind.__module__.startswith("wordveil."):
+            for example in kind.examples():
+                yield pytest.param(example, id=repr(example)[:60])
+
+
+@pytest.mark.parametrize("mechanism", [*fitted_mechanisms()])
+def test_every_array_and_number_that_fitting_computes_is_in_the_name(mechanism):
+    """What is left out is said by parameters and table: a new field that is neither must be nameable."""
+    randomizer = mechanism.fit(TABLE)
+    ours = randomizer.public_data
+    assert ours == mechanism.fit(TABLE).public_data
+    said = ("mechanism", "dimensions", "claim")
+    for field in fields(randomizer):
+        value = getattr(randomizer, field.name)
+        if field.name in said or isinstance(value, Embeddings | WordRows):
+            continue
+        other = changed(value)
+        assert replace(randomizer, **{field.name: other}).public_data != ours, field.name
+
+
+def changed(value):
+    """Return a value that differs in one last bit of one number."""
+    if isinstance(value, float):
+        return np.nextafter(value, np.inf).item()
+    if isinstance(value, np.ndarray):
+        other = value.copy()
+        other.flat[-1] = np.nextafter(other.flat[-1], np.inf) if other.dtype.kind == "f" else other.flat[-1] + 1
+        return other
+    name, inner = next(
+        (field.name, getattr(value, field.name))
+        for field in fields(value)
+        if isinstance(getattr(value, field.name), np.ndarray | float)
+    )
+    return replace(value, **{name: changed(inner)})
+
+
+PRINCIPAL = wv.Projection(epsilon=10.0, dimensions=2, directions="principal", sensitivity="spectral")
+
+
+@pytest.fixture
+def eigensolver(monkeypatch):
+    """Stand on a machine whose eigensolver gives directions that lie by so much elsewhere."""
+
+    def move(by):
+        monkeypatch.setattr(projection, "principal_directions", lambda rows, m: principal_directions(rows, m) + by)
+
+    return move
+
+
+def test_noise_around_two_public_matrices_is_never_the_same(eigensolver):
+    rows = seeds.rng(5).standard_normal((400, 4))
+    source = wv.RandomSource(seeds.key(0))
+
+    def released(by):
+        eigensolver(by)
+        return release_vectors(rows, PRINCIPAL, vocabulary=TABLE, source=source, name="rows").vectors
+
+    one, again, other = released(0.0), released(0.0), released(2.0**-12)
+    assert np.array_equal(one, again)
+    assert np.median(np.abs(one - other)) > 0.05, "noise of its own, not the difference of the matrices"
+
+
+def test_a_release_is_not_resumed_around_another_matrix(tmp_path, eigensolver):
+    rows = seeds.rng(5).standard_normal((300, 4))
+    np.save(tmp_path / "in.npy", rows)
+    settings = VectorSettings(block_rows=100)
+
+    def stop(done, total):
+        if done >= 100:
+            raise KeyboardInterrupt
+
+    def run(**how):
+        release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", PRINCIPAL, vocabulary=TABLE, **how)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(settings=settings, progress=stop)
+    eigensolver(2.0**-12)
+    with pytest.raises(ResumeError, match="differs in: noise, public_data"):
+        run(settings=settings, resume=True)
+    eigensolver(0.0)
+    run(settings=settings, resume=True)
+
+
+def test_decoded_words_around_two_public_matrices_draw_independently(eigensolver):
+    domains = []
+    for by in (0.0, 2.0**-12, 0.0):
+        eigensolver(by)
+        domains.append(wv.Sanitizer(TABLE, PRINCIPAL).parts.domain)
+    assert domains[0] == domains[2] != domains[1]
+
+
+def test_a_vector_mechanism_draws_elsewhere_over_a_table_whose_header_lies(tmp_path):
+    saved = TABLE.save(tmp_path / "v")
+    array = np.load(saved.directory / "vectors.npy", mmap_mode="r+")
+    array[3] += 1.0
+    array.flush()
+    other = wv.load_embeddings(saved.directory)
+    assert other.header.checksum == TABLE.header.checksum
+    made = [wv.Sanitizer(table, wv.SanText(epsilon=1.0)) for table in (TABLE, other)]
+    assert made[0].parts.domain != made[1].parts.domain
+    assert made[1].provenance.checksum == other.checksum_in_use != made[0].provenance.checksum
+
+
+def released(engine=None, epsilon=0.5):
+    made = wv.Sanitizer(TABLE, wv.TEM(epsilon=epsilon), source=wv.RandomSource(seeds.key(0)), engine=engine)
+    return made, made(TEXT, document_id="a").text
+
+
+@pytest.mark.parametrize("engine", available_engines())
+def test_a_pinned_engine_draws_what_a_machine_draws_that_has_no_other(engine, monkeypatch):
+    made, text = released(engine)
+    assert made.provenance.engine == made.parts.randomizer.rows.engine == engine
+    monkeypatch.setenv("WORDVEIL_ENGINE", engine)
+    assert released()[1] == text
+    monkeypatch.setenv("WORDVEIL_ENGINE", available_engines()[0])
+    assert released(engine)[1] == text, "what is pinned wins"
+    sent = pickle.loads(pickle.dumps(made))
+    assert (sent.engine, sent.provenance.engine, fingerprint(sent)) == (engine, engine, fingerprint(made))
+
+
+def test_an_engine_that_cannot_run_here_is_refused():
+    with pytest.raises(ParameterError, match=r"^engine='amx9' must be one of numpy.* here; build others: python -m"):
+        released("amx9")
+    with pytest.raises(ParameterError, match="is for the processor, and the device is cuda"):
+        wv.Sanitizer(TABLE, wv.TEM(epsilon=4.0), engine="numpy", device="cuda")
+    with pytest.raises(KeyError), pinned_engine("numpy"):
+        raise KeyError
+    assert released()[0].provenance.engine == (os.environ.get("WORDVEIL_ENGINE") or available_engines()[-1])
+
+
+def test_an_engine_that_this_machine_lacks_is_refused_when_a_sanitizer_arrives(monkeypatch):
+    made, _ = released(available_engines()[-1])
+    if made.engine == "numpy":
+        pytest.skip("only NumPy runs here")
+    packed = pickle.dumps(made)
+    monkeypatch.setattr("wordveil.kernels.compiled.library.available_engines", lambda: ("numpy",))
+    with pytest.raises(ParameterError, match=f"engine='{made.engine}' must be one of numpy here"):
+        pickle.loads(packed)
+
+
+def test_a_releaser_names_what_its_rows_depend_on(eigensolver):
+    source = wv.RandomSource(seeds.key(0))
+    made = {}
+    for name, by in (("one", 0.0), ("other", 2.0**-12)):
+        eigensolver(by)
+        binding = bind(PRINCIPAL, 4, TABLE)
+        made[name] = RowReleaser.for_settings(binding, VectorSettings(grid=2.0**-8), source, "rows").fingerprint()
+    unlike = {fact for fact in made["one"] if made["one"][fact] != made["other"][fact]}
+    assert unlike == {"noise", "public_data"}
+    assert json.loads(json.dumps(made["one"])) == made["one"]

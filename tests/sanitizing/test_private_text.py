@@ -1,0 +1,189 @@
+"""Nothing private leaves: not through the output, a repr, an error, or a report."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import traceback
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import seeds
+import wordveil as wv
+from wordveil.arrays import PrivateText
+from wordveil.documents import DocumentSettings
+from wordveil.errors import WordveilError
+from wordveil.promises.release import MASK, TextOptions
+from wordveil.randomness import RandomSource
+from wordveil.runs.evidence import Evidence
+from wordveil.runs.report import write_report
+from wordveil.runs.sanitize import sanitize_documents
+from wordveil.sanitizing.ids import IdReleaser
+from wordveil.text.characters import GAP_CHARACTERS
+from wordveil.text.encoding import Encoder
+from wordveil.text.schemes import tokenizer_for
+from wordveil.text.tokenizer import Tokenizer
+
+SECRET = "Qwxzjvbk"
+POLICIES = ["random", "drop", "mask"]
+GAPS = "[" + re.escape("".join(sorted(GAP_CHARACTERS))) + "]+"
+
+joined_digits = st.from_regex(r"[0-9]{1,4}([-./:, ()+'][0-9]{1,4}){0,4}", fullmatch=True)
+awkward = st.sampled_from(
+    ["e\u0301\u0302", "a\u200db", "\u202eabc\u202c", "שלום", "مرحبا", "\x00", "\ud800", "👩\u200d👩\u200d👧",
+     "日本", "ﬁ",
+     "ß", "İ", "\ufeff", "a@b.c", "x.y/z", "#tag", "C:\\x", "don't", "can't", "o’clock", "rock-n-roll", "babaq",
+     "BABAQ", "babaq-dadaq", "¼", "Ⅷ", "٣"]
+)  # fmt: skip
+texts = st.lists(st.text(max_size=8) | st.text(st.characters(), max_size=5) | joined_digits | awkward, max_size=12)
+
+
+def outputs_only(text: str, allowed: set[str]) -> None:
+    """Every run of characters between listed gap characters is a word that may be output."""
+    runs = [run for run in re.split(GAPS, text) if run]
+    assert {run.lower() for run in runs} <= allowed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unknown", POLICIES)
+@pytest.mark.parametrize("numbers", ["unknown", "vocabulary"])
+@settings(max_examples=150, deadline=None)
+@given(pieces=texts, joiner=st.sampled_from([" ", "", "\n", ", "]))
+def test_arbitrary_text_leaves_only_candidate_words(vocabulary, unknown, numbers, pieces, joiner):
+    options = TextOptions(unknown=unknown, numbers=numbers)
+    sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=1.0), options=options, threads=1)
+    release = sanitizer(joiner.join(pieces))
+    outputs_only(release.text, {*vocabulary.words, MASK.strip("[]")})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unknown", POLICIES)
+@settings(max_examples=100, deadline=None)
+@given(pieces=texts)
+def test_the_span_list_holds_words_of_the_vocabulary_or_nothing_private(vocabulary, unknown, pieces):
+    """On spans: whatever is not a word of the vocabulary is -1, and gaps hold listed characters alone."""
+    encoder = Encoder(lookup=vocabulary.ids)
+    (encoded,) = encoder.encode([PrivateText(" ".join(pieces))])
+    assert set("".join(encoded.gaps)) <= GAP_CHARACTERS
+    entries = list(vocabulary.words)
+    spelled = " ".join(pieces).lower()
+    assert all(entries[i] in spelled for i in encoded.ids.tolist() if i >= 0)
+
+
+def test_a_sanitizer_that_lets_unknown_words_pass_is_noticed(vocabulary):
+    with pytest.raises(AssertionError):
+        outputs_only(f"babaq {SECRET}", set(vocabulary.words))
+
+
+def tokens_of(text: str) -> list[str]:
+    return Tokenizer().split(PrivateText(text))[1::2]
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize("unknown", POLICIES)
+def test_personal_data_outside_the_vocabulary_never_leaves(packaged, data_directory, unknown):
+    with gzip.open(data_directory / "privacy" / "presidio-synth.jsonl.gz", "rt", encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines]
+    personal = sorted({token for r in records for span in r["spans"] for token in tokens_of(span["value"])})
+    encoder = Encoder(lookup=packaged.ids, tokenizer=tokenizer_for(packaged.header.tokenizer))
+    hidden = {t.casefold() for t, e in zip(personal, encoder.encode(personal), strict=True) if (e.ids == -1).all()}
+    assert len(hidden) > 1000
+    options = TextOptions(unknown=unknown)
+    sanitizer = wv.Sanitizer(packaged, wv.TEM(epsilon=30.0), options=options)
+    batch = sanitizer.release_batch([PrivateText(r["text"]) for r in records])
+    released = {token.casefold() for text in batch.texts for token in tokens_of(text)}
+    assert not released & hidden
+    assert not any(re.search(r"\d", text) for text in batch.texts)
+    allowed = {packaged.words[i] for i in packaged.candidates} | {"unknown"}
+    # Cutting the output again may join released words over a kept hyphen or dot, or with a contraction's n't.
+    parts = {part.removesuffix("n't") for token in released - allowed for part in re.split(r"[^\w'’]+", token)}
+    assert parts - {""} <= allowed
+
+
+def everything_shown(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+
+
+def test_no_object_of_the_pipeline_shows_private_text(vocabulary, tmp_path):
+    source = RandomSource(seeds.key(16))
+    sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0), source=source)
+    text = PrivateText(f"{SECRET} {SECRET.upper()} babaq")
+    (encoded,) = Encoder(lookup=vocabulary.ids, keep_shapes=True).encode([text])
+    batch = sanitizer.release_batch([text], ids=[SECRET])
+    path = tmp_path / "in.jsonl"
+    path.write_text(json.dumps({"text": text}) + "\n")
+    with DocumentSettings(columns=("text",), keep_others=True).open(str(path)) as reader:
+        records = list(reader)
+    release = sanitizer(text, document_id=SECRET)
+    nonces = source.nonces([SECRET], [text])
+    objects = [sanitizer, sanitizer.for_batch_job(), encoded, batch, *records, release, release.as_dict()]
+    objects += [source, source.stream(SECRET, text), source.documents(nonces, [3]), sanitizer.options, nonces]
+    shown = "\n".join(f"{o!r} {o!s}" for o in objects)
+    assert SECRET.lower() not in shown.lower()
+    assert SECRET in repr(records[0].texts), "the private text was really there"
+
+
+BAD_FILES = {
+    "cut.jsonl": b'{"text": "' + SECRET.encode() + b"\n",
+    "column.jsonl": b'{"other": "' + SECRET.encode() + b'"}\n',
+    "number.jsonl": b'{"text": {"' + SECRET.encode() + b'": 1}}\n',
+    "utf8.txt": SECRET.encode() + b" \xff\xfe\n",
+    "cut.json": b'[{"text": "' + SECRET.encode() + b'"',
+    "quote.csv": b'text\n"' + SECRET.encode() + b"\n",
+    "ragged.csv": b"text,b\n" + SECRET.encode() + b",1,2,3\n",
+    "not.gz": SECRET.encode(),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_errors_about_bad_documents_show_no_text(vocabulary, tmp_path, name):
+    (tmp_path / name).write_bytes(BAD_FILES[name])
+    columns = () if name.endswith((".txt", ".gz")) else ("text",)
+    format = "text" if name.endswith(".gz") else None
+    sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0))
+    with pytest.raises(WordveilError, match=re.escape(name)) as caught:
+        sanitize_documents(
+            tmp_path / name,
+            tmp_path / "out",
+            sanitizer,
+            settings=DocumentSettings(columns=columns, keep_others=True, format=format),
+        )
+    assert SECRET not in everything_shown(caught.value)
+    assert [path.name for path in tmp_path.iterdir()] == [name], "no output, no temporary file, no key remains"
+
+
+@pytest.mark.parametrize("wrong", [b"Qwxzjvbk", 5, None, ["Qwxzjvbk"]])
+def test_texts_of_a_wrong_type_are_not_shown(vocabulary, wrong):
+    sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0))
+    with pytest.raises((WordveilError, TypeError, AttributeError), match=r"(?s)^(?!.*Qwxzjvbk)") as caught:
+        sanitizer(wrong)
+    assert SECRET not in repr(caught.value)
+
+
+@pytest.mark.parametrize("ending", [".json", ".html"])
+def test_reports_hold_no_private_word(vocabulary, tmp_path, ending):
+    path = tmp_path / "in.jsonl"
+    rows = [{"text": f"{SECRET} babaq dadaq", "label": SECRET.upper()}] * 5
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0))
+    result = sanitize_documents(
+        path, tmp_path / "out.jsonl", sanitizer, settings=DocumentSettings(columns=("text",), keep_others=True)
+    )
+    write_report(result, tmp_path / f"report{ending}", Evidence.of_run(sanitizer, result))
+    written = (tmp_path / f"report{ending}").read_text(encoding="utf-8")
+    assert not re.search(rf"{SECRET}|babaq|dadaq", written, flags=re.IGNORECASE)
+    assert "label" in written, "copied columns are named"
+    assert vocabulary.header.checksum in written
+
+
+def test_released_words_come_from_the_released_ids_alone(vocabulary, monkeypatch):
+    """What is written after the mechanism does not change when the private ids do."""
+    sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=1.0), threads=1)
+    fixed = np.arange(3, dtype=np.int32)
+    monkeypatch.setattr(IdReleaser, "_randomize", lambda self, tokens, *_: fixed[: len(tokens)])
+    assert sanitizer("babaq dadaq zzz").text == sanitizer("Fabaq ZZZ 1.5").text

@@ -1,0 +1,380 @@
+"""Texts through the whole pipeline: layout, choices around the mechanism, exact laws, and invariance of the bytes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import seeds
+import wordveil as wv
+from wordveil.errors import ParameterError
+from wordveil.mechanisms.base import WordMechanism, WordRandomizer
+from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.release import MASK, TextOptions
+from wordveil.randomness import RandomSource, random_bits
+from wordveil.text.characters import GAP_CHARACTERS
+
+ALPHA = 1e-9
+KEY = seeds.key(16)
+GAPS = "[" + re.escape("".join(sorted(GAP_CHARACTERS))) + "]+"
+MECHANISMS = [wv.SanText(epsilon=3.0), wv.TEM(epsilon=3.0), wv.MultivariateLaplace(epsilon=3.0)]
+
+
+def words_of(text: str) -> list[str]:
+    return [word for word in re.split(GAPS, text) if word]
+
+
+def sanitizer_for(table, mechanism, key=KEY, **options):
+    threads = options.pop("threads", 1)
+    return wv.Sanitizer(table, mechanism, options=TextOptions(**options), source=RandomSource(key), threads=threads)
+
+
+# Layout and choices.
+
+known = st.sampled_from(["cat", "dog", "tree", "house", "river", "stone"])
+layout = st.sampled_from([" ", "\n", ", ", ". ", "! ", "\t", " (", ") ", "\r\n", "   ", " — ", "\u00a0", ' "', "' "])
+
+
+@given(st.lists(st.tuples(known, layout)), st.sampled_from(["", " ", "\n\n", "“", "- "]))
+def test_layout_is_kept_to_the_character(far_apart, pairs, start):
+    text = start + "".join(word + gap for word, gap in pairs)
+    release = sanitizer_for(far_apart, wv.SanText(epsilon=1.0), casing="vocabulary")(text)
+    assert release.text == text
+    assert release.tokens == len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "released"),
+    [
+        ({"unknown": "mask"}, "Cat saw Maria.", f"Cat {MASK} {MASK}."),
+        ({"unknown": "mask"}, "Maria. Maria! cat", f"{MASK}. {MASK}! Cat"),
+        ({"unknown": "drop"}, "Cat saw Maria, dog.", "Cat, dog."),
+        ({"unknown": "mask"}, "+1 (555) 010-9999, a@b.org http://x.y/z?q #tag", f"{MASK}, {MASK} {MASK} {MASK}"),
+        ({"casing": "vocabulary"}, "Cat DOG. Tree", "cat dog. tree"),
+        ({"casing": "sentence"}, "cat DOG. tree", "Cat dog. Tree"),
+        ({"casing": "shape"}, "Cat DOG tree", "Cat DOG tree"),
+        ({"public_words": {"maria"}, "unknown": "mask"}, "cat saw MARIA", f"Cat {MASK} maria"),
+        ({"public_words": {"HIV"}, "casing": "vocabulary"}, "hiv, Hiv, cat", "HIV, HIV, cat"),
+        ({"markup": "html", "casing": "vocabulary"}, "cat<BR />dog", "cat<br />dog"),
+        ({"markup": "html", "unknown": "mask"}, "cat <a href=x>dog", f"Cat {MASK}dog"),
+        ({}, "", ""),
+        ({}, " \n", " \n"),
+    ],
+)
+def test_choices(far_apart, options, text, released):
+    result = sanitizer_for(far_apart, wv.SanText(epsilon=1.0), **options)(text).text
+    assert result.replace(f"{MASK} dog", f"{MASK}dog") == released
+
+
+def test_numbers_are_unknown_unless_declared():
+    table = wv.Embeddings.from_arrays(["cat", "1984"], [[0.0], [1000.0]], candidate_rule="all")
+    mechanism = wv.SanText(epsilon=1.0)
+    assert sanitizer_for(table, mechanism, unknown="mask")("cat 1984").text == f"Cat {MASK}"
+    declared = sanitizer_for(table, mechanism, unknown="mask", numbers="vocabulary")("cat 1984")
+    assert declared.text == "Cat 1984"
+    assert any("digits are looked up" in line for line in declared.disclosed)
+
+
+def test_public_words_count_as_exempt_and_are_not_randomized(tiny):
+    sanitizer = sanitizer_for(tiny, wv.SanText(epsilon=0.01), public_words={"alpha"})
+    batch = sanitizer.release_batch(["Alpha beta ALPHA"] * 50)
+    assert (batch.exempt, batch.tokens) == (100, 50)
+    assert all(text.startswith("Alpha ") and text.endswith(" alpha") for text in batch.texts)
+
+
+def test_words_barred_from_output_never_appear(vocabulary, source):
+    barred = list(vocabulary.words)[:250]
+    table = vocabulary.without_outputs(barred)
+    for mechanism in MECHANISMS:
+        text = " ".join([*barred[:100], "unknownword"] * 3)
+        released = sanitizer_for(table, mechanism, casing="vocabulary")(text).text
+        assert set(words_of(released)).isdisjoint(barred)
+        assert set(words_of(released)) <= set(list(vocabulary.words)[250:])
+
+
+def test_words_with_equal_vectors_are_treated_alike(vocabulary):
+    """Duplicates 280..299 equal 0..19: their channel rows are the same, and each may be output."""
+    channel = wv.SanText(epsilon=3.0).fit(vocabulary).channel()
+    assert np.array_equal(channel[:20], channel[280:])
+    assert channel[:, :20] == pytest.approx(channel[:, 280:], rel=1e-12)
+    entries = list(vocabulary.words)
+    released = sanitizer_for(vocabulary, wv.SanText(epsilon=300.0), casing="vocabulary")(" ".join([entries[285]] * 200))
+    assert set(words_of(released.text)) == {entries[5], entries[285]}
+
+
+# Exact laws.
+
+
+def chi_square(observed_words, law, entries) -> float:
+    counts = np.array([observed_words.count(word) for word in entries])
+    assert counts.sum() == len(observed_words)
+    return float(stats.chisquare(counts, law * len(observed_words)).pvalue)
+
+
+N = 30_000
+
+
+def test_known_words_follow_the_channel_and_unknown_ones_its_uniform_mixture(tiny):
+    mechanism = wv.SanText(epsilon=2.0)
+    channel = mechanism.fit(tiny).channel()
+    assert channel.shape == (6, 5)
+    entries = [tiny.words[i] for i in tiny.candidates]
+    mixture = channel[tiny.candidates].mean(axis=0)
+    sanitizer = sanitizer_for(tiny, mechanism, casing="vocabulary")
+    released = {word: words_of(sanitizer(f"{word} " * N).text) for word in ("alpha", "kappa", "zzz", "7")}
+    for word, law in (("alpha", channel[0]), ("kappa", channel[4]), ("zzz", mixture), ("7", mixture)):
+        assert chi_square(released[word], law, entries) >= ALPHA
+    for wrong in (channel[0], np.full(5, 0.2), channel.mean(axis=0)):
+        assert chi_square(released["zzz"], wrong, entries) < ALPHA, "a wrong law must be noticed"
+
+
+def test_the_laplace_pipeline_on_a_line_follows_its_closed_form(tiny):
+    """Decoding on a line: P(y | x) is the Laplace mass of y's cell."""
+    epsilon = 1.5
+    candidates = [tiny.words[i] for i in tiny.candidates]
+    positions = tiny.vectors[tiny.candidates, 0].astype(float)
+    middles = (positions[1:] + positions[:-1]) / 2
+    law = np.diff(np.concatenate(([0.0], stats.laplace(scale=1 / epsilon).cdf(middles), [1.0])))
+    for mechanism in (
+        wv.MultivariateLaplace(epsilon=epsilon),
+        wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=1.5)),
+    ):
+        released = words_of(sanitizer_for(tiny, mechanism, casing="vocabulary")("alpha " * N).text)
+        assert chi_square(released, law, candidates) >= ALPHA
+        assert chi_square(released, law[::-1], candidates) < ALPHA
+
+
+# Per document.
+
+
+def test_per_document_draws_once_for_each_known_word(vocabulary):
+    sanitizer = sanitizer_for(vocabulary, wv.SanText(epsilon=0.1), per="document", casing="vocabulary")
+    entries = list(vocabulary.words)
+    texts = [" ".join([entries[i], entries[j], "zzz"] * 20) for i, j in ((0, 1), (5, 9), (0, 1))]
+    batch = sanitizer.release_batch(texts, ids=["a", "b", "c"])
+    for text in batch.texts:
+        released = words_of(text)
+        assert len(set(released[0::3])) == len(set(released[1::3])) == 1
+        assert len(set(released[2::3])) > 5, "unknown words are replaced one by one"
+    assert batch.texts[0] != batch.texts[2], "equal documents with different ids draw independently"
+    assert sanitizer.guarantee.unit is PrivacyUnit.DOCUMENT_WORD
+
+
+def test_per_document_follows_the_channel_over_documents(tiny):
+    mechanism = wv.SanText(epsilon=2.0)
+    sanitizer = sanitizer_for(tiny, mechanism, per="document", casing="vocabulary")
+    batch = sanitizer.release_batch(["beta beta"] * 20_000, ids=[str(i) for i in range(20_000)])
+    pairs = [words_of(text) for text in batch.texts]
+    assert all(a == b for a, b in pairs)
+    entries = [tiny.words[i] for i in tiny.candidates]
+    assert chi_square([a for a, _ in pairs], mechanism.fit(tiny).channel()[1], entries) >= ALPHA
+
+
+def test_per_token_draws_each_occurrence(vocabulary):
+    released = words_of(sanitizer_for(vocabulary, wv.SanText(epsilon=0.1))(f"{vocabulary.words[0]} " * 50).text)
+    assert len(set(released)) > 20
+
+
+# Retries, batches, threads, blocks.
+
+documents = st.lists(
+    st.lists(st.sampled_from(["baba", "dadaq", "babaq", "dabaq", "zz", "42", "fabaq", "."]), max_size=12).map(" ".join),
+    max_size=6,
+)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+@pytest.mark.parametrize("options", [{}, {"per": "document"}, {"unknown": "mask"}, {"casing": "shape"}])
+@settings(max_examples=15)
+@given(texts=documents, data=st.data())
+def test_what_a_document_becomes_depends_on_its_id_and_content_alone(vocabulary, mechanism, options, texts, data):
+    sanitizer = sanitizer_for(vocabulary, mechanism, **options)
+    ids = [f"id{i}" for i in range(len(texts))]
+    whole = sanitizer.release_batch(texts, ids=ids)
+    alone = [sanitizer(text, document_id=name).text for text, name in zip(texts, ids, strict=True)]
+    assert list(whole.texts) == alone
+    order = data.draw(st.permutations(range(len(texts))))
+    shuffled = sanitizer.release_batch([texts[i] for i in order], ids=[ids[i] for i in order])
+    assert list(shuffled.texts) == [alone[i] for i in order]
+    assert whole.tokens == shuffled.tokens
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+@pytest.mark.parametrize("per", ["token", "document"])
+def test_bytes_do_not_depend_on_threads_chunks_or_kept_work(vocabulary, mechanism, per, monkeypatch):
+    generator = seeds.rng(3)
+    entries = [*vocabulary.words, "zzz", "1.5"]
+    texts = [" ".join(entries[i] for i in generator.integers(0, 302, n)) for n in (0, 1, 700, 3, 2000, 40)]
+    ids = [str(i) for i in range(len(texts))]
+    expected = list(sanitizer_for(vocabulary, mechanism, per=per).release_batch(texts, ids=ids).texts)
+    for threads in (2, 5, None):
+        other = sanitizer_for(vocabulary, mechanism, per=per, threads=threads)
+        assert list(other.release_batch(texts, ids=ids).texts) == expected
+    job = sanitizer_for(vocabulary, mechanism, per=per).for_batch_job()
+    for _ in range(2):  # the second time from kept work
+        assert list(job.release_batch(texts, ids=ids).texts) == expected
+    monkeypatch.setattr("wordveil.sanitizing.ids.DRAW_VALUES", 50)
+    assert list(sanitizer_for(vocabulary, mechanism, per=per).release_batch(texts, ids=ids).texts) == expected
+
+
+def test_a_retry_repeats_and_everything_else_draws_afresh(vocabulary):
+    text = " ".join(list(vocabulary.words)[:60])
+    sanitizer = sanitizer_for(vocabulary, wv.SanText(epsilon=0.5))
+    first = sanitizer(text, document_id="one").text
+    assert sanitizer_for(vocabulary, wv.SanText(epsilon=0.5))(text, document_id="one").text == first
+    others = [
+        sanitizer(text, document_id="two").text,
+        sanitizer(text).text,
+        sanitizer(text).text,
+        sanitizer(f"{text} ", document_id="one").text,
+        sanitizer_for(vocabulary, wv.SanText(epsilon=0.5), key=seeds.key(17))(text, document_id="one").text,
+    ]
+    assert len({first, *(text.strip() for text in others)}) == 6
+
+
+def test_a_sanitizer_draws_a_fresh_key_unless_told_otherwise(vocabulary):
+    text = " ".join(list(vocabulary.words)[:60])
+    outputs = {wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.5))(text, document_id="x").text for _ in range(3)}
+    assert len(outputs) == 3
+
+
+def test_progress_counts_every_token(vocabulary):
+    done = []
+    sanitizer_for(vocabulary, wv.TEM(epsilon=3.0)).release_batch(
+        [f"{vocabulary.words[0]} zz " * 40], progress=done.append
+    )
+    assert sum(done) == 80
+
+
+def test_empty_batches():
+    table = wv.Embeddings.from_arrays(["a", "b"], [[0.0], [1.0]])
+    batch = sanitizer_for(table, wv.SanText(epsilon=1.0)).release_batch([])
+    assert (list(batch.texts), batch.tokens, batch.exempt) == ([], 0, 0)
+
+
+# Guarantee and provenance.
+
+
+def test_the_guarantee_is_the_mechanisms(vocabulary):
+    mechanism = wv.TEM(epsilon=2.0)
+    release = sanitizer_for(vocabulary, mechanism)("babaq")
+    claim = mechanism.fit(vocabulary).guarantee()
+    assert isinstance(release.guarantee, MetricDP)
+    assert replace(release.guarantee, assumptions=claim.assumptions, scope=claim.scope) == claim
+    assert release.guarantee.scope[:-1] == claim.scope
+    assert release.guarantee.scope[-1].startswith("reading ")
+    assert release.guarantee.assumptions[:-1] == claim.assumptions
+    assert release.guarantee.assumptions[-1].startswith("both texts agree in the number and positions of tokens")
+    assert release.provenance.mechanism == repr(mechanism)
+    assert eval(release.provenance.mechanism, vars(wv.metrics.distances) | {"TEM": wv.TEM}) == mechanism
+    assert release.provenance.checksum == vocabulary.header.checksum
+    assert release.provenance.version == wv.__version__
+    narrowed = sanitizer_for(vocabulary.without_outputs(["babaq"]), mechanism)
+    assert narrowed.provenance.candidates_checksum != release.provenance.candidates_checksum
+
+
+def test_decoding_makes_a_token_of_a_vector(vocabulary):
+    assert sanitizer_for(vocabulary, wv.MultivariateLaplace(epsilon=2.0)).guarantee.unit is PrivacyUnit.TOKEN
+
+
+def test_a_test_source_gives_no_guarantee(vocabulary):
+    sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=seeds.source(1))
+    release = sanitizer("babaq")
+    assert isinstance(release.guarantee, NoGuarantee)
+    assert release.guarantee.standing is Standing.REFUTED
+    assert release.provenance.test_source
+
+
+def test_public_words_that_are_no_token_are_refused(vocabulary):
+    with pytest.raises(ParameterError, match="public_words='two words' is not one token"):
+        sanitizer_for(vocabulary, wv.TEM(epsilon=2.0), public_words={"two words"})
+
+
+def test_decoded_names_its_decoder(vocabulary):
+    decoded = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=1.0))
+    assert decoded.name == "laplace"
+    assert decoded.paper == wv.MultivariateLaplace.paper
+    randomizer = decoded.fit(vocabulary)
+    assert randomizer.draw_width == vocabulary.dimensions + 1
+    assert randomizer.guarantee().epsilon == 1.0
+
+
+def test_the_quick_start_of_the_readme(packaged):
+    sanitizer = wv.Sanitizer(packaged, wv.TEM(epsilon=4.0))
+    release = sanitizer("Maria was diagnosed with depression in March.")
+    assert release.tokens == 7
+    assert release.text.endswith(".")
+    candidates = {packaged.words[i] for i in packaged.candidates}
+    assert all(word.lower() in candidates for word in release.text[:-1].split())
+    assert release.guarantee.epsilon == 4.0
+    assert release.disclosed
+
+
+def test_a_sentence_passes_few_modules_and_four_of_its_room(packaged):
+    sanitizer = wv.Sanitizer(packaged, wv.TEM(epsilon=9.0), threads=1)
+    text = "Maria was diagnosed with depression in March."
+    sanitizer(text)  # lays out what later calls share
+    passed = set()
+
+    def note(frame, event, _):
+        if event == "call":
+            passed.add(frame.f_globals.get("__name__", ""))
+
+    sys.setprofile(note)
+    try:
+        sanitizer(text)
+    finally:
+        sys.setprofile(None)
+    passed = {name for name in passed if name.startswith("wordveil.") and not name.startswith("wordveil.kernels.")}
+    assert {name for name in passed if name.startswith("wordveil.sanitizing.")} == {
+        "wordveil.sanitizing.sanitizer",
+        "wordveil.sanitizing.ids",
+        "wordveil.sanitizing.input_watch",
+        "wordveil.sanitizing.places",
+    }
+    assert len(passed) <= 19, sorted(passed)
+
+
+@dataclass(frozen=True)
+class Answers(WordRandomizer):
+    """Releases word 1 for every unknown token, word 0 for all others."""
+
+    embeddings: wv.Embeddings
+    draw_width: ClassVar[int] = 1
+    answers_unknown: ClassVar[bool] = True
+
+    def guarantee(self):
+        return NoGuarantee(reason="a test")
+
+    def sample(self, stream, n):
+        return (random_bits(stream.lane(0), (n, 1)),)
+
+    def randomize(self, ids, draws, *, threads=None, progress=None):
+        assert len(draws[0]) == len(ids)
+        return (ids < 0).astype(np.int32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answering(WordMechanism):
+    name = "answering"
+    paper = "none"
+
+    def fit(self, embeddings):
+        return Answers(embeddings)
+
+
+@pytest.mark.parametrize("unknown", ["random", "typed", "drop"])
+@pytest.mark.parametrize("per", ["token", "document"])
+def test_a_mechanism_that_answers_unknown_tokens_gets_them(tiny, unknown, per):
+    sanitizer = wv.Sanitizer(tiny, Answering(), options=TextOptions(unknown=unknown, per=per, casing="vocabulary"))
+    written = {"random": "alpha beta, beta alpha.", "typed": "alpha beta, beta alpha.", "drop": "alpha, alpha."}
+    assert sanitizer("delta zz, yy delta.").text == written[unknown]
+    assert "replaced by a public word" not in "\n".join(sanitizer.disclosed)
