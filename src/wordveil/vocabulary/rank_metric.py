@@ -241,7 +241,8 @@ def _useful_edges(graph: RankGraph) -> NDArray[np.bool_]:
     """
     v = graph.words
     both = np.concatenate((graph.edges, graph.edges[:, ::-1])).astype(np.int32)  # SciPy 1.11 walks no other
-    matrix = csr_array((np.tile(graph.weights, 2), (both[:, 0], both[:, 1])), shape=(v, v))
+    weights = graph.weights  # computed at every access
+    matrix = csr_array((np.tile(weights, 2), (both[:, 0], both[:, 1])), shape=(v, v))
     kept = np.empty(len(graph.edges), dtype=bool)
     row = np.full(v, np.inf)
     bounds = np.searchsorted(graph.edges[:, 0], np.arange(v + 1))
@@ -255,6 +256,6 @@ def _useful_edges(graph: RankGraph) -> NDArray[np.bool_]:
             y = graph.edges[e, 1]
             other = slice(matrix.indptr[y], matrix.indptr[y + 1])
             detour = (row[matrix.indices[other]] + matrix.data[other]).min()
-            kept[e] = graph.weights[e] <= detour
+            kept[e] = weights[e] <= detour
         row[matrix.indices[span]] = np.inf
     return kept
