@@ -98,7 +98,7 @@ def neighbour_points(
     value: float,
     *,
     k: int | None = None,
-    outputs: int | None = NeighbourResponse.outputs,
+    outputs: int | None = 4000,
     tokens: int = 50,
 ) -> tuple[NeighbourPoint, ...]:
     """Return for each k the epsilon that reaches a target: the largest for what must stay low, else the smallest.
