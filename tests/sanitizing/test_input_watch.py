@@ -18,7 +18,7 @@ from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.errors import NotConfirmedError
 from wordveil.files.journal import journal_path
-from wordveil.runs import input_watch
+from wordveil.sanitizing import input_watch
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
 from wordveil.text.readings import UNKNOWN
