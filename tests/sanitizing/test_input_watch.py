@@ -18,9 +18,9 @@ from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.errors import NotConfirmedError
 from wordveil.files.journal import journal_path
-from wordveil.sanitizing import input_watch
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
+from wordveil.sanitizing import input_watch
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.scripts import letters_by_script
 
