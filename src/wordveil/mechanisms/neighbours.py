@@ -104,11 +104,20 @@ class NeighbourResponse(WordMechanism):
     def fit(self, embeddings: Embeddings) -> FittedNeighbourResponse:
         return self.fitter(embeddings)(self.epsilon)
 
-    def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
+    def chosen(self, embeddings: Embeddings) -> IdArray:
+        """Return the ids that may be released, ascending.
+
+        Raises:
+            ParameterError: If there are no more than k of them.
+        """
         few = self.outputs is not None and self.outputs < len(embeddings.candidates)
         chosen = most_frequent(embeddings, self.outputs) if few and self.outputs else embeddings.candidates
         if self.k >= len(chosen):
             raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
+        return chosen
+
+    def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
+        chosen = self.chosen(embeddings)
         if self.lists == "nearest":
             lists = neighbour_lists(embeddings, self.k, outputs=chosen).ids
             listed = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
