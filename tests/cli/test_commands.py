@@ -210,10 +210,10 @@ def test_calibrate_prints_the_epsilon_it_found(wordveil, vocabulary):
 
 def test_calibrate_takes_frequencies(wordveil, vocabulary, tmp_path):
     path = tmp_path / "counts.tsv"
-    path.write_text("babaq\t10\nnowhere\t5\n\n")
+    path.write_text("labaq\t10\nnowhere\t5\n\n")  # a word that shares its vector with none
     answer = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path, "--json")
     assert json.loads(answer.out)["words"] == 1
-    path.write_text("babaq\t10\nbabaq ten\n")
+    path.write_text("labaq\t10\nlabaq ten\n")
     wrong = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path)
     assert wrong.err == f"wordveil: {path}, line 2: must be a word, a tab and a number.\n"
 

@@ -47,7 +47,8 @@ def main() -> None:
     arguments = sys.argv[1:]
     target = pathlib.Path(arguments[1])
     if target.suffix == ".parquet":
-        importlib.import_module("pyarrow.parquet")  # once, and not in every child
+        for name in ("numpy.ma", "pyarrow.parquet", "pyarrow.compute"):
+            importlib.import_module(name)  # once, and not in every child
     assert in_child(partial(run, arguments, 0, resume=False))[0] == 0
     whole = target.read_bytes()
     outcomes = []

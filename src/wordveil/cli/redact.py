@@ -175,6 +175,7 @@ def redact(
             progress=progress,
             notice=None if going.quiet else say,
             deliver=lambda result: _deliver(result, going.report),
+            warn=lambda warning: say(f"warning: {warning}"),
         )
     if going.report is not None and not going.report.exists():  # of an output that was complete before
         _deliver(result, going.report)

@@ -12,14 +12,16 @@ All are exact under the law, and each moves one way with epsilon. Nothing privat
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
+from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.vocabulary.frequencies import word_frequencies
+from wordveil.vocabulary.stored_lists import neighbour_lists
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["KS", "TARGETS", "NeighbourPoint", "neighbour_points"]
@@ -29,7 +31,7 @@ TARGETS = ("attacker", "similarity", "far", "nats")
 RANGE = (0.01, 40.0)  # nats in which epsilons are searched
 STEPS = 40  # halvings: the range ends below 1e-10
 SMOOTHING = 0.5
-BLOCK = 1 << 12
+BLOCK = 1 << 10  # words: their lists of vectors stay in the third cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,16 +56,25 @@ class NeighbourPoint:
 
 
 class _Curve:
-    """The numbers of one fitted k at any epsilon."""
+    """The numbers of one k at any epsilon.
 
-    def __init__(self, fitted: FittedNeighbourResponse, prior: Float64Array, tokens: int) -> None:
-        self.v, self.k, self.tokens = len(fitted.outputs), fitted.mechanism.k, tokens
-        places = np.searchsorted(fitted.outputs, fitted.lists)
-        listed = np.zeros(self.v)  # the likeliest input of each output among those that list it
-        for column in places.T:
-            np.maximum.at(listed, column, prior)
-        self.listed, self.likeliest = listed, float(prior.max())
-        self.near, self.all = _cosines(fitted, prior)
+    Args:
+        lists: The list of every word, as places among the outputs, shape (number of words, k).
+        outputs: v, number of outputs.
+        prior: What every word weighs, shape (number of words,).
+        near: Sum of a word's cosines with its list, mean over words by the prior.
+        everywhere: The same with all outputs.
+        tokens: Of the text whose nats are summed.
+    """
+
+    def __init__(
+        self, lists: IdArray, outputs: int, prior: Float64Array, *, near: float, everywhere: float, tokens: int
+    ) -> None:
+        self.v, self.k, self.tokens = outputs, lists.shape[1], tokens
+        self.near, self.all, self.likeliest = near, everywhere, float(prior.max())
+        self.listed = np.zeros(outputs)  # the likeliest input of each output among those that list it
+        for column in lists.T:
+            np.maximum.at(self.listed, column, prior)
 
     def at(self, epsilon: float) -> NeighbourPoint:
         v, k = self.v, self.k
@@ -79,16 +90,32 @@ class _Curve:
         )
 
 
-def _cosines(fitted: FittedNeighbourResponse, prior: Float64Array) -> tuple[float, float]:
-    """Return the sums of a word's cosines with its list and with all outputs, means over words by the prior."""
-    vectors = np.asarray(fitted.embeddings.vectors, dtype=np.float64)
+def _curves(
+    embeddings: Embeddings, lengths: Sequence[int], outputs: int | None, prior: Float64Array, tokens: int
+) -> Iterator[_Curve]:
+    """Yield the curve of each length, ascending, from the longest lists, whose beginnings are the shorter ones."""
+    longest = max(lengths)
+    chosen = NeighbourResponse(k=longest, outputs=outputs).chosen(embeddings)
+    lists = neighbour_lists(embeddings, longest, outputs=chosen).ids
+    near, everywhere = _cosines(embeddings, lists, chosen, prior)
+    places = np.searchsorted(chosen, lists).astype(np.int32)
+    for k in lengths:
+        sums = {"near": float(near[k - 1]), "everywhere": everywhere}
+        yield _Curve(places[:, :k], len(chosen), prior, **sums, tokens=tokens)
+
+
+def _cosines(
+    embeddings: Embeddings, lists: IdArray, outputs: IdArray, prior: Float64Array
+) -> tuple[Float64Array, float]:
+    """Return sums of cosines with the first 1, 2, ... of a list, and with all outputs: means by the prior."""
+    vectors = np.asarray(embeddings.vectors, dtype=np.float64)
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    total = units[fitted.outputs].sum(axis=0)
-    near = 0.0
+    total = units[outputs].sum(axis=0)
+    near = np.zeros(lists.shape[1])
     for low in range(0, len(units), BLOCK):
         part = slice(low, low + BLOCK)
-        listed = units[fitted.lists[part]].sum(axis=1)
-        near += float(prior[part] @ np.einsum("ij,ij->i", units[part], listed))
+        cosines = np.einsum("ikd,id->ik", units[lists[part]], units[part])
+        near += prior[part] @ np.cumsum(cosines, axis=1)
     return near, float(prior @ (units @ total))
 
 
@@ -124,11 +151,10 @@ def neighbour_points(
     prior = word_frequencies(embeddings, smoothing=SMOOTHING)
     prior = prior / prior.sum()
     most = min(len(embeddings.candidates), outputs or len(embeddings.candidates))
-    found = []
-    for length in (k,) if k is not None else [one for one in KS if one < most]:
-        fitted = NeighbourResponse(epsilon=1.0, k=length, outputs=outputs).fit(embeddings)
-        point = _reach(_Curve(fitted, prior, tokens), target, value)
-        found += [] if point is None else [point]
+    lengths = [one for one in KS if one < most] if k is None else [k]
+    curves = _curves(embeddings, lengths, outputs, prior, tokens) if lengths else ()
+    points = (_reach(curve, target, value) for curve in curves)
+    found = [point for point in points if point is not None]
     if not found:
         raise ParameterError(target, value, f"is not reached for any epsilon from {RANGE[0]:g} to {RANGE[1]:g} nats.")
     return tuple(found)

@@ -25,7 +25,7 @@ from wordveil.text.surrogates import Surrogates
 from wordveil.vocabulary.packaged import packaged_header
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["InputWatch", "Look", "Warn", "unwatched", "warn_caller"]
+__all__ = ["InputWatch", "Look", "Warn", "nothing_read", "unwatched", "warn_caller"]
 
 Look = Callable[[Sequence[PrivateText], IdArray, int], None]
 """Called with private texts, the ids of their tokens end to end, and the number of public words among them."""
@@ -46,6 +46,13 @@ def warn_caller(warning: InputWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "wordveil":
         frame, level = frame.f_back, level + 1
     warnings.warn(warning, stacklevel=level)
+
+
+def nothing_read(documents: int, tokens: int) -> InputWarning | None:
+    """Return what to say of an input without documents, or without words in them."""
+    if tokens:
+        return None
+    return InputWarning(f"the input holds no {'words' if documents else 'documents'}: there was nothing to release.")
 
 
 def unwatched(texts: Sequence[PrivateText], tokens: IdArray, exempt: int) -> None:
@@ -105,10 +112,8 @@ class InputWatch:
             documents: Documents of the whole run.
             tokens: Tokens of the whole run, public words included.
         """
-        if not documents:
-            self._warn(InputWarning("the input holds no documents: there was nothing to release."))
-        elif not tokens:
-            self._warn(InputWarning("the input holds no words: there was nothing to randomize."))
+        if empty := nothing_read(documents, tokens):
+            self._warn(empty)
         elif not self._warned and self._typed and _exceeds(self.unknown, self.words):
             text = f"more than {SHARE:.0%} of the words are outside the vocabulary, though fewer were at the beginning"
             self._warn(InputWarning(f"{text}. The release says nothing of them."))

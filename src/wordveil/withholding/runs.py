@@ -19,6 +19,7 @@ from wordveil.promises.release import Provenance, Reported
 from wordveil.runs.documents import Answers, Callbacks, DocumentSummary, run_documents
 from wordveil.runs.engine import Notice, silent
 from wordveil.runs.sanitize import COPIED, TREE, FileDigest, file_digests
+from wordveil.sanitizing.input_watch import Warn, nothing_read, warn_caller
 from wordveil.sanitizing.rows import into_rows
 from wordveil.withholding.claim import Claim
 from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
@@ -98,6 +99,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     progress: Callable[[int, int | None, int, int], None] | None = None,
     notice: Notice | None = None,
     deliver: Callable[[RedactionReport], None] | None = None,
+    warn: Warn = warn_caller,
 ) -> RedactionReport:
     """Redact a file, a directory tree or standard input, in its own format.
 
@@ -111,6 +113,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
         notice: Told, line by line, what the owner should know and a report that travels should not hold.
         deliver: Called with the report when the output is in its place.
+        warn: Called with an `InputWarning` at the end where the input held nothing.
 
     Returns:
         The report of the run.
@@ -164,7 +167,10 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         counts=counts,
         callbacks=Callbacks(progress=told, notice=notice or silent, published=published),
     )
-    return reports[0] if reports else reported(summary)
+    report = reports[0] if reports else reported(summary)
+    if empty := nothing_read(report.documents, report.tokens):
+        warn(empty)
+    return report
 
 
 def _report(

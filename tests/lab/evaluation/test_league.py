@@ -24,7 +24,7 @@ from wordveil_lab.evaluation.recipes import RECIPES, diameter
 from wordveil_lab.evaluation.report import as_dict, as_markdown, write_league
 from wordveil_lab.evaluation.subjects import subject_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("league")]  # one table for all of them
 
 EPSILONS, LOCAL, RANK = (3.0,), (6.0,), (2.0,)
 KINDS = {
