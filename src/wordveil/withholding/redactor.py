@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
 from wordveil import __version__
@@ -17,7 +17,8 @@ from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError, TooLittleKeptError
 from wordveil.kernels.compiled.withholding import CompiledWithholding
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
-from wordveil.promises.release import Reported
+from wordveil.promises.release import Provenance, Reported
+from wordveil.promises.rows import ReleasedRows, Rows, into_rows
 from wordveil.promises.withholding import Withholding
 from wordveil.randomness import RandomSource
 from wordveil.withholding.claim import Claim, disclosures
@@ -163,6 +164,53 @@ class Redactor:
         released, found = ready.release(texts)
         _count(counts, found)
         return [ReleasedText(text) for text in released]
+
+    def release_rows(
+        self, rows: Rows, ids: Sequence[str] | None = None, part: str = "", *, judged: bool = True
+    ) -> ReleasedRows:
+        """Return the released texts of rows, None where there was none; a row is a document.
+
+        Args:
+            rows: The private texts.
+            ids: One per row, unique under the source's key: what is drawn for a row of the same id is the same where
+                all else is; None draws afresh.
+            part: What of its document a row holds, such as columns: others are drawn for on their own.
+            judged: Whether to refuse rows of which too little would be kept.
+
+        Raises:
+            TooLittleKeptError: If they are judged, and of at least 20 tokens less than .4 are kept.
+            ParameterError: If a column is to link, which only files have.
+        """
+        if self.link not in (NONE, DOCUMENT):
+            raise ParameterError("link", self.link, "names a column, as only files can; use none or document.")
+        counts = Counter[str]()
+        released = self.release_all([text for row in rows for text in row if text is not None], counts)
+        if released is None:
+            released = []
+            for place, row in enumerate(rows):
+                document = None if ids is None else f"{part}\0{ids[place]}"
+                links = self.links(None, document)
+                keys = [None if document is None else f"{document}\0{i}" for i in range(len(row))]
+                texts = zip(keys, row, strict=True)
+                released += [self.release(text, counts, key, links) for key, text in texts if text is not None]
+        if judged:
+            check_share(counts)
+        return into_rows(rows, released)
+
+    def __copy__(self) -> Redactor:  # as that of a sanitizer, it draws on its own
+        return replace(self, source=RandomSource())
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where releases come from: version and lists."""
+        return Provenance(
+            version=__version__,
+            mechanism=repr(self),
+            vocabulary=f"public words, common:{self.words.common}",
+            checksum=self.words.digest,
+            candidates_checksum="",
+            test_source=self.source.is_test_source,
+        )
 
     def _compiled(self) -> CompiledWithholding | None:
         """Return the compiled pass, which writes placeholders that nothing links."""
