@@ -71,6 +71,19 @@ def test_parquet_too(wordveil, tmp_path):
     assert parquet.read_table(tmp_path / "out.parquet").to_pydict() == {"text": RELEASED}
 
 
+def test_metadata_of_a_file_does_not_leave_and_names_of_files_are_said_to(wordveil, tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    table = arrow.table({"text": TEXTS}).replace_schema_metadata({"about": "letters of Maria Garcia"})
+    parquet.write_table(table, folder / "letters.parquet")
+    answer = wordveil("redact", folder, "-o", tmp_path / "out", "-c", "text")
+    assert answer.status == 0, answer.err
+    assert "file names and the directory tree, copied unchanged" in answer.err
+    assert not re.search(b"Maria|Garcia|Smith", (tmp_path / "out" / "letters.parquet").read_bytes())
+
+
 def test_standard_input_gives_a_line_for_a_line(process):
     answer = process("redact", "-q", data="\n".join(TEXTS).encode())
     assert answer.stdout.decode().splitlines() == RELEASED

@@ -12,7 +12,7 @@ from tests.spark.spark_sessions import MARKS
 import seeds
 import wordveil as wv
 from wordveil import spark as veil
-from wordveil.errors import ParameterError, ResumeError
+from wordveil.errors import ParameterError, ResumeError, TooLittleKeptError
 from wordveil.runs.sanitize import fingerprint
 from wordveil.runs.vectors import VectorSettings, release_vectors
 from wordveil.spark.workers import Texts, packed_for_tasks
@@ -229,3 +229,24 @@ def test_vectors_are_released_row_by_row(spark, key):
     frame = spark.createDataFrame([(1, [1.0]), (2, [1.0, 2.0])], "id int, v array<float>")
     with pytest.raises(Exception, match="must hold 1 numbers in every row"):
         veil.release(frame, "v", mechanism, ids="id", key_file=key, name="ragged", settings=ALL).collect()
+
+
+def test_a_redactor_gives_the_same_rows_however_spark_cuts_them(spark, key):
+    texts = ["Maria was here on 3 May.", None, "The house of E. Smith is old.", "We saw Zqx and 😀."] * 5
+    frame = spark.createDataFrame([(f"n{n}", text) for n, text in enumerate(texts)], "id string, note string")
+    ids = [f"n{n}" for n in range(len(texts))]
+    for redactor in (wv.Redactor(), wv.Redactor(law="surrogate"), wv.Redactor(link="document")):
+        how = {"ids": "id", "key_file": key, "keep": ["id"], "name": redactor.law + redactor.link}
+        one, other = (veil.sanitize(frame.repartition(parts), ["note"], redactor, **how) for parts in (1, 3))
+        released = sorted((row.id, row.note) for row in one.collect())
+        assert released == sorted((row.id, row.note) for row in other.collect())
+        if redactor.law == "placeholder":
+            right = redactor.release_rows([[text] for text in texts], ids)
+            assert dict(released) == {each: row[0] for each, row in zip(ids, right, strict=True)}
+    kept = veil.sanitize(frame, ["note"], wv.Redactor(), ids="id", drop_others=True)
+    assert kept.columns == ["note"]
+    assert json.loads(kept.schema["note"].metadata["wordveil"])["guarantee"]["promise"] == "withholding"
+    german = [("n", "Hallo ich bin der Johannes und wohne in Berlin seit vielen Jahren " * 3)]
+    foreign = spark.createDataFrame(german, "id string, note string")
+    with pytest.raises(TooLittleKeptError):
+        veil.sanitize(foreign, ["note"], wv.Redactor(), ids="id", drop_others=True)

@@ -33,6 +33,10 @@ TRAPS = {
     "I am twenty-three years old": "three",
     "I live at twelve hundred Main": "hundred",
     "THIS IS FOR MARY GRANT ONLY": "GRANT",
+    "# Grant Young\n\nThe house was old.": "Grant",
+    "YOUNG GRANT\n===\nThe house was old.": "GRANT",
+    "1. Hope\n2. The house\n": "Hope",
+    "Rose:\nthe house": "Rose",
     "i saw mark and grant today": "mark",
     "I saw rose today. Her house was nice.": "rose",
     "Kelvin sign: \u212ain, a \u041dome": "in",
@@ -48,7 +52,7 @@ def test_traps(text, redactor):
 
 
 @pytest.mark.parametrize("name", ["An", "Do", "So", "Will", "May"])
-def test_names_that_are_function_words_leave_nowhere_but_as_openers(name):
+def test_names_that_arefunction_words_leave_nowhere_but_as_openers(name):
     redactor = Redactor(rule=Rule(strict=True))
     assert name not in redactor.redact(f"We met {name} yesterday. We saw Mr. {name} Smith and {name}.").split()
 
@@ -103,7 +107,7 @@ def test_no_word_of_the_list_is_mostly_written_with_a_capital():
     assert all(
         Mark(mark) is not Mark.SURE
         for word, _, share, mark in rows
-        if float(share) > 0.05 and word not in lists._function_words()
+        if float(share) > 0.05 and word not in lists.function_words()
     )
     assert not {"london", "maria", "january", "smith", "christmas"} & {word for word, *_ in rows}
 

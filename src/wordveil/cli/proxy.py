@@ -15,11 +15,13 @@ from urllib.request import getproxies, proxy_bypass
 from typer import Option
 
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say, say_promise
+from wordveil.cli.redact import PublicLists
 from wordveil.errors import ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
     from wordveil.integrations.chat import PublicTools
     from wordveil.sanitizing.sanitizer import Sanitizer
+    from wordveil.withholding.redactor import Redactor
 
 UpstreamOption = Annotated[
     str, Option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
@@ -69,8 +71,13 @@ def proxy(
     secret: SecretOption = None,
     found: FoundOption = False,
     check: CheckOption = False,
+    redact: Annotated[
+        bool,
+        Option("--redact", help="Keep public words and hide all others: the vendor's model reads English."),
+    ] = False,
     *,
     wanted: Wanted,
+    public: PublicLists,
 ) -> None:
     """Listen for chat completions, and send the release of every message to the vendor; replies come back as they are.
 
@@ -79,19 +86,12 @@ def proxy(
     from wordveil.files.secret import Secret
     from wordveil.integrations.chat import SHAPE
     from wordveil.integrations.conversation import Conversation
-    from wordveil.promises.release import TextOptions
-    from wordveil.sanitizing.sanitizer import Sanitizer
 
     vendor = _vendor(upstream)
     api_key, token = _held("--api-key-env", api_key_env), _clients_token(token_env)
-    embeddings = open_vocabulary(wanted.vocabulary)
-    prepared = prepare(wanted, embeddings)
-    options = TextOptions(unknown="typed")
-    sanitizer = Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
+    sanitizer = _redactor(wanted, public, found=found) if redact else _sanitizer(wanted, public)
     prompts = [path.read_text(encoding="utf-8") for path in public_prompt or ()]
     tools = _tools(public_tools)
-    for note in prepared.notes:
-        say(note)
     conversation = Conversation(
         sanitizer,
         secret=None if secret is None or check else Secret.at(secret),
@@ -113,6 +113,30 @@ def proxy(
         )
         _say_address(host, port, vendor)
         serve(served, host=host, port=port)
+
+
+def _sanitizer(wanted: Wanted, public: PublicLists) -> Sanitizer:
+    """Return what releases messages word by word."""
+    from wordveil.promises.release import TextOptions
+    from wordveil.sanitizing.sanitizer import Sanitizer
+
+    if public != PublicLists():
+        raise ParameterError("--redact", False, "must be given with options on public words; nothing else reads them.")
+    embeddings = open_vocabulary(wanted.vocabulary)
+    prepared = prepare(wanted, embeddings)
+    for note in prepared.notes:
+        say(note)
+    options = TextOptions(unknown="typed")
+    return Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
+
+
+def _redactor(wanted: Wanted, public: PublicLists, *, found: bool) -> Redactor:
+    """Return what keeps the public words of messages."""
+    from wordveil.withholding.redactor import Redactor
+
+    if wanted != Wanted() or found:
+        raise ParameterError("--redact", True, "draws no words: it takes no mechanism, vocabulary or --found.")
+    return Redactor(words=public.lists())
 
 
 def _clients_token(variable: str | None) -> str | None:
@@ -169,7 +193,7 @@ def _tools(path: Path | None) -> PublicTools:
         raise ParameterError("--public-tools", str(path), requirement) from None
 
 
-def _say_prompts(sanitizer: Sanitizer, prompts: list[str]) -> None:
+def _say_prompts(sanitizer: Sanitizer | Redactor, prompts: list[str]) -> None:
     """Say which system prompts go out verbatim and which are released, with a sample of both."""
     from wordveil.integrations.conversation import Conversation, Message
 

@@ -185,10 +185,10 @@ def redact(
 
 
 def _deliver(result: RedactionReport, path: Path | None) -> None:
-    from wordveil.runs.report import REDACTION, write_facts
-    from wordveil.runs.report_schema import SCHEMA
-
     if path is not None:
+        from wordveil.runs.report import REDACTION, write_facts
+        from wordveil.runs.report_schema import SCHEMA
+
         write_facts({"schema": SCHEMA, "kind": REDACTION, **result.as_dict()}, path)
 
 

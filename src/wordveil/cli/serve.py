@@ -61,7 +61,8 @@ def serve(
         Option(
             "--setting",
             metavar="NAME=MECHANISM:...",
-            help="Another setting that clients may name: notes=neighbours:epsilon=6,unknown=mask or letters=rephrase; "
+            help="Another setting that clients may name: notes=neighbours:epsilon=6,unknown=mask, letters=rephrase or "
+            "readable=redact:common=4000,pack=clinic+bank; "
             "default=... replaces the one that is open without this.",
         ),
     ] = None,

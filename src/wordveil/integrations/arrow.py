@@ -7,6 +7,7 @@ from typing import Any
 
 from wordveil.documents.arrow_types import bare_schema, visible_table
 from wordveil.errors import MissingExtraError, ParameterError
+from wordveil.promises.rows import RowsReleaser
 from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
 from wordveil.sanitizing.sanitizer import Sanitizer
 
@@ -19,7 +20,7 @@ except ImportError as missing:
 def sanitize(
     table: pa.Table | pa.RecordBatchReader,
     columns: Sequence[str],
-    sanitizer: Sanitizer | None = None,
+    sanitizer: Sanitizer | RowsReleaser | None = None,
     *,
     ids: Sequence[str] | None = None,
     keep: Sequence[str] | None = None,
@@ -32,7 +33,7 @@ def sanitize(
         table: The private table, or a reader of one. Metadata, and values of dictionaries that no row uses, are not
             copied: they may tell of the private text.
         columns: Columns of texts; dictionaries are not kept: they list private texts.
-        sanitizer: How; the default of `wordveil.sanitize` unless given.
+        sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`; for a table only.
         keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ from wordveil.text.joining import joined
 from wordveil.text.kinds import KINDS
 from wordveil.text.readings import UNKNOWN, spellings
 from wordveil.text.reference import read_token
+from wordveil.withholding.redactor import Redactor
 
 FOUND = ("URL", "e-mail", "handle", "IP", "IBAN", "card", "date", "telephone", "path", "identifier")
 """The kinds whose places in a reply are given: a number, a year, a sum or a time of day may be the model's own."""
@@ -77,7 +79,8 @@ class Conversation:
     """What one owner says to a vendor, and what the vendor answers.
 
     Args:
-        sanitizer: How texts are released; its options must say unknown="typed". Its own key is not used.
+        sanitizer: How texts are released: a sanitizer whose options say unknown="typed", or a redactor, of whose
+            placeholders no reply holds a place. Its own key is not used.
         secret: What noise is drawn under, with the owner's name; a fresh one unless given.
         owner: Whose messages these are: two owners never share noise.
         public: Texts, such as a system prompt, that go out verbatim.
@@ -97,24 +100,24 @@ class Conversation:
 
     def __init__(
         self,
-        sanitizer: Sanitizer,
+        sanitizer: Sanitizer | Redactor,
         *,
         secret: Secret | None = None,
         owner: str = "",
         public: Collection[str] = (),
         replies: Replies | None = None,
     ) -> None:
-        if sanitizer.options.unknown != "typed":
-            raise ParameterError("sanitizer", sanitizer.options.unknown, "must have options with unknown='typed'.")
-        if not isinstance(sanitizer.parts.encoder, Encoder):
-            raise ParameterError(
-                "sanitizer", type(sanitizer).__name__, "must release words; a Rephraser releases sentences."
-            )
+        if isinstance(sanitizer, Sanitizer):
+            _check_words(sanitizer)
         self._secret = Secret(secrets.token_bytes(SECRET_BYTES)) if secret is None else secret
         self._owner, self._public = owner, frozenset(public)
         self._replies = Replies() if replies is None else replies
-        self._sanitizer = copy(sanitizer)
-        self._sanitizer.source = RandomSource(bytes.fromhex(self._secret.digest("conversation", owner))[:KEY_BYTES])
+        source = RandomSource(bytes.fromhex(self._secret.digest("conversation", owner))[:KEY_BYTES])
+        if isinstance(sanitizer, Redactor):
+            self._sanitizer: Sanitizer | Redactor = replace(sanitizer, source=source)
+        else:
+            self._sanitizer = copy(sanitizer)
+            self._sanitizer.source = source
         self._unread, self._values = dict[str, None](), dict[str, str | None]()
 
     def of(self, owner: str) -> Conversation:
@@ -139,11 +142,15 @@ class Conversation:
         """Return what may leave for each message: the same for the same message, however often it is asked."""
         said = list(messages)
         texts = list({each.text: None for each in said if not self._goes_as_it_is(each)})
-        released = dict(
-            zip(texts, self._sanitizer.release_batch([*map(PrivateText, texts)], ids=texts).texts, strict=True)
-        )
+        released = dict(zip(texts, self._released([*map(PrivateText, texts)]), strict=True))
         self._unread |= dict.fromkeys(texts)
         return [released[text] if text in released else ReleasedText(text) for _, text, _ in said]
+
+    def _released(self, texts: Sequence[PrivateText]) -> Iterable[ReleasedText]:
+        if isinstance(self._sanitizer, Redactor):
+            rows = self._sanitizer.release_rows([[text] for text in texts], texts)
+            return [text for row in rows for text in row if text is not None]
+        return self._sanitizer.release_batch(texts, ids=texts).texts
 
     def _goes_as_it_is(self, each: Message) -> bool:
         return each.text in self._public or (each.role == "assistant" and self.wrote(each.text, each.place))
@@ -174,8 +181,10 @@ class Conversation:
         Raises:
             WordveilError: If a message cannot be read the same way twice.
         """
+        if isinstance(self._sanitizer, Redactor):
+            return []
         for text in [*self._unread]:
-            for surrogate, value in self._drawn(PrivateText(text)):
+            for surrogate, value in _drawn(self._sanitizer, PrivateText(text)):
                 known = self._values.setdefault(surrogate, value)
                 self._values[surrogate] = value if known == value else None
             del self._unread[text]
@@ -184,31 +193,41 @@ class Conversation:
         places = [] if surrogates is None else [match.span() for match in surrogates.finditer(reply)]
         return [(start, end, self._values[reply[start:end].lower()] or "") for start, end in places]
 
-    def _drawn(self, text: PrivateText) -> list[tuple[str, str]]:
-        """Return the surrogates of a text, in lower case, with their values."""
-        typed, prepared = self._sanitizer.parts.encoder.typed, self._sanitizer.prepare([[text]])
-        where = nonces(self._sanitizer.source, self._sanitizer.places([text]), [[text]])
-        tokens, released = prepared.tokens, self._sanitizer.release_ids(prepared.tokens, prepared.cost, where)
-        places, values = np.flatnonzero(tokens < UNKNOWN), self._typed_values(text)
-        if len(places) != len(values) or typed is None:
-            raise WordveilError("A message was not read the same way twice; no places are given.")
-        kinds = (UNKNOWN - 1 - tokens[places]).tolist()  # beyond those with names lie grids
-        named = [
-            (place, value)
-            for place, value, kind in zip(places, values, kinds, strict=True)
-            if kind < len(KINDS) and KINDS[kind] in FOUND
-        ]
-        return [(typed.text(int(released[place])).lower(), value) for place, value in named]
 
-    def _typed_values(self, text: PrivateText) -> list[str]:
-        """Return the tokens of the text that are typed, in order."""
-        encoder = self._sanitizer.parts.encoder
-        assert isinstance(encoder, Encoder)  # a sanitizer reads words
-        tokens = encoder.tokenizer.split(joined(text))[1::2]
-        typed = set[str]()
-        for token in set(tokens):
-            if encoder.typed is not None and encoder.typed.code(token) is not None:
-                known = encoder.known(spellings(token, encoder.casing))
-                ids = read_token(token, encoder.rules, known).ids
-                typed |= {token} if ids and ids[0] < UNKNOWN else set()
-        return [token for token in tokens if token in typed]
+def _check_words(sanitizer: Sanitizer) -> None:
+    if sanitizer.options.unknown != "typed":
+        raise ParameterError("sanitizer", sanitizer.options.unknown, "must have options with unknown='typed'.")
+    if not isinstance(sanitizer.parts.encoder, Encoder):
+        requirement = "must release words; a Rephraser releases sentences."
+        raise ParameterError("sanitizer", type(sanitizer).__name__, requirement)
+
+
+def _drawn(sanitizer: Sanitizer, text: PrivateText) -> list[tuple[str, str]]:
+    """Return the surrogates of a text, in lower case, with their values."""
+    typed, prepared = sanitizer.parts.encoder.typed, sanitizer.prepare([[text]])
+    where = nonces(sanitizer.source, sanitizer.places([text]), [[text]])
+    tokens, released = prepared.tokens, sanitizer.release_ids(prepared.tokens, prepared.cost, where)
+    places, values = np.flatnonzero(tokens < UNKNOWN), _typed_values(sanitizer, text)
+    if len(places) != len(values) or typed is None:
+        raise WordveilError("A message was not read the same way twice; no places are given.")
+    kinds = (UNKNOWN - 1 - tokens[places]).tolist()  # beyond those with names lie grids
+    named = [
+        (place, value)
+        for place, value, kind in zip(places, values, kinds, strict=True)
+        if kind < len(KINDS) and KINDS[kind] in FOUND
+    ]
+    return [(typed.text(int(released[place])).lower(), value) for place, value in named]
+
+
+def _typed_values(sanitizer: Sanitizer, text: PrivateText) -> list[str]:
+    """Return the tokens of the text that are typed, in order."""
+    encoder = sanitizer.parts.encoder
+    assert isinstance(encoder, Encoder)  # a sanitizer reads words
+    tokens = encoder.tokenizer.split(joined(text))[1::2]
+    typed = set[str]()
+    for token in set(tokens):
+        if encoder.typed is not None and encoder.typed.code(token) is not None:
+            known = encoder.known(spellings(token, encoder.casing))
+            ids = read_token(token, encoder.rules, known).ids
+            typed |= {token} if ids and ids[0] < UNKNOWN else set()
+    return [token for token in tokens if token in typed]

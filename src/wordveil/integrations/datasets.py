@@ -10,6 +10,7 @@ from typing import Any
 
 from wordveil.documents.arrow_types import bare_schema, visible_table
 from wordveil.errors import MissingExtraError
+from wordveil.promises.rows import RowsReleaser
 from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
 from wordveil.sanitizing.default import default_sanitizer
 from wordveil.sanitizing.sanitizer import Sanitizer
@@ -24,7 +25,7 @@ except ImportError as missing:
 def sanitize(
     dataset: datasets.Dataset,
     columns: Sequence[str],
-    sanitizer: Sanitizer | None = None,
+    sanitizer: Sanitizer | RowsReleaser | None = None,
     *,
     keep: Sequence[str] | None = None,
     keep_others: bool = False,
@@ -38,7 +39,7 @@ def sanitize(
     Args:
         dataset: The private data set.
         columns: Columns of texts; they come out as strings.
-        sanitizer: How; the default of `wordveil.sanitize` unless given.
+        sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given.
         keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
         drop_others: Leave out all other columns.

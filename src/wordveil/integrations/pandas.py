@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wordveil.errors import MissingExtraError
+from wordveil.promises.rows import RowsReleaser
 from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
 from wordveil.sanitizing.sanitizer import Sanitizer
 
@@ -24,7 +25,7 @@ REBUILT = (pd.StringDtype, pd.DatetimeTZDtype, pd.BooleanDtype, *(getattr(pd, f"
 def sanitize(
     frame: pd.DataFrame,
     columns: Sequence[str],
-    sanitizer: Sanitizer | None = None,
+    sanitizer: Sanitizer | RowsReleaser | None = None,
     *,
     ids: Sequence[str] | None = None,
     keep: Sequence[str] | None = None,
@@ -39,7 +40,7 @@ def sanitize(
     Args:
         frame: The private frame.
         columns: Columns of texts. Categories are not kept: they list private texts.
-        sanitizer: How; the default of `wordveil.sanitize` unless given.
+        sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`.
         keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wordveil.errors import MissingExtraError, ParameterError
+from wordveil.promises.rows import RowsReleaser
 from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
 from wordveil.sanitizing.sanitizer import Sanitizer
 
@@ -19,7 +20,7 @@ except ImportError as missing:
 def sanitize(
     frame: pl.DataFrame,
     columns: Sequence[str],
-    sanitizer: Sanitizer | None = None,
+    sanitizer: Sanitizer | RowsReleaser | None = None,
     *,
     ids: Sequence[str] | None = None,
     keep: Sequence[str] | None = None,
@@ -31,7 +32,7 @@ def sanitize(
     Args:
         frame: The private frame.
         columns: Columns of texts; they come out as strings, and so do categories and enumerations that are kept.
-        sanitizer: How; the default of `wordveil.sanitize` unless given.
+        sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`.
         keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
@@ -78,7 +79,7 @@ def _plain(kind: Any) -> Any:
     return kind
 
 
-def sanitized(column: str, sanitizer: Sanitizer | None = None) -> pl.Expr:
+def sanitized(column: str, sanitizer: Sanitizer | RowsReleaser | None = None) -> pl.Expr:
     """Return an expression that releases a column of texts, every row as a document with noise of its own.
 
     A query that is collected twice releases twice.

@@ -17,6 +17,7 @@ from wordveil.denoising.denoiser import Denoiser, ReadRelease, Style
 from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import ChecksumError, DataFormatError
 from wordveil.promises.release import BatchRelease, Provenance, TextOptions
+from wordveil.promises.rows import into_rows
 from wordveil.runs.documents import Answers, Callbacks, DocumentSummary, run_documents
 from wordveil.runs.engine import Notice, silent
 from wordveil.runs.evidence import differences
@@ -24,7 +25,6 @@ from wordveil.runs.rebuilding import rebuilt
 from wordveil.runs.report_schema import read_report, sealed
 from wordveil.runs.sanitize import FileDigest, file_digests
 from wordveil.sanitizing.fitting import certificate_in_use
-from wordveil.sanitizing.rows import into_rows
 from wordveil.sanitizing.sanitizer import Sanitizer
 
 __all__ = ["BLOCK_CHARACTERS", "DenoisedTexts", "ReleaseReport", "denoise_documents", "denoised_texts"]

@@ -23,12 +23,12 @@ from wordveil.documents.trees import TreeFiles, tree_files
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.atomic import is_replaceable
 from wordveil.files.journal import file_identity
+from wordveil.promises.rows import ReleasedRows, refused_row
 from wordveil.randomness import RandomSource
 from wordveil.runs.completion import Completion
 from wordveil.runs.engine import Notice, Position, Run, silent
 from wordveil.runs.other_columns import check_kept, other_columns, settle_others
 from wordveil.runs.preconditions import check_file, check_tree, tell, tree_file_identity, tree_identity
-from wordveil.sanitizing.rows import ReleasedRows, refused_row
 
 __all__ = [
     "UNNAMED",

@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents import DocumentSettings, Record, tree_files
+from wordveil.documents import DocumentSettings, Record
 from wordveil.errors import printable
-from wordveil.files.journal import file_identity
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, BatchRelease, Provenance, Reported
+from wordveil.promises.rows import into_rows
+from wordveil.runs.digests import COPIED, TREE, FileDigest, digests_of, file_digests
 from wordveil.runs.documents import Answers, Callbacks, DocumentSummary, run_documents
 from wordveil.runs.engine import Notice, silent
 from wordveil.sanitizing.input_watch import InputWatch
-from wordveil.sanitizing.rows import into_rows, release_rows
+from wordveil.sanitizing.rows import release_rows
 from wordveil.sanitizing.sanitizer import Sanitizer
 
 __all__ = [
@@ -42,25 +43,6 @@ __all__ = [
     "run_report",
     "sanitize_documents",
 ]
-
-
-COPIED = "these columns, copied unchanged: "
-TREE = "file names and the directory tree, copied unchanged"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileDigest:
-    """A file of a run.
-
-    Attributes:
-        name: File name, or path inside a tree; what cannot be printed is escaped.
-        size: Bytes.
-        sha256: SHA-256 of its bytes, in hexadecimal digits.
-    """
-
-    name: str
-    size: int
-    sha256: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +261,7 @@ def run_report(
         spent: Seconds and tokens of this process's part.
         outputs: What tells each file written from any other (`file_identity`), where that is known.
     """
-    written = file_digests(Path(destination)) if outputs is None else _digests(outputs)
+    written = file_digests(Path(destination)) if outputs is None else digests_of(outputs)
     facts = {**_files(source, destination), "outputs": written, **_settings(sanitizer, settings), **_counted(summary)}
     facts |= {name: counts[name] for name in ("tokens", "exempt", "longest")} | {"seconds": spent[0]}
     facts |= {"finished": summary.finished} if summary.finished else {}
@@ -309,24 +291,6 @@ def _counted(summary: DocumentSummary) -> dict[str, Any]:
         "bad_files": len(summary.bad_files),
         "resumed_documents": summary.resumed_documents,
     }
-
-
-def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[FileDigest, ...]:
-    """Digests of a file, or of the files of a directory, all or those that are read; none of what is neither."""
-    if path.is_file():
-        names = [path.name]
-        path = path.parent
-    elif not path.is_dir():
-        return ()
-    elif settings is None:
-        names = sorted(file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
-    else:
-        names = tree_files(path, settings).taken
-    return _digests(file_identity(path / name, name) for name in names)
-
-
-def _digests(identities: Iterable[Mapping[str, Any]]) -> tuple[FileDigest, ...]:
-    return tuple(FileDigest(**{**identity, "name": printable(identity["name"])}) for identity in identities)
 
 
 def _settings(sanitizer: Sanitizer, settings: DocumentSettings) -> dict[str, Any]:

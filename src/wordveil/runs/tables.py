@@ -12,8 +12,9 @@ from wordveil.errors import ParameterError, printable
 from wordveil.parameters import copied_columns, similar_name, unique_ids
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, Provenance
+from wordveil.promises.rows import Rows, RowsReleaser
 from wordveil.sanitizing.default import default_sanitizer
-from wordveil.sanitizing.rows import Rows, release_rows
+from wordveil.sanitizing.rows import rows_of
 from wordveil.sanitizing.sanitizer import Sanitizer
 
 __all__ = ["Columns", "TableRelease", "chosen_columns", "described", "released_columns"]
@@ -109,13 +110,18 @@ def chosen_columns(
 
 
 def described(
-    table: Any, sanitizer: Sanitizer | None, columns: Sequence[str], others: Sequence[str], *, keyed: bool
+    table: Any,
+    sanitizer: Sanitizer | RowsReleaser | None,
+    columns: Sequence[str],
+    others: Sequence[str],
+    *,
+    keyed: bool,
 ) -> TableRelease:
     """Return a released table with what it promises.
 
     Args:
         table: What was released.
-        sanitizer: By which; None is the default of `wordveil.sanitize`.
+        sanitizer: By which, or by which redactor; None is the default of `wordveil.sanitize`.
         columns: The columns released.
         others: The columns copied.
         keyed: Whether rows had ids of the caller's.
@@ -134,13 +140,13 @@ def described(
 
 
 def released_columns(
-    columns: Columns, sanitizer: Sanitizer | None, ids: Sequence[str] | None = None
+    columns: Columns, sanitizer: Sanitizer | RowsReleaser | None, ids: Sequence[str] | None = None
 ) -> dict[str, list[str | None]]:
     """Return columns of texts, released; None stays None.
 
     Args:
         columns: Name to the texts of every row.
-        sanitizer: How; None is the default of `wordveil.sanitize`.
+        sanitizer: How, or a redactor; None is the default of `wordveil.sanitize`.
         ids: One per row, unique under the sanitizer's key: a row of the same id comes out as before where columns and
             texts are the same.
 
@@ -157,7 +163,7 @@ def released_columns(
     rows = cast(Rows, list(zip(*columns.values(), strict=True)))
     prefix = json.dumps([*columns], default=str)  # other columns draw noise of their own under the same key and ids
     placed = None if ids is None else unique_ids(ids, len(rows))
-    released, _ = release_rows(sanitizer or default_sanitizer(), rows, placed, prefix)
+    released = rows_of(sanitizer or default_sanitizer(), rows, placed, prefix)
     by_column = zip(*released, strict=True) if released else chain([()] * len(columns))
     return {name: list(values) for name, values in zip(columns, by_column, strict=True)}
 

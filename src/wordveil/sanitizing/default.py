@@ -11,7 +11,8 @@ from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.promises.release import BatchRelease, Release, TextOptions
-from wordveil.sanitizing.rows import Rows, release_rows
+from wordveil.promises.rows import Rows
+from wordveil.sanitizing.rows import release_rows
 from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.vocabulary.table import load_embeddings
 

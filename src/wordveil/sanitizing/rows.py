@@ -1,19 +1,15 @@
-"""Rows of texts, some of them null, as runs, tables and Spark hold them: a row is one document, with all its texts."""
+"""Rows of texts through a sanitizer, or what stands in its place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from wordveil.arrays import PrivateText, ReleasedText
-from wordveil.errors import ParameterError
 from wordveil.parameters import unique_ids
 from wordveil.promises.release import BatchRelease
+from wordveil.promises.rows import ReleasedRows, Rows, RowsReleaser, into_rows
 from wordveil.sanitizing.sanitizer import Sanitizer
 
-__all__ = ["ReleasedRows", "Rows", "into_rows", "refused_row", "release_rows"]
-
-Rows = Sequence[Sequence[PrivateText | None]]
-ReleasedRows = list[list[ReleasedText | None]]
+__all__ = ["release_rows", "rows_of"]
 
 
 def release_rows(
@@ -34,14 +30,8 @@ def release_rows(
     return into_rows(rows, release.texts), release
 
 
-def into_rows(rows: Rows, texts: Iterable[ReleasedText]) -> ReleasedRows:
-    """Put texts, in order, into the places that hold one in rows."""
-    rest = iter(texts)
-    return [[None if text is None else next(rest) for text in row] for row in rows]
-
-
-def refused_row(error: ParameterError, rows: Rows) -> int | None:
-    """Return which row holds the text that an error refuses by its length: the first of that length."""
-    lengths = ((row, len(text)) for row, texts in enumerate(rows) for text in texts if text is not None)
-    found = (row for row, length in lengths if (error.name, error.value) == ("text", f"<{length} characters>"))
-    return next(found, None)
+def rows_of(releaser: Sanitizer | RowsReleaser, rows: Rows, ids: Sequence[str] | None, part: str = "") -> ReleasedRows:
+    """Return the released texts of rows, whichever releases them; see `release_rows`."""
+    if isinstance(releaser, Sanitizer):
+        return release_rows(releaser, rows, ids, part)[0]
+    return releaser.release_rows(rows, ids, part)

@@ -13,7 +13,7 @@ from wordveil.service.costs import cost_of, units
 from wordveil.service.ledger import Ledger
 from wordveil.service.messages import DEFAULT_SETTING
 from wordveil.service.releasing import Releaser
-from wordveil.service.settings import Setting
+from wordveil.service.settings import Opened, Setting
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 __all__ = ["Opening"]
@@ -49,11 +49,12 @@ class Opening:
         """Open everything."""
         tables = self.tables()
         opened = {name: setting.open(*tables) for name, setting in self.settings.items()}
-        promise = cost_of(opened[DEFAULT_SETTING].guarantee, 1).promise_id
         allowed = {"subject": units(self.subject_budget), "key": units(self.key_budget)}
         ledger, secret = self.ledger(), Secret.at(self.state / "secret")
         ledger.belongs_to(secret.digest("ledger"))
-        ledger.allowance = Allowance(promise=promise, units=allowed)
+        default = opened[DEFAULT_SETTING]
+        if isinstance(default, Opened):  # nothing pays for what draws nothing
+            ledger.allowance = Allowance(promise=cost_of(default.guarantee, 1).promise_id, units=allowed)
         return Releaser(ledger, secret, opened)
 
     def tables(self) -> tuple[dict[str, Embeddings], dict[str, Stock]]:

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from wordveil.denoising.denoiser import UnreadableReleaseError
-from wordveil.errors import GuaranteeError, ParameterError, WordveilError
+from wordveil.errors import GuaranteeError, ParameterError, TooLittleKeptError, WordveilError
 from wordveil.service.charges import BudgetSpentError, KeyRevokedError, RetryError
 from wordveil.service.messages import Error
 
@@ -44,6 +44,7 @@ ANSWERS: tuple[tuple[Any, int, str, str], ...] = (
     (RetryError, 409, "idempotency-key", ""),
     (GuaranteeError, 422, "guarantee", ""),
     (UnreadableReleaseError, 422, "unreadable", ""),
+    (TooLittleKeptError, 422, "language", ""),
     (TimeoutError, 504, "timeout", LATE),
     (SQLAlchemyError, 503, "ledger", "The ledger does not answer; nothing was released."),
     (RequestValidationError | ValidationError | HTTPException, 422, "request", MISFIT),

@@ -27,7 +27,7 @@ from wordveil.service.messages import (
     ReleaseAnswer,
     TextRequest,
 )
-from wordveil.service.settings import Opened, listed
+from wordveil.service.settings import Opened, OpenedRedactor, listed
 
 __all__ = ["Asked", "Counted", "Releaser"]
 
@@ -81,29 +81,36 @@ class Releaser:
         settings: What is open, by name.
     """
 
-    def __init__(self, ledger: Ledger, secret: Secret, settings: Mapping[str, Opened]) -> None:
+    def __init__(self, ledger: Ledger, secret: Secret, settings: Mapping[str, Opened | OpenedRedactor]) -> None:
         self.ledger, self.secret, self.settings = ledger, secret, settings
 
     def named(self, setting: str) -> Opened:
-        """Return an open setting.
+        """Return an open setting that draws.
 
         Raises:
-            ParameterError: If none of this name is open.
+            ParameterError: If none of this name is open, or it redacts.
         """
-        return listed("setting", setting, self.settings)
+        opened = listed("setting", setting, self.settings)
+        if isinstance(opened, OpenedRedactor):
+            raise ParameterError("setting", "<hidden>", "redacts: nothing is drawn, so there is nothing to read.")
+        return opened
 
     def soon_done(self, asked: Asked) -> bool:
         """Whether a request is released at once: a short text whose words are drawn from lists."""
-        opened = self.named(asked.how.setting)
-        return opened.soon_done and sum(map(len, asked.texts)) <= SHORT
+        opened = listed("setting", asked.how.setting, self.settings)
+        return isinstance(opened, Opened) and opened.soon_done and sum(map(len, asked.texts)) <= SHORT
 
     def release(self, asked: Asked) -> ReleaseAnswer:
         """Release what takes longer; what its accounts cannot pay one token of is refused before it is read.
 
         Raises:
             BudgetSpentError: If an account has less left than the cost.
+            TooLittleKeptError: If a setting redacts, and would keep too little.
         """
-        self.ledger.check_paying(self._charge(asked, self.named(asked.how.setting), 1))
+        opened = listed("setting", asked.how.setting, self.settings)
+        if isinstance(opened, OpenedRedactor):
+            return opened.answer(asked.texts)
+        self.ledger.check_paying(self._charge(asked, opened, 1))
         (counted,) = self.count([asked])
         (answer,) = self.draw([(counted, self.ledger.charge(counted.charge))])
         return answer
@@ -210,32 +217,22 @@ class Releaser:
 
     def hides_among(self, asked: HidesRequest) -> HidesAmong:
         """Return what may be released for words, by the mechanism's own law; nothing of words nobody lists."""
-        kept = self.named(asked.setting).sanitizer
-        drawn, listed = kept.parts.randomizer, {}
+        opened = listed("setting", asked.setting, self.settings)
+        if isinstance(opened, OpenedRedactor):
+            return HidesAmong(words={word: opened.becomes(word) for word in asked.words if word})
+        kept = opened.sanitizer
+        drawn, among = kept.parts.randomizer, {}
         for word in asked.words:
             id_ = kept.embeddings.id(word)
             rows = None if id_ is None else drawn.law(np.array([id_], dtype=np.int32))
             if rows is not None:
                 first = np.argsort(-rows[0], kind="stable")[:SHOWN]
-                listed[word] = [(kept.embeddings.words[drawn.outputs[i]], float(rows[0][i])) for i in first]
-        return HidesAmong(words=listed)
+                among[word] = [(kept.embeddings.words[drawn.outputs[i]], float(rows[0][i])) for i in first]
+        return HidesAmong(words=among)
 
     def listed(self) -> list[dict[str, Any]]:
         """Return the open settings with what each promises."""
-        return [
-            {
-                "name": name,
-                "mechanism": opened.origin["mechanism"],
-                "vocabulary": opened.sanitizer.embeddings.header.name,
-                "words": len(opened.sanitizer.embeddings),
-                "checksum": opened.origin["checksum"],
-                "guarantee": opened.promised,
-                "how": opened.explained.procedure,
-                "examples": opened.explained.examples,
-                "advice": opened.explained.advice,
-            }
-            for name, opened in self.settings.items()
-        ]
+        return [{"name": name, **opened.described()} for name, opened in self.settings.items()]
 
 
 def _alike(keys: Sequence[Hashable]) -> Iterable[list[int]]:

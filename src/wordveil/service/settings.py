@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar, get_type_hints
 
+from wordveil.arrays import PrivateText
 from wordveil.denoising.denoiser import Denoiser
 from wordveil.errors import ParameterError
 from wordveil.names import DEFAULT_MECHANISM
@@ -18,17 +20,24 @@ from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.sentences.rephrasing import Rephraser
 from wordveil.sentences.stock import Stock
 from wordveil.service.costs import promise_of
-from wordveil.service.messages import DEFAULT_SETTING
+from wordveil.service.messages import DEFAULT_SETTING, ReleaseAnswer
 from wordveil.vocabulary.table import Embeddings
+from wordveil.withholding.claim import MAY_SAY, MUST_SAY
+from wordveil.withholding.kinds import kind_of
+from wordveil.withholding.redactor import Redactor
+from wordveil.withholding.rule import Rule
+from wordveil.withholding.words import PACKS, PublicWords
 
-__all__ = ["Opened", "Setting", "listed", "settings_of"]
+__all__ = ["Opened", "OpenedRedactor", "Setting", "listed", "settings_of"]
 
 T = TypeVar("T")
 
-REPHRASE = "rephrase"
-"""What a setting names in the place of a mechanism to release whole public sentences."""
+REPHRASE, REDACT = "rephrase", "redact"
+"""What a setting names in the place of a mechanism to release whole public sentences, or public words in their places.
+"""
 
 SENTENCES = {"epsilon": float, "prototypes": int}
+WITHHELD = {"common": int, "pack": str, "strict": bool, "sensitive": bool}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +45,9 @@ class Setting:
     """What releases, as an operator writes it: `neighbours:epsilon=6,unknown=mask` or `rephrase:epsilon=8`.
 
     Attributes:
-        releases: Name of a mechanism, or "rephrase".
-        values: Its parameters; for a mechanism also `vocabulary`, `unknown` and `casing`, for sentences `stock`.
+        releases: Name of a mechanism, "rephrase" or "redact".
+        values: Its parameters; for a mechanism also `vocabulary`, `unknown` and `casing`, for sentences `stock`, and to
+            redact `common`, `pack`, `strict` and `sensitive`.
     """
 
     releases: str = DEFAULT_MECHANISM
@@ -58,13 +68,15 @@ class Setting:
         values = zip(names, (_value(value.strip()) for _, _, value in pairs), strict=True)
         return cls(releases=releases.strip(), values=tuple(sorted(values)))
 
-    def open(self, vocabularies: Mapping[str, Embeddings], stocks: Mapping[str, Stock]) -> Opened:
+    def open(self, vocabularies: Mapping[str, Embeddings], stocks: Mapping[str, Stock]) -> Opened | OpenedRedactor:
         """Make what releases.
 
         Raises:
             ParameterError: If there is no such mechanism, vocabulary or stock, or a parameter does not fit.
         """
         values = dict(self.values)
+        if self.releases == REDACT:
+            return OpenedRedactor(_redactor(_fitting(REDACT, values, WITHHELD)))
         if self.releases == REPHRASE:
             stock = listed("stock", values.pop("stock", "general"), stocks)
             return Opened(Rephraser(stock, **_fitting(REPHRASE, values, SENTENCES)).sanitizer)
@@ -95,6 +107,12 @@ class Opened:
         self._reader: Denoiser | None = None
         self._making = threading.Lock()
 
+    def described(self) -> dict[str, Any]:
+        """Return what is said of the setting."""
+        table, told = self.sanitizer.embeddings, self.explained
+        shown = {"vocabulary": table.header.name, "words": len(table)}
+        return {**_origin_of(self), **shown, "how": told.procedure, "examples": told.examples, "advice": told.advice}
+
     def reader(self) -> Denoiser:
         """Return what reads releases, made when the first one is read."""
         drawn = self.sanitizer
@@ -103,6 +121,58 @@ class Opened:
                 drawn.embeddings, drawn.mechanism, options=drawn.options, certificate=drawn.certificate
             )
             return self._reader
+
+
+class OpenedRedactor:
+    """A redactor with what is said of each of its releases; nothing is drawn, so no budget pays.
+
+    Args:
+        redactor: What releases.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactor, self.origin, self.guarantee = redactor, asdict(redactor.provenance), redactor.guarantee
+        self.promised = self.guarantee.as_dict()
+
+    def answer(self, texts: Iterable[str]) -> ReleaseAnswer:
+        """Release texts together.
+
+        Raises:
+            TooLittleKeptError: If too little of them would be kept.
+        """
+        rows = self.redactor.release_rows([[PrivateText(text)] for text in texts])
+        return ReleaseAnswer(
+            release=os.urandom(16).hex(),
+            texts=[text for row in rows for text in row if text is not None],
+            tokens=0,
+            cost="0",
+            left={},
+            repeated=False,
+            guarantee=self.promised,
+            disclosed=list(self.redactor.disclosed),
+            provenance=self.origin,
+        )
+
+    def becomes(self, word: str) -> list[tuple[str, float]]:
+        """Return what a word becomes: itself where it is on the list and its place permits, or a placeholder."""
+        return [(word if word in self.redactor.words else f"[{kind_of(word).printed}]", 1.0)] if word else []
+
+    def described(self) -> dict[str, Any]:
+        """Return what is said of the setting."""
+        words = self.redactor.words
+        shown = {"vocabulary": f"public words, common:{words.common}", "words": len(words)}
+        return {**_origin_of(self), **shown, "how": MAY_SAY, "examples": [], "advice": MUST_SAY}
+
+
+def _origin_of(opened: Opened | OpenedRedactor) -> dict[str, Any]:
+    names = ("mechanism", "checksum")
+    return {**{name: opened.origin[name] for name in names}, "guarantee": opened.promised}
+
+
+def _redactor(values: Mapping[str, Any]) -> Redactor:
+    packs = tuple(dict.fromkeys((PACKS[0], *values.get("pack", PACKS[0]).split("+"))))
+    words = {name: values[name] for name in ("common", "sensitive") if name in values}
+    return Redactor(words=PublicWords(packs=packs, **words), rule=Rule(strict=values.get("strict", False)))
 
 
 def settings_of(given: Iterable[str]) -> dict[str, Setting]:

@@ -22,8 +22,9 @@ from wordveil.runs.vectors.values import vector_disclosures
 from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.spark.keys import check_same_job
 from wordveil.spark.pythons import check_workers
-from wordveil.spark.workers import ID, Texts, Vectors, driver_key, shared
+from wordveil.spark.workers import ID, Redacts, Texts, Vectors, driver_key, shared
 from wordveil.vocabulary.table import Embeddings
+from wordveil.withholding.redactor import Redactor
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,12 +50,14 @@ __all__ = [
 
 FILE_AND_ROW = "file and row"
 """As `ids`: the file and the row in it, of a frame read from Parquet."""
+JUDGED = 100
+"""Rows of which a redactor must keep enough, so that no text in another language is released as holes."""
 
 
 def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
     dataframe: DataFrame,
     columns: Sequence[str],
-    sanitizer: Sanitizer,
+    sanitizer: Sanitizer | Redactor,
     *,
     ids: str = FILE_AND_ROW,
     key_file: str | None = None,
@@ -69,7 +72,7 @@ def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
     Args:
         dataframe: Any frame; the columns hold strings or null, which stays null.
         columns: The text columns.
-        sanitizer: The pipeline. Its vocabulary travels as a path, and is one memory-mapped copy a host.
+        sanitizer: The pipeline, or a redactor. A vocabulary travels as a path, and is one memory-mapped copy a host.
         ids: A column whose values are unique and stay with their rows, such as a primary key; it is copied where it is
             named in `keep`, too. The default takes file and row, which needs a frame read from Parquet and not changed
             since.
@@ -90,14 +93,22 @@ def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
     Raises:
         ParameterError: If a column is missing or no text, there are others and nothing was said of them, or ids
             repeat.
+        TooLittleKeptError: If a redactor would keep too little of the first rows.
         MissingExtraError: If PySpark or PyArrow is missing.
     """
     names = text_columns(dataframe, columns)
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     written = written_columns(dataframe, names, **how)
     frame = chosen_of(with_ids(dataframe, ids, taken=names, check=check_ids), written)
-    work = shared(sanitizer, key_file, (name, *names))
-    task = Texts(**work, columns=names, name=name, in_files=ids == FILE_AND_ROW)
+    task: Texts | Redacts
+    if isinstance(sanitizer, Redactor):
+        sanitizer.release_rows(
+            [tuple(row) for row in frame.select(*(f"`{each}`" for each in names)).limit(JUDGED).collect()]
+        )
+        task = Redacts.for_frame(sanitizer, key_file, columns=names, name=name)
+    else:
+        work = shared(sanitizer, key_file, (name, *names))
+        task = Texts(**work, columns=names, name=name, in_files=ids == FILE_AND_ROW)
     return promised(frame.mapInArrow(task, bare(frame)), written, promise_of(written, names, sanitizer))
 
 
@@ -138,7 +149,7 @@ def bare(frame: DataFrame) -> StructType:
     return type(frame.schema).fromJson(whole)
 
 
-def promise_of(written: Sequence[str], names: Sequence[str], sanitizer: Sanitizer) -> TableRelease:
+def promise_of(written: Sequence[str], names: Sequence[str], sanitizer: Sanitizer | Redactor) -> TableRelease:
     """Return what a release of the named columns, written with others, promises and discloses."""
     others = [column for column in written if column not in names]
     return described(None, sanitizer, names, others, keyed=True)

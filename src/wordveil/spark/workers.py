@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any
 from wordveil.errors import ParameterError
 from wordveil.files.run_key import save_run_key
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.promises.rows import ReleasedRows, refused_row
 from wordveil.randomness import RandomSource
 from wordveil.runs.sanitize import fingerprint
 from wordveil.runs.vectors.binding import bind
 from wordveil.runs.vectors.releasing import RowReleaser, VectorSettings
-from wordveil.sanitizing.rows import refused_row, release_rows
+from wordveil.sanitizing.rows import release_rows
 from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.spark.keys import check_host, check_repeatable, check_same_job, keyed
 from wordveil.vocabulary.table import Embeddings
+from wordveil.withholding.redactor import Redactor
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COUNTS",
     "ID",
+    "Redacts",
     "Texts",
     "Vectors",
     "Worker",
@@ -164,14 +167,59 @@ class Texts(Worker):
             if row is None:
                 raise
             raise ParameterError("text", error.value, f"{error.requirement} Row {ids[row]}.") from None
-        for place, name in enumerate(self.columns):
-            at = batch.schema.get_field_index(name)
-            column = pa.array([row[place] for row in done], type=batch.schema.field(at).type)
-            batch = batch.set_column(at, batch.schema.field(at), column)
+        batch = _with_texts(batch, self.columns, done)
         for counted, name in COUNTS.items() if self.counted else ():
             sums = [getattr(release, counted)] + [0] * (len(rows) - 1) if rows else []
             batch = batch.append_column(name, pa.array(sums, pa.int64()))
         return batch
+
+
+def _with_texts(batch: pa.RecordBatch, columns: Sequence[str], rows: ReleasedRows) -> pa.RecordBatch:
+    """Return a batch with released texts in the place of its own."""
+    import pyarrow as pa
+
+    for place, name in enumerate(columns):
+        at = batch.schema.get_field_index(name)
+        column = pa.array([row[place] for row in rows], type=batch.schema.field(at).type)
+        batch = batch.set_column(at, batch.schema.field(at), column)
+    return batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redacts:
+    """Redacts the rows of a partition.
+
+    Attributes:
+        redactor: The redactor's choices, packed; no key travels with them.
+        key_file: Where the key of what is drawn lies.
+        choices: What decides the release on the driver.
+        columns: The text columns.
+        name: What tells this frame from others under its key.
+    """
+
+    redactor: bytes = field(repr=False)
+    key_file: str
+    choices: dict[str, Any]
+    columns: tuple[str, ...]
+    name: str = ""
+
+    @classmethod
+    def for_frame(cls, redactor: Redactor, key_file: str | None, *, columns: tuple[str, ...], name: str) -> Redacts:
+        """Return the task as the driver makes it."""
+        key, choices = key_file or driver_key(), redactor.choices()
+        check_same_job(key, ("redacted", name, *columns), choices)
+        parts = packed((redactor.words, redactor.rule, redactor.law, redactor.link))
+        return cls(redactor=parts, key_file=key, choices=choices, columns=columns, name=name)
+
+    def __call__(self, batches: Batches) -> Batches:
+        words, rule, law, link = unpacked(self.redactor)
+        redactor = Redactor(words=words, rule=rule, law=law, link=link, source=keyed(self.key_file))
+        check_host(redactor.choices(), self.choices)
+        part = json.dumps([self.name, *self.columns])
+        for batch in batches:
+            rows = list(zip(*(batch.column(name).to_pylist() for name in self.columns), strict=True))
+            released = redactor.release_rows(rows, batch.column(ID).to_pylist(), part, judged=False)
+            yield _with_texts(batch, self.columns, released)
 
 
 @dataclass(frozen=True, kw_only=True)

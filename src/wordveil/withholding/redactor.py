@@ -8,17 +8,21 @@ What a verdict may read is said in `rule`; what stands in the place of hidden to
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
 from wordveil import __version__
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError, TooLittleKeptError
+from wordveil.kernels.compiled.withholding import CompiledWithholding
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
-from wordveil.promises.release import Reported
+from wordveil.promises.release import Provenance, Reported
+from wordveil.promises.rows import ReleasedRows, Rows, into_rows
 from wordveil.promises.withholding import Withholding
 from wordveil.randomness import RandomSource
 from wordveil.withholding.claim import Claim, disclosures
+from wordveil.withholding.compiled import compiled_pass
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, LawName, Slot
 from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, NoLinks, PersonLinks
@@ -138,6 +142,10 @@ class Redactor:
             document: Id of the document under which a resumed run draws the same surrogates; None draws anew.
             links: What numbers hidden tokens, shared by texts in which equal ones are linked; None for this text alone.
         """
+        if (ready := self._compiled()) is not None:
+            (released,), found = ready.release([text])
+            _count(counts, found)
+            return ReleasedText(released)
         tokens = tokenize(text, self.words)
         kept = self.rule.kept(tokens)
         pieces, slots = self._pieces(tokens, kept, self.links() if links is None else links)
@@ -147,6 +155,66 @@ class Redactor:
         stream = self.source.fresh_stream() if document is None else self.source.stream(document, _public(pieces))
         written = iter(LAWS[self.law](slots, stream))
         return ReleasedText("".join(next(written) if piece is None else piece for piece in pieces))
+
+    def release_all(self, texts: Sequence[PrivateText], counts: Counter[str]) -> list[ReleasedText] | None:
+        """Return released texts at once where each is released alike whatever its place; None elsewhere."""
+        ready = self._compiled()
+        if ready is None:
+            return None
+        released, found = ready.release(texts)
+        _count(counts, found)
+        return [ReleasedText(text) for text in released]
+
+    def release_rows(
+        self, rows: Rows, ids: Sequence[str] | None = None, part: str = "", *, judged: bool = True
+    ) -> ReleasedRows:
+        """Return the released texts of rows, None where there was none; a row is a document.
+
+        Args:
+            rows: The private texts.
+            ids: One per row, unique under the source's key: what is drawn for a row of the same id is the same where
+                all else is; None draws afresh.
+            part: What of its document a row holds, such as columns: others are drawn for on their own.
+            judged: Whether to refuse rows of which too little would be kept.
+
+        Raises:
+            TooLittleKeptError: If they are judged, and of at least 20 tokens less than .4 are kept.
+            ParameterError: If a column is to link, which only files have.
+        """
+        if self.link not in (NONE, DOCUMENT):
+            raise ParameterError("link", self.link, "names a column, as only files can; use none or document.")
+        counts = Counter[str]()
+        released = self.release_all([text for row in rows for text in row if text is not None], counts)
+        if released is None:
+            released = []
+            for place, row in enumerate(rows):
+                document = None if ids is None else f"{part}\0{ids[place]}"
+                links = self.links(None, document)
+                keys = [None if document is None else f"{document}\0{i}" for i in range(len(row))]
+                texts = zip(keys, row, strict=True)
+                released += [self.release(text, counts, key, links) for key, text in texts if text is not None]
+        if judged:
+            check_share(counts)
+        return into_rows(rows, released)
+
+    def __copy__(self) -> Redactor:  # as that of a sanitizer, it draws on its own
+        return replace(self, source=RandomSource())
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where releases come from: version and lists."""
+        return Provenance(
+            version=__version__,
+            mechanism=repr(self),
+            vocabulary=f"public words, common:{self.words.common}",
+            checksum=self.words.digest,
+            candidates_checksum="",
+            test_source=self.source.is_test_source,
+        )
+
+    def _compiled(self) -> CompiledWithholding | None:
+        """Return the compiled pass, which writes placeholders that nothing links."""
+        return compiled_pass(self.words, self.rule) if (self.law, self.link) == ("placeholder", NONE) else None
 
     def spans(self, text: str) -> list[Span]:
         """Return the tokens of a text and what becomes of each: for its owner, as it says where the hidden ones are."""
@@ -221,6 +289,12 @@ class Redactor:
         numbers = None if self.rule.numbers is None else list(self.rule.numbers)
         chosen = {"law": self.law, "link": self.link, **rule, "numbers": numbers, "version": __version__}
         return {**chosen, "words": self.words.choices()}
+
+
+def _count(counts: Counter[str], found: Mapping[str, int]) -> None:
+    """Add what the compiled pass counted."""
+    counts.update({name: number for name, number in found.items() if number})
+    counts["hidden"] += sum(number for name, number in found.items() if name != "kept")
 
 
 def _runs_on(before: Kind, gap: str, kind: Kind) -> bool:

@@ -22,12 +22,13 @@ from wordveil.withholding.words import Mark, Spelling
 
 RUN = 8
 """Words in a row without a stop or a joint ("the") that are taken for a secret phrase."""
+_FIGURES = 3  # of the largest number that may be kept
 SHOUTED = 3  # words in capitals in a row
-_MONTHS_THAT_ARE_WORDS = frozenset(("march", "may", "august", "april", "june"))
+MONTHS_THAT_ARE_WORDS = frozenset(("march", "may", "august", "april", "june"))
 _COUNTED = frozenset({Kind.WORD, Kind.COUNT, Kind.CAPITALS})
 _FIGURED = frozenset({Kind.NUMBER, Kind.COUNT})
 _SPELLED = frozenset({Kind.WORD, Kind.CAPITALIZED, Kind.CAPITALS})
-_TELLS = frozenset(("is", "was", "are"))
+TELLS = frozenset(("is", "was", "are"))
 _NAMES = frozenset({Mark.NAME, Mark.COMMON_NAME})
 _SURE_IN_SMALL = frozenset({Mark.CAPITAL, Mark.COMMON_NAME})
 
@@ -146,6 +147,8 @@ class Rule:
     def _figures(self, token: str, place: Surroundings) -> bool:
         if self.numbers is None or not (token.isascii() and token.isdigit()) or place.near_number or place.hyphened:
             return False
+        if len(token) > _FIGURES:
+            return False
         return str(int(token)) == token and self.numbers[0] <= int(token) <= self.numbers[1]
 
     def _disclosed(self, token: str, spelling: Spelling, place: Surroundings) -> bool:
@@ -153,7 +156,7 @@ class Rule:
             return False
         if spelling.title:
             return self.titles
-        return self.calendar and (token.lower() not in _MONTHS_THAT_ARE_WORDS or place.near_number)
+        return self.calendar and (token.lower() not in MONTHS_THAT_ARE_WORDS or place.near_number)
 
     def _small(self, spelling: Spelling, place: Surroundings) -> bool:
         mark = spelling.mark
@@ -333,7 +336,7 @@ class _Around:
             return True
         if not kept[following]:
             return self.spellings[following].kind in CAPITALS_LIKE
-        return self.tokens.texts[following].lower() in _TELLS
+        return self.tokens.texts[following].lower() in TELLS
 
     def _stretch(self, start: int, kept: Sequence[bool]) -> Iterator[int]:
         """Yield what a word before `start` announces; a *is* after such a word is left as it is."""
@@ -346,4 +349,4 @@ class _Around:
     def _is_told(self, i: int, kept: Sequence[bool]) -> bool:
         """Whether a token is the kept *is* after a kept word that announces."""
         after = i > 0 and kept[i - 1] and self.spellings[i - 1].announces
-        return after and kept[i] and self.tokens.texts[i] in _TELLS
+        return after and kept[i] and self.tokens.texts[i] in TELLS

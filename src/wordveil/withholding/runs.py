@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wordveil import __version__
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
 from wordveil.errors import printable
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance, Reported
+from wordveil.promises.rows import into_rows
+from wordveil.runs.digests import COPIED, TREE, FileDigest, file_digests
 from wordveil.runs.documents import Answers, Callbacks, DocumentSummary, run_documents
 from wordveil.runs.engine import Notice, silent
-from wordveil.runs.sanitize import COPIED, TREE, FileDigest, file_digests
 from wordveil.sanitizing.input_watch import Warn, nothing_read, warn_caller
-from wordveil.sanitizing.rows import into_rows
 from wordveil.withholding.claim import Claim
 from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
 from wordveil.withholding.redactor import Redactor, check_share
@@ -130,13 +129,17 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     reports: list[RedactionReport] = []
     persons = None if redactor.link in (NONE, DOCUMENT) else persons_of(source, redactor.link, settings)
 
+    def of_record(record: Record) -> Iterator[ReleasedText]:
+        links = redactor.links(None if persons is None else persons[record.ordinal], f"{prefix}{record.key}")
+        for i, text in enumerate(record.texts):
+            if text is not None:
+                yield redactor.release(text, counts, f"{prefix}{record.text_key(i)}", links)
+
     def process(records: list[Record]) -> Answers:
         judged = counts["kept"] + counts["hidden"] < JUDGED
-        released = list[ReleasedText]()
-        for record in records:
-            links = redactor.links(None if persons is None else persons[record.ordinal], f"{prefix}{record.key}")
-            texts = ((i, text) for i, text in enumerate(record.texts) if text is not None)
-            released += [redactor.release(text, counts, f"{prefix}{record.text_key(i)}", links) for i, text in texts]
+        released = redactor.release_all([t for record in records for t in record.texts if t is not None], counts)
+        if released is None:
+            released = [text for record in records for text in of_record(record)]
         answers = into_rows([record.texts for record in records], released)
         if judged:
             check_share(counts)
@@ -190,7 +193,7 @@ def _report(
         guarantee=redactor.guarantee,
         disclosed=(*redactor.disclosed, *run_shows(settings.missing, copied=copied, tree=tree)),
         claim=Claim.of(counts, redactor.words, law=redactor.law),
-        provenance=_provenance(redactor),
+        provenance=redactor.provenance,
         source=_named(source),
         destination=_named(destination),
         outputs=file_digests(Path(destination)),
@@ -224,17 +227,6 @@ def _gaps(gaps: Mapping[str, int]) -> dict[str, Any]:
 
 def _named(path: str | os.PathLike[str]) -> str:
     return printable(Path(path).name) or os.fspath(path)
-
-
-def _provenance(redactor: Redactor) -> Provenance:
-    return Provenance(
-        version=__version__,
-        mechanism=repr(redactor),
-        vocabulary=f"public words, common:{redactor.words.common}",
-        checksum=redactor.words.digest,
-        candidates_checksum="",
-        test_source=redactor.source.is_test_source,
-    )
 
 
 def run_shows(missing: str, *, copied: tuple[str, ...], tree: bool) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def tokenize(text: str, words: PublicWords) -> Tokens:
             low, high = simple.span(1)
             parts: list[tuple[int, int, Kind | None]] = [(low, high, None)]
         else:
-            parts = list(_parts(whole))
+            parts = list(parts_of(whole))
         offset = unit.start()
         for low, high, fixed in parts:
             gaps.append(text[end : offset + low])
@@ -87,7 +87,7 @@ def tokenize(text: str, words: PublicWords) -> Tokens:
     return Tokens(texts, spellings, gaps)
 
 
-def _parts(unit: str) -> Iterator[tuple[int, int, Kind | None]]:
+def parts_of(unit: str) -> Iterator[tuple[int, int, Kind | None]]:
     """Yield the tokens of a unit, each with its kind where no list is to be asked."""
     core = unit.strip(_AROUND)
     if not any(map(str.isalnum, core)):

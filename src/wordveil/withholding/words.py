@@ -103,7 +103,7 @@ def _marks() -> Mapping[str, Mark]:
 
 
 @cache
-def _function_words() -> frozenset[str]:
+def function_words() -> frozenset[str]:
     """Return the words that may open a sentence even before a capital."""
     plain = frozenset(word for word in FUNCTION_WORDS if "'" not in word)
     return plain | closed_list("function")
@@ -149,7 +149,7 @@ class PublicWords:
     def _merged(self) -> Mapping[str, Mark]:
         names = ("contractions", "numbers", "secrets", *self.packs)
         packed = {word: _marks().get(word, Mark.SURE) for name in names for word in sorted(closed_list(name))}
-        function = {word: _marks().get(word, Mark.SURE) for word in sorted(_function_words())}
+        function = {word: _marks().get(word, Mark.SURE) for word in sorted(function_words())}
         own = dict.fromkeys(sorted(self.added), Mark.SURE)
         never = self.hidden | (frozenset() if self.sensitive else closed_list("sensitive"))
         barred = closed_list("calendar") - _VERBS | closed_list("titles")
@@ -172,7 +172,7 @@ class PublicWords:
         """SHA-256 of all that decides what may leave: words, marks, and the lists that the rule reads."""
         lists = {name: sorted(closed_list(name)) for name in ("numbers", "secrets", "calendar", "titles", "joints")}
         facts: dict[str, Any] = {"words": sorted((word, mark.value) for word, mark in self._listed.items())}
-        facts |= {"lists": lists, "function": sorted(_function_words())}
+        facts |= {"lists": lists, "function": sorted(function_words())}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def choices(self) -> dict[str, Any]:
@@ -205,13 +205,13 @@ class PublicWords:
         base = low if contraction else low.removesuffix("'s")
         if base == low and base in closed_list("numbers") and len(base) > 1:
             kind = Kind.COUNT
-        own = base != low and base in _function_words()  # Down's, Will's: names
+        own = base != low and base in function_words()  # Down's, Will's: names
         mark = None if own else self._listed.get(base)
         return Spelling(
             kind,
             listed=mark is not None,
             mark=Mark.SURE if mark is None else mark,
-            function=contraction or (base == low and base in _function_words()),
+            function=contraction or (base == low and base in function_words()),
             joint=contraction or low in closed_list("joints"),
             announces=low in closed_list("secrets") and mark is not None,
             pronoun=bool(_PRONOUN.fullmatch(token)),

@@ -19,6 +19,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SOURCES = ("selection.c", "ceilings.c", "nearest.c")
 HEADERS = ("products.h", "text.h", "words.h")
+PORTABLE = {"withholding": ("withholding.c",)}
+"""Libraries that any processor can run -> sources."""
 PLAIN = {"processor": ("processor.c",), "text": ("reading.c", "writing.c", "drawing.c")}
 """Libraries that any x86-64 can run -> sources."""
 COMMON = ("-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared", "-std=gnu11", "-Wno-psabi")
@@ -42,7 +44,7 @@ def find_compiler() -> str | None:
 def source_mark() -> str:
     """Return a short hash of sources and flags: libraries built from others are not loaded."""
     digest = hashlib.sha256(repr((COMMON, LEVELS)).encode())
-    for name in (*SOURCES, *HEADERS, *chain.from_iterable(PLAIN.values())):
+    for name in (*SOURCES, *HEADERS, *chain.from_iterable((PLAIN | PORTABLE).values())):
         digest.update((HERE / name).read_bytes())
     return digest.hexdigest()[:12]
 
@@ -59,22 +61,24 @@ def built_directories() -> tuple[Path, ...]:
 
 
 def build(destination: Path | None = None) -> list[Path]:
-    """Compile every level that the compiler supports.
+    """Compile every level that the compiler supports, and what any processor can run.
 
     Args:
         destination: Directory to write to; None takes the first of `built_directories` that can be written to.
 
     Returns:
-        The libraries written; empty where there is no compiler, it could build nothing, or the processor is not an
-        x86-64, which these kernels were written for and tested on.
+        The libraries written; empty where there is no compiler, or it could build nothing. On another processor than
+        an x86-64, which the kernels were written for and tested on, those alone that any can run.
     """
     compiler = find_compiler()
     directory = destination or next((place for place in built_directories() if _writable(place)), None)
-    if compiler is None or directory is None or platform.machine() not in ("x86_64", "AMD64"):
+    if compiler is None or directory is None:
         return []
     directory.mkdir(parents=True, exist_ok=True)
-    jobs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {name: (own, ()) for name, own in PLAIN.items()}
-    jobs.update((level, (SOURCES, flags)) for level, flags in LEVELS.items())
+    jobs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {name: (own, ()) for name, own in PORTABLE.items()}
+    if platform.machine() in ("x86_64", "AMD64"):
+        jobs.update((name, (own, ())) for name, own in PLAIN.items())
+        jobs.update((level, (SOURCES, flags)) for level, flags in LEVELS.items())
     made = [_compile(compiler, directory / library_name(level), *job) for level, job in jobs.items()]
     for old in directory.glob("wordveil-*.so"):
         if source_mark() not in old.name:

@@ -96,9 +96,19 @@ def text_library() -> ctypes.CDLL | None:
     return None if os.environ.get(VARIABLE) == NUMPY else _text_library()
 
 
+def withholding_library() -> ctypes.CDLL | None:
+    """Return the library that redacts on any processor; None where it is not built, or not wanted."""
+    return None if os.environ.get(VARIABLE) == NUMPY else _withholding_library()
+
+
 @cache
 def _text_library() -> ctypes.CDLL | None:
     return _open("text")
+
+
+@cache
+def _withholding_library() -> ctypes.CDLL | None:
+    return _open("withholding")
 
 
 def pointer(array: Any) -> ctypes.c_void_p:

@@ -83,6 +83,16 @@ static inline void table_spread(table *t, int64_t slots) {
     }
 }
 
+/* The number of a string, or -1. */
+static inline int32_t table_find(const table *t, const byte *bytes, int64_t n) {
+    if (!t->count) return -1;
+    for (uint64_t at = table_hash(t, bytes, n) & t->mask; t->slots[at]; at = (at + 1) & t->mask) {
+        int32_t i = t->slots[at] - 1;
+        if (t->offsets[i + 1] - t->offsets[i] == n && !memcmp(t->bytes + t->offsets[i], bytes, (size_t)n)) return i;
+    }
+    return -1;
+}
+
 /* The number of a string, which is taken up if it is new. */
 static inline int32_t table_number(table *t, const byte *bytes, int64_t n) {
     if (2 * t->count >= t->mask) table_spread(t, t->mask ? 2 * (t->mask + 1) : 1 << 10);

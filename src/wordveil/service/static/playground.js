@@ -80,14 +80,24 @@ function column(title, parts) {
   return shown;
 }
 
+// What a setting that redacts hid stands in square brackets, which are all its own; what is kept has the other colour.
+const redacts = ({ mechanism }) => mechanism.startsWith("Redactor(");
+function withheld(released) {
+  return released.split(/(\[(?:name|number|link|word|other)\])/u).filter(Boolean).map((part) =>
+    written(part.startsWith("[") ? "mark" : "ins", part));
+}
+
 const percent = (share) => `${Math.round(100 * share)} %`;
 
 async function released(text, chosen) {
   const columns = [column("Original, which this service has read", [document.createTextNode(text)])];
+  const told = settings.find(({ name }) => name === chosen.setting);
   let last;
   for (let number = 1; number <= Number(at("samples").value); number++) {
     last = await ask("v1/sanitize", { ...chosen, text });
-    columns.push(column(`Release ${number}`, marked(text, last.texts[0])));
+    const parts = redacts(told) ? withheld(last.texts[0]) : marked(text, last.texts[0]);
+    columns.push(column(`Release ${number}`, parts));
+    if (redacts(told)) break; // another would be the same
   }
   at("texts").replaceChildren(...columns);
   return last;
@@ -103,7 +113,7 @@ async function explained(text, chosen, last) {
     const shown = (likely.length ? likely : listed || []).map(([other]) => other).join(", ");
     return [written("dt", word), written("dd", shown || "any word: the vocabulary does not list it")];
   });
-  at("lists-shown").replaceChildren(...(last.seal ? rows : [written("dt", "each sentence"), written("dd", "the sentences of a public stock")]));
+  at("lists-shown").replaceChildren(...(last.seal || redacts(told) ? rows : [written("dt", "each sentence"), written("dd", "the sentences of a public stock")]));
   filled("promise", "li", [told.how, told.guarantee.sentence, ...told.examples, told.advice].filter(Boolean));
   filled("assumptions", "li", told.guarantee.assumptions || []);
   filled("disclosed", "li", last.disclosed);

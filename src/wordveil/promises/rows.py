@@ -1,0 +1,54 @@
+"""Rows of texts, some of them null, as runs, tables and Spark hold them: a row is one document, with all its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.errors import ParameterError
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.release import Provenance
+
+__all__ = ["ReleasedRows", "Rows", "RowsReleaser", "into_rows", "refused_row"]
+
+Rows = Sequence[Sequence[PrivateText | None]]
+ReleasedRows = list[list[ReleasedText | None]]
+
+
+class RowsReleaser(Protocol):
+    """What releases rows of texts though it draws no token, so that it can stand where a sanitizer does: a redactor."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What each row promises."""
+
+    @property
+    def disclosed(self) -> tuple[str, ...]:
+        """What is disclosed, one sentence each."""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where releases come from."""
+
+    def release_rows(self, rows: Rows, ids: Sequence[str] | None = None, part: str = "") -> ReleasedRows:
+        """Return the released texts of rows, None where there was none.
+
+        Args:
+            rows: The private texts.
+            ids: One per row, unique under its key; None draws afresh.
+            part: What of its document a row holds, such as columns.
+        """
+
+
+def into_rows(rows: Rows, texts: Iterable[ReleasedText]) -> ReleasedRows:
+    """Put texts, in order, into the places that hold one in rows."""
+    rest = iter(texts)
+    return [[None if text is None else next(rest) for text in row] for row in rows]
+
+
+def refused_row(error: ParameterError, rows: Rows) -> int | None:
+    """Return which row holds the text that an error refuses by its length: the first of that length."""
+    lengths = ((row, len(text)) for row, texts in enumerate(rows) for text in texts if text is not None)
+    found = (row for row, length in lengths if (error.name, error.value) == ("text", f"<{length} characters>"))
+    return next(found, None)

@@ -1,0 +1,160 @@
+"""Every wire gives what the redactor gives, and equal bytes for texts that agree in what is shown."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections import Counter
+from copy import copy
+
+import pytest
+from tests.withholding.swapping import swapped
+
+import seeds
+import wordveil as wv
+from wordveil.errors import ParameterError, TooLittleKeptError
+from wordveil.files.secret import Secret
+from wordveil.integrations.conversation import Conversation, Message
+from wordveil.withholding.redactor import Redactor
+from wordveil.withholding.rule import Rule
+
+TEXTS = [
+    "Please call Maria Garcia at 555-0147.", None, "", "The house of E. Smith is old.", "My PIN is 4711, not B12.",
+    "I saw her on 3 May with 😀 and a caf\xe9.", "He went to https://x.example/y and home.", "We saw Maria and maria.",
+]  # fmt: skip
+OTHER = [None if text is None else swapped(text, Redactor(), seeds.rng(21)) for text in TEXTS]
+RELEASED = [None if text is None else Redactor().release(text, Counter()) for text in TEXTS]
+GERMAN = "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
+LIBRARIES = {
+    "pandas": (
+        "pandas",
+        lambda module, rows: module.DataFrame(rows),
+        lambda table: table.astype(object).where(table.notna(), None),
+    ),
+    "polars": ("polars", lambda module, rows: module.DataFrame(rows), lambda table: table.to_dict(as_series=False)),
+    "pyarrow": ("arrow", lambda module, rows: module.table(rows), lambda table: table.to_pydict()),
+    "datasets": ("datasets", lambda module, rows: module.Dataset.from_dict(rows), lambda table: table.to_dict()),
+}
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+def test_the_texts_differ_and_their_releases_do_not():
+    assert sum(one != other for one, other in zip(TEXTS, OTHER, strict=True)) == 6
+    assert [None if text is None else Redactor().release(text, Counter()) for text in OTHER] == RELEASED
+
+
+def table_of(library, texts, redactor=None):
+    """The released column, and the promise."""
+    module = pytest.importorskip(library, reason=f"needs {library}")
+    name, make, read = LIBRARIES[library]
+    sanitize = importlib.import_module(f"wordveil.integrations.{name}").sanitize
+    rows = {"text": texts, "id": [*range(len(texts))]}
+    release = sanitize(make(module, rows), ["text"], redactor or Redactor(), drop_others=True)
+    table = read(release.table)
+    return (table["text"].tolist() if library == "pandas" else table["text"]), release
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_table_gives_what_the_redactor_gives(library):
+    texts, release = table_of(library, TEXTS)
+    assert texts == table_of(library, OTHER)[0] == RELEASED
+    assert release.guarantee == Redactor().guarantee
+    assert json.loads(release.as_json())["guarantee"]["promise"] == "withholding"
+    assert set(Redactor().disclosed) <= set(release.disclosed)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_table_in_another_language_is_refused(library):
+    with pytest.raises(TooLittleKeptError, match="another language"):
+        table_of(library, [GERMAN])
+
+
+def test_tables_link_within_a_row_and_not_by_a_column():
+    linked = Redactor(link="document").release_rows([["Maria came.", None, "Maria left, Tom not."]])
+    assert linked == [["[name-1] came.", None, "[name-1] left, [name-2] not."]]
+    with pytest.raises(ParameterError, match="names a column"):
+        Redactor(link="who").release_rows([["Maria came."]])
+
+
+def test_surrogates_of_a_row_are_those_of_its_id_and_key():
+    def drawn(texts, ids, part=""):
+        return Redactor(law="surrogate", source=seeds.source(22)).release_rows([[text] for text in texts], ids, part)
+
+    names = [f"so {name} went" for name in ("Maria", "Tom", "Zq", "Anna", "Bob", "Eve", "Kim", "Lee") * 8]
+    ids = [str(n) for n in range(len(names))]
+    assert drawn(names, ids) == drawn(names[::-1], ids)
+    assert drawn(names, ids) == drawn(names[::-1], ids[::-1])[::-1]
+    assert drawn(names, ids) != drawn(names, ids, "other columns")
+    one = Redactor(law="surrogate")
+    assert copy(one).source is not one.source
+
+
+def spoken(redactor, texts, **how):
+    return Conversation(redactor, **how).release([Message("user", text) for text in texts if text is not None])
+
+
+def test_a_conversation_gives_what_the_redactor_gives():
+    assert spoken(Redactor(), TEXTS) == spoken(Redactor(), OTHER) == [text for text in RELEASED if text is not None]
+    talk = Conversation(Redactor(rule=Rule(strict=True)), public=["Maria says."])
+    assert talk.release([Message("system", "Maria says.")]) == ["Maria says."]
+    assert talk.of("me").release([Message("user", "Doctors saw Maria.")]) == ["[name] saw [name]."]
+    assert "withholding" in talk.guarantee.sentence()
+    assert talk.found("[name] came.") == []
+    secret = Secret(bytes(32))
+    names = [f"so {name} went" for name in ("Maria", "Tom", "Zq", "Anna", "Bob", "Eve", "Kim", "Lee") * 2]
+    made_up = [spoken(Redactor(law="surrogate"), names, secret=secret, owner=owner) for owner in ("me", "me", "you")]
+    assert made_up[0] == made_up[1] != made_up[2]
+    with pytest.raises(TooLittleKeptError):
+        talk.release([Message("user", GERMAN)])
+
+
+@pytest.fixture
+def releaser(tmp_path):
+    pytest.importorskip("fastapi", reason="needs the extra serve")
+    from wordveil.service.opening import Opening
+    from wordveil.service.settings import settings_of
+
+    return Opening(
+        state=tmp_path,
+        settings=settings_of(["readable=redact:common=8000,pack=clinic+bank", "tight=redact:strict=True"]),
+    ).releaser()
+
+
+def answered(releaser, texts, setting):
+    from wordveil.service.access import Caller
+    from wordveil.service.messages import BatchRequest
+    from wordveil.service.releasing import Asked
+
+    how = BatchRequest(texts=[text for text in texts if text is not None], setting=setting)
+    return releaser.release(Asked(texts=how.texts, how=how, caller=Caller(id="nobody", scopes=frozenset())))
+
+
+def test_a_service_gives_what_the_redactor_gives(releaser):
+    from wordveil.service.messages import DenoiseRequest, HidesRequest
+
+    words = wv.PublicWords(common=8000, packs=("spoken", "clinic", "bank"))
+    right = [Redactor(words=words).release(text, Counter()) for text in TEXTS if text is not None]
+    answer = answered(releaser, TEXTS, "readable")
+    assert answer.texts == right
+    assert answered(releaser, OTHER, "tight").texts == answered(releaser, TEXTS, "tight").texts
+    assert (answer.cost, answer.left, answer.seal) == ("0", {}, "")
+    assert answer.guarantee == Redactor(words=words).guarantee.as_dict()
+    told = {each["name"]: each for each in releaser.listed()}
+    assert told["readable"]["words"] == len(words)
+    assert told["readable"]["guarantee"]["promise"] == "withholding"
+    among = releaser.hides_among(HidesRequest(words=["house", "maria", "7"], setting="readable")).words
+    assert among == {"house": [("house", 1.0)], "maria": [("[word]", 1.0)], "7": [("[number]", 1.0)]}
+    with pytest.raises(ParameterError, match="nothing to read"):
+        releaser.denoised(DenoiseRequest(texts=right, seal="", setting="readable"))
+    with pytest.raises(TooLittleKeptError):
+        answered(releaser, [GERMAN], "readable")
+
+
+@pytest.mark.parametrize("setting", ["a=redact:common=3000", "a=redact:pack=law", "a=redact:law=surrogate"])
+def test_a_setting_that_does_not_exist_is_refused(tmp_path, setting):
+    pytest.importorskip("fastapi", reason="needs the extra serve")
+    from wordveil.service.opening import Opening
+    from wordveil.service.settings import settings_of
+
+    with pytest.raises(ParameterError):
+        Opening(state=tmp_path, settings=settings_of([setting])).releaser()
