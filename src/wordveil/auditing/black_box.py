@@ -296,15 +296,10 @@ def trade_off(
     exact: bool,
     generator: np.random.Generator,
 ) -> TradeOff:
-    """Return the band at the given epsilons.
+    """Return the band at the given epsilons, shape (m,), ascending; it misses the curve with a chance of alpha at most.
 
-    Args:
-        chosen: Scores of the first and second input from which thresholds are chosen.
-        fresh: Scores of the two from which they are certified.
-        epsilons: Shape (m,), ascending.
-        alpha: Chance, at most, of a miss anywhere.
-        exact: Whether the score is the log-likelihood ratio of the claimed law.
-        generator: For random rounding in the upper edge.
+    Thresholds come from the chosen scores of both inputs and are certified by the fresh ones. `exact` says that the
+    score is the log-likelihood ratio of the claimed law; the generator rounds at random in the upper edge.
     """
     share = alpha / 2 if exact else alpha
     lower = np.zeros(len(epsilons))

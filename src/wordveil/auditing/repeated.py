@@ -40,13 +40,7 @@ class RepeatedReleases:
 
 
 def attack_repeats(randomizer: WordRandomizer, words: int, source: RandomSource) -> RepeatedReleases | None:
-    """Attack words drawn as they occur in public text; None where the mechanism states no law.
-
-    Args:
-        randomizer: The fitted mechanism.
-        words: Number of words drawn, at least 1.
-        source: Randomness of the releases, and of which words.
-    """
+    """Attack words drawn as they occur in public text; None where the mechanism states no law."""
     prior = word_frequencies(randomizer.embeddings, smoothing=0.5)
     draws, bounds = source.stream("repeated words").lane(0).random(words), np.cumsum(prior)
     inputs = np.minimum(np.searchsorted(bounds, draws * bounds[-1]), len(prior) - 1).astype(np.int32)

@@ -126,11 +126,7 @@ class WordSubject(Subject):
 
 
 class VectorFunctionSubject(Subject):
-    """A callable on rows, anyone's.
-
-    Args:
-        function: Rows to noisy rows; called on batches of equal rows.
-    """
+    """A callable from rows to noisy rows, anyone's; called on batches of equal rows."""
 
     discrete = False
 
@@ -146,11 +142,7 @@ class VectorFunctionSubject(Subject):
 
 
 class TextSubject(Subject):
-    """A callable on texts, anyone's; the audit sees the whole released text as one output.
-
-    Args:
-        function: One text to one released text; called once a sample.
-    """
+    """A callable from one text to one released text, anyone's: the audit sees the whole of it as one output."""
 
     discrete = True
 

@@ -79,16 +79,9 @@ class Reach:
 
 
 class BarredMaximum:
-    """Search for the worst pair with a barred word, resumable after any group of them.
+    """Search for the worst pair with a barred word, resumable after any group of them; `best` is the worst known.
 
-    Args:
-        pairs: The distances.
-        problem: What to maximize; its values are of all places.
-        best: The worst pair of words that may both be output.
-        reach: How far the outputs are.
-
-    Attributes:
-        best: The worst pair known.
+    The values of the problem are of all places. It begins with the worst pair of words that may both be output.
     """
 
     def __init__(self, pairs: Distances, problem: PairProblem, best: WorstPair, reach: Reach) -> None:

@@ -202,11 +202,8 @@ class PairSpace(Distances, Protocol):
 class LossComputation:
     """Exact losses of one vocabulary at any rate, each of which can be interrupted and continued.
 
-    Args:
-        vocabulary: The pairs of words or vectors.
-        threads: Threads; the answer does not depend on it.
-        progress: Called as work proceeds; with `DistinctVectors` one rate takes `pair_visits` of their number.
-        checkpoint: File to save progress to and to resume from.
+    With `DistinctVectors` one rate takes `pair_visits` of their number. Progress is saved to a checkpoint, and resumed
+    from it.
     """
 
     def __init__(
@@ -222,11 +219,7 @@ class LossComputation:
         self._saved = SavedWork(checkpoint, vocabulary.digest() if checkpoint is not None else "")
 
     def metric(self, rate: float, cap: float = math.inf) -> ExactLoss:
-        """Return the exact loss per unit of min(dist, cap).
-
-        Args:
-            rate: Rate of the exponential, 1/distance, in (0, inf).
-            cap: Where distances are clipped, in (0, inf].
+        """Return the exact loss per unit of min(dist, cap) at a rate in (0, inf), unit 1/distance.
 
         Raises:
             ParameterError: If a parameter is outside its domain, or a word has no output within float64's reach.
@@ -234,15 +227,7 @@ class LossComputation:
         return self._at(rate, cap, per_distance=True)
 
     def local(self, rate: float, cap: float = math.inf) -> ExactLoss:
-        """Return the exact largest loss between any two words: epsilon of local DP.
-
-        Args:
-            rate: As for `metric`.
-            cap: As for `metric`.
-
-        Raises:
-            ParameterError: As for `metric`.
-        """
+        """Return the exact largest loss between any two words, epsilon of local DP; the rest as for `metric`."""
         return self._at(rate, cap, per_distance=False)
 
     @cached_property

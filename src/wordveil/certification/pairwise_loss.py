@@ -29,13 +29,8 @@ ROWS = 64  # words of one step
 class WordPairs:
     """All pairs of words under any metric: a `PairSpace`. One rate visits v * (v + outputs) pairs.
 
-    Args:
-        embeddings: The public vocabulary: all words are inputs, its candidates outputs.
-        metric: The metric; one that belongs to vocabularies is computed for this one here, once.
-
-    Attributes:
-        ids: Every word, shape (v,).
-        metric: The metric, bound to the vocabulary.
+    All words are inputs, the candidates outputs; a metric that belongs to vocabularies is computed for this one here,
+    once.
 
     Raises:
         ParameterError: If the metric belongs to another vocabulary or fails an axiom on a sample.
@@ -84,13 +79,7 @@ class WordPairs:
 
 
 class RowSums:
-    """ln Z of every word, resumable after any step.
-
-    Args:
-        pairs: The pairs.
-        rate: Rate of the exponential, 1/distance, > 0.
-        cap: Distances are clipped here, in (0, inf].
-    """
+    """ln Z of every word at a rate, with distances clipped at a cap, resumable after any step."""
 
     def __init__(self, pairs: WordPairs, *, rate: float, cap: float) -> None:
         self._pairs, self._rate = pairs, rate
@@ -135,16 +124,7 @@ class RowSums:
 
 
 class RowMaximum:
-    """Search for the worst pair of some words, resumable after any step.
-
-    Args:
-        pairs: The pairs.
-        problem: What to maximize, of all words.
-        places: The words.
-
-    Attributes:
-        best: The worst pair among those visited.
-    """
+    """Search for the worst pair of some words, the best known so far, resumable after any step."""
 
     def __init__(self, pairs: WordPairs, problem: PairProblem, places: NDArray[np.int64]) -> None:
         self._source, self._problem = pairs.source, problem.among(places)

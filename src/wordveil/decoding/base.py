@@ -30,8 +30,7 @@ class Decoder(ABC):
 class FittedDecoder(ABC):
     """A decoder bound to a vocabulary; whatever it does, the guarantee of its input vectors stands.
 
-    Attributes:
-        draws: How many uniforms it takes for a vector.
+    `draws` is how many uniforms it takes for a vector.
     """
 
     draws: ClassVar[int] = 0
@@ -63,11 +62,7 @@ class FittedDecoder(ABC):
 
 
 class SearchingDecoder(FittedDecoder):
-    """A decoder whose only heavy work is a search for nearest words.
-
-    Attributes:
-        words: The search, a field of its dataclass.
-    """
+    """A decoder whose only heavy work is `words`, a search for nearest words."""
 
     words: NearestWords
 

@@ -146,11 +146,7 @@ class FittedDecoded(WordRandomizer):
 
 
 def as_words(mechanism: object) -> WordMechanism:
-    """Return a mechanism as one of words: a vector mechanism is decoded to the nearest.
-
-    Raises:
-        ParameterError: If it is no mechanism.
-    """
+    """Return a mechanism as one of words, a vector mechanism decoded to the nearest; `ParameterError` for others."""
     chosen: Any = check_mechanism(mechanism)
     words: WordMechanism = Decoded(mechanism=chosen) if chosen.releases == "vectors" else chosen
     return words

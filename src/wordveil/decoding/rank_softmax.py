@@ -77,13 +77,7 @@ class RankSoftmax(Decoder):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedRankSoftmax(SearchingDecoder):
-    """Rank-softmax decoding over one vocabulary's candidates.
-
-    Attributes:
-        decay: c * epsilon.
-        vectors: The vocabulary's table, shape (v, d).
-        words: The search for nearest candidates.
-    """
+    """Rank-softmax decoding over one vocabulary's candidates; decay is c * epsilon."""
 
     draws: ClassVar[int] = 1
     decay: float
@@ -125,17 +119,9 @@ class FittedRankSoftmax(SearchingDecoder):
 
 
 def truncated_geometric(uniforms: Float64Array, decay: float, v: int) -> NDArray[np.int64]:
-    """Turn uniforms into ranks in [0, v) with probability proportional to exp(-decay * rank), by inversion.
+    """Turn uniforms in [0, 1) into ranks in [0, v) with probability proportional to exp(-decay * rank), by inversion.
 
-    i = floor(log1p(-U (1 - q^v))/log q), q = exp(-decay); decay = 0 is uniform.
-
-    Args:
-        uniforms: In [0, 1), shape (n,).
-        decay: -ln q, in [0, inf).
-        v: Number of ranks, at least 1.
-
-    Returns:
-        Shape (n,), int64.
+    i = floor(log1p(-U (1 - q^v))/log q), q = exp(-decay); decay = 0 is uniform. Both of shape (n,).
     """
     even = decay * v < UNIFORM
     places = uniforms * v if even else -np.log1p(uniforms * math.expm1(-decay * v)) / decay

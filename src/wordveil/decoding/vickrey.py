@@ -85,12 +85,6 @@ class FittedVickrey(SearchingDecoder):
 
 
 def first_probability(nearer: Float64Array, farther: Float64Array, t: float) -> Float64Array:
-    """Return the probability of the nearest word, shape (n,); 1 where the formula is 0/0.
-
-    Args:
-        nearer: Distances of the nearest words, shape (n,).
-        farther: Distances of the second nearest, shape (n,).
-        t: In [0, 1].
-    """
+    """Return the probability of the nearest word by distances and t, shape (n,); 1 where the formula is 0/0."""
     whole = t * nearer + (1 - t) * farther
     return np.where(whole > 0, (1 - t) * farther / np.where(whole > 0, whole, 1.0), 1.0)

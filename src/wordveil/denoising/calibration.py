@@ -43,16 +43,9 @@ class Trial:
 def trial_releases(
     segments: Sequence[IdArray], randomizer: WordRandomizer, exempt: IdArray, words: int = WORDS
 ) -> tuple[Trial, Trial]:
-    """Return public segments released by the mechanism, and as random words; equal every time.
+    """Return public segments, some words long, released by the mechanism, and as random words; equal every time.
 
-    Args:
-        segments: Public text, from stop to stop.
-        randomizer: The mechanism.
-        exempt: Words that pass as they are.
-        words: How many words are tried, about.
-
-    Raises:
-        ParameterError: If they hold too few words.
+    Exempt words pass as they are. Too few words are a `ParameterError`.
     """
     v, stream = len(randomizer.embeddings), RandomSource.public("denoising")
     count = sum(int(np.count_nonzero(segment < v)) for segment in segments)

@@ -149,11 +149,9 @@ def _read(states: IdArray, likelihoods: Float32Array, prior: Prior, fidelity: fl
 
 
 def _by_pairs(after: Float32Array, likelihoods: Float32Array) -> Float32Array:
-    """Return P(state | all that is seen) of a chain of states, shape (s, m, c).
+    """Return P(state | all that is seen) of a chain of states, shape (s, m, c), given P(what is seen | state).
 
-    Args:
-        after: P(right | left) of neighbouring places, shape (s, m - 1, c, c).
-        likelihoods: P(what is seen | state), shape (s, m, c).
+    `after` is P(right | left) of neighbouring places, shape (s, m - 1, c, c).
     """
     found = np.empty_like(likelihoods)
     found[:, 0] = likelihoods[:, 0]
@@ -169,10 +167,8 @@ def _by_pairs(after: Float32Array, likelihoods: Float32Array) -> Float32Array:
 def _by_triples(start: Float32Array, thrice: Float32Array, likelihoods: Float32Array) -> Float32Array:
     """Return the same of a chain of neighbouring pairs of states, shape (s, m, k).
 
-    Args:
-        start: P(second | first) of the first two places, shape (s, k, k).
-        thrice: P(third | first two) of neighbouring places, shape (s, m - 2, k, k, k).
-        likelihoods: P(what is seen | state), shape (s, m, k).
+    `start` is P(second | first) of the first two places, shape (s, k, k); `thrice` is P(third | first two) of
+    neighbouring places, shape (s, m - 2, k, k, k).
     """
     forward = [_scaled(likelihoods[:, 0, :, None] * start * likelihoods[:, 1, None, :])]
     for i in range(thrice.shape[1]):

@@ -115,24 +115,13 @@ class Prior:
         return np.append(_what_is_left(self._third_seen[:-1], self.thirds), np.float32(1))
 
     def pairs(self, left: NDArray[Any], right: NDArray[Any]) -> tuple[Float32Array, NDArray[np.int32]]:
-        """Return P(right | left), and the number of each pair for `triples`, -1 where it is not stored.
-
-        Args:
-            left: States; any shape.
-            right: States, of a shape that fits.
-        """
+        """Return P(right | left) of states, and the number of each pair for `triples`, -1 where it is not stored."""
         n = len(self.unigram)
         number = self._pairs.find(left.astype(np.int64) * n + right)
         return self._seen[number] + self._left[left] * self.unigram[right], number
 
     def triples(self, pair: NDArray[np.int32], last: NDArray[Any], after: Float32Array) -> Float32Array:
-        """Return P(last | pair); all arguments of shapes that fit.
-
-        Args:
-            pair: Numbers from `pairs` of the two states before.
-            last: States.
-            after: P(last | second of the pair), from `pairs`.
-        """
+        """Return P(last | pair), given the numbers of `pairs` and its P(last | second of the pair)."""
         n = len(self.unigram)
         number = self._triples.find(np.where(pair < 0, np.int64(-2), pair.astype(np.int64) * n + last))
         return np.asarray(self._third_seen[number] + self._pair_left[pair] * after)

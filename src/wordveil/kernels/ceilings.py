@@ -56,12 +56,8 @@ class _Packed(NamedTuple):
 class Ceilings:
     """Ceilings of the masses of one vocabulary's blocks, for any input of it.
 
-    Args:
-        coordinates: Of words, by their ids, in a norm: the distance is their Euclidean distance.
-        outputs: Ids that may be output, int32.
-        edges: First output of each block, and the end, shape (blocks + 1,).
-        base: Base measure over `outputs`, or None for 1.
-        engine: "numpy", or the level of a compiled library.
+    Coordinates, by ids, are in a norm: the distance is their Euclidean distance. Edges are the first output of each
+    block, and the end, shape (blocks + 1,); a base measure over outputs of None stands for 1.
     """
 
     def __init__(
@@ -123,11 +119,7 @@ class Ceilings:
     def above(self, ids: IdArray, *, rate: float, cap: float, raised: float) -> Float32Array:
         """Return a ceiling of the mass of every block for each input, shape (n, blocks).
 
-        Args:
-            ids: Input ids, shape (n,).
-            rate: Rate of the exponential.
-            cap: Where distances are clipped.
-            raised: Factor at least 1 by which the exact weights may exceed the formula.
+        `raised` is a factor of at least 1 by which the exact weights may exceed the formula.
         """
         packed = self.pack()
         rows = self._centred(ids, packed.centre)

@@ -58,16 +58,9 @@ class NearestWords:
     def top(
         self, queries: FloatArray, k: int, *, threads: int | None = None, progress: Progress | None = None
     ) -> tuple[IdArray, Float64Array]:
-        """Return the k nearest outputs of each query, nearest first, lowest id first on ties.
+        """Return the k nearest outputs of each query, shape (n, d), nearest first, lowest id first on ties.
 
-        Args:
-            queries: Shape (n, d), finite.
-            k: Neighbours asked for, in [1, number of outputs].
-            threads: Threads to use; the answer does not depend on it.
-            progress: Called with the number of rows done since the last call.
-
-        Returns:
-            Ids, int32, and Euclidean distances, float64, both of shape (n, k).
+        Ids, int32, and Euclidean distances, float64, both of shape (n, k).
 
         Raises:
             ParameterError: If k is out of range, or a query is not finite or has another number of dimensions.

@@ -39,12 +39,7 @@ class OutputSearch(Protocol):
 
 
 class BlockSearch:
-    """Search by whole rows of distances.
-
-    Args:
-        source: Distances.
-        outputs: Ids searched, ascending.
-    """
+    """Search among some outputs, ascending, by whole rows of distances."""
 
     def __init__(self, source: DistanceSource, outputs: IdArray) -> None:
         self._source, self._outputs, self.canonical = source, outputs, source.canonical
@@ -57,12 +52,9 @@ class BlockSearch:
 
 
 class CoordinateSearch:
-    """Search by squared differences of coordinates.
+    """Search among some outputs, ascending, by squared differences of coordinates.
 
-    Args:
-        coordinates: Returns the float64 coordinates of words, shape (n, d); a row must not depend on the others.
-        outputs: Ids searched, ascending.
-        canonical: Lowest id with the same vector, shape (v,).
+    The function of words gives float64 rows, shape (n, d), none of which may depend on the others.
     """
 
     def __init__(self, coordinates: Coordinates, outputs: IdArray, canonical: IdArray) -> None:

@@ -84,10 +84,6 @@ class PairProblem:
 class PairMaximum:
     """Search for the worst pair, resumable after any block of rows.
 
-    Args:
-        tiles: The tiles.
-        problem: What to maximize.
-
     Attributes:
         best: The worst pair among those visited; a lower bound of the maximum before the end.
         next_block: The first block of rows not yet visited.

@@ -22,14 +22,9 @@ UNIT = 2.0**-53
 
 
 class PairTiles:
-    """Squared-distance tiles over v distinct vectors.
-
-    Args:
-        coordinates: `metric.coordinates` of the distinct vectors, float64, shape (v, d).
-        metric: The metric.
+    """Squared-distance tiles over the coordinates, float64, shape (v, d), of v distinct vectors.
 
     Attributes:
-        coordinates: As given, for direct differences.
         rows: Centred and padded with zeros to whole blocks.
         blocks: Number of blocks of SIDE rows.
         squared_error: Bound on the error of a squared Euclidean distance in a tile.
@@ -90,15 +85,8 @@ class PairTiles:
 class NormaliserSums:
     """Z(x) = sum_y measure(y) exp(-rate min(dist(x, y), cap)) for every vector x, resumable after any block of rows.
 
-    Args:
-        tiles: The tiles.
-        measure: Output mass on each vector, shape (v,), non-negative, some of it positive.
-        rate: Rate of the exponential, 1/distance, > 0.
-        cap: Distances are clipped here, in (0, inf].
-
     Attributes:
-        sums: Shape (v,), complete once `next_block` equals the number of blocks.
-        next_block: The first block of rows not yet added.
+        sums: Shape (v,), complete once `next_block`, the first not yet added, equals the number of blocks.
     """
 
     def __init__(self, tiles: PairTiles, measure: Float64Array, *, rate: float, cap: float) -> None:

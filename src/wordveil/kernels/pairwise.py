@@ -33,15 +33,7 @@ class _Chunk(NamedTuple):
 
 
 class PairwiseRows:
-    """The rows of an exponential-family channel, from distances alone.
-
-    Args:
-        source: Distances.
-        metric: The metric they are of, for its name.
-        outputs: Ids that may be output, int32, sorted, at least one.
-        rate: Rate of the exponential, 1/distance, > 0.
-        cap: Distances are clipped here, in (0, inf).
-    """
+    """The rows of an exponential-family channel, from distances alone; outputs are sorted, the metric says its name."""
 
     draw_width: ClassVar[int] = 2
 

@@ -85,13 +85,9 @@ def resolve_threads(threads: int | None) -> int:
 
 
 def even_size(n: int, most: int, fewest: int, threads: int | None) -> int:
-    """Return the size of equal chunks of n items that keeps all threads busy to the end.
+    """Return the size, at most `most`, of equal chunks of n items that keeps all threads busy to the end.
 
-    Args:
-        n: Items, at least 0.
-        most: Largest chunk.
-        fewest: Items below which a chunk is not worth a thread of its own.
-        threads: Threads that will work, None for one per processor.
+    Fewer than `fewest` items are not worth a thread of their own.
     """
     count, chunks = resolve_threads(threads), max(1, -(-n // most))
     if chunks % count:

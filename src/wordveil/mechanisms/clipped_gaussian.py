@@ -118,12 +118,7 @@ class ClippedGaussian(ClippedMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedClippedGaussian(FittedClipped):
-    """Clipped Gaussian for vectors of a fixed dimension.
-
-    Attributes:
-        sigma: Standard deviation of one coordinate's noise, in the units of the embedding.
-        claim: The guarantee.
-    """
+    """Clipped Gaussian for vectors of a fixed dimension; `sigma` is one coordinate's, in the units of the embedding."""
 
     mechanism: ClippedGaussian
     sigma: float

@@ -134,8 +134,6 @@ class FittedClippedL2(VectorRandomizer):
     """The clipped l2 mechanism for vectors of a fixed dimension.
 
     Attributes:
-        mechanism: The parameters.
-        dimensions: The d of the vectors.
         diameter: Largest distance between two clipped inputs.
         noise: The noise; its epsilon is the rate.
     """

@@ -175,12 +175,9 @@ class FittedExponential(WordRandomizer):
         return self.rows.log_normalizers(np.arange(len(self.embeddings), dtype=np.int32), threads=1)
 
     def channel(self) -> Float64Array:
-        """Return the channel that `rows` draw from, shape (v, number of candidates); for small vocabularies.
+        """Return the channel that `rows` draw from, shape (v, number of candidates), if it takes at most 2 GiB.
 
         It is `law` but for rounding, which the slack of the guarantee bounds.
-
-        Raises:
-            ParameterError: If the matrix would exceed 2 GiB.
         """
         v, outputs = len(self.embeddings), len(self.rows.outputs)
         if 8 * v * outputs > 2**31:
@@ -200,14 +197,9 @@ def fit_selection(
     *,
     base: Float64Array | None = None,
 ) -> Fitted:
-    """Bind a selection mechanism to a vocabulary at the rate its calibration gives.
+    """Bind a selection mechanism to a vocabulary, as `kind`, at the rate its calibration gives.
 
-    Args:
-        kind: What it is bound as.
-        mechanism: The mechanism.
-        embeddings: The public vocabulary.
-        certificate: Of `certify`; exactly where the calibration needs one.
-        base: Base measure over the candidates, of which the certificate speaks; None for 1.
+    A base measure over the candidates is the one that the certificate speaks of; None stands for 1.
 
     Raises:
         CertificateError: If a certificate is missing, superfluous, made for other inputs, or refuted by two words.

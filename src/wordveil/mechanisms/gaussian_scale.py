@@ -76,15 +76,9 @@ def analytic_scale(epsilon: float, delta: float) -> float:
 
 
 def gaussian_epsilon(delta: float, scale: float) -> float:
-    """Return the smallest epsilon of the Gaussian mechanism at delta and sensitivity 1, rounded up.
+    """Return the smallest epsilon of the Gaussian mechanism at delta and sensitivity 1, rounded up; at least 1e-9.
 
-    Args:
-        delta: Hockey-stick delta, in (0, 1).
-        scale: Standard deviation over sensitivity, in (0, inf).
-
-    Returns:
-        The upper end of a bracket of relative width 1e-12 around the root of `gaussian_log_delta` = ln delta; 1e-9
-        where that is enough.
+    The upper end of a bracket of relative width 1e-12 around the root of `gaussian_log_delta` = ln delta.
     """
     check_delta(delta)
     check_positive("scale", scale)
@@ -116,11 +110,7 @@ def classical_scale(epsilon: float, delta: float) -> float:
 def gaussian_pair(noise_multiplier: float) -> PairLoss:
     """Return the pair of Gaussian noise: N(0, u^2) against N(1, u^2), which dominates all vectors in any dimension.
 
-    Args:
-        noise_multiplier: u, standard deviation over the largest distance between two inputs, in (0, inf).
-
-    Raises:
-        ParameterError: If it is outside its domain.
+    The noise multiplier u is the standard deviation over the largest distance between two inputs, in (0, inf).
     """
     check_positive("noise_multiplier", noise_multiplier)
     speaks_of = f"two Gaussians at 1/{noise_multiplier:.6g} of their standard deviation"

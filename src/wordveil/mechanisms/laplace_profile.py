@@ -127,19 +127,9 @@ def laplace_epsilon(delta: float, *, dimensions: int, loss: float) -> float:
 
 
 def laplace_loss(epsilon: float, delta: float, *, dimensions: int) -> float:
-    """Return the largest loss = rate * r whose delta at epsilon' is at most delta, rounded down.
+    """Return the largest loss = rate * r, in nats, whose delta at epsilon' is at most delta, rounded down.
 
-    Args:
-        epsilon: epsilon', nats, in (0, inf).
-        delta: In (0, 1).
-        dimensions: d, at least 1.
-
-    Returns:
-        At least epsilon'; the lower end of a bracket of relative width 1e-10 whose delta was computed to be small
-        enough.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
+    At least epsilon'; the lower end of a bracket of relative width 1e-10 whose delta was computed to be small enough.
     """
     check_positive("epsilon", epsilon)
     check_delta(delta)
@@ -157,15 +147,7 @@ def laplace_loss(epsilon: float, delta: float, *, dimensions: int) -> float:
 
 
 def laplace_pair(dimensions: int, loss: float) -> PairLoss:
-    """Return the pair of multivariate Laplace noise at its largest distance, by the exact profile.
-
-    Args:
-        dimensions: d, at least 1.
-        loss: Rate times the public diameter, nats, in (0, inf).
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-    """
+    """Return the pair of multivariate Laplace noise at a loss of rate times public diameter, by the exact profile."""
     laplace_delta(0.0, dimensions=dimensions, loss=loss)  # checks both
     speaks_of = f"multivariate Laplace noise in {dimensions} dimensions, inputs within a loss of {round_down(loss, 6)}"
     return discretized(lambda e: laplace_delta(e, dimensions=dimensions, loss=loss), slack=None, speaks_of=speaks_of)

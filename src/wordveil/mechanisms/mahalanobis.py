@@ -94,8 +94,6 @@ class FittedMahalanobis(VectorRandomizer):
     """Mahalanobis noise bound to the covariance of one public table.
 
     Attributes:
-        mechanism: The parameters.
-        dimensions: The d of the vectors.
         root: S^(1/2), symmetric, shape (d, d).
         distance: The metric of the guarantee, which measures ||S^(-1/2)(x - x')||.
         smallest_eigenvalue: lambda_min(S), rounded down.
@@ -159,10 +157,7 @@ class FittedMahalanobis(VectorRandomizer):
 
 
 def scaled_covariance(vectors: FloatArray) -> Float64Array:
-    """Return the covariance of a public table scaled to trace d, shape (d, d), float64.
-
-    Args:
-        vectors: Shape (v, d).
+    """Return the covariance of a public table, shape (v, d), scaled to trace d, shape (d, d), float64.
 
     Raises:
         ParameterError: If all rows are equal, as in a vocabulary of one word: no covariance can be scaled.

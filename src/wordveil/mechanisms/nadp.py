@@ -117,11 +117,7 @@ class NADP(VectorMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedNADP(FittedWordNoise):
-    """NADP bound to a vocabulary.
-
-    Attributes:
-        graph: Its public graph.
-    """
+    """NADP bound to a vocabulary and its public graph."""
 
     mechanism: NADP
     graph: OverlapGraph = field(repr=False, compare=False)

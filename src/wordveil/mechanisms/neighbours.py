@@ -205,8 +205,6 @@ class FittedNeighbourResponse(WordRandomizer):
     """Neighbour response bound to a vocabulary and its public lists.
 
     Attributes:
-        embeddings: The public vocabulary.
-        mechanism: The parameters.
         chosen: Ids that may be released, ascending, shape (v,).
         lists: The lists, shape (rows, longest); of a shorter one the last member is repeated.
         sizes: Length of each list, shape (rows,); None where all have k members.

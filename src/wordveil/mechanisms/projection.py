@@ -218,14 +218,7 @@ class Projection(VectorMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedProjection(VectorRandomizer):
-    """A projection bound to its public matrix.
-
-    Attributes:
-        mechanism: The parameters.
-        dimensions: m, the dimensions of what is released.
-        matrix: Phi, shape (m, d).
-        stretch: Delta.
-    """
+    """A projection bound to its public matrix Phi, shape (m, d), and its stretch Delta; m dimensions are released."""
 
     mechanism: Projection
     dimensions: int

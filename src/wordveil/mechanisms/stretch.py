@@ -30,11 +30,7 @@ PILOTS = 512
 
 
 def spectral_stretch(matrix: Float64Array) -> float:
-    """Return the largest singular value of a matrix, rounded up: no pair of vectors at all is stretched more.
-
-    Args:
-        matrix: Shape (m, d).
-    """
+    """Return the largest singular value of a matrix, rounded up: no pair of vectors at all is stretched more."""
     largest = float(np.linalg.svd(matrix, compute_uv=False)[0])
     # Singular values of float64 are off by at most a modest multiple of (m + d) units of the largest.
     return _up(largest * (1 + 16 * sum(matrix.shape) * UNIT))

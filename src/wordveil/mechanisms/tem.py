@@ -129,11 +129,7 @@ class FittedTEM(FittedExponential):
 
 
 def truncation_distance(epsilon: float, beta: float, outputs: int) -> float:
-    """Return gamma = (2/epsilon) ln((1 - beta)(v - 1)/beta), for v words that may be output.
-
-    Raises:
-        ParameterError: If the logarithm is not positive, so that no truncation distance exists.
-    """
+    """Return gamma = (2/epsilon) ln((1 - beta)(v - 1)/beta), for v words that may be output; it must be positive."""
     ratio = (1 - beta) * (outputs - 1) / beta
     if ratio <= 1:
         raise ParameterError(

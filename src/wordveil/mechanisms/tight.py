@@ -134,11 +134,7 @@ def pack_base(base: Float64Array) -> str:
 
 
 def unpack_base(text: Scalar, outputs: int) -> Float64Array:
-    """Return the base measure that `pack_base` wrote, shape (outputs,).
-
-    Raises:
-        CertificateError: If it is no measure over this number of words.
-    """
+    """Return the base measure that `pack_base` wrote, shape (outputs,); a `CertificateError` if it is none."""
     try:
         unpacked = zlib.decompressobj().decompress(base64.b64decode(str(text), validate=True), 4 * outputs + 1)
     except (binascii.Error, zlib.error):

@@ -227,13 +227,9 @@ AnyMetric = Metric | VocabularyMetric
 
 
 def coordinate_rows(metric: Metric, vectors: FloatArray) -> Callable[[Any], Float64Array]:
-    """Return what gives coordinates of some rows of a public table, by their ids or a slice.
+    """Return what gives coordinates of some rows of a public table, shape (v, d), by their ids or a slice.
 
     A class of a user's own is asked once, of the whole table, so that no word's depend on the words asked with it.
-
-    Args:
-        metric: The metric.
-        vectors: Shape (v, d).
     """
     if is_known(metric):
         return partial(_coordinates, metric, vectors)

@@ -77,12 +77,7 @@ class VocabularyHeader:
     def from_json(cls, text: str, *, path: object = "header.json") -> VocabularyHeader:
         """Parse what `to_json` wrote; unknown keys are ignored so that later fields do not break readers.
 
-        Args:
-            text: JSON object.
-            path: File named in error messages.
-
-        Raises:
-            EmbeddingFormatError: If the text is not a valid header.
+        A text that is no valid header is an `EmbeddingFormatError`, which names the path.
         """
         remedy = "Import the source again, or restore the file."
         try:

@@ -72,11 +72,7 @@ def is_vocabulary(path: Path) -> bool:
 
 
 def open_table(directory: Path) -> StoredTable:
-    """Map a vocabulary directory.
-
-    Raises:
-        EmbeddingFormatError: If a file is missing, or does not fit the header.
-    """
+    """Map a vocabulary directory; an `EmbeddingFormatError` if a file is missing, or does not fit the header."""
     header_path = directory / HEADER_FILE
     try:
         text = header_path.read_text(encoding="utf-8")
@@ -158,11 +154,7 @@ class VocabularyWriter:
         _write_bytes(self.directory / HEADER_FILE, table.header.to_json().encode("utf-8"))
 
     def commit(self) -> None:
-        """Give the finished directory its name.
-
-        Raises:
-            ParameterError: If the destination came into being meanwhile.
-        """
+        """Give the finished directory its name, unless something came into being there meanwhile."""
         _require_free(self._destination)
         os.rename(self.directory, self._destination)
 

@@ -181,15 +181,9 @@ class Embeddings:
         return Embeddings, (self._table,)
 
     def ids(self, words: Sequence[str]) -> IdArray:
-        """Return the id of each word, -1 where it is no entry.
+        """Return the id of each word, shape (n,), int32; -1 where it is no entry.
 
         Words are compared exactly as given; casing and token rules are applied by the tokenizer before.
-
-        Args:
-            words: n words.
-
-        Returns:
-            Shape (n,), int32.
         """
         if not len(words):
             return np.empty(0, dtype=np.int32)
@@ -361,8 +355,7 @@ def _opened_elsewhere(
 ) -> Embeddings:
     """Map the directory of a vocabulary that was pickled, with the facts and candidates it had there.
 
-    Raises:
-        ChecksumError: If another vocabulary lies there, or the files are damaged and the sender had checked its own.
+    A `ChecksumError` if another vocabulary lies there, or files are damaged that the sender had checked.
     """
     here = open_embeddings(directory)
     if _fixed(here.header) != _fixed(header):

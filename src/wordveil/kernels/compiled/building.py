@@ -59,14 +59,10 @@ def built_directories() -> tuple[Path, ...]:
 
 
 def build(destination: Path | None = None) -> list[Path]:
-    """Compile every level that the compiler supports.
+    """Compile every level that the compiler supports, into the first of `built_directories` that can be written to.
 
-    Args:
-        destination: Directory to write to; None takes the first of `built_directories` that can be written to.
-
-    Returns:
-        The libraries written; empty where there is no compiler, it could build nothing, or the processor is not an
-        x86-64, which these kernels were written for and tested on.
+    Nothing is written where there is no compiler, it could build nothing, or the processor is not an x86-64, which
+    these kernels were written for and tested on.
     """
     compiler = find_compiler()
     directory = destination or next((place for place in built_directories() if _writable(place)), None)

@@ -95,14 +95,10 @@ class CompiledRows:
     ) -> NDArray[np.int64]:
         """Return the column, inside its block, that each random word falls into; -1 beyond the block's weights.
 
-        Args:
-            left: Shape (n, d + 2).
-            twins: Outputs at distance 0.
-            pairs: (row, block) of each pair, sorted by block.
-            start: First token of each pair and the end, shape (pairs + 1,).
-            ranges: Units that each pair's words are scaled to, at least the sum of its weights; None for that sum.
-            units: Integer units of weight for each block.
-            words: One 64-bit word a token, in the order of the pairs.
+        Pairs are (row, block), sorted by block; `start` holds the first token of each and the end, shape (pairs + 1,).
+        Ranges are the units that each pair's words are scaled to, at least the sum of its weights; None for that sum.
+        Units are integer units of weight for each block, and there is one 64-bit word a token, in the order of the
+        pairs.
 
         Raises:
             RuntimeError: If a range is below the sum of the weights, which would bias draws: a fault of this package.
@@ -138,12 +134,7 @@ class Shrinking(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledCeilings:
-    """Layout and sums of one engine.
-
-    Attributes:
-        engine: Level of the library.
-        d: Dimensions of the vectors.
-    """
+    """Layout and sums of one engine, for vectors of d dimensions."""
 
     engine: str
     d: int
@@ -177,15 +168,9 @@ class CompiledCeilings:
         scale: float,
         lowest: float,
     ) -> Float32Array:
-        """Return sums of b exp(max(scale sqrt(h), lowest)) over every block, shape (n, blocks).
+        """Return sums of b exp(max(scale sqrt(h), lowest)) over every block, shape (n, blocks), b of (blocks, columns).
 
-        Args:
-            inputs: Centred vectors, shape (n, d).
-            factor: Words in their layout, one block after another.
-            base: Base measure b, shape (blocks, columns), or None for 1.
-            shrinking: Of the inputs' norms.
-            scale: Negative.
-            lowest: In [-86, 0).
+        Inputs are centred vectors, shape (n, d), whose norms are shrunk; scale is negative, lowest in [-86, 0).
         """
         (n, blocks), columns = (len(inputs), len(factor)), factor.shape[1] * LANES
         height = -(-n // SIDE) * SIDE

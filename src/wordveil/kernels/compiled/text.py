@@ -91,8 +91,6 @@ class ReaderSettings:
     """What texts are read with.
 
     Attributes:
-        words: The vocabulary.
-        characters: The tables.
         public: Public words as listed, by their lower case in ASCII.
         parts: Ids of the full words that parts of contractions stand for.
         cased: Whether the vocabulary tells case apart.
@@ -111,15 +109,7 @@ class ReaderSettings:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What stretches left alone read as, end to end: one gap more than tokens for each.
-
-    Attributes:
-        counts: Tokens of each.
-        exempt: Public words of each.
-        ids: Token ids.
-        shapes: Casing shapes.
-        gaps: The gaps.
-    """
+    """What stretches left alone read as, end to end: counts of tokens and public words; one gap more than tokens."""
 
     counts: list[int]
     exempt: list[int]
@@ -137,12 +127,7 @@ def packed_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[n
 
 
 class CompiledReader:
-    """Reads texts with reading.c.
-
-    Args:
-        settings: What to read with.
-        read_left: Reads the stretches that were left alone, each once.
-    """
+    """Reads texts with reading.c; `read_left` reads the stretches that were left alone, each once."""
 
     def __init__(self, settings: ReaderSettings, read_left: Callable[[list[str]], Left]) -> None:
         library = text_library()
@@ -253,8 +238,6 @@ class WriterSettings:
     """What texts are written with.
 
     Attributes:
-        words: The vocabulary.
-        characters: The tables.
         mask: What is written for an id of -1; "" leaves the whole text to the caller.
         cased_mask: What casing by sentences may make of it, as long in bytes.
         sentences: Whether to case by sentences.
@@ -319,10 +302,7 @@ class CompiledWriter:
     def write(self, part: Part, released: IdArray, surrogates: Sequence[str]) -> Iterator[str | None]:
         """Yield the texts that end in this part; None for one that is left to the caller.
 
-        Args:
-            part: The part.
-            released: Released ids, shape (t,), those from v on for `surrogates`.
-            surrogates: What is no word.
+        Released ids from v on stand for `surrogates`.
         """
         gaps, others = self._packed(part.gaps), packed_strings(surrogates)
         arrays = released, part.before, part.closing, part.counts, part.shapes, part.last

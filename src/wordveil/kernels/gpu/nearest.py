@@ -117,12 +117,7 @@ class GpuNearestWords:
         return ROOM + 4 * (k - 1)
 
     def candidates(self, rows: Any, k: int) -> Pairs:
-        """Return every word that can be among the k nearest, at least k for each query.
-
-        Args:
-            rows: Queries, float64, shape (n, d), on the device, finite and of norm at most 1e15.
-            k: Neighbours asked for.
-        """
+        """Return every word that can be among the k nearest, at least k for each query; norms are at most 1e15."""
         if k > self.screen.groups:
             row, column = self._among_all(rows, k)
             return Pairs(row.cpu().numpy(), column.cpu().numpy())

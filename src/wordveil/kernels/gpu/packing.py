@@ -79,13 +79,7 @@ class PackedQueries:
 
 
 def pack_words(vectors: Float32Array, outputs: IdArray, device: Any) -> DeviceWords:
-    """Lay the words out on a device.
-
-    Args:
-        vectors: All vectors, float32, shape (v, d).
-        outputs: Ids searched, ascending.
-        device: A PyTorch device.
-    """
+    """Lay the words of some outputs, ascending, out on a device."""
     count, d = len(outputs), vectors.shape[1]
     padded, columns = -(-count // WIDEST) * WIDEST, -(-(d + 3) // COLUMNS) * COLUMNS
     centre = torch.from_numpy(_mean(vectors, outputs)).to(device)

@@ -57,13 +57,9 @@ class EmbeddingFormat:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadTable:
-    """A whole file in memory, checked.
+    """A whole file in memory, checked: distinct words, finite float32 vectors, and the index made on the way.
 
-    Attributes:
-        name: File name without its endings.
-        words: The v distinct words.
-        vectors: Shape (v, d), finite float32.
-        index: Word -> id, built while looking for duplicates.
+    Its name is the file's without endings.
     """
 
     name: str
@@ -73,11 +69,7 @@ class ReadTable:
 
 
 def checked_blocks(path: Path, form: EmbeddingFormat, limit: int | None) -> Iterator[Block]:
-    """Yield the blocks of a file, each checked for values, width, empty words and UTF-8.
-
-    Raises:
-        EmbeddingFormatError: At the first row that is not valid, or if there are no rows.
-    """
+    """Yield the blocks of a file, each checked for values, width, empty words and UTF-8."""
     dimensions: int | None = None
     for block in form.read(path, limit):
         width = block.vectors.shape[1]
@@ -93,11 +85,7 @@ def checked_blocks(path: Path, form: EmbeddingFormat, limit: int | None) -> Iter
 
 
 def distinct_words(path: Path, form: EmbeddingFormat, words: WordList, positions: NDArray[np.int64]) -> WordIndex:
-    """Return the index of the words of a file.
-
-    Raises:
-        EmbeddingFormatError: If a word occurs twice.
-    """
+    """Return the index of the words of a file; an `EmbeddingFormatError` if a word occurs twice."""
     index = build_index(words)
     duplicate = first_duplicate(words, index)
     if duplicate is not None:

@@ -52,12 +52,7 @@ def text_header(head: bytes) -> tuple[int, int] | None:
 
 
 def text_blocks(path: Path, limit: int | None, *, header: str) -> Iterator[Block]:
-    """Yield the rows of a text file.
-
-    Args:
-        path: Plain, .gz or .zip.
-        limit: Largest number of rows to read, None for all.
-        header: Whether the first line holds the counts: "none", "required" or "optional".
+    """Yield the rows of a text file, plain, .gz or .zip, whose header of counts is "none", "required" or "optional".
 
     Raises:
         EmbeddingFormatError: Naming the first line that is not valid, or a header that does not fit the file.
