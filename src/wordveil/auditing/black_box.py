@@ -99,7 +99,6 @@ class PairAudit:
         return self.epsilon_at_least > self.pair.epsilon or self.delta_at_least > self.pair.delta
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the two inputs, ready for JSON."""
         return {
             "pair": self.pair.label,
             "distance": self.pair.distance,
@@ -282,7 +281,6 @@ class TradeOff:
     alpha: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Return lists, ready for JSON."""
         upper = None if self.upper is None else self.upper.tolist()
         return {"epsilon": self.epsilons.tolist(), "lower": self.lower.tolist(), "upper": upper, "alpha": self.alpha}
 

@@ -80,7 +80,6 @@ class ChannelVerdict:
         return self.tight_slack <= self.slack + self.tolerance
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all numbers and the verdict, ready for JSON."""
         return {**asdict(self), "holds": self.holds}
 
 

@@ -42,7 +42,6 @@ class Finding:
         return self.status is Status.REFUTED
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON."""
         return {**vars(self), "status": self.status.value}
 
 

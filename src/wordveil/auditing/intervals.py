@@ -91,7 +91,6 @@ class EventCounts:
         return max(0.0, math.log(excess / self.second_at_most)) if excess > 0 else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return counts, bounds and alpha, ready for JSON."""
         return {
             "hits_first": self.hits_first,
             "hits_second": self.hits_second,

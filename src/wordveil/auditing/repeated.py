@@ -35,7 +35,6 @@ class RepeatedReleases:
     named: Mapping[str, tuple[float, ...]]
 
     def as_dict(self) -> dict[str, object]:
-        """Return all fields, ready for JSON."""
         return {"words": self.words, "releases": list(RELEASES), "named": {k: list(v) for k, v in self.named.items()}}
 
 

@@ -70,7 +70,6 @@ class AuditReport:
         return {"REFUTED": 1, "NOT TESTED": 2, "NOT REFUTED": 0}[self.verdict]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON."""
         return {
             "format": "wordveil audit 1",
             "subject": self.subject,
@@ -90,7 +89,6 @@ class AuditReport:
         return json.dumps(_finite(self.as_dict()), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self) -> str:
-        """Return the report as one self-contained page."""
         return page(self.as_dict(), self.summary_lines())
 
     def summary_lines(self) -> list[str]:

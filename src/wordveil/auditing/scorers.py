@@ -56,7 +56,6 @@ class NearerInput(Scorer):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Name with its norm."""
         return f"distance to the two inputs (L{self.order})"
 
     def fit(self, first: Outputs, second: Outputs) -> Score:

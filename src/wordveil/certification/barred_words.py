@@ -92,19 +92,15 @@ class BarredMaximum:
 
     @property
     def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
         return self._next * (len(self._places) + len(self._pairs.outputs))
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
         return {**self.best.as_dict(), "next": self._next}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
         self.best, self._next = WorstPair.from_dict(state), int(state["next"])
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Take one group of barred words after another; yield the number of pairs just visited."""
         for start in range(self._next, len(self._barred), GROUP):
             group = _Group(self._pairs, self._problem, self._reach, self._barred[start : start + GROUP])
             chunks = [self._places[low : low + CHUNK] for low in range(0, len(self._places), CHUNK)]

@@ -76,11 +76,9 @@ class SavedWork:
             self._stages.setdefault(stage, {})[entry] = value
 
     def get(self, stage: str) -> Mapping[str, Any] | None:
-        """Return what was saved for a stage, or None."""
         return self._stages.get(stage)
 
     def put(self, stage: str, values: Mapping[str, Any], *, final: bool = False) -> None:
-        """Remember a stage; write the file if that is due, or the stage is finished."""
         if self._path is None:
             return
         if not final and time.monotonic() - self._saved_at < _SECONDS:
@@ -89,11 +87,9 @@ class SavedWork:
         self._write(self._path)
 
     def forget(self, stage: str) -> None:
-        """Drop a stage that a finished one has made superfluous."""
         self._stages.pop(stage, None)
 
     def remove(self) -> None:
-        """Delete the file: the whole computation is finished."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 

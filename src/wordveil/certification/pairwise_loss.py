@@ -90,11 +90,9 @@ class RowSums:
 
     @property
     def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
         return self._next * len(self._pairs.outputs)
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Take one block of words after another; yield the number of pairs just visited."""
         starts = range(self._next, len(self._logs), ROWS)
 
         def some(start: int) -> Float64Array:
@@ -106,19 +104,15 @@ class RowSums:
             yield len(part) * len(self._pairs.outputs)
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
         return {"logs": self._logs, "next": self._next}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
         self._logs[:], self._next = state["logs"], int(state["next"])
 
     def logs(self) -> Float64Array:
-        """Return ln Z of every word, shape (v,)."""
         return self._logs
 
     def log_error(self) -> float:
-        """Return a bound on the error of one ln Z, in nats."""
         rounding = (4 + 2 * self._rate * self._longest + len(self._pairs.outputs)) * UNIT
         return self._rate * self._pairs.distance_error + rounding
 
@@ -134,7 +128,6 @@ class RowMaximum:
 
     @property
     def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
         return self._next * len(self._words)
 
     def _worst_of(self, start: int) -> WorstPair:
@@ -146,7 +139,6 @@ class RowMaximum:
         return WorstPair(value=float(scores[first, second]), first=start + int(first), second=int(second))
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Take one block of words after another; yield the number of pairs just visited."""
         v = len(self._words)
         starts = range(self._next, v, ROWS)
         for start, found in zip(starts, map_chunks(self._worst_of, starts, threads), strict=True):
@@ -157,9 +149,7 @@ class RowMaximum:
             yield done * v
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
         return {**self.best.as_dict(), "next": self._next}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
         self.best, self._next = WorstPair.from_dict(state), int(state["next"])

@@ -95,11 +95,9 @@ class DistinctVectors:
 
     @property
     def block_error(self) -> float:
-        """How far a distance of `block` may be from the metric's own, in its unit."""
         return self._tiles.distance_error()
 
     def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
-        """Return the distances between two lots of places, shape (n, k)."""
         return self._tiles.between(first, second)
 
     def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
@@ -107,11 +105,9 @@ class DistinctVectors:
         return self._tiles.of_pairs(first, second)
 
     def sums(self, rate: float, cap: float) -> NormaliserSums:
-        """Return the pass that adds up the normalizers at a rate."""
         return NormaliserSums(self._tiles, self.measure, rate=rate, cap=cap)
 
     def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> PairMaximum:
-        """Return the pass that finds the worst pair of some places, numbered among themselves."""
         every = len(places) == len(self.ids)
         tiles = self._tiles if every else PairTiles(self.coordinates[places], self.metric)
         return PairMaximum(tiles, problem.among(places))

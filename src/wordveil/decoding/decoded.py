@@ -41,7 +41,6 @@ class Decoded(WordMechanism):
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
-        """The vector mechanism's."""
         return self.mechanism.epsilon
 
     def with_epsilon(self, epsilon: float) -> Decoded:
@@ -56,12 +55,10 @@ class Decoded(WordMechanism):
 
     @property
     def paper(self) -> str:  # type: ignore[override]
-        """The vector mechanism's source."""
         return self.mechanism.paper
 
     @property
     def calibration(self) -> str:  # type: ignore[override]
-        """The vector mechanism's."""
         return self.mechanism.calibration
 
     def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedDecoded]:

@@ -112,7 +112,6 @@ class Ceilings:
         return np.subtract(rows, centre, out=np.empty(rows.shape, dtype=np.float32), casting="same_kind")
 
     def _halves(self, rows: Float32Array) -> Float64Array:
-        """Return a(x) of each row."""
         kept, flush = self._shrinking
         return np.asarray(kept * 0.5 * np.einsum("ij,ij->i", rows, rows, dtype=np.float64) - flush)
 

@@ -39,7 +39,6 @@ class WorstPair:
         return (-self.value, self.first, self.second) < (-other.value, other.first, other.second)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the pair as numbers to save."""
         return asdict(self)
 
     @classmethod
@@ -162,7 +161,6 @@ class PairMaximum:
         return worst
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Visit one block of rows after another; yield the number of pairs just visited."""
         first = self.next_block
         visit = self._visit_fast if self._fast else self._visit_exact
         for i, found in enumerate(map_chunks(visit, range(first, self._tiles.blocks), threads), first):
@@ -173,15 +171,12 @@ class PairMaximum:
 
     @property
     def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
         return self._tiles.visits_before(self.next_block)
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
         return {**self.best.as_dict(), "next_block": self.next_block}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
         self.best, self.next_block = WorstPair.from_dict(state), int(state["next_block"])
 
     def _visit_fast(self, i: int) -> WorstPair | None:

@@ -113,7 +113,6 @@ class NormaliserSums:
         return part
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Add one block of rows after another; yield the number of pairs just visited."""
         first = self.next_block
         for i, part in enumerate(map_chunks(self._row_of_tiles, range(first, self._tiles.blocks), threads), first):
             self.sums[i * SIDE :] += part
@@ -122,15 +121,12 @@ class NormaliserSums:
 
     @property
     def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
         return self._tiles.visits_before(self.next_block)
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
         return {"sums": self.sums, "next_block": self.next_block}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
         self.sums[:], self.next_block = state["sums"], int(state["next_block"])
 
     def logs(self) -> Float64Array:

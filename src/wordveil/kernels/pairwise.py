@@ -48,11 +48,9 @@ class PairwiseRows:
         self._inner_unit = 2.0 ** (62 - math.ceil(math.log2(self._width + 1)))
 
     def with_cache(self, limit_bytes: int) -> PairwiseRows:
-        """Return the same rows: nothing of one word's row is kept for the next."""
         return self
 
     def _row(self, word: int) -> Float64Array:
-        """Return the weights of one canonical input, shape (number of outputs,)."""
         row = self.source.block(np.array([word], dtype=np.int32), self.outputs)[0]
         np.minimum(row, self.cap, out=row)
         row *= -self.rate

@@ -157,7 +157,6 @@ class WeightRows:
         return tile
 
     def masses(self, ids: IdArray) -> Float32Array:
-        """Return the mass of every output block for each canonical input, shape (n, blocks)."""
         self.lay_out()
         if self._compiled is not None:
             return self._compiled.masses(self._left(ids, len(ids)), self._twins(ids))

@@ -154,4 +154,5 @@ class FittedClippedGaussian(FittedClipped):
         return ""
 
     def sample(self, stream: Stream, n: int) -> Draws:
+        # At unit scale: what is drawn depends on the stream and the shape alone, never on an input or a parameter.
         return (stream.lane(0).standard_normal((n, self.dimensions)),)

@@ -141,6 +141,7 @@ class FittedExponential(WordRandomizer):
         return replace(self, rows=GpuSelection(self.rows, device=device))
 
     def sample(self, stream: Stream, n: int) -> Draws:
+        # Whole 64-bit words, not floats in [0, 1): what their grid leaves out is counted in the slack.
         return (random_bits(stream.lane(0), (n, self.draw_width)),)
 
     def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:

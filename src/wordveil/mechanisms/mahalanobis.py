@@ -44,12 +44,9 @@ class Mahalanobis(VectorMechanism):
         Regularized Mahalanobis Metric, Algorithm 1.
 
     Example:
-        >>> import numpy as np
-        >>> from wordveil.vocabulary.table import Embeddings
-        >>> from wordveil.randomness import RandomSource
-        >>> words = ["red", "green", "blue", "cat", "dog"]
-        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
-        >>> colours = Embeddings.from_arrays(words, table)
+        >>> from wordveil import Embeddings, RandomSource
+        >>> points = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]]
+        >>> colours = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], points)
         >>> randomizer = Mahalanobis(epsilon=5.0, lam=0.5).fit(colours)
         >>> randomizer.release(colours.vectors, RandomSource.seeded_for_tests(1)).shape
         (5, 2)

@@ -236,7 +236,6 @@ class FittedNeighbourResponse(WordRandomizer):
 
     @cached_property
     def integers(self) -> IntegerLaw:
-        """The weights that draw."""
         sizes = (self.lists.shape[1],) if self.sizes is None else tuple(np.unique(self.sizes).tolist())
         return IntegerLaw(epsilon=self.mechanism.epsilon, outputs=len(self.outputs), sizes=sizes)
 

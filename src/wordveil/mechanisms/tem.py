@@ -66,12 +66,9 @@ class TEM(SelectionMechanism):
         arXiv:2107.07928, Algorithm 1 and Theorem 2. Deviation: v counts the words that may be output.
 
     Example:
-        >>> import numpy as np
-        >>> from wordveil.vocabulary.table import Embeddings
-        >>> from wordveil.randomness import RandomSource
-        >>> words = ["red", "green", "blue", "cat", "dog"]
-        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
-        >>> colours = Embeddings.from_arrays(words, table)
+        >>> from wordveil import Embeddings, RandomSource
+        >>> points = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]]
+        >>> colours = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], points)
         >>> randomizer = TEM(epsilon=2.0, beta=0.1).fit(colours)
         >>> randomizer.release(colours.ids(["red", "cat"]), RandomSource.seeded_for_tests(1)).shape
         (2,)

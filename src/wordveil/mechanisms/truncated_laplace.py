@@ -210,7 +210,8 @@ class FittedTruncatedLaplace(FittedClipped):
         return (stream.lane(0).random((n, self.dimensions)),)
 
     def noise(self, draws: Float64Array) -> Float64Array:
-        # By the inverse of the distribution function.
+        # By the inverse of the distribution function: one uniform a coordinate, where rejection would take a number of
+        # draws that tells the time. Rounding must not carry a size beyond the edge, where delta has no mass for it.
         signed = 2 * draws - 1
         inside = -math.expm1(-self.alpha * self.half_width)
         sizes = np.minimum(-np.log1p(-np.abs(signed) * inside) / self.alpha, self.half_width)

@@ -98,6 +98,7 @@ class FittedWordNoise(VectorRandomizer):
         return np.asarray(logs)
 
     def sample(self, stream: Stream, n: int) -> Draws:
+        # At unit scale, since sigma is the word's: as many numbers for a word without noise as for any other.
         return (stream.lane(0).standard_normal((n, self.dimensions)),)
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:

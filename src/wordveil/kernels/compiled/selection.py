@@ -66,11 +66,9 @@ class CompiledRows:
     cap: float
 
     def masses(self, left: Float64Array, twins: Twins) -> Float32Array:
-        """Return the mass of every block, shape (n, blocks), for the rows of `left`, shape (n, d + 2)."""
         return self._masses(left, twins, None)
 
     def tiles(self, left: Float64Array, twins: Twins) -> Float32Array:
-        """Return all weights, shape (n, blocks, width)."""
         whole = np.empty((len(left), self.right.shape[0], self.right.shape[2]), dtype=np.float32)
         self._masses(left, twins, whole)
         return whole

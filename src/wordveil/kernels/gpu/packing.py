@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import Float32Array, IdArray
 from wordveil.kernels.gpu.backend import torch
+from wordveil.kernels.screening import mean_word
 
 CHUNK = 1 << 14
 WIDEST = 256  # words are padded to whole tiles of the widest kind
@@ -54,12 +55,10 @@ class DeviceWords:
 
     @property
     def count(self) -> int:
-        """Number of words."""
         return len(self.table)
 
     @property
     def columns(self) -> int:
-        """Columns K of the product."""
         return int(self.screen.shape[1])
 
 
@@ -82,7 +81,7 @@ def pack_words(vectors: Float32Array, outputs: IdArray, device: Any) -> DeviceWo
     """Lay the words of some outputs, ascending, out on a device."""
     count, d = len(outputs), vectors.shape[1]
     padded, columns = -(-count // WIDEST) * WIDEST, -(-(d + 3) // COLUMNS) * COLUMNS
-    centre = torch.from_numpy(_mean(vectors, outputs)).to(device)
+    centre = torch.from_numpy(mean_word(vectors, outputs)).to(device)
     table = torch.empty((count, d), dtype=torch.float32, device=device)
     screen = torch.zeros((padded, columns), dtype=torch.bfloat16, device=device)
     screen[:, d] = PADDING
@@ -150,12 +149,3 @@ def _pack(centred: Any, columns: int) -> tuple[Any, Any]:
     own = 0.51 * _summing(columns) * squared + left.abs() + 2 * columns * TINY + ROUNDING * squared
     lengths = _upward(torch.stack([torch.sqrt(squared), residue]))
     return factor, torch.cat([lengths, (own * SAFE).float()[None]])
-
-
-def _mean(vectors: Float32Array, outputs: IdArray) -> Float64Array:
-    total = np.zeros(vectors.shape[1])
-    for low in range(0, len(outputs), CHUNK):
-        total += vectors[outputs[low : low + CHUNK]].sum(axis=0, dtype=np.float64)
-    # In float32, so that the difference of a word and the centre is exact to float64 rounding.
-    mean: Float64Array = (total / len(outputs)).astype(np.float32).astype(np.float64)
-    return mean

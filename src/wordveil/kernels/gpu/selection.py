@@ -140,7 +140,6 @@ class GpuSelection:
         return _Rows(torch.from_numpy(left).to(self.device), own)
 
     def masses(self, ids: IdArray) -> Any:
-        """Return the mass of every output block for each canonical input: a float32 tensor of shape (n, blocks)."""
         return self._masses(self._inputs(ids))
 
     def _masses(self, rows: _Rows) -> Any:
