@@ -21,27 +21,17 @@ from wordveil.promises.rounding import round_up
 
 @dataclass(frozen=True, kw_only=True)
 class AuditReport:
-    """What an audit found.
+    """What an audit found."""
 
-    Attributes:
-        subject: What was audited, with its parameters.
-        claim: The claim, as a sentence.
-        alpha: Chance, at most, that an honest mechanism is called refuted by anything here.
-        exact: The exact verification, where there was one.
-        pairs: The statistical audits.
-        findings: Other checks.
-        repeated: What several releases of one word show, where a law says so; it refutes nothing.
-        settings: How to repeat the audit.
-    """
-
-    subject: str
-    claim: str
-    alpha: float
-    exact: ChannelVerdict | None = None
-    pairs: tuple[PairAudit, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    subject: str  # what was audited, with its parameters
+    claim: str  # the claim, as a sentence
+    alpha: float  # chance, at most, that an honest mechanism is called refuted by anything here
+    exact: ChannelVerdict | None = None  # the exact verification, where there was one
+    pairs: tuple[PairAudit, ...] = ()  # the statistical audits
+    findings: tuple[Finding, ...] = ()  # other checks
+    # what several releases of one word show, where a law says so; it refutes nothing
     repeated: RepeatedReleases | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)  # how to repeat the audit
 
     @property
     def refuted(self) -> bool:

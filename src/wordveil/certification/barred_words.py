@@ -52,14 +52,10 @@ class Distances(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """How far words are from the outputs, but for a few outlying outputs that are looked at one by one.
+    """How far words are from the outputs, but for a few outlying outputs that are looked at one by one."""
 
-    Attributes:
-        outliers: Places of outputs far from everything.
-        farthest: Distance of every place to the farthest of the other outputs, as `block` has it; -inf without any.
-    """
-
-    outliers: NDArray[np.int64]
+    outliers: NDArray[np.int64]  # places of outputs far from everything
+    # distance of every place to the farthest of the other outputs, as `block` has it; -inf without any
     farthest: Float64Array
 
     @classmethod

@@ -44,14 +44,10 @@ _SECONDS = 15.0
 
 
 class SavedWork:
-    """The state of an interrupted computation, by name of its stage.
-
-    Args:
-        path: The file, or None to save nothing.
-        inputs: Digest of everything the computation depends on.
+    """The state of an interrupted computation, by name of its stage; no path saves nothing.
 
     Raises:
-        ResumeError: If the file belongs to other inputs or is damaged.
+        ResumeError: If the file belongs to other inputs, by their digest, or is damaged.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, inputs: str) -> None:
@@ -113,23 +109,14 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class ExactLoss:
-    """The loss found at one rate.
+    """The loss found at one rate."""
 
-    Attributes:
-        rate: The rate, 1/distance.
-        cap: Where distances are clipped.
-        epsilon: Metric: loss at most epsilon * min(dist, cap) + error; local: at most epsilon + error. Rounded up.
-        computed: The same number before rounding up.
-        error: Bound in nats on what float64 can have missed.
-        worst: Ids of the pair where it is attained.
-    """
-
-    rate: float
-    cap: float
-    epsilon: float
-    computed: float
-    error: float
-    worst: tuple[int, int]
+    rate: float  # the rate, 1/distance
+    cap: float  # where distances are clipped
+    epsilon: float  # metric: loss at most epsilon * min(dist, cap) + error; local: at most epsilon + error. Rounded up.
+    computed: float  # the same number before rounding up
+    error: float  # bound in nats on what float64 can have missed
+    worst: tuple[int, int]  # ids of the pair where it is attained
 
 
 def pair_visits(vectors: int) -> int:

@@ -34,21 +34,14 @@ Iteration = Callable[[int, float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class TightSolution:
-    """An approximate solution, clipped, and the loss certified for it.
+    """An approximate solution, clipped, and the loss certified for it."""
 
-    Attributes:
-        base: Base measure over the candidates, shape (number of candidates,), in [0, 1], largest 1; float32 numbers.
-        negative: Share of the distinct output vectors where the solution was below zero.
-        iterations: Conjugate gradient steps taken.
-        residual: Relative residual of the unclipped solution.
-        loss: The exact loss with this base measure, for outputs capped at `loss.cap`.
-    """
-
+    # base measure over the candidates, shape (number of candidates,), in [0, 1], largest 1; float32 numbers
     base: Float64Array
-    negative: float
-    iterations: int
-    residual: float
-    loss: ExactLoss
+    negative: float  # share of the distinct output vectors where the solution was below zero
+    iterations: int  # conjugate gradient steps taken
+    residual: float  # relative residual of the unclipped solution
+    loss: ExactLoss  # the exact loss with this base measure, for outputs capped at `loss.cap`
 
 
 def solve_tight_constraints(

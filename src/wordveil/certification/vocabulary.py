@@ -23,27 +23,17 @@ class DistinctVectors:
     """The distinct vectors of a vocabulary under a metric: a `PairSpace`.
 
     Words that share a vector have the same row of every selection mechanism, so only one of them is kept.
-
-    Attributes:
-        coordinates: `metric.coordinates` of the distinct vectors, shape (u, d).
-        measure: Output mass on each: the number of candidates there, or the sum of their base measure; shape (u,).
-        ids: Lowest id with each vector, shape (u,), int32, ascending.
-        metric: The metric.
     """
 
-    coordinates: Float64Array
+    coordinates: Float64Array  # `metric.coordinates` of the distinct vectors, shape (u, d)
+    # output mass on each: the number of candidates there, or the sum of their base measure; shape (u,)
     measure: Float64Array
-    ids: IdArray
+    ids: IdArray  # lowest id with each vector, shape (u,), int32, ascending
     metric: Metric
 
     @classmethod
     def of(cls, embeddings: Embeddings, metric: Metric, base: Float64Array | None = None) -> DistinctVectors:
-        """Collect the distinct vectors of a vocabulary.
-
-        Args:
-            embeddings: The public vocabulary; all its words are inputs, its candidates are outputs.
-            metric: The metric.
-            base: Base measure over the candidates, shape (number of candidates,), non-negative; None for 1.
+        """Collect the distinct vectors of a vocabulary, whose candidates are outputs of measure `base`, None for 1.
 
         Raises:
             ParameterError: If the base measure has another shape, a negative or non-finite entry, or no mass.

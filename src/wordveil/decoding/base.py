@@ -40,11 +40,7 @@ class FittedDecoder(ABC):
         return tuple(stream.lane(DECODER_LANE + i).random(n) for i in range(self.draws))
 
     def on(self, device: str, space: Embeddings) -> Self:
-        """Return the same decoder searching on a device.
-
-        Args:
-            device: "cpu", or a card such as "cuda:1".
-            space: The vocabulary it was fitted to.
+        """Return the same decoder searching on a device, "cpu" or a card such as "cuda:1", in its own vocabulary.
 
         Raises:
             MissingExtraError: If PyTorch is not installed.

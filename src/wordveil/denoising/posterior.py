@@ -30,16 +30,11 @@ class ChannelEvidence:
 
     A word that the owner declared public stands for itself; where the mechanism too may release it, for words that it
     is released for as well, but for no other public word.
-
-    Attributes:
-        randomizer: The mechanism.
-        prior: Public frequencies, for the choice of candidates.
-        public: Ids of public words, which passed as they are.
     """
 
-    randomizer: WordRandomizer = field(repr=False)
-    prior: Prior = field(repr=False)
-    public: IdArray = field(repr=False)
+    randomizer: WordRandomizer = field(repr=False)  # the mechanism
+    prior: Prior = field(repr=False)  # public frequencies, for the choice of candidates
+    public: IdArray = field(repr=False)  # ids of public words, which passed as they are
 
     @cached_property
     def _table(self) -> tuple[IdArray, Float32Array]:
@@ -76,19 +71,12 @@ Candidates = Callable[[IdArray], tuple[IdArray, Float32Array]]
 
 @dataclass(frozen=True)
 class Posterior:
-    """What stands in each of m places.
+    """What stands in each of m places."""
 
-    Attributes:
-        states: Candidates, shape (m, c), the likeliest first.
-        chances: P(state | all that is seen), shape (m, c); each row sums to 1.
-        likelihoods: P(what is seen there | state) as it was given, shape (m, c).
-        sequence: The states of the likeliest sequence, shape (m,).
-    """
-
-    states: IdArray = field(repr=False)
-    chances: Float32Array = field(repr=False)
-    likelihoods: Float32Array = field(repr=False)
-    sequence: IdArray = field(repr=False)
+    states: IdArray = field(repr=False)  # candidates, shape (m, c), the likeliest first
+    chances: Float32Array = field(repr=False)  # P(state | all that is seen), shape (m, c); each row sums to 1
+    likelihoods: Float32Array = field(repr=False)  # P(what is seen there | state) as it was given, shape (m, c)
+    sequence: IdArray = field(repr=False)  # the states of the likeliest sequence, shape (m,)
 
 
 def posteriors(
@@ -96,12 +84,9 @@ def posteriors(
 ) -> Posterior:
     """Return the posterior of all places of some segments, end to end; none depends on another segment.
 
-    Args:
-        segments: What is seen, from stop to stop: anything that `candidates` understands, each of shape (m,), m > 2.
-        candidates: What may stand behind it.
-        prior: The model of public text.
-        fidelity: None for the likeliest sequence; else one that maximizes the sum of fidelity * ln P(x_i | all that is
-            seen) + ln P_prior: the larger, the fewer words are wrong, and the less well it reads.
+    A segment is what is seen from stop to stop: anything that `candidates` understands, of shape (m,), m > 2. Fidelity
+    is None for the likeliest sequence; else one that maximizes the sum of fidelity * ln P(x_i | all that is seen) + ln
+    P_prior: the larger, the fewer words are wrong, and the less well it reads.
     """
     lengths = np.array([len(segment) for segment in segments], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths

@@ -40,17 +40,12 @@ ROOT_ERROR = 2.0**-14 * 1.01  # relative error of the compiled root, the largest
 
 
 class _Packed(NamedTuple):
-    """Words as the products read them.
+    """Words as the products read them."""
 
-    Attributes:
-        centre: What vectors are taken from, shape (d,): the mean of a sample of words, near which norms are small.
-        factor: [y; 1; a(y)] of shape (blocks, d + 2, columns) for NumPy, or the compiled layout.
-        base: Base measure, float32, shape (blocks, columns); 0 where there is no word.
-    """
-
+    # what vectors are taken from, shape (d,): the mean of a sample of words, near which norms are small
     centre: Float64Array
-    factor: NDArray[Any]
-    base: Float32Array
+    factor: NDArray[Any]  # [y; 1; a(y)] of shape (blocks, d + 2, columns) for NumPy, or the compiled layout
+    base: Float32Array  # base measure, float32, shape (blocks, columns); 0 where there is no word
 
 
 class Ceilings:

@@ -52,20 +52,13 @@ class PairProblem:
     """What to maximize over pairs, with s = min(dist, cap) and g = min(max(|z - z'| - tolerance, 0), rate * s).
 
     The clamp at rate * s is a theorem about normalizers; `tolerance` is what the caller accounts for as slack.
-
-    Attributes:
-        values: z = ln Z of each row, shape (v,).
-        rate: Rate of the exponential, 1/distance.
-        cap: Distances are clipped here.
-        tolerance: Nats forgiven on |z - z'|.
-        per_distance: True for the slope g / s, False for the loss rate * s + g.
     """
 
-    values: Float64Array
-    rate: float
-    cap: float
-    tolerance: float
-    per_distance: bool
+    values: Float64Array  # z = ln Z of each row, shape (v,)
+    rate: float  # rate of the exponential, 1/distance
+    cap: float  # distances are clipped here
+    tolerance: float  # nats forgiven on |z - z'|
+    per_distance: bool  # True for the slope g / s, False for the loss rate * s + g
 
     def among(self, rows: NDArray[np.int64]) -> PairProblem:
         """Return the same problem over some of the rows."""
@@ -81,12 +74,7 @@ class PairProblem:
 
 
 class PairMaximum:
-    """Search for the worst pair, resumable after any block of rows.
-
-    Attributes:
-        best: The worst pair among those visited; a lower bound of the maximum before the end.
-        next_block: The first block of rows not yet visited.
-    """
+    """Search for the worst pair, `best` of those visited so far, resumable after any block of rows."""
 
     def __init__(self, tiles: PairTiles, problem: PairProblem) -> None:
         self._tiles, self._problem = tiles, problem

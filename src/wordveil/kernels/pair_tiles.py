@@ -24,10 +24,8 @@ UNIT = 2.0**-53
 class PairTiles:
     """Squared-distance tiles over the coordinates, float64, shape (v, d), of v distinct vectors.
 
-    Attributes:
-        rows: Centred and padded with zeros to whole blocks.
-        blocks: Number of blocks of SIDE rows.
-        squared_error: Bound on the error of a squared Euclidean distance in a tile.
+    `rows` are centred and padded with zeros to whole blocks; `squared_error` bounds the error of a squared distance in
+    a tile.
     """
 
     def __init__(self, coordinates: Float64Array, metric: Metric) -> None:
@@ -83,11 +81,7 @@ class PairTiles:
 
 
 class NormaliserSums:
-    """Z(x) = sum_y measure(y) exp(-rate min(dist(x, y), cap)) for every vector x, resumable after any block of rows.
-
-    Attributes:
-        sums: Shape (v,), complete once `next_block`, the first not yet added, equals the number of blocks.
-    """
+    """Z(x) = sum_y measure(y) exp(-rate min(dist(x, y), cap)) for every vector x, resumable after any block of rows."""
 
     def __init__(self, tiles: PairTiles, measure: Float64Array, *, rate: float, cap: float) -> None:
         self._tiles, self._rate, self._cap = tiles, rate, cap

@@ -34,17 +34,11 @@ class Narrowed(NamedTuple):
 
 
 class ScreenedQueries(NamedTuple):
-    """Queries as a screen reads them.
+    """Queries as a screen reads them."""
 
-    Attributes:
-        factor: Left factor of the product, shape (n, columns): bits of bfloat16, or float32.
-        norms: Norms of the centred queries, shape (n,).
-        scales: Their factors of length and residue in the bound, shape (n, 2).
-    """
-
-    factor: NDArray[Any]
-    norms: Float64Array
-    scales: Float64Array
+    factor: NDArray[Any]  # left factor of the product, shape (n, columns): bits of bfloat16, or float32
+    norms: Float64Array  # norms of the centred queries, shape (n,)
+    scales: Float64Array  # their factors of length and residue in the bound, shape (n, 2)
 
 
 def mean_word(vectors: Float32Array, outputs: IdArray) -> Float64Array:
@@ -60,17 +54,11 @@ def mean_word(vectors: Float32Array, outputs: IdArray) -> Float64Array:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberType:
-    """The type that a screen multiplies in, and the shape of its factors.
+    """The type that a screen multiplies in, and the shape of its factors."""
 
-    Attributes:
-        bfloat16: Whether numbers are bfloat16, kept as uint16 bits; float32 otherwise.
-        d: Dimensions of the vectors.
-        columns: Columns K of the product, at least d + `extra`; those beyond are 0.
-    """
-
-    bfloat16: bool
-    d: int
-    columns: int
+    bfloat16: bool  # whether numbers are bfloat16, kept as uint16 bits; float32 otherwise
+    d: int  # dimensions of the vectors
+    columns: int  # columns K of the product, at least d + `extra`; those beyond are 0
 
     @property
     def extra(self) -> int:

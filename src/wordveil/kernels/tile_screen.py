@@ -23,13 +23,7 @@ MOST_PAIRS = 1 << 20  # survivors held before they are thinned out
 
 
 class TileScreen:
-    """Float32 vectors, shape (v, d), of ascending outputs, packed for the product.
-
-    Attributes:
-        centre: The mean word, float64, shape (d,).
-        largest: Largest norm of a centred word.
-        rows: Most queries to ask for at once.
-    """
+    """Float32 vectors, shape (v, d), of ascending outputs, packed for the product; at most `rows` queries at once."""
 
     tile: ClassVar[tuple[int, int]] = (1024, 512)
     """Queries and words of a tile: taller ones gain a little at 300 columns and lose more at 50."""

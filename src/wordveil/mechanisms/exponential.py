@@ -38,40 +38,25 @@ JOB_CACHE_BYTES = 192 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Grounds:
-    """What a guarantee rests on.
+    """What a guarantee rests on."""
 
-    Attributes:
-        slack: What arithmetic and the certificate add to the loss, nats.
-        standing: How sure it is.
-        assumptions: Conditions, a sentence each.
-        loss: The largest loss between two words that a certificate of local DP found, nats; None for metric DP.
-    """
-
-    slack: float
-    standing: Standing
-    assumptions: tuple[str, ...]
+    slack: float  # what arithmetic and the certificate add to the loss, nats
+    standing: Standing  # how sure it is
+    assumptions: tuple[str, ...]  # conditions, a sentence each
+    # the largest loss between two words that a certificate of local DP found, nats; None for metric DP
     loss: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FittedExponential(WordRandomizer):
-    """A selection mechanism bound to a vocabulary.
+    """A selection mechanism bound to a vocabulary."""
 
-    Attributes:
-        mechanism: The parameters.
-        embeddings: The public vocabulary; outputs are its candidates.
-        rows: The exact rows that draw.
-        grounds: What was found out for the guarantee when it was fitted.
-        base: Base measure over the outputs, None for 1.
-        size: Number of words v.
-    """
-
-    mechanism: SelectionMechanism
-    embeddings: Embeddings
-    rows: ChannelRows
-    grounds: Grounds
-    base: Float64Array | None = None
-    size: int = field(init=False, repr=False)
+    mechanism: SelectionMechanism  # the parameters
+    embeddings: Embeddings  # the public vocabulary; outputs are its candidates
+    rows: ChannelRows  # the exact rows that draw
+    grounds: Grounds  # what was found out for the guarantee when it was fitted
+    base: Float64Array | None = None  # base measure over the outputs, None for 1
+    size: int = field(init=False, repr=False)  # number of words v
     draw_width: int = field(init=False)
     draws_by_engine: ClassVar[bool] = True
 

@@ -146,12 +146,7 @@ class FittedJaccard(FittedWordNoise):
 def class_errors(dimensions: int, ratio: float) -> tuple[float, float]:
     """Return both errors of the likelihood-ratio test between N(0, ratio^2 I) and N(0, I) on the noise's norm.
 
-    Args:
-        dimensions: d.
-        ratio: Quotient of the two standard deviations, positive and not 1.
-
-    Returns:
-        The chance that the wider noise is taken for the narrower, and the reverse.
+    That is the chance that the wider noise is taken for the narrower, and the reverse; the ratio is not 1.
     """
     wide = max(ratio, 1 / ratio)
     cut = _cut(dimensions, wide, 0.0)

@@ -88,19 +88,14 @@ class Mahalanobis(VectorMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedMahalanobis(VectorRandomizer):
-    """Mahalanobis noise bound to the covariance of one public table.
-
-    Attributes:
-        root: S^(1/2), symmetric, shape (d, d).
-        distance: The metric of the guarantee, which measures ||S^(-1/2)(x - x')||.
-        smallest_eigenvalue: lambda_min(S), rounded down.
-    """
+    """Mahalanobis noise bound to the covariance of one public table."""
 
     mechanism: Mahalanobis
     dimensions: int
-    root: Float64Array = field(repr=False, compare=False)
+    root: Float64Array = field(repr=False, compare=False)  # S^(1/2), symmetric, shape (d, d)
+    # the metric of the guarantee, which measures ||S^(-1/2)(x - x')||
     distance: MahalanobisMetric = field(repr=False, compare=False)
-    smallest_eigenvalue: float
+    smallest_eigenvalue: float  # lambda_min(S), rounded down
 
     @property
     def metric(self) -> MahalanobisMetric:

@@ -137,19 +137,15 @@ class IntegerLaw:
     division, less than the length of the list, goes to the last of them. For an unknown token all 2^64 are shared by
     the outputs in the same way.
 
-    Attributes:
-        epsilon: Largest loss wanted, nats.
-        outputs: v, number of outputs.
-        sizes: The lengths that lists have; each below v.
-        floor: Weight of an output that is not in the list: the least for which no two inputs lose more than epsilon.
 
     Raises:
         ParameterError: If epsilon is too small for 64-bit weights.
     """
 
-    epsilon: float
-    outputs: int
-    sizes: tuple[int, ...]
+    epsilon: float  # largest loss wanted, nats
+    outputs: int  # v, number of outputs
+    sizes: tuple[int, ...]  # the lengths that lists have; each below v
+    # weight of an output that is not in the list: the least for which no two inputs lose more than epsilon
     floor: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -202,21 +198,16 @@ class IntegerLaw:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedNeighbourResponse(WordRandomizer):
-    """Neighbour response bound to a vocabulary and its public lists.
-
-    Attributes:
-        chosen: Ids that may be released, ascending, shape (v,).
-        lists: The lists, shape (rows, longest); of a shorter one the last member is repeated.
-        sizes: Length of each list, shape (rows,); None where all have k members.
-        row: Which list is whose, shape (number of words,); None where word i has list i.
-    """
+    """Neighbour response bound to a vocabulary and its public lists."""
 
     answers_unknown: ClassVar[bool] = True
     embeddings: Embeddings
     mechanism: NeighbourResponse
-    chosen: IdArray = field(repr=False)
-    lists: IdArray = field(repr=False)
+    chosen: IdArray = field(repr=False)  # ids that may be released, ascending, shape (v,)
+    lists: IdArray = field(repr=False)  # the lists, shape (rows, longest); of a shorter one the last member is repeated
+    # length of each list, shape (rows,); None where all have k members
     sizes: IdArray | None = field(repr=False, default=None)
+    # which list is whose, shape (number of words,); None where word i has list i
     row: IdArray | None = field(repr=False, default=None)
     draw_width: int = 1
 

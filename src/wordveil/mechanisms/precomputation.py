@@ -36,15 +36,10 @@ WORD_BYTES = 8 + 8 + 8 + 8  # start of the row, total, total of near words, norm
 
 @dataclass(frozen=True, kw_only=True)
 class NearSize:
-    """How large the rows are, before they are made.
+    """How large the rows are, before they are made."""
 
-    Attributes:
-        words: Number of inputs v.
-        pairs: Pairs (input, output) closer than the truncation distance; inputs that share a row are counted once.
-    """
-
-    words: int
-    pairs: int
+    words: int  # number of inputs v
+    pairs: int  # pairs (input, output) closer than the truncation distance; inputs that share a row are counted once
 
     @property
     def bytes(self) -> int:

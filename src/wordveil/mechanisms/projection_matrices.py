@@ -155,14 +155,9 @@ def plan_dimensions(vocabulary_size: int, beta: float, delta: float) -> int:
 
 
 def published_dimensions(dimensions: int, beta: float, delta: float) -> int:
-    """Return ceil((sqrt(log2 d) + sqrt(ln 1/delta))^2/beta^2), the paper's m.
+    """Return ceil((sqrt(log2 d) + sqrt(ln 1/delta))^2/beta^2), the paper's m, for a stretch of 1 + beta.
 
     sqrt(log d) stands for the Gaussian width of a sparse set; it is the paper's choice, not a vocabulary's width.
-
-    Args:
-        dimensions: d of the embedding, at least 1.
-        beta: Stretch allowed beyond 1, in (0, inf).
-        delta: Chance of an unlucky matrix, in (0, 1).
 
     Reference:
         Feyisetan, Kasiviswanathan (2021), Private Release of Text Embedding Vectors, Algorithm 1 and Theorem 1.

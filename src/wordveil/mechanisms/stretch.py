@@ -43,16 +43,9 @@ def exact_stretch(
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> float:
-    """Return the largest stretch of a matrix over all pairs of distinct rows, rounded up by less than a 1e-9th.
+    """Return max ||Phi(x - y)||/||x - y|| of a matrix over all pairs of distinct rows, rounded up by below a 1e-9th.
 
-    Args:
-        vectors: Public table, shape (v, d).
-        matrix: Public Phi, shape (m, d).
-        threads: Threads to use; the answer does not depend on it.
-        progress: Called with the number of rows done since the last call.
-
-    Returns:
-        At least max ||Phi(x - y)||/||x - y||, and above it by less than 1e-9 of it; 0 where all rows are equal.
+    It is 0 where all rows are equal.
 
     Raises:
         ParameterError: If shapes do not agree.

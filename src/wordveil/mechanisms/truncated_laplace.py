@@ -160,18 +160,12 @@ class TruncatedLaplace(ClippedMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedTruncatedLaplace(FittedClipped):
-    """Truncated Laplace for vectors of a fixed dimension.
-
-    Attributes:
-        alpha: Rate of the density, 1/(units of the embedding).
-        half_width: A, in the units of the embedding.
-        claim: The guarantee.
-    """
+    """Truncated Laplace for vectors of a fixed dimension."""
 
     mechanism: TruncatedLaplace
-    alpha: float
-    half_width: float
-    claim: LocalDP | NoGuarantee
+    alpha: float  # rate of the density, 1/(units of the embedding)
+    half_width: float  # A, in the units of the embedding
+    claim: LocalDP | NoGuarantee  # the guarantee
 
     @property
     def coordinate_noise(self) -> CoordinateNoise:

@@ -242,15 +242,9 @@ def _coordinates(metric: Metric, vectors: FloatArray, rows: Any) -> Float64Array
 
 
 def distances(metric: Metric, a: FloatArray, b: FloatArray) -> Float64Array:
-    """Return all distances between two small sets by direct differences: the slow, obvious oracle.
+    """Return all distances between two small sets by direct differences: the slow, obvious oracle, n*k*d*8 bytes.
 
-    Args:
-        metric: The metric.
-        a: Shape (n, d).
-        b: Shape (k, d).
-
-    Returns:
-        Shape (n, k), float64; equal rows are at distance exactly 0. Uses n*k*d*8 bytes.
+    Of shapes (n, d) and (k, d) come (n, k), float64; equal rows are at distance exactly 0.
     """
     left, right = metric.coordinates(a), metric.coordinates(b)
     squared: Float64Array = np.square(left[:, None, :] - right[None, :, :]).sum(axis=2)

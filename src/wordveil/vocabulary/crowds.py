@@ -37,17 +37,12 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Crowds(Keyed):
-    """A partition of the words of a vocabulary.
-
-    Attributes:
-        key: What the partition depends on.
-        outputs: Ids that may be output, int32, ascending.
-        block: The block of each word, shape (v,), int32, read-only; blocks are numbered by their first output.
-    """
+    """A partition of the words of a vocabulary."""
 
     kind: ClassVar[str] = "crowds"
-    key: ListsKey
-    outputs: IdArray = field(repr=False)
+    key: ListsKey  # what the partition depends on
+    outputs: IdArray = field(repr=False)  # ids that may be output, int32, ascending
+    # the block of each word, shape (v,), int32, read-only; blocks are numbered by their first output
     block: IdArray = field(repr=False)
 
     def __post_init__(self) -> None:

@@ -37,12 +37,9 @@ def _listed() -> Embeddings:
 def word_frequencies(embeddings: Embeddings, *, smoothing: float = 0.0) -> Float64Array:
     """Return each word's share of the tokens of public English text, shape (v,).
 
-    (count + smoothing) / (tokens + smoothing * v). An entry of another vocabulary takes the count of the embedded
-    word of the same spelling, else of its lower-case spelling; an entry that is neither has count 0.
-
-    Args:
-        embeddings: Any vocabulary.
-        smoothing: Added to every count, at least 0; above 0 no share is 0.
+    (count + smoothing) / (tokens + smoothing * v), no share 0 where smoothing is above 0. An entry of another
+    vocabulary takes the count of the embedded word of the same spelling, else of its lower-case spelling; an entry that
+    is neither has count 0.
 
     Example:
         >>> from wordveil import load_embeddings

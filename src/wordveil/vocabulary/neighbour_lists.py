@@ -91,12 +91,6 @@ class Keyed(ABC):
 class NeighbourLists(Keyed):
     """For each word the k outputs nearest to it: itself first where it may be output, ties by id.
 
-    Attributes:
-        key: What the lists depend on.
-        outputs: Ids that may be in a list, int32, ascending.
-        ids: The lists, shape (v, k), int32, read-only.
-        path: The file that they are mapped from, if any: workers map it too.
-
     Example:
         >>> from wordveil import Embeddings
         >>> table = Embeddings.from_arrays(["up", "down", "north"], [[0.0, 1.0], [0.0, -1.0], [0.1, 1.0]])
@@ -105,9 +99,10 @@ class NeighbourLists(Keyed):
     """
 
     kind: ClassVar[str] = "lists"
-    key: ListsKey
-    outputs: IdArray = field(repr=False)
-    ids: IdArray = field(repr=False)
+    key: ListsKey  # what the lists depend on
+    outputs: IdArray = field(repr=False)  # ids that may be in a list, int32, ascending
+    ids: IdArray = field(repr=False)  # the lists, shape (v, k), int32, read-only
+    # the file that they are mapped from, if any: workers map it too
     path: Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

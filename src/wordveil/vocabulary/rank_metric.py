@@ -33,19 +33,12 @@ LARGEST_VOCABULARY = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class RankGraph:
-    """The weighted nearest-neighbour graph of one public vocabulary.
-
-    Attributes:
-        words: v.
-        edges: Pairs with an edge, shape (e, 2).
-        ranks: The larger of both full ranks of each, shape (e,).
-        component: Component of each word, shape (v,).
-    """
+    """The weighted nearest-neighbour graph of one public vocabulary."""
 
     words: int
-    edges: EdgeArray = field(repr=False)
-    ranks: NDArray[np.int64] = field(repr=False)
-    component: IdArray = field(repr=False)
+    edges: EdgeArray = field(repr=False)  # pairs with an edge, shape (e, 2)
+    ranks: NDArray[np.int64] = field(repr=False)  # the larger of both full ranks of each, shape (e,)
+    component: IdArray = field(repr=False)  # component of each word, shape (v,)
 
     @property
     def weights(self) -> Float64Array:

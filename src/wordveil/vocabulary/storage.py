@@ -47,23 +47,14 @@ _REMEDY = "Import the source again; the directory is damaged or was not written 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredTable:
-    """The parts of a vocabulary, mapped or in memory.
-
-    Attributes:
-        header: Public facts.
-        words: The v words.
-        vectors: Shape (v, d), float32, C-contiguous.
-        index: Word -> id.
-        candidates: Ids that may be output, ascending, int32.
-        canonical: Lowest id with an equal row, shape (v,), int32.
-    """
+    """The parts of a vocabulary, mapped or in memory."""
 
     header: VocabularyHeader
     words: WordList
-    vectors: Float32Array
-    index: WordIndex
-    candidates: IdArray
-    canonical: IdArray
+    vectors: Float32Array  # shape (v, d), float32, C-contiguous
+    index: WordIndex  # word -> id
+    candidates: IdArray  # ids that may be output, ascending, int32
+    canonical: IdArray  # lowest id with an equal row, shape (v,), int32
 
 
 def is_vocabulary(path: Path) -> bool:
@@ -98,14 +89,10 @@ def replace_header(directory: Path, header: VocabularyHeader) -> None:
 
 
 class VocabularyWriter:
-    """Builds a vocabulary beside its destination and renames it into place.
+    """Builds a vocabulary in a temporary directory beside its destination and renames it into place.
 
-    Use as a context manager: append blocks of rows, write the remaining parts, then `commit`. Leaving the block
-    without `commit` removes everything that was written.
-
-    Attributes:
-        directory: The temporary directory beside the destination.
-        rows: Rows appended so far.
+    Use as a context manager: append blocks of rows, write the remaining parts, then `commit`. Leaving the block without
+    `commit` removes everything that was written.
     """
 
     def __init__(self, destination: Path) -> None:

@@ -20,12 +20,7 @@ OffsetArray = NDArray[np.int64]
 
 @final
 class WordList(Sequence[str]):
-    """A read-only sequence of words over one block of bytes.
-
-    Attributes:
-        blob: UTF-8 bytes of all words, each followed by a newline, shape (bytes,).
-        offsets: Start of each word and the end of the block, shape (v + 1,).
-    """
+    """A read-only sequence of words over one block of UTF-8 bytes, each word followed by a newline."""
 
     __slots__ = ("blob", "offsets")
 

@@ -47,23 +47,14 @@ class _Problem(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledRows:
-    """Packed outputs as selection.c reads them.
+    """Packed outputs as selection.c reads them."""
 
-    Attributes:
-        engine: Level of the library.
-        right: Shape (blocks, d + 2, width), float64.
-        edges: First output of each block and the end, int64, shape (blocks + 1,).
-        base: Base measure, shape (blocks, width), or None.
-        rate: Rate of the exponential.
-        cap: Where distances are clipped.
-    """
-
-    engine: str
-    right: Float64Array
-    edges: NDArray[np.int64]
-    base: Float64Array | None
-    rate: float
-    cap: float
+    engine: str  # level of the library
+    right: Float64Array  # shape (blocks, d + 2, width), float64
+    edges: NDArray[np.int64]  # first output of each block and the end, int64, shape (blocks + 1,)
+    base: Float64Array | None  # base measure, shape (blocks, width), or None
+    rate: float  # rate of the exponential
+    cap: float  # where distances are clipped
 
     def masses(self, left: Float64Array, twins: Twins) -> Float32Array:
         return self._masses(left, twins, None)

@@ -52,19 +52,12 @@ class _ReaderFields(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedWords:
-    """A vocabulary's words and their sorted hashes, as `vocabulary.word_index` makes them.
+    """A vocabulary's words and their sorted hashes, as `vocabulary.word_index` makes them."""
 
-    Attributes:
-        blob: UTF-8 bytes of all words, each with one more byte behind it.
-        offsets: Start of each word and end of the last, int64, shape (v + 1,).
-        hashes: Ascending, uint64, shape (v,).
-        ids: The id of each hash, shape (v,).
-    """
-
-    blob: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
-    hashes: NDArray[np.uint64]
-    ids: IdArray
+    blob: NDArray[np.uint8]  # UTF-8 bytes of all words, each with one more byte behind it
+    offsets: NDArray[np.int64]  # start of each word and end of the last, int64, shape (v + 1,)
+    hashes: NDArray[np.uint64]  # ascending, uint64, shape (v,)
+    ids: IdArray  # the id of each hash, shape (v,)
 
     @property
     def shift(self) -> int:
@@ -88,23 +81,15 @@ class Characters:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReaderSettings:
-    """What texts are read with.
-
-    Attributes:
-        public: Public words as listed, by their lower case in ASCII.
-        parts: Ids of the full words that parts of contractions stand for.
-        cased: Whether the vocabulary tells case apart.
-        html: Whether tags are read.
-        numbers: Whether a simple number is an unknown word; otherwise numbers are left alone.
-    """
+    """What texts are read with."""
 
     words: PackedWords
     characters: Characters
-    public: dict[str, str]
-    parts: dict[str, int]
-    cased: bool
-    html: bool
-    numbers: bool
+    public: dict[str, str]  # public words as listed, by their lower case in ASCII
+    parts: dict[str, int]  # ids of the full words that parts of contractions stand for
+    cased: bool  # whether the vocabulary tells case apart
+    html: bool  # whether tags are read
+    numbers: bool  # whether a simple number is an unknown word; otherwise numbers are left alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,21 +220,14 @@ class Uppercase:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WriterSettings:
-    """What texts are written with.
-
-    Attributes:
-        mask: What is written for an id of -1; "" leaves the whole text to the caller.
-        cased_mask: What casing by sentences may make of it, as long in bytes.
-        sentences: Whether to case by sentences.
-        cased: Whether the vocabulary tells case apart.
-    """
+    """What texts are written with."""
 
     words: PackedWords
     characters: Uppercase
-    mask: str
-    cased_mask: str
-    sentences: bool
-    cased: bool
+    mask: str  # what is written for an id of -1; "" leaves the whole text to the caller
+    cased_mask: str  # what casing by sentences may make of it, as long in bytes
+    sentences: bool  # whether to case by sentences
+    cased: bool  # whether the vocabulary tells case apart
 
 
 class Part(Protocol):

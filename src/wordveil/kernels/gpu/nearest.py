@@ -29,14 +29,8 @@ ROWS_ON_CPU = 1024  # queries of a chunk of CPU tensors
 class GpuNearestWords:
     """Nearest words among a public set of outputs, searched on a graphics card; `NearestWords` says the rest.
 
-    Args:
-        vectors: All vectors, float32, shape (v, d).
-        outputs: Ids searched, int32, sorted ascending, at least one.
-        device: "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks.
-        tiles: Shape of the screen's work, None for the default; the answers do not depend on it.
-
-    Attributes:
-        engine: "cuda", or "torch-cpu" on CPU tensors.
+    The device is "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks; `engine` is "cuda" or "torch-cpu".
+    Tiles change no answer.
 
     Raises:
         MissingExtraError: If PyTorch is not installed.

@@ -37,21 +37,13 @@ ROUNDING = 2.0**-50
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceWords:
-    """The words searched, on a device.
+    """The words searched, on a device."""
 
-    Attributes:
-        centre: Mean word, float64, shape (d,).
-        table: The words themselves, float32, shape (count, d).
-        screen: Centred words and |x|^2/2, bfloat16, shape (padded, K).
-        facts: Rows length, residue, own of the bounds, float32, shape (3, padded).
-        largest: Largest norm of a word, the centre's added.
-    """
-
-    centre: Any = field(repr=False)
-    table: Any = field(repr=False)
-    screen: Any = field(repr=False)
-    facts: Any = field(repr=False)
-    largest: float
+    centre: Any = field(repr=False)  # mean word, float64, shape (d,)
+    table: Any = field(repr=False)  # the words themselves, float32, shape (count, d)
+    screen: Any = field(repr=False)  # centred words and |x|^2/2, bfloat16, shape (padded, K)
+    facts: Any = field(repr=False)  # rows length, residue, own of the bounds, float32, shape (3, padded)
+    largest: float  # largest norm of a word, the centre's added
 
     @property
     def count(self) -> int:
@@ -64,17 +56,11 @@ class DeviceWords:
 
 @dataclass(frozen=True, kw_only=True)
 class PackedQueries:
-    """Queries on a device.
+    """Queries on a device."""
 
-    Attributes:
-        screen: Centred queries, bfloat16, shape (padded, K), the last columns -1 where words hold |x|^2/2.
-        scales: Factors of length and residue in the bounds, float32, shape (n, 2).
-        allowance: What rounding of a float64 distance can hide in a score, float32, shape (n,).
-    """
-
-    screen: Any
-    scales: Any
-    allowance: Any
+    screen: Any  # centred queries, bfloat16, shape (padded, K), the last columns -1 where words hold |x|^2/2
+    scales: Any  # factors of length and residue in the bounds, float32, shape (n, 2)
+    allowance: Any  # what rounding of a float64 distance can hide in a score, float32, shape (n,)
 
 
 def pack_words(vectors: Float32Array, outputs: IdArray, device: Any) -> DeviceWords:
@@ -98,13 +84,7 @@ def pack_words(vectors: Float32Array, outputs: IdArray, device: Any) -> DeviceWo
 
 
 def pack_queries(rows: Any, words: DeviceWords, height: int) -> PackedQueries:
-    """Lay queries out for a screen whose tiles are `height` rows high.
-
-    Args:
-        rows: Queries, float64, shape (n, d), on the words' device, of norm at most 1e15.
-        words: The words to compare with.
-        height: Rows of a tile; rows of zeros fill the last.
-    """
+    """Lay queries, float64, shape (n, d), of norm at most 1e15, out on the words' device, in tiles of `height`."""
     n, d = rows.shape
     centred = rows - words.centre
     narrowed = _narrow(centred)

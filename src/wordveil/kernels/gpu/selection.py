@@ -42,14 +42,7 @@ class _Rows(NamedTuple):
 
 
 class GpuSelection:
-    """Rows of an exponential-family channel, drawn from on a graphics card.
-
-    Args:
-        rows: The rows as the processor has them; their metric must be a norm.
-        device: "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks.
-
-    Attributes:
-        engine: "cuda", or "torch-cpu" on CPU tensors.
+    """Rows of an exponential-family channel in a norm, drawn from on a graphics card; devices as for `GpuNearestWords`.
 
     Raises:
         MissingExtraError: If PyTorch is not installed.

@@ -25,33 +25,21 @@ Progress = Callable[[int, float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Consecutive rows of a file.
+    """Consecutive rows of a file."""
 
-    Attributes:
-        words: n words as UTF-8 bytes, not yet checked.
-        vectors: Shape (n, d), float32.
-        positions: Place of each row in the file in the format's unit, shape (n,), int64.
-        share: Share of the file read up to here, in [0, 1].
-    """
-
-    words: Sequence[bytes]
-    vectors: Float32Array
-    positions: NDArray[np.int64]
-    share: float = 1.0
+    words: Sequence[bytes]  # n words as UTF-8 bytes, not yet checked
+    vectors: Float32Array  # shape (n, d), float32
+    positions: NDArray[np.int64]  # place of each row in the file in the format's unit, shape (n,), int64
+    share: float = 1.0  # share of the file read up to here, in [0, 1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingFormat:
-    """One file format: its name, how to recognize it, how to read it.
+    """One file format: its name, how to recognize it, how to read it."""
 
-    Attributes:
-        name: Public name, as in `wordveil.vocabulary.readers.FORMATS`.
-        unit: What positions count: "line" (1-based), "offset" (bytes) or "row" (0-based).
-        read: Yields the blocks of a file; the second argument limits the rows, None for all.
-    """
-
-    name: str
-    unit: str
+    name: str  # public name, as in `wordveil.vocabulary.readers.FORMATS`
+    unit: str  # what positions count: "line" (1-based), "offset" (bytes) or "row" (0-based)
+    # yields the blocks of a file; the second argument limits the rows, None for all
     read: Callable[[Path, int | None], Iterator[Block]]
 
 
