@@ -45,7 +45,6 @@ class Event:
     swapped: bool
 
     def counts(self, first: Float64Array, second: Float64Array, alpha: float) -> EventCounts:
-        """Count the event among fresh scores of each input."""
         hits = [int(np.count_nonzero(scores >= self.threshold)) for scores in (first, second)]
         if self.swapped:
             hits = [len(second) - hits[1], len(first) - hits[0]]
@@ -77,7 +76,6 @@ class PairAudit:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim cannot be true, but for a chance of alpha."""
         if self.pair.epsilon is None:
             return False
         return self.epsilon_at_least > self.pair.epsilon or self.delta_at_least > self.pair.delta

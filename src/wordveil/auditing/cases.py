@@ -55,11 +55,7 @@ class Case:
 
 
 def make_case(thing: Adapted, inputs: Inputs, source: RandomSource) -> Case:
-    """Return what there is to audit of a fitted mechanism, or of a stranger.
-
-    Raises:
-        ParameterError: If something that this kind of mechanism needs is missing.
-    """
+    """Return what there is to audit of a mechanism or a stranger; `ParameterError` if something needed is missing."""
     if isinstance(thing, Foreign):
         return _text_case(thing, inputs) if thing.kind == "text" else _function_case(thing, inputs)
     kinds: dict[str, Callable[[Any, Inputs, RandomSource], Case]] = {"vectors": _vector_case, "words": _word_case}

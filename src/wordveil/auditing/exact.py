@@ -74,7 +74,6 @@ class ChannelVerdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim holds for every pair and output."""
         if self.delta > 0 and self.tight_delta is not None:
             return self.tight_delta <= self.delta * (1 + 1e-12) + SUM_TOLERANCE * self.delta
         return self.tight_slack <= self.slack + self.tolerance

@@ -30,7 +30,6 @@ class Finding:
 
     @property
     def refuted(self) -> bool:
-        """Whether an honest mechanism cannot have given this, but for a chance of alpha."""
         return self.status is Status.REFUTED
 
     def as_dict(self) -> dict[str, Any]:

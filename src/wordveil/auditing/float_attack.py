@@ -47,10 +47,7 @@ def possible_words(released: FloatArray, candidates: FloatArray, *, grid: float 
 def check_float_bits(
     randomize: Callable[[Float64Array], Any], candidates: FloatArray, rows: Sequence[int], *, grid: float = 0.0
 ) -> Finding:
-    """Run the attack on one release of each of some rows of at least 100 candidates; half a dozen tell.
-
-    `grid` is the step of the grid that `randomize` rounds to; 0 for none.
-    """
+    """Attack one release each of some of at least 100 candidates; `grid` is what `randomize` rounds to, or 0."""
     released = np.asarray(randomize(np.asarray(candidates[list(rows)], dtype=np.float64)))
     left = [possible_words(row, candidates, grid=grid) for row in released]
     rounding = f"rounded to the grid {grid:g}" if grid else "as returned, not rounded"

@@ -41,11 +41,7 @@ def upper_bound(hits: ArrayLike, n: int, alpha: float) -> Float64Array:
 
 @dataclass(frozen=True, kw_only=True)
 class EventCounts:
-    """How often one fixed event happened under each of two inputs.
-
-    Raises:
-        ParameterError: If a count is outside [0, n] or alpha outside (0, 1).
-    """
+    """How often one fixed event happened under each of two inputs; `ParameterError` if a number is out of range."""
 
     hits_first: int  # hits among the samples of the input called first
     hits_second: int  # hits among the samples of the other input
@@ -59,12 +55,10 @@ class EventCounts:
 
     @property
     def first_at_least(self) -> float:
-        """Lower bound on the event's probability under the first input."""
         return float(lower_bound(self.hits_first, self.n, self.alpha / 2))
 
     @property
     def second_at_most(self) -> float:
-        """Upper bound on the event's probability under the second input."""
         return float(upper_bound(self.hits_second, self.n, self.alpha / 2))
 
     def delta_at_least(self, epsilon: float) -> float:

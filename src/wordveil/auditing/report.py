@@ -35,7 +35,6 @@ class AuditReport:
 
     @property
     def refuted(self) -> bool:
-        """Whether anything contradicts the claim."""
         return (
             (self.exact is not None and not self.exact.holds)
             or any(pair.refuted for pair in self.pairs)
@@ -51,7 +50,6 @@ class AuditReport:
 
     @property
     def verdict(self) -> str:
-        """REFUTED, NOT REFUTED, or NOT TESTED."""
         return "REFUTED" if self.refuted else "NOT REFUTED" if self.tested else "NOT TESTED"
 
     @property

@@ -31,11 +31,7 @@ REPEATS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class TextChecks:
-    """How the texts of the checks are made.
-
-    Raises:
-        ParameterError: If a value is out of range.
-    """
+    """How the texts of the checks are made; `ParameterError` if a value is out of range."""
 
     words: Sequence[str]  # carrier words the mechanism knows, lower case, at least 2, far apart in meaning
     declared: Collection[str] = ("length", "order")  # disclosures the mechanism declares; see `DISCLOSURES`

@@ -38,10 +38,7 @@ def measure_times(work: Callable[[Any], Any], inputs: Sequence[Any], rounds: int
 def check_timing(
     work: Callable[[Any], Any], inputs: Sequence[Any], *, rounds: int = 200, alpha: float = 1e-6, seed: int = 0
 ) -> Finding:
-    """Test, in at least 100 rounds, whether some of two or more inputs takes longer than another.
-
-    Equal times are called different with a chance of alpha at most.
-    """
+    """Test, in at least 100 rounds, whether an input takes longer than another; wrong with chance alpha at most."""
     check_alpha(alpha)
     if len(inputs) < 2 or rounds < 100:
         raise ParameterError("rounds", (len(inputs), rounds), "must be at least 2 inputs and 100 rounds.")

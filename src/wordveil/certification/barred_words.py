@@ -109,10 +109,7 @@ class BarredMaximum:
 
 
 class _Group:
-    """Some barred words against any partners, in either order.
-
-    The first axis of values is 0 for the loss of a partner over a barred word, 1 for the other order.
-    """
+    """Some barred words and any partners; the first axis is 0 for the loss of a partner over one, 1 the reverse."""
 
     def __init__(self, pairs: Distances, problem: PairProblem, reach: Reach, words: NDArray[np.int64]) -> None:
         self.words = words

@@ -44,11 +44,7 @@ _SECONDS = 15.0
 
 
 class SavedWork:
-    """The state of an interrupted computation, by name of its stage; no path saves nothing.
-
-    Raises:
-        ResumeError: If the file belongs to other inputs, by their digest, or is damaged.
-    """
+    """The state of an interrupted computation, by stage, if it has a path; `ResumeError` if of other inputs."""
 
     def __init__(self, path: str | os.PathLike[str] | None, inputs: str) -> None:
         self._path = None if path is None else Path(path)

@@ -45,7 +45,6 @@ class WordPairs:
 
     @property
     def distance_error(self) -> float:
-        """How far a distance may be from the metric's own, in its unit."""
         return self.source.error
 
     @property
@@ -54,7 +53,6 @@ class WordPairs:
         return self.source.error
 
     def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
-        """Return the distances between two lots of words, shape (n, k)."""
         return self.source.block(self.source.canonical[first], self.ids[second])
 
     def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
@@ -70,11 +68,9 @@ class WordPairs:
         return hashlib.sha256("|".join([*self._inputs, identity(self.metric)]).encode()).hexdigest()
 
     def sums(self, rate: float, cap: float) -> RowSums:
-        """Return the pass that adds up the normalizers at a rate."""
         return RowSums(self, rate=rate, cap=cap)
 
     def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> RowMaximum:
-        """Return the pass that finds the worst pair of some words, numbered among themselves."""
         return RowMaximum(self, problem, places)
 
 

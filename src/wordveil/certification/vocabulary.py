@@ -20,10 +20,7 @@ from wordveil.vocabulary.table import Embeddings
 
 @dataclass(frozen=True, kw_only=True)
 class DistinctVectors:
-    """The distinct vectors of a vocabulary under a metric: a `PairSpace`.
-
-    Words that share a vector have the same row of every selection mechanism, so only one of them is kept.
-    """
+    """The distinct vectors of a vocabulary, a `PairSpace`: words of one vector share a row of every mechanism."""
 
     coordinates: Float64Array  # `metric.coordinates` of the distinct vectors, shape (u, d)
     # output mass on each: the number of candidates there, or the sum of their base measure; shape (u,)
@@ -57,7 +54,6 @@ class DistinctVectors:
 
     @cached_property
     def outputs(self) -> NDArray[np.int64]:
-        """Places of the vectors of words that may be output, ascending."""
         return np.flatnonzero(self.measure)
 
     @property

@@ -28,10 +28,7 @@ class Decoder(ABC):
 
 
 class FittedDecoder(ABC):
-    """A decoder bound to a vocabulary; whatever it does, the guarantee of its input vectors stands.
-
-    `draws` is how many uniforms it takes for a vector.
-    """
+    """A decoder bound to a vocabulary: what it does with `draws` uniforms a vector, its input's guarantee stands."""
 
     draws: ClassVar[int] = 0
 

@@ -89,10 +89,7 @@ class FittedRankSoftmax(SearchingDecoder):
         return ReleasedIds(self.neighbours(nearest, ranks, threads=threads))
 
     def neighbours(self, nearest: IdArray, ranks: NDArray[np.int64], *, threads: int | None = None) -> IdArray:
-        """Return for each candidate x* its neighbour of the given rank, shape (n,); rank 0 is x* itself.
-
-        The neighbours of one x* are found once for all the rows that share it.
-        """
+        """Return each x*'s neighbour of its rank, 0 for x* itself, (n,), found once for all the rows of one x*."""
         answer = np.array(nearest, dtype=np.int32)
         near = (ranks > 0) & (ranks < NEAR)
         if near.any():

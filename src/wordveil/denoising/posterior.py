@@ -38,10 +38,7 @@ class ChannelEvidence:
 
     @cached_property
     def _table(self) -> tuple[IdArray, Float32Array]:
-        """Candidates and P(output | candidate) of every output.
-
-        Made once for all: a law that is no table takes a pass over the whole vocabulary, however few words are asked.
-        """
+        """Candidates and P(output | candidate): once for all, as a law without a table passes over all words."""
         outputs = self.randomizer.outputs
         weights = self.prior.frequency[: len(self.randomizer.embeddings)].astype(np.float64)
         found = self.randomizer.likely_inputs(outputs, weights, COUNT)

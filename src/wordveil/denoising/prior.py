@@ -144,11 +144,7 @@ class Prior:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Prior:
-        """Read a file that `save` wrote.
-
-        Raises:
-            DataFormatError: If it is none.
-        """
+        """Read a file that `save` wrote; `DataFormatError` if it is none."""
         try:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in _NAMES}
@@ -220,5 +216,4 @@ class _Table:
 
 
 def _hashed(keys: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
-    """Return Fibonacci hashes of 64 - shift bits."""
     return np.asarray((keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift)).astype(np.int64)

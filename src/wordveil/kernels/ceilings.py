@@ -111,10 +111,7 @@ class Ceilings:
         return np.asarray(kept * 0.5 * np.einsum("ij,ij->i", rows, rows, dtype=np.float64) - flush)
 
     def above(self, ids: IdArray, *, rate: float, cap: float, raised: float) -> Float32Array:
-        """Return a ceiling of the mass of every block for each input, shape (n, blocks).
-
-        `raised` is a factor of at least 1 by which the exact weights may exceed the formula.
-        """
+        """Return ceilings of the blocks' masses, shape (n, blocks), for weights up to `raised` times the formula's."""
         packed = self.pack()
         rows = self._centred(ids, packed.centre)
         scale = -rate * math.sqrt(2) * (1 - ROOT_ERROR)

@@ -52,10 +52,7 @@ class BlockSearch:
 
 
 class CoordinateSearch:
-    """Search among some outputs, ascending, by squared differences of coordinates.
-
-    The function of words gives float64 rows, shape (n, d), none of which may depend on the others.
-    """
+    """Search among some outputs, ascending, by squared differences of coordinates, each row from its own word."""
 
     def __init__(self, coordinates: Coordinates, outputs: IdArray, canonical: IdArray) -> None:
         self._coordinates, self.canonical = coordinates, canonical

@@ -61,7 +61,6 @@ class PairProblem:
     per_distance: bool  # True for the slope g / s, False for the loss rate * s + g
 
     def among(self, rows: NDArray[np.int64]) -> PairProblem:
-        """Return the same problem over some of the rows."""
         return replace(self, values=self.values[rows])
 
     def score(self, distance: Float64Array, gap: Float64Array) -> Float64Array:
@@ -136,7 +135,6 @@ class PairMaximum:
             self.best = found
 
     def _judge(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> WorstPair | None:
-        """Return the worst of the given pairs by float64 direct differences."""
         worst: WorstPair | None = None
         for low in range(0, len(first), CHUNK):
             i = np.minimum(first[low : low + CHUNK], second[low : low + CHUNK])
@@ -198,7 +196,6 @@ class PairMaximum:
         return float(1.01 * (d + 10) * UNIT32 * size + (d + 8) * 2.0**-126 * (1 + size))
 
     def _visit_exact(self, i: int) -> WorstPair | None:
-        """Screen by float64 distances, for any metric."""
         problem, error = self._problem, self._tiles.distance_error()
         tile = np.empty((SIDE, SIDE))
         z = self._z

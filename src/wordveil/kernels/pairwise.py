@@ -63,10 +63,7 @@ class PairwiseRows:
     def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
-        """Return ln Z(x) = ln sum_y exp(-rate * min(dist, cap)) for each input, shape (n,).
-
-        It is -inf where every weight fell below what float64 can hold.
-        """
+        """Return ln Z(x), shape (n,); -inf where every weight fell below what float64 can hold."""
         canonical = self.source.canonical[ids]
         answer = np.empty(len(ids))
         starts = range(0, len(ids), INPUTS)

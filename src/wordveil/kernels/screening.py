@@ -42,10 +42,7 @@ class ScreenedQueries(NamedTuple):
 
 
 def mean_word(vectors: Float32Array, outputs: IdArray) -> Float64Array:
-    """Return the mean of the outputs' vectors, shape (d,), in float32.
-
-    In float32, so that the difference of a word and the mean is exact to float64 rounding.
-    """
+    """Return the outputs' mean, shape (d,), in float32: a word less the mean is exact to float64 rounding."""
     total = np.zeros(vectors.shape[1])
     for low in range(0, len(outputs), CHUNK):
         total += vectors[outputs[low : low + CHUNK]].sum(axis=0, dtype=np.float64)
@@ -67,7 +64,6 @@ class NumberType:
 
     @property
     def dtype(self) -> Any:
-        """Type of the arrays that hold factors."""
         return np.uint16 if self.bfloat16 else np.float32
 
     @property
@@ -103,7 +99,6 @@ class NumberType:
         return factor, facts * SAFE
 
     def queries(self, centred: Float64Array) -> ScreenedQueries:
-        """Return centred queries, shape (n, d), as the screen reads them."""
         narrowed = self.narrow(centred)
         factor: NDArray[Any] = np.zeros((len(centred), self.columns), dtype=self.dtype)
         factor[:, : self.d] = narrowed.bits

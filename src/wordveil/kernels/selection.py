@@ -37,10 +37,7 @@ _CACHES: WeakSet[RowCache] = WeakSet()
 
 
 class RowCache:
-    """Keeps the block masses of the first inputs seen, up to a memory limit.
-
-    A copy, also by pickling, is empty: what was seen does not travel.
-    """
+    """Keeps the block masses of the first inputs seen, up to a memory limit; a copy, also by pickling, is empty."""
 
     def __init__(self, vocabulary: int, blocks: int, limit_bytes: int) -> None:
         self._limits = vocabulary, blocks, limit_bytes
@@ -229,7 +226,6 @@ class SelectionRows(WeightRows):
     def _draw_exactly(
         self, inputs: IdArray, masses: Float32Array, row_of: NDArray[np.int64], bits: BitArray
     ) -> NDArray[np.int64]:
-        """Draw by block masses: no draw is rejected."""
         bounds = np.cumsum(np.rint(masses * np.float64(self._mass_unit)).astype(np.uint64), axis=1)
         return self._draw_within(inputs, row_of, _pick_blocks(bounds, row_of, bits[:, 0]), bits[:, 1])
 

@@ -72,11 +72,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def resolve_threads(threads: int | None) -> int:
-    """Return the number of threads to use: the one given, or one per available processor.
-
-    Raises:
-        ParameterError: If `threads` is below 1.
-    """
+    """Return the threads to use: those given (`ParameterError` below 1), or one per available processor."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if threads < 1:
@@ -85,10 +81,7 @@ def resolve_threads(threads: int | None) -> int:
 
 
 def even_size(n: int, most: int, fewest: int, threads: int | None) -> int:
-    """Return the size, at most `most`, of equal chunks of n items that keeps all threads busy to the end.
-
-    Fewer than `fewest` items are not worth a thread of their own.
-    """
+    """Return the size of equal chunks of n items that keeps threads busy: at most `most`, not cut below `fewest`."""
     count, chunks = resolve_threads(threads), max(1, -(-n // most))
     if chunks % count:
         chunks = max(chunks, min(-(-chunks // count) * count, n // fewest))

@@ -93,7 +93,6 @@ class FittedExponential(WordRandomizer):
         return stated_name(self.metric)
 
     def metric_dp(self, epsilon: float, largest_distance: float) -> MetricDP:
-        """Return metric DP in the mechanism's metric."""
         return MetricDP(
             epsilon=epsilon,
             metric=self._metric_name,
@@ -104,12 +103,10 @@ class FittedExponential(WordRandomizer):
         )
 
     def local_dp(self, epsilon: float) -> LocalDP:
-        """Return local DP between any two words of this vocabulary."""
         found = self.grounds
         return LocalDP(epsilon=epsilon, slack=found.slack, standing=found.standing, assumptions=found.assumptions)
 
     def distances(self, ids: IdArray) -> Float64Array:
-        """Return the distance from each input to each output, shape (n, outputs)."""
         return word_distances(self.embeddings, self.metric)(checked_ids(ids, self.size), self.outputs)
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:

@@ -24,10 +24,7 @@ ALONE = 16  # rows of the sample that are asked for alone too
 
 
 class ChannelRows(Protocol):
-    """Rows of the channel P(y | x) proportional to exp(-rate * min(dist(x, y), cap)) over one vocabulary.
-
-    `SelectionRows`, `PairwiseRows` and `NearRows` are of this form.
-    """
+    """Rows of P(y | x) ~ exp(-rate * min(dist(x, y), cap)): `SelectionRows`, `PairwiseRows` and `NearRows`."""
 
     rate: float
     cap: float

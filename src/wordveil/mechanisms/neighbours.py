@@ -185,7 +185,6 @@ class IntegerLaw:
 
     @property
     def largest(self) -> int:
-        """The largest weight that any output has for any input."""
         return self._largest(self.floor)
 
     def _largest(self, floor: int) -> int:
@@ -238,7 +237,6 @@ class FittedNeighbourResponse(WordRandomizer):
         return np.array([shares[size] for size in sizes], dtype=np.uint64)
 
     def list_of(self, word: int) -> IdArray:
-        """Return the list of a word, its members in order."""
         row = word if self.row is None else int(self.row[word])
         return self.lists[row, : None if self.sizes is None else int(self.sizes[row])]
 

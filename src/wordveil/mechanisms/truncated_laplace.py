@@ -127,11 +127,9 @@ class TruncatedLaplace(ClippedMechanism):
         calibrated = dimensions if self.padded_dimensions is None else self.padded_dimensions
         if calibrated < dimensions:
             raise ParameterError("padded_dimensions", calibrated, f"must be at least {dimensions}.")
-        half_width = {
-            "certified": certified_half_width,
-            "exact": exact_half_width,
-            "published": published_half_width,
-        }[self.calibration](calibrated, self.epsilon, self.delta)
+        half_width = {"certified": certified_half_width, "exact": exact_half_width, "published": published_half_width}[
+            self.calibration
+        ](calibrated, self.epsilon, self.delta)
         return FittedTruncatedLaplace(
             mechanism=self,
             dimensions=dimensions,

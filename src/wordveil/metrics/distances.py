@@ -45,10 +45,7 @@ class Metric(ABC):
 
     @abstractmethod
     def coordinates(self, vectors: FloatArray) -> Float64Array:
-        """Map public vectors, shape (n, d), to the float64 rows whose Euclidean distance the metric is made of.
-
-        Each row from its own vector alone.
-        """
+        """Map vectors, (n, d), each by itself, to the float64 rows whose Euclidean distance the metric is made of."""
 
     def from_squared(self, squared: FloatArray) -> None:
         """Turn squared Euclidean distances of coordinates, any shape, into distances, in place, each by itself."""

@@ -57,7 +57,6 @@ class DistanceTable:
         return table
 
     def _hold(self, own: Float64Array) -> None:
-        """Check a matrix and keep it."""
         own.flags.writeable = False
         self.matrix = own
         self.canonical = np.arange(len(own), dtype=np.int32)

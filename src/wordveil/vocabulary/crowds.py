@@ -74,11 +74,7 @@ class Crowds(Keyed):
         return self.members[self.starts[block] : self.starts[block + 1]]
 
     def verify(self) -> None:
-        """Check what a proof rests on: every block has k to 2k - 1 outputs.
-
-        Raises:
-            ChecksumError: If one has not.
-        """
+        """Check what a proof rests on, k to 2k - 1 outputs in every block; `ChecksumError` if one has others."""
         if self.block.min() < 0 or not (self.k <= self.sizes.min() and self.sizes.max() < 2 * self.k):
             raise ChecksumError("A block of the crowds has the wrong size. Build the crowds again.")
 

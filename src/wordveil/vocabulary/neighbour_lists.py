@@ -122,20 +122,12 @@ class NeighbourLists(Keyed):
         return self.ids
 
     def first(self, k: int) -> NeighbourLists:
-        """Return the lists for a smaller k: the first k columns of these.
-
-        Raises:
-            ParameterError: If k is not in [1, k of these].
-        """
+        """Return the lists for a smaller k, the first k columns; `ParameterError` if k is not in [1, k of these]."""
         _check_k(k, self.k)
         return replace(self, key=replace(self.key, k=k), ids=self.ids[:, :k])
 
     def verify(self) -> None:
-        """Check what a proof rests on: each list holds k different outputs, its own word first where it is one.
-
-        Raises:
-            ChecksumError: If one does not.
-        """
+        """Check what a proof rests on, k different outputs in a list, its own word first; `ChecksumError` if not."""
         is_output = np.zeros(len(self), dtype=np.bool_)
         is_output[self.outputs] = True
         for low in range(0, len(self), BLOCK):

@@ -47,7 +47,6 @@ class RankGraph:
 
     @property
     def connected(self) -> bool:
-        """Whether every word can be reached from every other."""
         return bool(np.all(self.component == self.component[0]))
 
     def digest(self) -> str:

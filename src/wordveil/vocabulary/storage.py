@@ -125,7 +125,6 @@ class VocabularyWriter:
         return _map_array(self.directory / "vectors.npy", np.float32, 2), self._digest.digest()
 
     def finish_rest(self, table: StoredTable) -> None:
-        """Write everything but the matrix."""
         _write_bytes(self.directory / "words.txt", table.words.blob.tobytes())
         arrays: dict[str, NDArray[Any]] = {
             "offsets.npy": table.words.offsets,

@@ -265,7 +265,6 @@ class Embeddings:
         return self._with(replace(self._table, header=header), narrowed=False)
 
     def _with(self, table: StoredTable, *, narrowed: bool) -> Embeddings:
-        """Return the same words and matrix with another header or other candidates."""
         other = Embeddings(table, directory=self._directory, narrowed=narrowed, checked=self._checked)
         if "checksum_in_use" in vars(self):  # reading it all once is enough
             vars(other)["checksum_in_use"] = self.checksum_in_use
@@ -375,7 +374,6 @@ def _opened_elsewhere(
 
 
 def _fixed(header: VocabularyHeader) -> tuple[object, ...]:
-    """Return the facts that words and matrix fix."""
     return header.checksum, header.rows, header.dimensions
 
 

@@ -278,10 +278,7 @@ class CompiledWriter:
             self._library.wordveil_writer_free(self._writer)
 
     def write(self, part: Part, released: IdArray, surrogates: Sequence[str]) -> Iterator[str | None]:
-        """Yield the texts that end in this part; None for one that is left to the caller.
-
-        Released ids from v on stand for `surrogates`.
-        """
+        """Yield the texts that end in this part, None for one left alone; ids from v on stand for `surrogates`."""
         gaps, others = self._packed(part.gaps), packed_strings(surrogates)
         arrays = released, part.before, part.closing, part.counts, part.shapes, part.last
         given = [None if array is None else np.ascontiguousarray(array) for array in arrays]

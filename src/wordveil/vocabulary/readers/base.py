@@ -45,10 +45,7 @@ class EmbeddingFormat:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadTable:
-    """A whole file in memory, checked: distinct words, finite float32 vectors, and the index made on the way.
-
-    Its name is the file's without endings.
-    """
+    """A whole file in memory, named as it is less endings, checked: distinct words, finite vectors, their index."""
 
     name: str
     words: WordList

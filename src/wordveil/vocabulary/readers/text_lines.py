@@ -33,10 +33,7 @@ _REMEDY = "Each line must be a word and the same number of values, separated by 
 
 @dataclass(frozen=True, kw_only=True)
 class _Lines:
-    """Where the words and numbers of n lines are in a buffer: shapes (n,), (n,), (n, d), (n, d).
-
-    `spaced` lists the lines whose word holds a space.
-    """
+    """Where the words and numbers of n lines are in a buffer, and in which lines the word holds a space."""
 
     starts: NDArray[np.int64]
     word_ends: NDArray[np.int64]
@@ -134,7 +131,6 @@ def _parse_piece(path: Path, piece: bytes, d: int, first_line: int, share: float
 
 
 def _locate(path: Path, data: bytes, d: int, first_line: int) -> _Lines:
-    """Find the last d columns of every line."""
     text = np.frombuffer(data, dtype=np.uint8)
     newlines = np.flatnonzero(text == 0x0A)
     starts = np.concatenate(([PADDING], newlines[:-1] + 1))
