@@ -225,21 +225,6 @@ def test_what_is_no_channel_is_refused(channel, match):
         verify_channel(channel, 1.0, 1.0)
 
 
-def test_a_channel_of_many_blocks_is_read_whole():
-    size = 3 * BLOCK + 5
-    channel = random_channel(0, size, size)
-    verdict = verify_channel(channel, 1.0, 1.0)
-    assert verdict.triples == size * (size - 1) * size
-    x, other = verdict.worst_pair
-    logs = np.log(channel)
-    assert verdict.worst_loss == pytest.approx((logs[x] - logs[other]).max(), rel=1e-12)
-    assert verdict.worst_loss == pytest.approx(max((row - logs).max() for row in logs), rel=1e-12)
-
-
-def test_scores_of_many_blocks_keep_their_claim():
-    assert verify_scores(SanText(epsilon=2.0).fit(toy(3 * BLOCK + 5, 50))).holds
-
-
 def careless_root(x: np.ndarray) -> np.ndarray:
     """Distances as one writes them: the root of a rounded -1e-16 is NaN."""
     squares = (x**2).sum(axis=1)

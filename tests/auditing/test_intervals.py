@@ -32,13 +32,6 @@ def test_bounds_are_where_the_binomial_tail_is_alpha(n, share, alpha):
         assert high == 1.0
 
 
-@pytest.mark.parametrize("n", [1, 100, 25_000, 10_000_000])
-@pytest.mark.parametrize("alpha", [1e-3, 1e-9])
-def test_where_every_trial_hits_the_bound_is_a_root_of_alpha(n, alpha):
-    assert float(lower_bound(n, n, alpha)) == pytest.approx(alpha ** (1 / n), rel=1e-12)
-    assert float(upper_bound(0, n, alpha)) == pytest.approx(-math.expm1(math.log(alpha) / n), rel=1e-6)
-
-
 @pytest.mark.parametrize("p", [0.001, 0.03, 0.5, 0.97])
 @pytest.mark.parametrize("n", [50, 1000])
 def test_coverage_is_exactly_at_least_promised(p, n):

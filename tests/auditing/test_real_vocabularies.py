@@ -7,9 +7,7 @@ import pytest
 
 import seeds
 from wordveil.auditing.float_attack import possible_words
-from wordveil.auditing.runner import AuditOptions, audit_mechanism
 from wordveil.auditing.score_channels import verify_scores
-from wordveil.mechanisms.jaccard import Jaccard
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.santext import SanText
 from wordveil.vocabulary.table import Embeddings
@@ -52,17 +50,3 @@ def test_float_bits_single_out_one_glove_word_of_a_hundred_thousand(seed):
     # Of 40 releases 33 left one word, one more than ten: five of nine above ten has chance 1e-6.
     assert np.median(counts) <= 10
     assert max(counts) < 0.05 * len(words)
-
-
-@pytest.mark.slow
-def test_jaccard_on_300_dimensional_glove_is_refuted_with_delta_above_99_percent():
-    lines = shared("embeddings", "glove.6B.300d.subset.txt").read_text(encoding="utf-8").splitlines()[:1500]
-    rows = np.array([line.rsplit(" ", 300)[1:] for line in lines], dtype=np.float32)
-    words = placed(rows, [line.rsplit(" ", 300)[0] for line in lines])
-    report = audit_mechanism(
-        Jaccard(epsilon=1.0, allow_refuted=True),
-        embeddings=words,
-        options=AuditOptions(samples=20_000, pairs=2, curve_points=0),
-    )
-    assert report.refuted
-    assert report.pairs[0].delta_at_least > 0.99

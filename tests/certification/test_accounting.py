@@ -315,12 +315,6 @@ def test_another_grid_bounds_the_same_profile_from_above(epsilon, single, step):
     assert list(pair.deltas) == sorted(pair.deltas, reverse=True)
 
 
-def test_pairs_of_unlike_scopes_do_not_add_up():
-    one, other = (replace(generic_pair(1.0), scope=(name,)) for name in ("vocabulary 1", "vocabulary 2"))
-    with pytest.raises(ParameterError, match="must be of one scope"):
-        compose_many([(one, 1), (other, 1)], DELTA)
-
-
 def test_mixtures_need_a_pair():
     with pytest.raises(ParameterError, match="must name at least one pair"):
         compose_many([], DELTA)

@@ -231,24 +231,3 @@ def test_a_wild_curve_still_ends_with_a_certified_rate():
     assert len(asked) <= 9
     with pytest.raises(CertificateError, match="a defect"):
         largest_rate(fake(lambda r: 10.0)[0], 2.0)
-
-
-@pytest.mark.parametrize("case", ["two words", "duplicates", "clusters", "hair apart", "outlier", "one dimension"])
-def test_odd_vocabularies_are_certified_at_least_at_the_textbook_rate(case):
-    embeddings = small_embeddings(case)
-    mechanism = SanText(epsilon=4.0, calibration="certified")
-    certificate = certify(mechanism, embeddings)
-    assert certificate.numbers["rate"] >= 2.0 * (1 - 1e-8)
-    assert certificate.numbers["epsilon"] <= 4.0
-    verify(certificate, embeddings)
-    mechanism.fit(embeddings, certificate)
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_certified_tem_on_glove(glove_50d):
-    mechanism = TEM(epsilon=4.0, calibration="certified")
-    certificate = certify(mechanism, glove_50d)
-    # The checked table has 4.561 at rate 4 and 2.767 at rate 2 without a cap.
-    assert 3.3 < certificate.numbers["rate"] < 3.4
-    assert verify(certificate, glove_50d).numbers == certificate.numbers

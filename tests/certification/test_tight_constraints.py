@@ -84,24 +84,6 @@ def test_the_search_finds_a_rate_above_the_one_of_santext(metric):
     assert kept == pytest.approx(np.diagonal(channel).mean(), rel=1e-5)
 
 
-def test_draws_follow_the_exact_channel_and_words_cut_off_are_never_drawn():
-    embeddings = spread_embeddings("some")
-    certificate = certify_rate(ANY, embeddings, 0.5, threads=1)
-    fitted = TightConstraints(epsilon=certificate.parameters["epsilon"]).fit(embeddings, certificate)
-    every, others = fitted.channel(), SanText(epsilon=1.0).fit(embeddings).channel()
-    n, word = 20_000, int(np.abs(every - others).max(axis=1).argmax())
-    drawn = fitted.release(np.full(n, word, dtype=np.int32), seeds.source(5))
-    law = every[word]
-    counts = np.bincount(np.searchsorted(embeddings.candidates, drawn), minlength=len(law))
-    assert 0 < (law == 0).sum() < len(law)
-    assert counts[law == 0].sum() == 0
-    # Hoeffding over each word and a union bound: false alarm probability 1e-9.
-    radius = math.sqrt(math.log(2 * len(law) / 1e-9) / (2 * n))
-    assert np.all(np.abs(counts / n - law) <= radius)
-    assert np.abs(law - others[word]).max() > 2 * radius  # so these counts are refused as draws from the other law
-    assert not np.all(np.abs(counts / n - others[word]) <= radius)
-
-
 def test_a_clipped_solution_that_claims_the_bare_rate_fails(monkeypatch):
     embeddings = spread_embeddings()
     assert solve_tight_constraints(ANY, embeddings, 0.5, threads=1).negative > 0

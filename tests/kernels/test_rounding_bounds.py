@@ -25,7 +25,7 @@ from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
-from wordveil.mechanisms.precomputation import NearRows, near_size, near_words
+from wordveil.mechanisms.precomputation import NearRows, near_size
 from wordveil.mechanisms.stretch import ROUND_UP, _Pairs, exact_stretch, spectral_stretch
 from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
@@ -105,8 +105,8 @@ def test_the_slack_of_rows_from_distances():
 def test_the_slack_of_rows_made_beforehand():
     """Two inputs; of each two weights and one pick by integers, the word beyond by a grid of 2**-64 a place."""
     source = TableSource(DistanceTable(np.round(distances(Euclidean(), ROWS, ROWS), 6)), error=1e-7)
-    size = near_size(source, IDS, CAP)
-    rows = NearRows(near_words(source, IDS, CAP, size), Euclidean(), IDS, rate=RATE, cap=CAP)
+    pairs = near_size(source, IDS, CAP).pairs
+    rows = NearRows(source, Euclidean(), IDS, rate=RATE, cap=CAP, pairs=pairs)
     far = Fraction(math.exp(-RATE * CAP))
     weight = Fraction(RATE) * Fraction(1e-7) + (3 + 2 * Fraction(RATE) * Fraction(CAP)) * U
     heaviest = np.exp(-RATE * np.minimum(source.block(IDS, IDS), CAP)).sum(axis=1).max()

@@ -7,7 +7,6 @@ from tests.mechanisms.noise_checks import ALPHA, assert_law, noise_of, radii, si
 
 import seeds
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
-from wordveil.promises.guarantees import LocalDP, Standing
 
 
 @pytest.mark.parametrize("d", [1, 2, 8])
@@ -37,9 +36,3 @@ def test_vectors_inside_the_ball_and_zero_vectors_stay_as_they_are():
     fitted = ClippedLaplace(epsilon=1.0, clip_norm=1.0).for_dimensions(2)
     rows = np.array([[0.0, 0.0], [0.3, -0.4], [3.0, 4.0]])
     assert fitted.randomize(rows, (np.zeros((3, 2)),)).tolist() == [[0.0, 0.0], [0.3, -0.4], [0.6000000000000001, 0.8]]
-
-
-def test_the_guarantee_is_pure_local_dp():
-    claim = ClippedLaplace(epsilon=3.0).for_dimensions(5).guarantee()
-    assert isinstance(claim, LocalDP)
-    assert (claim.epsilon, claim.delta, claim.standing) == (3.0, 0.0, Standing.PROVED)

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from noise_checks import excess
-from scipy.stats import chi2
 from tests.kernels.engines_here import every_engine
 from tests.kernels.gpu_modules import modules
 
@@ -19,7 +18,6 @@ from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError, ResumeError
 from wordveil.kernels.pair_maximum import PairProblem
-from wordveil.mechanisms.precomputation import precompute
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
@@ -87,22 +85,6 @@ def test_the_exact_law_of_every_engine_is_that_of_the_derived_distance(engine, m
     assert excess(broken / broken.sum(axis=1, keepdims=True), s, claim) > 0.05
 
 
-@every_engine
-def test_released_words_follow_the_derived_distance(engine):
-    """False alarm 1e-9; the same check tells the Euclidean law apart."""
-    embeddings, n, word = vocabulary(), 40_000, 20
-    fitted = SanText(epsilon=0.5, metric=Cubes()).fit(embeddings)
-    drawn = fitted.release(np.full(n, word, dtype=np.int32), seeds.source(1))
-    counts = np.bincount(np.searchsorted(embeddings.candidates, drawn), minlength=len(embeddings.candidates))
-    for table, holds in (
-        (by_hand(Cubes, embeddings.vectors), True),
-        (distances(Euclidean(), embeddings.vectors, embeddings.vectors), False),
-    ):
-        law = np.exp(-0.25 * table[word, embeddings.candidates])
-        law *= n / law.sum()
-        assert bool(chi2.sf(((counts - law) ** 2 / law).sum(), len(law) - 1) > 1e-9) is holds
-
-
 def test_no_kernel_takes_a_derived_metric_for_a_norm():
     assert is_norm(Cubes())
     assert is_norm(Mahalanobis(whitening=np.eye(3)))
@@ -116,16 +98,6 @@ def test_no_kernel_takes_a_derived_metric_for_a_norm():
         rows = SanText(epsilon=1.0, metric=metric).fit(vocabulary()).rows
         with pytest.raises(ParameterError, match="has no kernel on a graphics card"):
             gpu.selection.GpuSelection(rows, device="cpu")
-
-
-@pytest.mark.parametrize("metric", DERIVED)
-def test_precomputed_rows_have_the_derived_law(metric):
-    embeddings = vocabulary()
-    fitted = precompute(TEM(epsilon=6.0, metric=metric()).fit(embeddings))
-    s = np.minimum(by_hand(metric, embeddings.vectors), fitted.rows.cap)
-    expected = np.exp(-3.0 * s[:, embeddings.candidates])
-    np.testing.assert_allclose(fitted.channel(), expected / expected.sum(axis=1, keepdims=True), rtol=1e-6)
-    assert excess(fitted.channel(), s, fitted.guarantee()) <= 0
 
 
 def test_a_derived_metric_has_a_name_of_its_own_and_a_closed_form_that_is_known():

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
-from tests.mechanisms.noise_checks import ROWS, assert_law, radii
 
 import seeds
 from wordveil.errors import ParameterError, RefutedClaimError
@@ -49,17 +47,6 @@ def test_sigmas_follow_the_classes_and_the_average_reach():
     assert fitted.sigmas == pytest.approx(unit * np.where(dense, 1.835, 1.276), rel=1e-12)
 
 
-@pytest.mark.parametrize("word", [0, 39])
-def test_the_noise_of_each_class_is_normal(word):
-    table = vocabulary()
-    fitted = Jaccard(epsilon=2.0, allow_refuted=True).fit(table)
-    vectors = np.repeat(table.vectors[[word]], ROWS, axis=0)
-    assert_law(
-        lambda source: fitted.randomize(vectors, fitted.sample(source.stream("x"), ROWS)) - vectors,
-        radii(stats.chi(2, scale=fitted.sigmas[word]).cdf),
-    )
-
-
 def test_it_promises_nothing_and_prints_the_counter_example():
     claim = Jaccard(epsilon=1.0, allow_refuted=True).fit(vocabulary(d=300)).guarantee()
     assert isinstance(claim, NoGuarantee)
@@ -68,14 +55,6 @@ def test_it_promises_nothing_and_prints_the_counter_example():
     assert class_delta(300, 1.835 / 1.276, 1.0) > 0.9999
     with pytest.raises(RefutedClaimError, match="dense from sparse"):
         Jaccard(epsilon=1.0)
-
-
-def test_a_release_is_drawn_per_word():
-    table = vocabulary()
-    fitted = Jaccard(epsilon=2.0, allow_refuted=True).fit(table)
-    assert fitted.release(table.vectors[:0], seeds.source(0)).shape == (0, 2)
-    with pytest.raises(ParameterError, match="hidden"):
-        fitted.release(np.full((1, 2), 0.123), seeds.source(0))
 
 
 def test_a_vocabulary_of_one_word_has_no_neighbours():

@@ -3,10 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from tests.mechanisms.noise_checks import ALPHA, ROWS, assert_law, radii, sign_p_value
 
 import seeds
-from wordveil.decoding.decoded import Decoded
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.nadp import NADP
@@ -38,21 +36,6 @@ def test_verbatim_words_come_back_unchanged_and_the_guarantee_says_how_many():
     assert len(NADP(epsilon=2.0, **STRICT).fit(LINE).guarantee().assumptions) == 1
 
 
-@pytest.mark.parametrize("word", [0, 3, 4])
-def test_the_noise_of_each_component_is_normal(word):
-    rng = seeds.rng(0)
-    rows = np.concatenate((rng.standard_normal((10, 3)), 20 + 3 * rng.standard_normal((10, 3)), [[99.0, 0, 0]]))
-    table = placed(rows)
-    fitted = NADP(epsilon=1.0, overlap=5, tau=0.3).fit(table)
-    vectors = np.repeat(table.vectors[[word * 5]], ROWS, axis=0)
-
-    def draw(source):
-        return fitted.randomize(vectors, fitted.sample(source.stream("x"), ROWS)) - vectors
-
-    assert_law(draw, radii(stats.chi(3, scale=fitted.sigmas[word * 5]).cdf))
-    assert sign_p_value(draw(seeds.source(1))) >= ALPHA
-
-
 def test_adjacent_words_satisfy_the_exact_gaussian_delta():
     table = drawn(80, 2, seed=5)
     fitted = NADP(epsilon=1.5, delta=1e-3, tau=0.2).fit(table)
@@ -76,22 +59,6 @@ def test_words_with_equal_vectors_share_one_component():
     fitted = NADP(epsilon=1.0, **STRICT).fit(table)
     assert len(set(fitted.graph.component[:3])) == 1
     assert len(set(fitted.sigmas[:3])) == 1
-
-
-def test_vectors_that_are_no_word_are_refused_without_being_shown():
-    fitted = NADP(epsilon=1.0, **STRICT).fit(LINE)
-    for bad in ([[0.5]], [[1e-40]], [[float("nan")]]):
-        with pytest.raises(ParameterError, match="hidden"):
-            fitted.release(np.array(bad), seeds.source(0))
-    with pytest.raises(ParameterError, match="shape"):
-        fitted.release(np.zeros((2, 3)), seeds.source(0))
-
-
-def test_decoding_makes_it_a_word_mechanism():
-    fitted = Decoded(mechanism=NADP(epsilon=1e4, **STRICT)).fit(LINE)
-    ids = np.array([4, 0, 1, 2, 3, 0], dtype=np.int32)
-    assert np.array_equal(fitted.release(ids, seeds.source(0)), ids)
-    assert fitted.guarantee().promise == "neighbour DP"
 
 
 def test_vocabularies_without_adjacent_words_are_refused():

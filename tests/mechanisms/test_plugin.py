@@ -163,28 +163,6 @@ def test_vectors_of_a_third_partys_metric_are_not_added():
         compose_releases(claims)
 
 
-@pytest.mark.slow
-def test_without_noise_it_does_not(installed):
-    whole = Example.of(installed())
-
-    @dataclass(frozen=True, kw_only=True, eq=False)
-    class Noiseless(type(whole.randomizer)):
-        def randomize(self, ids, draws, *, threads=None, progress=None):
-            return np.asarray(ids, dtype=np.int32)
-
-    noiseless = Example(whole.mechanism, whole.words, Noiseless(**vars(whole.randomizer)))
-    failed = set()
-    for check in contract_of(whole.mechanism):
-        try:
-            check(noiseless)
-        except (AssertionError, pytest.fail.Exception):
-            failed.add(check.__name__)
-    assert {
-        "words_follow_the_law_that_is_stated",
-        "an_audit_does_not_refute_it_and_refutes_three_times_its_loss",
-    } <= failed
-
-
 @pytest.mark.parametrize("law_is_honest", [True, False])
 def test_with_too_little_noise_the_audit_refutes_it(installed, law_is_honest):
     words = contract.table(70)

@@ -254,14 +254,6 @@ def test_an_interrupted_run_goes_on_under_its_own_key(tmp_path, files, rows, end
     assert names(tmp_path) == [source.name, target.name]
 
 
-def test_a_run_interrupted_before_the_first_block_can_be_continued(tmp_path, files, rows, monkeypatch):
-    files.write(tmp_path / "in.npy", rows)
-    interrupted(monkeypatch, 0, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy"))
-    assert is_resumable(tmp_path / "out.npy")
-    assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == 0
-    assert names(tmp_path) == ["in.npy", "out.npy"]
-
-
 @pytest.mark.parametrize(
     ("change", "named"),
     [

@@ -1,25 +1,18 @@
 """`wordveil release` in a process of its own, and every command of its page."""
 
 import json
-import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.beside import names
 
-import seeds
 import wordveil as wv
 from wordveil.cli.main import main
-from wordveil.files.journal import is_resumable
-from wordveil.randomness import RandomSource
-from wordveil.runs.vectors import release_vectors
 
 PAGE = Path(__file__).parents[2] / "docs" / "vectors.md"
 TOOL = [sys.executable, "-W", "error", "-c", "from wordveil.cli.main import main; main()"]
@@ -105,27 +98,6 @@ def test_a_word_mechanism_takes_the_embedded_vocabulary(tmp_path):
     run = tool(tmp_path, "release", "in.npy", "-o", "out.npy", *chosen)
     assert "assumes: in Euclidean terms" in run.stderr
     assert np.load(tmp_path / "out.npy").shape == (10, 128)
-
-
-@pytest.mark.slow
-def test_a_killed_command_resumes_under_its_own_key(tmp_path):
-    np.save(tmp_path / "in.npy", seeds.rng(1).standard_normal((60_000, 20)))
-    arguments = ["release", "in.npy", "-o", "out.npy", "-e", "4", "--block-rows", "300", "--threads", "1"]
-    target = tmp_path / "out.npy"
-    process = subprocess.Popen([*TOOL, *arguments], cwd=tmp_path, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not is_resumable(target):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    key = (tmp_path / ".out.npy.key").read_bytes()
-    assert not target.exists()
-    tool(tmp_path, *arguments[:-4], "--resume")
-    wanted = release_vectors(tmp_path / "in.npy", wv.MultivariateLaplace(epsilon=4.0), source=RandomSource(key))
-    assert np.array_equal(np.load(target), wanted.vectors)
-    assert names(tmp_path) == ["in.npy", "out.npy"]
 
 
 @pytest.mark.slow

@@ -83,13 +83,6 @@ def model(minilm):
     return minilm.load_model()
 
 
-def sentence_vectors(minilm, model, sentences):
-    pooled = np.empty((len(sentences), minilm.WIDTH), dtype=np.float32)
-    for rows, states in minilm.encode(model, [minilm.sentence_pieces(model, text) for text in sentences]):
-        pooled[rows] = states.mean(axis=1)
-    return pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
-
-
 def nearest_distances(rows, vectors):
     """Distance from each of the given rows to its nearest other row; float32 products, blocks of 1 000."""
     squares = (vectors * vectors).sum(axis=1)
@@ -203,11 +196,6 @@ def test_rows_carry_no_extreme_norm(vectors):
 
 
 @pytest.mark.slow
-def test_median_nearest_neighbour_distance_of_a_sample_is_near_one(vectors):
-    assert np.median(nearest_distances(np.arange(0, len(vectors), 16), vectors)) == pytest.approx(1.0, abs=0.03)
-
-
-@pytest.mark.slow
 def test_median_nearest_neighbour_distance_is_one(vectors):
     assert np.median(nearest_distances(np.arange(len(vectors)), vectors)) == pytest.approx(1.0, abs=0.01)
 
@@ -242,32 +230,8 @@ def test_installed_weights_are_the_recorded_ones(model):
     assert model.sha256 == extra["provenance"]["weights"]["sha256"]
 
 
-def test_pieces_of_a_word_spell_it(minilm, model, words):
-    spelled = list(model.pieces)
-    for word in words[::50]:
-        assert "".join(spelled[i].removeprefix("##") for i in minilm.word_pieces(model, word)) == word
-
-
 def test_own_pieces_are_one_piece_and_come_in_id_order(minilm, model, words):
     extra = json.loads((FOLDER / "header.json").read_text(encoding="utf-8"))
     ids = [minilm.word_pieces(model, word) for word in words[: extra["coverage"]["model_pieces"]]]
     assert all(len(pieces) == 1 for pieces in ids)
     assert ids == sorted(ids)
-
-
-def test_a_sentence_vector_does_not_depend_on_its_batch(minilm, model):
-    sentences = ["a cat sat", "the doctor saw her", "a dog ran", "unbelievable", "a cow ate"]
-    together = sentence_vectors(minilm, model, sentences)
-    alone = np.vstack([sentence_vectors(minilm, model, [sentence]) for sentence in sentences])
-    np.testing.assert_allclose(together, alone, atol=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.data
-def test_forward_pass_reaches_the_published_sentence_similarity(minilm, model):
-    # The published model reaches about .87 on the whole development set; a wrong layer falls far below.
-    lines = shared("sentences/stsb.dev.tsv").read_text(encoding="utf-8").split("\n")[1:]
-    cells = [line.split("\t") for line in lines if line][::4]
-    first = sentence_vectors(minilm, model, [cell[1] for cell in cells])
-    second = sentence_vectors(minilm, model, [cell[2] for cell in cells])
-    assert spearmanr((first * second).sum(axis=1), [float(cell[0]) for cell in cells]).statistic > 0.85

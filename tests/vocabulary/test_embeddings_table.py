@@ -31,7 +31,6 @@ from wordveil.vocabulary import storage
 from wordveil.vocabulary import table as table_module
 from wordveil.vocabulary.checksums import table_checksum
 from wordveil.vocabulary.table import Embeddings, load_embeddings
-from wordveil.vocabulary.wordlist import WordList
 from worlds import drawn
 
 WORDS = st.lists(
@@ -313,12 +312,6 @@ def test_arrays_that_do_not_fit_the_header(small, tmp_path, name, array, message
     np.save(tmp_path / "voc" / name, array, allow_pickle=True)
     with pytest.raises(EmbeddingFormatError, match=message):
         load_embeddings(tmp_path / "voc")
-
-
-def test_word_lists_are_lazy(small, tmp_path):
-    mapped = small.save(tmp_path / "voc")
-    assert isinstance(mapped.words, WordList)
-    assert mapped.words[4] == "a b"
 
 
 def test_nothing_at_the_path(tmp_path):

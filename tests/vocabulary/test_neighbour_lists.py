@@ -124,20 +124,6 @@ def test_near_ties_that_float32_cannot_tell_apart_are_decided_in_float64(engine,
     assert oracle(squared(rough), np.arange(len(rows)), k) != wanted
 
 
-@pytest.mark.slow
-def test_lists_agree_with_cosines_of_the_embedded_vocabulary():
-    words = load_embeddings()
-    outputs = words.candidates[::8]
-    found = build_lists(words, 16, outputs=outputs)
-    found.verify()
-    rows = words.vectors.astype(np.float64)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    for x in range(0, len(words), 397):
-        cosines = rows[outputs] @ rows[x]
-        cosines[outputs == x] = 2.0
-        assert found.ids[x].tolist() == outputs[np.argsort(-cosines, kind="stable")[:16]].tolist()
-
-
 def test_a_shorter_list_is_the_beginning_of_a_longer_one():
     words = placed(seeds.rng(1).integers(0, 3, (50, 3)))
     longer = build_lists(words, 20)

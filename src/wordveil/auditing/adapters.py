@@ -23,13 +23,7 @@ from wordveil.vocabulary.table import Embeddings
 
 @dataclass(frozen=True, kw_only=True)
 class Foreign:
-    """Someone else's mechanism: what to call and what it claims.
-
-    Attributes:
-        call: Rows to rows, or one text to one text.
-        kind: "vectors" or "text".
-        claim: What it claims.
-    """
+    """Someone else's mechanism: what it claims, and what to call, from rows to rows or from one text to one text."""
 
     call: Any
     kind: str
@@ -41,11 +35,9 @@ Adapted = Randomizer | Foreign
 
 
 def load_mechanism(name: str, parameters: Mapping[str, Any]) -> Any:
-    """Return the mechanism of a name ("laplace") or a Python path ("my_module:MyMechanism").
+    """Return the mechanism of a name ("laplace") or a Python path ("my_module:MyMechanism"), with the parameters given.
 
-    Args:
-        name: The name or path. A path to a class is called with those parameters it takes.
-        parameters: Public parameters; None values are left out.
+    A class at a path is called with those it takes.
 
     Raises:
         ParameterError: If the name or path leads nowhere, or a parameter is not one the mechanism takes.
@@ -79,16 +71,10 @@ def adapt(
     delta: float | None = None,
     local: bool = False,
 ) -> Adapted:
-    """Return something the audit can run.
+    """Return something the audit can run: see the module docstring. A mechanism that is not fitted is fitted here.
 
-    Args:
-        thing: See the module docstring; a mechanism that is not fitted is fitted here.
-        embeddings: The public vocabulary.
-        dimensions: For vector mechanisms without one.
-        kind: "vectors" or "text", for a plain callable.
-        epsilon: The claim, where the thing states none: per unit of Euclidean distance for vectors, unless `local`.
-        delta: The claimed delta.
-        local: Whether epsilon is for any two inputs.
+    Where the thing states no claim, epsilon and delta are it: per unit of Euclidean distance for vectors, unless
+    `local`. A plain callable needs its kind, "vectors" or "text".
 
     Raises:
         ParameterError: If it is not clear what to call, or a mechanism lacks what it is fitted to.

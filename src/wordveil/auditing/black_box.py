@@ -36,21 +36,15 @@ COARSE, FINE = 400, 200  # thresholds tried: over all scores, then around the be
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """score >= threshold (or below it), and which input it speaks for.
+    """score >= threshold (or below it), and which input it speaks for."""
 
-    Attributes:
-        scorer: Name of the score.
-        threshold: In the score's units.
-        swapped: False: the event is score >= threshold and the first input's probability is the larger one;
-            True: score < threshold and the second's.
-    """
-
-    scorer: str
-    threshold: float
+    scorer: str  # name of the score
+    threshold: float  # in the score's units
+    # False: the event is score >= threshold and the first input's probability is the larger one; True: score <
+    # threshold and the second's
     swapped: bool
 
     def counts(self, first: Float64Array, second: Float64Array, alpha: float) -> EventCounts:
-        """Count the event among fresh scores of each input."""
         hits = [int(np.count_nonzero(scores >= self.threshold)) for scores in (first, second)]
         if self.swapped:
             hits = [len(second) - hits[1], len(first) - hits[0]]
@@ -59,27 +53,16 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class PairAudit:
-    """What the samples of one pair prove.
+    """What the samples of one pair prove."""
 
-    Attributes:
-        pair: The inputs and the claim.
-        samples: Samples of each input, all three parts together.
-        alpha: Chance, at most, that any bound here (the curve's excepted, which states its own) is wrong.
-        epsilon_event: The event that bounds epsilon.
-        epsilon_counts: Its counts.
-        delta_event: The event that bounds delta at the claimed epsilon (at 0 where nothing is claimed).
-        delta_counts: Its counts.
-        curve: The trade-off band, where asked for.
-    """
-
-    pair: Pair
-    samples: int
-    alpha: float
-    epsilon_event: Event
-    epsilon_counts: EventCounts
-    delta_event: Event
-    delta_counts: EventCounts
-    curve: TradeOff | None = None
+    pair: Pair  # the inputs and the claim
+    samples: int  # samples of each input, all three parts together
+    alpha: float  # chance, at most, that any bound here (the curve's excepted, which states its own) is wrong
+    epsilon_event: Event  # the event that bounds epsilon
+    epsilon_counts: EventCounts  # its counts
+    delta_event: Event  # the event that bounds delta at the claimed epsilon (at 0 where nothing is claimed)
+    delta_counts: EventCounts  # its counts
+    curve: TradeOff | None = None  # the trade-off band, where asked for
 
     @property
     def epsilon_at_least(self) -> float:
@@ -93,13 +76,11 @@ class PairAudit:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim cannot be true, but for a chance of alpha."""
         if self.pair.epsilon is None:
             return False
         return self.epsilon_at_least > self.pair.epsilon or self.delta_at_least > self.pair.delta
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the two inputs, ready for JSON."""
         return {
             "pair": self.pair.label,
             "distance": self.pair.distance,
@@ -267,22 +248,15 @@ def _places(size: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, kw_only=True)
 class TradeOff:
-    """A simultaneous confidence band for delta(epsilon), the larger of both orders.
+    """A simultaneous confidence band for delta(epsilon), the larger of both orders."""
 
-    Attributes:
-        epsilons: Shape (m,), nats, ascending.
-        lower: Shape (m,), certified whatever the law.
-        upper: Shape (m,), or None where the law is not known; holds if the mechanism draws from the claimed law.
-        alpha: Chance, at most, that the band misses the curve anywhere.
-    """
-
-    epsilons: Float64Array
-    lower: Float64Array
+    epsilons: Float64Array  # shape (m,), nats, ascending
+    lower: Float64Array  # shape (m,), certified whatever the law
+    # shape (m,), or None where the law is not known; holds if the mechanism draws from the claimed law
     upper: Float64Array | None
-    alpha: float
+    alpha: float  # chance, at most, that the band misses the curve anywhere
 
     def as_dict(self) -> dict[str, Any]:
-        """Return lists, ready for JSON."""
         upper = None if self.upper is None else self.upper.tolist()
         return {"epsilon": self.epsilons.tolist(), "lower": self.lower.tolist(), "upper": upper, "alpha": self.alpha}
 
@@ -296,15 +270,10 @@ def trade_off(
     exact: bool,
     generator: np.random.Generator,
 ) -> TradeOff:
-    """Return the band at the given epsilons.
+    """Return the band at the given epsilons, shape (m,), ascending; it misses the curve with a chance of alpha at most.
 
-    Args:
-        chosen: Scores of the first and second input from which thresholds are chosen.
-        fresh: Scores of the two from which they are certified.
-        epsilons: Shape (m,), ascending.
-        alpha: Chance, at most, of a miss anywhere.
-        exact: Whether the score is the log-likelihood ratio of the claimed law.
-        generator: For random rounding in the upper edge.
+    Thresholds come from the chosen scores of both inputs and are certified by the fresh ones. `exact` says that the
+    score is the log-likelihood ratio of the claimed law; the generator rounds at random in the upper edge.
     """
     share = alpha / 2 if exact else alpha
     lower = np.zeros(len(epsilons))

@@ -29,59 +29,33 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (Euclidean(), An
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """Where the inputs of an audit come from.
+    """Where the inputs of an audit come from."""
 
-    Attributes:
-        embeddings: The public vocabulary.
-        dimensions: For vector mechanisms without one.
-        texts: For text mechanisms without one.
-        pairs: Pairs wanted.
-        seed: For their choice.
-        claim: Another claim about a mechanism of wordveil, such as what follows from its own; None for its own.
-        threads: Threads of the exact verification.
-    """
-
-    embeddings: Embeddings | None
-    dimensions: int | None = None
-    texts: tuple[str, str] | None = None
-    pairs: int
-    seed: int
+    embeddings: Embeddings | None  # the public vocabulary
+    dimensions: int | None = None  # for vector mechanisms without one
+    texts: tuple[str, str] | None = None  # for text mechanisms without one
+    pairs: int  # pairs wanted
+    seed: int  # for their choice
+    # another claim about a mechanism of wordveil, such as what follows from its own; None for its own
     claim: Guarantee | None = None
-    threads: int | None = None
+    threads: int | None = None  # threads of the exact verification
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A subject with what is to be tried on it.
+    """A subject with what is to be tried on it."""
 
-    Attributes:
-        subject: What pairs are sampled from: the law above the low bits of floats.
-        raw: What is called, for the checks of freshness.
-        claim: The claim.
-        pairs: Inputs to compare.
-        exact: The exact verification, where there was one.
-        candidates: Public vectors for the float attack; None where it does not apply.
-    """
-
-    subject: Subject
-    raw: Subject
+    subject: Subject  # what pairs are sampled from: the law above the low bits of floats
+    raw: Subject  # what is called, for the checks of freshness
     claim: Guarantee
-    pairs: Sequence[Pair]
-    exact: ChannelVerdict | None = None
+    pairs: Sequence[Pair]  # inputs to compare
+    exact: ChannelVerdict | None = None  # the exact verification, where there was one
+    # public vectors for the float attack; None where it does not apply
     candidates: Float64Array | None = field(default=None, repr=False)
 
 
 def make_case(thing: Adapted, inputs: Inputs, source: RandomSource) -> Case:
-    """Return what there is to audit of a fitted mechanism, or of a stranger.
-
-    Args:
-        thing: The mechanism.
-        inputs: Where its inputs come from.
-        source: Randomness for wordveil's own mechanisms.
-
-    Raises:
-        ParameterError: If something that this kind of mechanism needs is missing.
-    """
+    """Return what there is to audit of a mechanism or a stranger; `ParameterError` if something needed is missing."""
     if isinstance(thing, Foreign):
         return _text_case(thing, inputs) if thing.kind == "text" else _function_case(thing, inputs)
     kinds: dict[str, Callable[[Any, Inputs, RandomSource], Case]] = {"vectors": _vector_case, "words": _word_case}

@@ -74,13 +74,11 @@ class ChannelVerdict:
 
     @property
     def holds(self) -> bool:
-        """Whether the claim holds for every pair and output."""
         if self.delta > 0 and self.tight_delta is not None:
             return self.tight_delta <= self.delta * (1 + 1e-12) + SUM_TOLERANCE * self.delta
         return self.tight_slack <= self.slack + self.tolerance
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all numbers and the verdict, ready for JSON."""
         return {**asdict(self), "holds": self.holds}
 
 
@@ -139,15 +137,7 @@ def verify_channel(
 
 
 def checked_law(rows: FloatArray, start: int = 0) -> Float64Array:
-    """Return rows of a channel, shape (n, outputs), in float64.
-
-    Args:
-        rows: Probabilities.
-        start: Number of the first row, for messages.
-
-    Raises:
-        ParameterError: If a row is no law; it is named by number.
-    """
+    """Return rows of a channel in float64, the first of them number `start`; a row that is no law is named."""
     part = np.asarray(rows, dtype=np.float64)
     good = (part >= 0).all(axis=1) & (np.abs(part.sum(axis=1) - 1) <= SUM_TOLERANCE)
     if not good.all():

@@ -20,29 +20,19 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """The result of one check.
+    """The result of one check."""
 
-    Attributes:
-        check: Name of the check.
-        status: Passed means nothing was found, not that nothing is there; disclosed means found and declared.
-        observed: What was seen, in numbers and public terms.
-        expected: What the claim or the check's null hypothesis says.
-        alpha: Chance, at most, of this status being REFUTED for an honest mechanism; 0 where no chance is involved.
-    """
-
-    check: str
-    status: Status
-    observed: str
-    expected: str
-    alpha: float
+    check: str  # name of the check
+    status: Status  # passed means nothing was found, not that nothing is there; disclosed means found and declared
+    observed: str  # what was seen, in numbers and public terms
+    expected: str  # what the claim or the check's null hypothesis says
+    alpha: float  # chance, at most, of this status being REFUTED for an honest mechanism; 0 where no chance is involved
 
     @property
     def refuted(self) -> bool:
-        """Whether an honest mechanism cannot have given this, but for a chance of alpha."""
         return self.status is Status.REFUTED
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all fields, ready for JSON."""
         return {**vars(self), "status": self.status.value}
 
 

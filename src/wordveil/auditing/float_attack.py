@@ -24,13 +24,8 @@ ALPHA = 1e-10
 def possible_words(released: FloatArray, candidates: FloatArray, *, grid: float = 0.0) -> NDArray[np.int64]:
     """Return the rows of `candidates` that float addition, and rounding, could have turned into the released vector.
 
-    Args:
-        released: Shape (d,), float32 or float64: the arithmetic assumed is that of its type.
-        candidates: Public vectors, shape (v, d).
-        grid: Step of the public grid the sum was rounded to; 0 where it was not.
-
-    Returns:
-        Row numbers, ascending. The true row is always among them if the release is one float sum of that type.
+    The arithmetic assumed is that of the released type, float32 or float64, and a grid of 0 stands for no rounding. The
+    true row is always among them if the release is one float sum of that type.
     """
     if candidates.ndim != 2 or released.shape != candidates.shape[1:]:
         raise ParameterError("released", released.shape, "must have one entry per column of the candidates.")
@@ -52,14 +47,7 @@ def possible_words(released: FloatArray, candidates: FloatArray, *, grid: float 
 def check_float_bits(
     randomize: Callable[[Float64Array], Any], candidates: FloatArray, rows: Sequence[int], *, grid: float = 0.0
 ) -> Finding:
-    """Run the attack on one release of each of some rows.
-
-    Args:
-        randomize: Rows to released rows, of the same dimension.
-        candidates: Public vectors, shape (v, d), v at least 100.
-        rows: Rows to release; half a dozen tell.
-        grid: Step of the grid that `randomize` rounds to; 0 for none.
-    """
+    """Attack one release each of some of at least 100 candidates; `grid` is what `randomize` rounds to, or 0."""
     released = np.asarray(randomize(np.asarray(candidates[list(rows)], dtype=np.float64)))
     left = [possible_words(row, candidates, grid=grid) for row in released]
     rounding = f"rounded to the grid {grid:g}" if grid else "as returned, not rounded"

@@ -26,15 +26,9 @@ def check_alpha(alpha: float) -> None:
 
 
 def lower_bound(hits: ArrayLike, n: int, alpha: float) -> Float64Array:
-    """Return the one-sided Clopper-Pearson lower bound on a probability.
+    """Return the one-sided Clopper-Pearson lower bound on a probability from hits, any shape, of n independent trials.
 
-    Args:
-        hits: Successes, any shape, in [0, n].
-        n: Independent trials, at least 1.
-        alpha: Chance, at most, that the bound exceeds the probability.
-
-    Returns:
-        Shape of `hits`; 0 where there is no hit.
+    It exceeds the probability with chance alpha at most, and is 0 where there is no hit.
     """
     k = np.asarray(hits, dtype=np.float64)
     return np.where(k <= 0, 0.0, betaincinv(np.maximum(k, 1), n - np.maximum(k, 1) + 1, alpha))
@@ -47,22 +41,12 @@ def upper_bound(hits: ArrayLike, n: int, alpha: float) -> Float64Array:
 
 @dataclass(frozen=True, kw_only=True)
 class EventCounts:
-    """How often one fixed event happened under each of two inputs.
+    """How often one fixed event happened under each of two inputs; `ParameterError` if a number is out of range."""
 
-    Attributes:
-        hits_first: Hits among the samples of the input called first.
-        hits_second: Hits among the samples of the other input.
-        n: Independent samples of each.
-        alpha: Chance, at most, that either bound below is wrong; half of it for each probability.
-
-    Raises:
-        ParameterError: If a count is outside [0, n] or alpha outside (0, 1).
-    """
-
-    hits_first: int
-    hits_second: int
-    n: int
-    alpha: float
+    hits_first: int  # hits among the samples of the input called first
+    hits_second: int  # hits among the samples of the other input
+    n: int  # independent samples of each
+    alpha: float  # chance, at most, that either bound below is wrong; half of it for each probability
 
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
@@ -71,12 +55,10 @@ class EventCounts:
 
     @property
     def first_at_least(self) -> float:
-        """Lower bound on the event's probability under the first input."""
         return float(lower_bound(self.hits_first, self.n, self.alpha / 2))
 
     @property
     def second_at_most(self) -> float:
-        """Upper bound on the event's probability under the second input."""
         return float(upper_bound(self.hits_second, self.n, self.alpha / 2))
 
     def delta_at_least(self, epsilon: float) -> float:
@@ -91,7 +73,6 @@ class EventCounts:
         return max(0.0, math.log(excess / self.second_at_most)) if excess > 0 else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Return counts, bounds and alpha, ready for JSON."""
         return {
             "hits_first": self.hits_first,
             "hits_second": self.hits_second,

@@ -25,15 +25,10 @@ ROWS = 256  # rows of a law held at a time
 def verify_law(
     randomizer: WordRandomizer, claim: Guarantee | None = None, *, threads: int | None = None
 ) -> ChannelVerdict | None:
-    """Check every pair of words, and an unknown token where the mechanism answers for it.
+    """Check every pair of words, and an unknown token where the mechanism answers for it, against a claim about it.
 
-    Args:
-        randomizer: The fitted mechanism.
-        claim: Another claim about it, such as what follows from its own; None for what an audit tries to refute.
-        threads: Threads; the answer does not depend on it.
-
-    Returns:
-        The verdict; None where no law is stated, no epsilon is claimed, or the vocabulary is too large.
+    None stands for the claim that an audit tries to refute. There is no verdict where no law is stated, no epsilon is
+    claimed, or the vocabulary is too large.
 
     Raises:
         ParameterError: If what is stated is no law, or the claim's distances are none.

@@ -24,29 +24,18 @@ TOGETHER = 8  # words whose releases are weighed at a time: 64 x 8 rows over the
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatedReleases:
-    """How often the best guess at a word is right after n releases of it.
+    """How often the best guess at a word is right after n releases of it."""
 
-    Attributes:
-        words: Number of words drawn, as they occur in public text.
-        named: Kind of word -> share named after each number in `RELEASES`; empty without a word of that kind.
-    """
-
-    words: int
+    words: int  # number of words drawn, as they occur in public text
+    # kind of word -> share named after each number in `RELEASES`; empty without a word of that kind
     named: Mapping[str, tuple[float, ...]]
 
     def as_dict(self) -> dict[str, object]:
-        """Return all fields, ready for JSON."""
         return {"words": self.words, "releases": list(RELEASES), "named": {k: list(v) for k, v in self.named.items()}}
 
 
 def attack_repeats(randomizer: WordRandomizer, words: int, source: RandomSource) -> RepeatedReleases | None:
-    """Attack words drawn as they occur in public text; None where the mechanism states no law.
-
-    Args:
-        randomizer: The fitted mechanism.
-        words: Number of words drawn, at least 1.
-        source: Randomness of the releases, and of which words.
-    """
+    """Attack words drawn as they occur in public text; None where the mechanism states no law."""
     prior = word_frequencies(randomizer.embeddings, smoothing=0.5)
     draws, bounds = source.stream("repeated words").lane(0).random(words), np.cumsum(prior)
     inputs = np.minimum(np.searchsorted(bounds, draws * bounds[-1]), len(prior) - 1).astype(np.int32)
@@ -67,12 +56,7 @@ def named_after(
 ) -> NDArray[np.bool_] | None:
     """Return whether each word is the likeliest one after each number of its releases, shape (words, numbers).
 
-    Args:
-        randomizer: The fitted mechanism; None is returned where it states no law.
-        inputs: Words, shape (n,).
-        prior: What the attacker knows beforehand: a probability for every word, or a multiple of it, shape (v,).
-        source: Randomness of the releases.
-        releases: Numbers of releases, ascending.
+    The attacker knows a multiple of every word's probability, `prior`. None where the mechanism states no law.
     """
     most, stream, job = releases[-1], source.stream("repeated releases"), randomizer.for_batch_job()
     drawn = job.randomize(np.repeat(inputs, most), job.sample(stream, most * len(inputs))).reshape(-1, most)

@@ -21,31 +21,20 @@ from wordveil.promises.rounding import round_up
 
 @dataclass(frozen=True, kw_only=True)
 class AuditReport:
-    """What an audit found.
+    """What an audit found."""
 
-    Attributes:
-        subject: What was audited, with its parameters.
-        claim: The claim, as a sentence.
-        alpha: Chance, at most, that an honest mechanism is called refuted by anything here.
-        exact: The exact verification, where there was one.
-        pairs: The statistical audits.
-        findings: Other checks.
-        repeated: What several releases of one word show, where a law says so; it refutes nothing.
-        settings: How to repeat the audit.
-    """
-
-    subject: str
-    claim: str
-    alpha: float
-    exact: ChannelVerdict | None = None
-    pairs: tuple[PairAudit, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    subject: str  # what was audited, with its parameters
+    claim: str  # the claim, as a sentence
+    alpha: float  # chance, at most, that an honest mechanism is called refuted by anything here
+    exact: ChannelVerdict | None = None  # the exact verification, where there was one
+    pairs: tuple[PairAudit, ...] = ()  # the statistical audits
+    findings: tuple[Finding, ...] = ()  # other checks
+    # what several releases of one word show, where a law says so; it refutes nothing
     repeated: RepeatedReleases | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)  # how to repeat the audit
 
     @property
     def refuted(self) -> bool:
-        """Whether anything contradicts the claim."""
         return (
             (self.exact is not None and not self.exact.holds)
             or any(pair.refuted for pair in self.pairs)
@@ -61,7 +50,6 @@ class AuditReport:
 
     @property
     def verdict(self) -> str:
-        """REFUTED, NOT REFUTED, or NOT TESTED."""
         return "REFUTED" if self.refuted else "NOT REFUTED" if self.tested else "NOT TESTED"
 
     @property
@@ -70,7 +58,6 @@ class AuditReport:
         return {"REFUTED": 1, "NOT TESTED": 2, "NOT REFUTED": 0}[self.verdict]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON."""
         return {
             "format": "wordveil audit 1",
             "subject": self.subject,
@@ -90,7 +77,6 @@ class AuditReport:
         return json.dumps(_finite(self.as_dict()), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_html(self) -> str:
-        """Return the report as one self-contained page."""
         return page(self.as_dict(), self.summary_lines())
 
     def summary_lines(self) -> list[str]:

@@ -46,12 +46,8 @@ def check_reuse(subject: Subject, private: Any, *, alpha: float) -> list[Finding
     """Return findings on noise shared within a batch, repeated between calls, shared by threads, and after a fork.
 
     Two threads take turns at every line of Python but NumPy's, so that they meet in the middle of things: a count they
-    share is found, a buffer inside compiled code perhaps not.
-
-    Args:
-        subject: What is audited; vectors may have been rounded to a fine grid.
-        private: An input, its output as random as possible.
-        alpha: Chance, at most, that any of the findings refutes an honest mechanism.
+    share is found, a buffer inside compiled code perhaps not. The output for the input given should be as random as
+    possible. An honest mechanism is refuted with a chance of alpha at most.
     """
     if subject.discrete:
         return _discrete(subject, private, alpha)

@@ -39,31 +39,19 @@ CARRIERS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
-    """How hard an audit tries, and how often it may be wrong.
+    """How hard an audit tries, and how often it may be wrong."""
 
-    Attributes:
-        samples: Samples of each input of each pair, at least 200.
-        pairs: Pairs tried where a vocabulary is given.
-        alpha: Chance, at most, that an honest mechanism is called refuted, in (0, 1).
-        classifier: Whether to train a classifier as well (scikit-learn).
-        curve_points: Points of the trade-off band of the first pair; 0 makes none.
-        leaks: Whether text mechanisms are checked for leaks: unknown words, digits, casing, length, order, side doors.
-        declared: Disclosures that a text mechanism declares.
-        timing: Whether words are timed; only useful on a quiet machine.
-        repeats: Words that are attacked by up to 64 releases of each, where a law is stated; 0 for none.
-        seed: None draws afresh; an integer makes the audit repeatable.
-    """
-
-    samples: int = 20_000
-    pairs: int = 6
-    alpha: float = 1e-6
-    classifier: bool = False
-    curve_points: int = 24
+    samples: int = 20_000  # samples of each input of each pair, at least 200
+    pairs: int = 6  # pairs tried where a vocabulary is given
+    alpha: float = 1e-6  # chance, at most, that an honest mechanism is called refuted, in (0, 1)
+    classifier: bool = False  # whether to train a classifier as well (scikit-learn)
+    curve_points: int = 24  # points of the trade-off band of the first pair; 0 makes none
+    # whether text mechanisms are checked for leaks: unknown words, digits, casing, length, order, side doors
     leaks: bool = True
-    declared: tuple[str, ...] = ("length", "order")
-    timing: bool = False
-    repeats: int = 200
-    seed: int | None = None
+    declared: tuple[str, ...] = ("length", "order")  # disclosures that a text mechanism declares
+    timing: bool = False  # whether words are timed; only useful on a quiet machine
+    repeats: int = 200  # words that are attacked by up to 64 releases of each, where a law is stated; 0 for none
+    seed: int | None = None  # None draws afresh; an integer makes the audit repeatable
 
     def __post_init__(self) -> None:
         check_alpha(self.alpha)

@@ -35,15 +35,9 @@ def verify_scores(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ChannelVerdict:
-    """Check every pair of a selection mechanism against its claim.
+    """Check every pair of a selection mechanism against its claim, or another epsilon and slack.
 
-    Args:
-        randomizer: The fitted mechanism.
-        epsilon: Claimed loss per unit of min(dist, cap), or in nats where `local`; None takes the mechanism's claim.
-        slack: Claimed slack in nats; None takes the mechanism's claim.
-        local: Whether the claim is local DP.
-        threads: Threads; the answer does not depend on it.
-        progress: Called with the number of input rows done since the last call.
+    Epsilon is the loss per unit of min(dist, cap), or in nats where the claim is local DP.
 
     Raises:
         ParameterError: If no epsilon is given and the mechanism claims none, or a user's metric is not symmetric.

@@ -26,11 +26,7 @@ FULL_COVARIANCE = 32  # largest dimension at which a full covariance is estimate
 
 
 class Scorer(ABC):
-    """A family of events.
-
-    Attributes:
-        name: Shown in reports.
-    """
+    """A family of events, by the name shown in reports."""
 
     name: str
 
@@ -60,7 +56,6 @@ class NearerInput(Scorer):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Name with its norm."""
         return f"distance to the two inputs (L{self.order})"
 
     def fit(self, first: Outputs, second: Outputs) -> Score:
@@ -166,13 +161,7 @@ class Classifier(Scorer):
 
 
 def scorers_for(subject: Subject, pair: Pair, *, classifier: bool = False) -> list[Scorer]:
-    """Return the event families that apply to a subject and a pair.
-
-    Args:
-        subject: What is audited.
-        pair: The two inputs.
-        classifier: Whether to train a classifier too (vectors only; needs scikit-learn).
-    """
+    """Return the event families that apply to a subject and a pair, a trained classifier among them if asked for."""
     if subject.discrete:
         return [Frequencies()]
     chosen: list[Scorer] = []

@@ -25,14 +25,9 @@ PLACES = ("logs", "warnings", "standard output", "errors", "files and file names
 
 
 def check_side_doors(function: TextFunction, *, seed: int = 0) -> list[Finding]:
-    """Return one finding for each place a canary may turn up in.
+    """Return one finding for each place a canary may turn up in; the function runs in a temporary working folder.
 
-    Args:
-        function: One text to one released text. It is run in a temporary working folder.
-        seed: For the canary.
-
-    Note:
-        Not for use while other threads log, print or change the working folder: they would be watched too.
+    Not for use while other threads log, print or change the working folder: they would be watched too.
     """
     canary = "zq" + "".join(np.random.default_rng(seed).choice(list("bcdfghjkmnpqrstvwxz"), size=14))
     seen = dict.fromkeys(PLACES, 0)

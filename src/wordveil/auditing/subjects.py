@@ -62,13 +62,9 @@ def released_text(value: Any) -> str:
 
 
 class Subject(ABC):
-    """Something that turns a private input into a released output at random.
+    """Something that turns a private input into a released output at random."""
 
-    Attributes:
-        discrete: Whether outputs are ids or strings rather than vectors.
-    """
-
-    discrete: bool
+    discrete: bool  # whether outputs are ids or strings rather than vectors
 
     @abstractmethod
     def sample(self, private: Any, n: int) -> Outputs:
@@ -85,12 +81,7 @@ def _stream(source: RandomSource, call: int) -> Stream:
 
 
 class VectorSubject(Subject):
-    """A vector randomizer of wordveil.
-
-    Args:
-        randomizer: The fitted mechanism.
-        source: Randomness of the audit.
-    """
+    """A vector randomizer of wordveil."""
 
     discrete = False
 
@@ -107,12 +98,7 @@ class VectorSubject(Subject):
 
 
 class WordSubject(Subject):
-    """A word randomizer of wordveil; inputs and outputs are word ids.
-
-    Args:
-        randomizer: The fitted mechanism.
-        source: Randomness of the audit.
-    """
+    """A word randomizer of wordveil; inputs and outputs are word ids."""
 
     discrete = True
 
@@ -126,11 +112,7 @@ class WordSubject(Subject):
 
 
 class VectorFunctionSubject(Subject):
-    """A callable on rows, anyone's.
-
-    Args:
-        function: Rows to noisy rows; called on batches of equal rows.
-    """
+    """A callable from rows to noisy rows, anyone's; called on batches of equal rows."""
 
     discrete = False
 
@@ -146,11 +128,7 @@ class VectorFunctionSubject(Subject):
 
 
 class TextSubject(Subject):
-    """A callable on texts, anyone's; the audit sees the whole released text as one output.
-
-    Args:
-        function: One text to one released text; called once a sample.
-    """
+    """A callable from one text to one released text, anyone's: the audit sees the whole of it as one output."""
 
     discrete = True
 
@@ -167,12 +145,8 @@ class OnGrid(Subject):
     """A vector subject whose outputs are rounded to a grid far finer than its noise, as releases of vectors are.
 
     Proofs speak of real numbers; the low bits of float64 sums tell inputs apart whatever the noise, and a good score
-    finds them. `float_attack` looks at those bits on purpose; everything else audits the law above them.
-
-    Args:
-        subject: The subject, with vector outputs.
-        private: An input whose outputs show the noise's scale.
-        bits: The grid is this many powers of two below that scale.
+    finds them. `float_attack` looks at those bits on purpose; everything else audits the law above them. The grid is
+    `bits` powers of two below the noise's scale, which outputs of one private input show.
     """
 
     discrete = False

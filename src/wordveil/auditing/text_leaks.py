@@ -31,24 +31,13 @@ REPEATS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class TextChecks:
-    """How the texts of the checks are made.
+    """How the texts of the checks are made; `ParameterError` if a value is out of range."""
 
-    Attributes:
-        words: Carrier words the mechanism knows, lower case, at least 2, far apart in meaning.
-        declared: Disclosures the mechanism declares; see `DISCLOSURES`.
-        trials: Texts per check, at least 20.
-        alpha: Chance, at most, that an honest mechanism is refuted by a check that counts.
-        seed: For the canaries.
-
-    Raises:
-        ParameterError: If a value is out of range.
-    """
-
-    words: Sequence[str]
-    declared: Collection[str] = ("length", "order")
-    trials: int = 40
-    alpha: float = 1e-6
-    seed: int = 0
+    words: Sequence[str]  # carrier words the mechanism knows, lower case, at least 2, far apart in meaning
+    declared: Collection[str] = ("length", "order")  # disclosures the mechanism declares; see `DISCLOSURES`
+    trials: int = 40  # texts per check, at least 20
+    alpha: float = 1e-6  # chance, at most, that an honest mechanism is refuted by a check that counts
+    seed: int = 0  # for the canaries
 
     def __post_init__(self) -> None:
         if len(self.words) < 2:
@@ -61,12 +50,7 @@ class TextChecks:
 
 
 def check_text(function: TextFunction, checks: TextChecks) -> list[Finding]:
-    """Return findings on unknown words, digits, casing, length, order and repeated noise.
-
-    Args:
-        function: One text to one released text; called about 10 * trials times.
-        checks: Carriers, declared disclosures, trials, alpha.
-    """
+    """Return findings on unknown words, digits, casing, length, order, repeated noise, by about 10 * trials calls."""
     run = _Run(function, checks)
     return [
         run.planted("unknown words", run.unknown_word),

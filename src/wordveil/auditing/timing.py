@@ -38,18 +38,7 @@ def measure_times(work: Callable[[Any], Any], inputs: Sequence[Any], rounds: int
 def check_timing(
     work: Callable[[Any], Any], inputs: Sequence[Any], *, rounds: int = 200, alpha: float = 1e-6, seed: int = 0
 ) -> Finding:
-    """Test whether some input takes longer than another.
-
-    Args:
-        work: Called with each input; its result is thrown away.
-        inputs: At least 2 private inputs.
-        rounds: At least 100.
-        alpha: Chance, at most, that equal times are called different.
-        seed: For the order.
-
-    Raises:
-        ParameterError: If a number is out of range.
-    """
+    """Test, in at least 100 rounds, whether an input takes longer than another; wrong with chance alpha at most."""
     check_alpha(alpha)
     if len(inputs) < 2 or rounds < 100:
         raise ParameterError("rounds", (len(inputs), rounds), "must be at least 2 inputs and 100 rounds.")

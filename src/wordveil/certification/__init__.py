@@ -99,11 +99,7 @@ def verify(
 
 
 def _rebuilt(certificate: Certificate) -> Mechanism:
-    """Return the mechanism that a certificate names.
-
-    Raises:
-        CertificateError: If there is none of that name and method, or the certificate does not say all of it.
-    """
+    """Return the mechanism that a certificate names; `CertificateError` if it does not say all of a known one."""
     name = certificate.parameters.get("mechanism")
     if str(name) in mechanism_names():
         rebuilt: Mechanism = mechanism_class(str(name)).rebuild(certificate)

@@ -52,14 +52,10 @@ class Distances(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """How far words are from the outputs, but for a few outlying outputs that are looked at one by one.
+    """How far words are from the outputs, but for a few outlying outputs that are looked at one by one."""
 
-    Attributes:
-        outliers: Places of outputs far from everything.
-        farthest: Distance of every place to the farthest of the other outputs, as `block` has it; -inf without any.
-    """
-
-    outliers: NDArray[np.int64]
+    outliers: NDArray[np.int64]  # places of outputs far from everything
+    # distance of every place to the farthest of the other outputs, as `block` has it; -inf without any
     farthest: Float64Array
 
     @classmethod
@@ -79,16 +75,9 @@ class Reach:
 
 
 class BarredMaximum:
-    """Search for the worst pair with a barred word, resumable after any group of them.
+    """Search for the worst pair with a barred word, resumable after any group of them; `best` is the worst known.
 
-    Args:
-        pairs: The distances.
-        problem: What to maximize; its values are of all places.
-        best: The worst pair of words that may both be output.
-        reach: How far the outputs are.
-
-    Attributes:
-        best: The worst pair known.
+    The values of the problem are of all places. It begins with the worst pair of words that may both be output.
     """
 
     def __init__(self, pairs: Distances, problem: PairProblem, best: WorstPair, reach: Reach) -> None:
@@ -99,19 +88,15 @@ class BarredMaximum:
 
     @property
     def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
         return self._next * (len(self._places) + len(self._pairs.outputs))
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
         return {**self.best.as_dict(), "next": self._next}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
         self.best, self._next = WorstPair.from_dict(state), int(state["next"])
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Take one group of barred words after another; yield the number of pairs just visited."""
         for start in range(self._next, len(self._barred), GROUP):
             group = _Group(self._pairs, self._problem, self._reach, self._barred[start : start + GROUP])
             chunks = [self._places[low : low + CHUNK] for low in range(0, len(self._places), CHUNK)]
@@ -124,10 +109,7 @@ class BarredMaximum:
 
 
 class _Group:
-    """Some barred words against any partners, in either order.
-
-    The first axis of values is 0 for the loss of a partner over a barred word, 1 for the other order.
-    """
+    """Some barred words and any partners; the first axis is 0 for the loss of a partner over one, 1 the reverse."""
 
     def __init__(self, pairs: Distances, problem: PairProblem, reach: Reach, words: NDArray[np.int64]) -> None:
         self.words = words

@@ -38,17 +38,9 @@ def largest_rate(
     """Return the exact loss at the largest rate found whose epsilon is at most the target.
 
     Secant steps on logarithms, kept inside a shrinking bracket. At most eight rates are evaluated, usually three or
-    four.
-
-    Args:
-        loss: Exact loss at a rate.
-        epsilon: Target, in (0, inf).
-        within: A rate at which a theorem keeps the target, and one above which to look no further. None is for metric
-            DP: epsilon/2, the textbook's, and epsilon, above which no rate can keep the promise.
-        tolerance: Relative shortfall at which to stop.
-
-    Returns:
-        The loss at a rate in `within`, or 1e-8 below, with `.epsilon <= epsilon`.
+    four, until epsilon falls short by the relative tolerance. `within` is a rate at which a theorem keeps the target,
+    and one above which to look no further; None is for metric DP: epsilon/2, the textbook's, and epsilon. The rate
+    returned lies within, or 1e-8 below.
     """
     aim = math.log(epsilon * (1 - tolerance / 2))
     least, most = (epsilon / 2, epsilon) if within is None else within

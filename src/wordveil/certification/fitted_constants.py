@@ -22,11 +22,9 @@ PROFILE = "laplace-profile"
 
 
 def certify_constants(mechanism: VectorMechanism, embeddings: Embeddings) -> Certificate:
-    """Record the constants that a vector mechanism computes for a vocabulary.
+    """Record the constants that a vector mechanism, such as Projection or NADP, computes for a vocabulary.
 
-    Args:
-        mechanism: One that computes constants when fitted, such as Projection or NADP.
-        embeddings: The public vocabulary; where only its dimension counts, the certificate names no checksum.
+    Where only the vocabulary's dimension counts, the certificate names no checksum.
 
     Raises:
         CertificateError: If nothing is computed for this kind of mechanism, or a parameter is no single value.
@@ -53,17 +51,7 @@ def _scalars(mechanism: Any) -> dict[str, Scalar]:
 
 
 def certify_profile(mechanism: MultivariateLaplace, *, dimensions: int, diameter: float, delta: float) -> Certificate:
-    """Record the local DP of multivariate Laplace noise at a public diameter, by its exact privacy profile.
-
-    Args:
-        mechanism: The mechanism.
-        dimensions: Dimensions of the noise, at least 1.
-        diameter: Largest distance between two inputs, public, in (0, inf).
-        delta: In (0, 1).
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-    """
+    """Record the local DP of multivariate Laplace noise at a public diameter, by its exact privacy profile."""
     loss = math.nextafter(mechanism.epsilon * diameter, math.inf)
     return Certificate(
         method=PROFILE,
@@ -83,12 +71,7 @@ def certify_profile(mechanism: MultivariateLaplace, *, dimensions: int, diameter
 
 
 def repeat_profile(certificate: Certificate) -> Certificate:
-    """Repeat the computation of a profile certificate.
-
-    Raises:
-        CertificateError: If its parameters are not numbers, or not those of a profile.
-        ParameterError: If one is outside its domain.
-    """
+    """Repeat the computation of a profile certificate; a `CertificateError` if its parameters are not those of one."""
     values = dict(certificate.parameters)
     name = values.pop("mechanism", None)
     wanted = {"epsilon", "dimensions", "diameter", "delta"}

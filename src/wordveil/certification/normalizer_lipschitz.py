@@ -44,15 +44,7 @@ _SECONDS = 15.0
 
 
 class SavedWork:
-    """The state of an interrupted computation, by name of its stage.
-
-    Args:
-        path: The file, or None to save nothing.
-        inputs: Digest of everything the computation depends on.
-
-    Raises:
-        ResumeError: If the file belongs to other inputs or is damaged.
-    """
+    """The state of an interrupted computation, by stage, if it has a path; `ResumeError` if of other inputs."""
 
     def __init__(self, path: str | os.PathLike[str] | None, inputs: str) -> None:
         self._path = None if path is None else Path(path)
@@ -76,11 +68,9 @@ class SavedWork:
             self._stages.setdefault(stage, {})[entry] = value
 
     def get(self, stage: str) -> Mapping[str, Any] | None:
-        """Return what was saved for a stage, or None."""
         return self._stages.get(stage)
 
     def put(self, stage: str, values: Mapping[str, Any], *, final: bool = False) -> None:
-        """Remember a stage; write the file if that is due, or the stage is finished."""
         if self._path is None:
             return
         if not final and time.monotonic() - self._saved_at < _SECONDS:
@@ -89,11 +79,9 @@ class SavedWork:
         self._write(self._path)
 
     def forget(self, stage: str) -> None:
-        """Drop a stage that a finished one has made superfluous."""
         self._stages.pop(stage, None)
 
     def remove(self) -> None:
-        """Delete the file: the whole computation is finished."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
@@ -117,23 +105,14 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class ExactLoss:
-    """The loss found at one rate.
+    """The loss found at one rate."""
 
-    Attributes:
-        rate: The rate, 1/distance.
-        cap: Where distances are clipped.
-        epsilon: Metric: loss at most epsilon * min(dist, cap) + error; local: at most epsilon + error. Rounded up.
-        computed: The same number before rounding up.
-        error: Bound in nats on what float64 can have missed.
-        worst: Ids of the pair where it is attained.
-    """
-
-    rate: float
-    cap: float
-    epsilon: float
-    computed: float
-    error: float
-    worst: tuple[int, int]
+    rate: float  # the rate, 1/distance
+    cap: float  # where distances are clipped
+    epsilon: float  # metric: loss at most epsilon * min(dist, cap) + error; local: at most epsilon + error. Rounded up.
+    computed: float  # the same number before rounding up
+    error: float  # bound in nats on what float64 can have missed
+    worst: tuple[int, int]  # ids of the pair where it is attained
 
 
 def pair_visits(vectors: int) -> int:
@@ -202,11 +181,8 @@ class PairSpace(Distances, Protocol):
 class LossComputation:
     """Exact losses of one vocabulary at any rate, each of which can be interrupted and continued.
 
-    Args:
-        vocabulary: The pairs of words or vectors.
-        threads: Threads; the answer does not depend on it.
-        progress: Called as work proceeds; with `DistinctVectors` one rate takes `pair_visits` of their number.
-        checkpoint: File to save progress to and to resume from.
+    With `DistinctVectors` one rate takes `pair_visits` of their number. Progress is saved to a checkpoint, and resumed
+    from it.
     """
 
     def __init__(
@@ -222,11 +198,7 @@ class LossComputation:
         self._saved = SavedWork(checkpoint, vocabulary.digest() if checkpoint is not None else "")
 
     def metric(self, rate: float, cap: float = math.inf) -> ExactLoss:
-        """Return the exact loss per unit of min(dist, cap).
-
-        Args:
-            rate: Rate of the exponential, 1/distance, in (0, inf).
-            cap: Where distances are clipped, in (0, inf].
+        """Return the exact loss per unit of min(dist, cap) at a rate in (0, inf), unit 1/distance.
 
         Raises:
             ParameterError: If a parameter is outside its domain, or a word has no output within float64's reach.
@@ -234,15 +206,7 @@ class LossComputation:
         return self._at(rate, cap, per_distance=True)
 
     def local(self, rate: float, cap: float = math.inf) -> ExactLoss:
-        """Return the exact largest loss between any two words: epsilon of local DP.
-
-        Args:
-            rate: As for `metric`.
-            cap: As for `metric`.
-
-        Raises:
-            ParameterError: As for `metric`.
-        """
+        """Return the exact largest loss between any two words, epsilon of local DP; the rest as for `metric`."""
         return self._at(rate, cap, per_distance=False)
 
     @cached_property

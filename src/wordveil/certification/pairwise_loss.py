@@ -29,13 +29,8 @@ ROWS = 64  # words of one step
 class WordPairs:
     """All pairs of words under any metric: a `PairSpace`. One rate visits v * (v + outputs) pairs.
 
-    Args:
-        embeddings: The public vocabulary: all words are inputs, its candidates outputs.
-        metric: The metric; one that belongs to vocabularies is computed for this one here, once.
-
-    Attributes:
-        ids: Every word, shape (v,).
-        metric: The metric, bound to the vocabulary.
+    All words are inputs, the candidates outputs; a metric that belongs to vocabularies is computed for this one here,
+    once.
 
     Raises:
         ParameterError: If the metric belongs to another vocabulary or fails an axiom on a sample.
@@ -50,7 +45,6 @@ class WordPairs:
 
     @property
     def distance_error(self) -> float:
-        """How far a distance may be from the metric's own, in its unit."""
         return self.source.error
 
     @property
@@ -59,7 +53,6 @@ class WordPairs:
         return self.source.error
 
     def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
-        """Return the distances between two lots of words, shape (n, k)."""
         return self.source.block(self.source.canonical[first], self.ids[second])
 
     def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
@@ -75,22 +68,14 @@ class WordPairs:
         return hashlib.sha256("|".join([*self._inputs, identity(self.metric)]).encode()).hexdigest()
 
     def sums(self, rate: float, cap: float) -> RowSums:
-        """Return the pass that adds up the normalizers at a rate."""
         return RowSums(self, rate=rate, cap=cap)
 
     def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> RowMaximum:
-        """Return the pass that finds the worst pair of some words, numbered among themselves."""
         return RowMaximum(self, problem, places)
 
 
 class RowSums:
-    """ln Z of every word, resumable after any step.
-
-    Args:
-        pairs: The pairs.
-        rate: Rate of the exponential, 1/distance, > 0.
-        cap: Distances are clipped here, in (0, inf].
-    """
+    """ln Z of every word at a rate, with distances clipped at a cap, resumable after any step."""
 
     def __init__(self, pairs: WordPairs, *, rate: float, cap: float) -> None:
         self._pairs, self._rate = pairs, rate
@@ -101,11 +86,9 @@ class RowSums:
 
     @property
     def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
         return self._next * len(self._pairs.outputs)
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Take one block of words after another; yield the number of pairs just visited."""
         starts = range(self._next, len(self._logs), ROWS)
 
         def some(start: int) -> Float64Array:
@@ -117,34 +100,21 @@ class RowSums:
             yield len(part) * len(self._pairs.outputs)
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
         return {"logs": self._logs, "next": self._next}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
         self._logs[:], self._next = state["logs"], int(state["next"])
 
     def logs(self) -> Float64Array:
-        """Return ln Z of every word, shape (v,)."""
         return self._logs
 
     def log_error(self) -> float:
-        """Return a bound on the error of one ln Z, in nats."""
         rounding = (4 + 2 * self._rate * self._longest + len(self._pairs.outputs)) * UNIT
         return self._rate * self._pairs.distance_error + rounding
 
 
 class RowMaximum:
-    """Search for the worst pair of some words, resumable after any step.
-
-    Args:
-        pairs: The pairs.
-        problem: What to maximize, of all words.
-        places: The words.
-
-    Attributes:
-        best: The worst pair among those visited.
-    """
+    """Search for the worst pair of some words, the best known so far, resumable after any step."""
 
     def __init__(self, pairs: WordPairs, problem: PairProblem, places: NDArray[np.int64]) -> None:
         self._source, self._problem = pairs.source, problem.among(places)
@@ -154,7 +124,6 @@ class RowMaximum:
 
     @property
     def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
         return self._next * len(self._words)
 
     def _worst_of(self, start: int) -> WorstPair:
@@ -166,7 +135,6 @@ class RowMaximum:
         return WorstPair(value=float(scores[first, second]), first=start + int(first), second=int(second))
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Take one block of words after another; yield the number of pairs just visited."""
         v = len(self._words)
         starts = range(self._next, v, ROWS)
         for start, found in zip(starts, map_chunks(self._worst_of, starts, threads), strict=True):
@@ -177,9 +145,7 @@ class RowMaximum:
             yield done * v
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
         return {**self.best.as_dict(), "next": self._next}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
         self.best, self._next = WorstPair.from_dict(state), int(state["next"])

@@ -55,13 +55,7 @@ def rate_losses(
 ) -> RateLosses:
     """Return the computation that certifies a mechanism; threads, progress and checkpoint as for `certify`.
 
-    Args:
-        mechanism: The mechanism.
-        embeddings: The public vocabulary.
-        threads: Threads.
-        progress: Called as work proceeds.
-        checkpoint: File to resume from.
-        repeat: A certificate to repeat: what it found is then taken from it, not solved for.
+    What a certificate to repeat found is taken from it, not solved for.
 
     Raises:
         CertificateError: If a checkpoint is asked for where none can be kept.
@@ -129,15 +123,7 @@ class PairRates:
 
 
 class TightRates:
-    """Losses of tight constraints: each rate has its own base measure.
-
-    Args:
-        mechanism: The mechanism.
-        embeddings: The public vocabulary.
-        base: The measure to judge at every rate, None to solve for one.
-        threads: Threads.
-        progress: Called as work proceeds.
-    """
+    """Losses of tight constraints: each rate has its own base measure, solved for unless one is given."""
 
     def __init__(
         self,

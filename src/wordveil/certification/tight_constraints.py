@@ -34,21 +34,14 @@ Iteration = Callable[[int, float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class TightSolution:
-    """An approximate solution, clipped, and the loss certified for it.
+    """An approximate solution, clipped, and the loss certified for it."""
 
-    Attributes:
-        base: Base measure over the candidates, shape (number of candidates,), in [0, 1], largest 1; float32 numbers.
-        negative: Share of the distinct output vectors where the solution was below zero.
-        iterations: Conjugate gradient steps taken.
-        residual: Relative residual of the unclipped solution.
-        loss: The exact loss with this base measure, for outputs capped at `loss.cap`.
-    """
-
+    # base measure over the candidates, shape (number of candidates,), in [0, 1], largest 1; float32 numbers
     base: Float64Array
-    negative: float
-    iterations: int
-    residual: float
-    loss: ExactLoss
+    negative: float  # share of the distinct output vectors where the solution was below zero
+    iterations: int  # conjugate gradient steps taken
+    residual: float  # relative residual of the unclipped solution
+    loss: ExactLoss  # the exact loss with this base measure, for outputs capped at `loss.cap`
 
 
 def solve_tight_constraints(
@@ -64,15 +57,9 @@ def solve_tight_constraints(
 ) -> TightSolution:
     """Find a base measure that flattens the normalizer at one rate, and certify the loss it leaves.
 
-    Args:
-        mechanism: Whose metric and cap are taken; its epsilon does not matter.
-        embeddings: The public vocabulary: constraints hold at its candidates, the certificate at all its words.
-        rate: Rate of the exponential, 1/distance, in (0, inf).
-        tolerance: Relative residual at which to stop, in (0, 1).
-        most_iterations: Steps after which to stop in any case; the certificate holds all the same.
-        threads: Threads; the answer does not depend on it.
-        progress: Called with the number of pair visits done since the last call.
-        iteration: Called once a step.
+    Metric and cap are the mechanism's; its epsilon does not matter. Constraints hold at the candidates, the certificate
+    at all words. Steps end at a relative residual of `tolerance`, in (0, 1), or after `most_iterations`: the
+    certificate holds all the same. `iteration` is called once a step.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or more words may be output than can be solved for.
@@ -116,16 +103,7 @@ def tight_loss(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ExactLoss:
-    """Return the exact loss that a base measure leaves at a rate, wherever the measure came from.
-
-    Args:
-        mechanism: Whose metric and cap are taken.
-        embeddings: The public vocabulary.
-        base: Base measure over its candidates.
-        rate: Rate of the exponential, 1/distance, in (0, inf).
-        threads: Threads; the answer does not depend on it.
-        progress: Called with the number of pair visits done since the last call.
-    """
+    """Return the exact loss that a base measure over the candidates leaves at a rate, whoever made the measure."""
     vocabulary = DistinctVectors.of(embeddings, mechanism.metric, base)
     work = LossComputation(vocabulary, threads=threads, progress=progress)
     return work.metric(rate, mechanism.cap(rate, len(base)))

@@ -20,30 +20,17 @@ from wordveil.vocabulary.table import Embeddings
 
 @dataclass(frozen=True, kw_only=True)
 class DistinctVectors:
-    """The distinct vectors of a vocabulary under a metric: a `PairSpace`.
+    """The distinct vectors of a vocabulary, a `PairSpace`: words of one vector share a row of every mechanism."""
 
-    Words that share a vector have the same row of every selection mechanism, so only one of them is kept.
-
-    Attributes:
-        coordinates: `metric.coordinates` of the distinct vectors, shape (u, d).
-        measure: Output mass on each: the number of candidates there, or the sum of their base measure; shape (u,).
-        ids: Lowest id with each vector, shape (u,), int32, ascending.
-        metric: The metric.
-    """
-
-    coordinates: Float64Array
+    coordinates: Float64Array  # `metric.coordinates` of the distinct vectors, shape (u, d)
+    # output mass on each: the number of candidates there, or the sum of their base measure; shape (u,)
     measure: Float64Array
-    ids: IdArray
+    ids: IdArray  # lowest id with each vector, shape (u,), int32, ascending
     metric: Metric
 
     @classmethod
     def of(cls, embeddings: Embeddings, metric: Metric, base: Float64Array | None = None) -> DistinctVectors:
-        """Collect the distinct vectors of a vocabulary.
-
-        Args:
-            embeddings: The public vocabulary; all its words are inputs, its candidates are outputs.
-            metric: The metric.
-            base: Base measure over the candidates, shape (number of candidates,), non-negative; None for 1.
+        """Collect the distinct vectors of a vocabulary, whose candidates are outputs of measure `base`, None for 1.
 
         Raises:
             ParameterError: If the base measure has another shape, a negative or non-finite entry, or no mass.
@@ -67,7 +54,6 @@ class DistinctVectors:
 
     @cached_property
     def outputs(self) -> NDArray[np.int64]:
-        """Places of the vectors of words that may be output, ascending."""
         return np.flatnonzero(self.measure)
 
     @property
@@ -95,11 +81,9 @@ class DistinctVectors:
 
     @property
     def block_error(self) -> float:
-        """How far a distance of `block` may be from the metric's own, in its unit."""
         return self._tiles.distance_error()
 
     def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
-        """Return the distances between two lots of places, shape (n, k)."""
         return self._tiles.between(first, second)
 
     def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
@@ -107,11 +91,9 @@ class DistinctVectors:
         return self._tiles.of_pairs(first, second)
 
     def sums(self, rate: float, cap: float) -> NormaliserSums:
-        """Return the pass that adds up the normalizers at a rate."""
         return NormaliserSums(self._tiles, self.measure, rate=rate, cap=cap)
 
     def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> PairMaximum:
-        """Return the pass that finds the worst pair of some places, numbered among themselves."""
         every = len(places) == len(self.ids)
         tiles = self._tiles if every else PairTiles(self.coordinates[places], self.metric)
         return PairMaximum(tiles, problem.among(places))

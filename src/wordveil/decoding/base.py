@@ -28,11 +28,7 @@ class Decoder(ABC):
 
 
 class FittedDecoder(ABC):
-    """A decoder bound to a vocabulary; whatever it does, the guarantee of its input vectors stands.
-
-    Attributes:
-        draws: How many uniforms it takes for a vector.
-    """
+    """A decoder bound to a vocabulary: what it does with `draws` uniforms a vector, its input's guarantee stands."""
 
     draws: ClassVar[int] = 0
 
@@ -41,11 +37,7 @@ class FittedDecoder(ABC):
         return tuple(stream.lane(DECODER_LANE + i).random(n) for i in range(self.draws))
 
     def on(self, device: str, space: Embeddings) -> Self:
-        """Return the same decoder searching on a device.
-
-        Args:
-            device: "cpu", or a card such as "cuda:1".
-            space: The vocabulary it was fitted to.
+        """Return the same decoder searching on a device, "cpu" or a card such as "cuda:1", in its own vocabulary.
 
         Raises:
             MissingExtraError: If PyTorch is not installed.
@@ -63,11 +55,7 @@ class FittedDecoder(ABC):
 
 
 class SearchingDecoder(FittedDecoder):
-    """A decoder whose only heavy work is a search for nearest words.
-
-    Attributes:
-        words: The search, a field of its dataclass.
-    """
+    """A decoder whose only heavy work is `words`, a search for nearest words."""
 
     words: NearestWords
 

@@ -41,7 +41,6 @@ class Decoded(WordMechanism):
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
-        """The vector mechanism's."""
         return self.mechanism.epsilon
 
     def with_epsilon(self, epsilon: float) -> Decoded:
@@ -56,12 +55,10 @@ class Decoded(WordMechanism):
 
     @property
     def paper(self) -> str:  # type: ignore[override]
-        """The vector mechanism's source."""
         return self.mechanism.paper
 
     @property
     def calibration(self) -> str:  # type: ignore[override]
-        """The vector mechanism's."""
         return self.mechanism.calibration
 
     def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedDecoded]:
@@ -146,11 +143,7 @@ class FittedDecoded(WordRandomizer):
 
 
 def as_words(mechanism: object) -> WordMechanism:
-    """Return a mechanism as one of words: a vector mechanism is decoded to the nearest.
-
-    Raises:
-        ParameterError: If it is no mechanism.
-    """
+    """Return a mechanism as one of words, a vector mechanism decoded to the nearest; `ParameterError` for others."""
     chosen: Any = check_mechanism(mechanism)
     words: WordMechanism = Decoded(mechanism=chosen) if chosen.releases == "vectors" else chosen
     return words

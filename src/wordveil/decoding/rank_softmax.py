@@ -42,17 +42,13 @@ class RankSoftmax(Decoder):
 
     Example:
         >>> import numpy as np
-        >>> from wordveil.vocabulary.table import Embeddings
-        >>> from wordveil.randomness import RandomSource
-        >>> words = ["red", "green", "blue", "cat", "dog"]
-        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
-        >>> colours = Embeddings.from_arrays(words, table)
-        >>> from wordveil.decoding.decoded import Decoded
-        >>> from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+        >>> from wordveil import Decoded, Embeddings, MultivariateLaplace, RandomSource
+        >>> points = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]]
+        >>> colours = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], points)
         >>> softmax = RankSoftmax(epsilon=4.0, c=0.2)
         >>> randomizer = Decoded(mechanism=MultivariateLaplace(epsilon=4.0), decoder=softmax).fit(colours)
         >>> released = randomizer.release(colours.ids(["red", "cat"]), RandomSource.seeded_for_tests(1))
-        >>> all(colours.words[int(i)] in words for i in released)
+        >>> all(-1 < i < 5 for i in released)
         True
         >>> truncated_geometric(np.array([0.0, 0.5, 0.9]), decay=4.0 * 0.2, v=5)  # ranks from three uniforms
         array([0, 0, 2])
@@ -77,13 +73,7 @@ class RankSoftmax(Decoder):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedRankSoftmax(SearchingDecoder):
-    """Rank-softmax decoding over one vocabulary's candidates.
-
-    Attributes:
-        decay: c * epsilon.
-        vectors: The vocabulary's table, shape (v, d).
-        words: The search for nearest candidates.
-    """
+    """Rank-softmax decoding over one vocabulary's candidates; decay is c * epsilon."""
 
     draws: ClassVar[int] = 1
     decay: float
@@ -99,10 +89,7 @@ class FittedRankSoftmax(SearchingDecoder):
         return ReleasedIds(self.neighbours(nearest, ranks, threads=threads))
 
     def neighbours(self, nearest: IdArray, ranks: NDArray[np.int64], *, threads: int | None = None) -> IdArray:
-        """Return for each candidate x* its neighbour of the given rank, shape (n,); rank 0 is x* itself.
-
-        The neighbours of one x* are found once for all the rows that share it.
-        """
+        """Return each x*'s neighbour of its rank, 0 for x* itself, (n,), found once for all the rows of one x*."""
         answer = np.array(nearest, dtype=np.int32)
         near = (ranks > 0) & (ranks < NEAR)
         if near.any():
@@ -118,25 +105,17 @@ class FittedRankSoftmax(SearchingDecoder):
         return answer
 
     def _ordered(self, centre: int) -> IdArray:
-        """Return all candidates by distance from one word, lowest id on ties."""
         difference = self.vectors[centre].astype(np.float64) - self.vectors[self.words.outputs]
         squared = np.einsum("ij,ij->i", difference, difference)
         return np.asarray(self.words.outputs[np.argsort(squared, kind="stable")])
 
 
 def truncated_geometric(uniforms: Float64Array, decay: float, v: int) -> NDArray[np.int64]:
-    """Turn uniforms into ranks in [0, v) with probability proportional to exp(-decay * rank), by inversion.
+    """Turn uniforms in [0, 1) into ranks in [0, v) with probability proportional to exp(-decay * rank), by inversion.
 
-    i = floor(log1p(-U (1 - q^v))/log q), q = exp(-decay); decay = 0 is uniform.
-
-    Args:
-        uniforms: In [0, 1), shape (n,).
-        decay: -ln q, in [0, inf).
-        v: Number of ranks, at least 1.
-
-    Returns:
-        Shape (n,), int64.
+    i = floor(log1p(-U (1 - q^v))/log q), q = exp(-decay); decay = 0 is uniform. Both of shape (n,).
     """
+    # expm1 and log1p keep the digits of a small decay; below UNIFORM even they divide 0 by 0, and the law is uniform.
     even = decay * v < UNIFORM
     places = uniforms * v if even else -np.log1p(uniforms * math.expm1(-decay * v)) / decay
     return np.asarray(np.minimum(np.floor(places), v - 1).astype(np.int64))

@@ -24,21 +24,14 @@ DEFAULT_GRID = (0.0003, 0.0006, 0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 
 
 @dataclass(frozen=True, kw_only=True)
 class RankTuning:
-    """What tuning found.
+    """What tuning found."""
 
-    Attributes:
-        c: The value with the largest mean share of near neighbours over the epsilons.
-        grid: The values tried.
-        epsilons: The epsilons tried.
-        original: Share of outputs equal to the input, one row for each c, one column for each epsilon.
-        near: Share of outputs among the input's nearest words, itself excluded, likewise.
-    """
-
-    c: float
-    grid: tuple[float, ...]
-    epsilons: tuple[float, ...]
+    c: float  # the value with the largest mean share of near neighbours over the epsilons
+    grid: tuple[float, ...]  # the values tried
+    epsilons: tuple[float, ...]  # the epsilons tried
+    # share of outputs equal to the input, one row for each c, one column for each epsilon
     original: tuple[tuple[float, ...], ...]
-    near: tuple[tuple[float, ...], ...]
+    near: tuple[tuple[float, ...], ...]  # share of outputs among the input's nearest words, itself excluded, likewise
 
 
 def tune_rank_softmax(

@@ -27,32 +27,19 @@ COMMON = 2e-4
 
 @dataclass(frozen=True)
 class Trial:
-    """Public segments and what stands for them.
+    """Public segments and what stands for them."""
 
-    Attributes:
-        true: Their states, end to end, shape (m,).
-        released: As released, segment by segment.
-        counted: Which places hold words that the mechanism drew for, shape (m,).
-    """
-
-    true: IdArray = field(repr=False)
-    released: list[IdArray] = field(repr=False)
-    counted: NDArray[np.bool_] = field(repr=False)
+    true: IdArray = field(repr=False)  # their states, end to end, shape (m,)
+    released: list[IdArray] = field(repr=False)  # as released, segment by segment
+    counted: NDArray[np.bool_] = field(repr=False)  # which places hold words that the mechanism drew for, shape (m,)
 
 
 def trial_releases(
     segments: Sequence[IdArray], randomizer: WordRandomizer, exempt: IdArray, words: int = WORDS
 ) -> tuple[Trial, Trial]:
-    """Return public segments released by the mechanism, and as random words; equal every time.
+    """Return public segments, some words long, released by the mechanism, and as random words; equal every time.
 
-    Args:
-        segments: Public text, from stop to stop.
-        randomizer: The mechanism.
-        exempt: Words that pass as they are.
-        words: How many words are tried, about.
-
-    Raises:
-        ParameterError: If they hold too few words.
+    Exempt words pass as they are. Too few words are a `ParameterError`.
     """
     v, stream = len(randomizer.embeddings), RandomSource.public("denoising")
     count = sum(int(np.count_nonzero(segment < v)) for segment in segments)
@@ -78,23 +65,14 @@ def trial_releases(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConfidenceCurve:
-    """From a posterior's own confidence to the share of words that it names rightly.
+    """From a posterior's own confidence to the share of words that it names rightly."""
 
-    Attributes:
-        named: Share of the words of public text that the attacker names, who names the likeliest for each.
-        content: The same of words rarer than 2e-4; they must be named among all words.
-        random: The share named from random outputs, which say nothing of the text.
-        words: How many words were tried.
-        confidences: Own confidence, ascending, of each bin.
-        shares: Share that was right in it, not descending.
-    """
-
-    named: float
-    content: float
-    random: float
-    words: int
-    confidences: Float64Array = field(repr=False)
-    shares: Float64Array = field(repr=False)
+    named: float  # share of the words of public text that the attacker names, who names the likeliest for each
+    content: float  # the same of words rarer than 2e-4; they must be named among all words
+    random: float  # the share named from random outputs, which say nothing of the text
+    words: int  # how many words were tried
+    confidences: Float64Array = field(repr=False)  # own confidence, ascending, of each bin
+    shares: Float64Array = field(repr=False)  # share that was right in it, not descending
 
     @classmethod
     def of(cls, trials: Sequence[Trial], found: Sequence[Posterior], prior: Prior, v: int) -> ConfidenceCurve:

@@ -65,16 +65,9 @@ def prior_of(
     source: str = "",
     held_out: Sequence[str] = (),
 ) -> Prior:
-    """Return the model of public texts that were read already.
+    """Return the model of public texts that `ReleaseReader` read already, from stop to stop, end to end, shape (m,).
 
-    Args:
-        states: As `ReleaseReader` reads them, from stop to stop, end to end, shape (m,).
-        embeddings: The vocabulary.
-        pairs: Most pairs kept.
-        triples: Most triples kept.
-        base: Word frequencies known otherwise, for words that the texts lack, shape (v,); None for uniform.
-        source: What the texts are.
-        held_out: Texts that were kept out of them.
+    At most so many pairs and triples are kept; `base` holds frequencies of words that the texts lack, None for uniform.
 
     Raises:
         ParameterError: If there are no states.

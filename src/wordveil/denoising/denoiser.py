@@ -197,11 +197,7 @@ class Denoiser:
         return ConfidenceCurve.of(trials, readings, self.prior, len(self.embeddings))
 
     def read(self, texts: Sequence[ReleasedText]) -> list[ReadRelease]:
-        """Read released texts, in order; none changes another.
-
-        Raises:
-            UnreadableReleaseError: If the noise of this mechanism leaves too little.
-        """
+        """Read released texts, in order; none changes another. Where noise leaves little, `UnreadableReleaseError`."""
         if self.calibration.named < self.least:
             raise UnreadableReleaseError(
                 f"of public text released in this way, {self.calibration.named:.2f} of the words are read as they were "

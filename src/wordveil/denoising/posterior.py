@@ -30,23 +30,15 @@ class ChannelEvidence:
 
     A word that the owner declared public stands for itself; where the mechanism too may release it, for words that it
     is released for as well, but for no other public word.
-
-    Attributes:
-        randomizer: The mechanism.
-        prior: Public frequencies, for the choice of candidates.
-        public: Ids of public words, which passed as they are.
     """
 
-    randomizer: WordRandomizer = field(repr=False)
-    prior: Prior = field(repr=False)
-    public: IdArray = field(repr=False)
+    randomizer: WordRandomizer = field(repr=False)  # the mechanism
+    prior: Prior = field(repr=False)  # public frequencies, for the choice of candidates
+    public: IdArray = field(repr=False)  # ids of public words, which passed as they are
 
     @cached_property
     def _table(self) -> tuple[IdArray, Float32Array]:
-        """Candidates and P(output | candidate) of every output.
-
-        Made once for all: a law that is no table takes a pass over the whole vocabulary, however few words are asked.
-        """
+        """Candidates and P(output | candidate): once for all, as a law without a table passes over all words."""
         outputs = self.randomizer.outputs
         weights = self.prior.frequency[: len(self.randomizer.embeddings)].astype(np.float64)
         found = self.randomizer.likely_inputs(outputs, weights, COUNT)
@@ -76,19 +68,12 @@ Candidates = Callable[[IdArray], tuple[IdArray, Float32Array]]
 
 @dataclass(frozen=True)
 class Posterior:
-    """What stands in each of m places.
+    """What stands in each of m places."""
 
-    Attributes:
-        states: Candidates, shape (m, c), the likeliest first.
-        chances: P(state | all that is seen), shape (m, c); each row sums to 1.
-        likelihoods: P(what is seen there | state) as it was given, shape (m, c).
-        sequence: The states of the likeliest sequence, shape (m,).
-    """
-
-    states: IdArray = field(repr=False)
-    chances: Float32Array = field(repr=False)
-    likelihoods: Float32Array = field(repr=False)
-    sequence: IdArray = field(repr=False)
+    states: IdArray = field(repr=False)  # candidates, shape (m, c), the likeliest first
+    chances: Float32Array = field(repr=False)  # P(state | all that is seen), shape (m, c); each row sums to 1
+    likelihoods: Float32Array = field(repr=False)  # P(what is seen there | state) as it was given, shape (m, c)
+    sequence: IdArray = field(repr=False)  # the states of the likeliest sequence, shape (m,)
 
 
 def posteriors(
@@ -96,12 +81,9 @@ def posteriors(
 ) -> Posterior:
     """Return the posterior of all places of some segments, end to end; none depends on another segment.
 
-    Args:
-        segments: What is seen, from stop to stop: anything that `candidates` understands, each of shape (m,), m > 2.
-        candidates: What may stand behind it.
-        prior: The model of public text.
-        fidelity: None for the likeliest sequence; else one that maximizes the sum of fidelity * ln P(x_i | all that is
-            seen) + ln P_prior: the larger, the fewer words are wrong, and the less well it reads.
+    A segment is what is seen from stop to stop: anything that `candidates` understands, of shape (m,), m > 2. Fidelity
+    is None for the likeliest sequence; else one that maximizes the sum of fidelity * ln P(x_i | all that is seen) + ln
+    P_prior: the larger, the fewer words are wrong, and the less well it reads.
     """
     lengths = np.array([len(segment) for segment in segments], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths
@@ -149,11 +131,9 @@ def _read(states: IdArray, likelihoods: Float32Array, prior: Prior, fidelity: fl
 
 
 def _by_pairs(after: Float32Array, likelihoods: Float32Array) -> Float32Array:
-    """Return P(state | all that is seen) of a chain of states, shape (s, m, c).
+    """Return P(state | all that is seen) of a chain of states, shape (s, m, c), given P(what is seen | state).
 
-    Args:
-        after: P(right | left) of neighbouring places, shape (s, m - 1, c, c).
-        likelihoods: P(what is seen | state), shape (s, m, c).
+    `after` is P(right | left) of neighbouring places, shape (s, m - 1, c, c).
     """
     found = np.empty_like(likelihoods)
     found[:, 0] = likelihoods[:, 0]
@@ -169,10 +149,8 @@ def _by_pairs(after: Float32Array, likelihoods: Float32Array) -> Float32Array:
 def _by_triples(start: Float32Array, thrice: Float32Array, likelihoods: Float32Array) -> Float32Array:
     """Return the same of a chain of neighbouring pairs of states, shape (s, m, k).
 
-    Args:
-        start: P(second | first) of the first two places, shape (s, k, k).
-        thrice: P(third | first two) of neighbouring places, shape (s, m - 2, k, k, k).
-        likelihoods: P(what is seen | state), shape (s, m, k).
+    `start` is P(second | first) of the first two places, shape (s, k, k); `thrice` is P(third | first two) of
+    neighbouring places, shape (s, m - 2, k, k, k).
     """
     forward = [_scaled(likelihoods[:, 0, :, None] * start * likelihoods[:, 1, None, :])]
     for i in range(thrice.shape[1]):

@@ -115,24 +115,13 @@ class Prior:
         return np.append(_what_is_left(self._third_seen[:-1], self.thirds), np.float32(1))
 
     def pairs(self, left: NDArray[Any], right: NDArray[Any]) -> tuple[Float32Array, NDArray[np.int32]]:
-        """Return P(right | left), and the number of each pair for `triples`, -1 where it is not stored.
-
-        Args:
-            left: States; any shape.
-            right: States, of a shape that fits.
-        """
+        """Return P(right | left) of states, and the number of each pair for `triples`, -1 where it is not stored."""
         n = len(self.unigram)
         number = self._pairs.find(left.astype(np.int64) * n + right)
         return self._seen[number] + self._left[left] * self.unigram[right], number
 
     def triples(self, pair: NDArray[np.int32], last: NDArray[Any], after: Float32Array) -> Float32Array:
-        """Return P(last | pair); all arguments of shapes that fit.
-
-        Args:
-            pair: Numbers from `pairs` of the two states before.
-            last: States.
-            after: P(last | second of the pair), from `pairs`.
-        """
+        """Return P(last | pair), given the numbers of `pairs` and its P(last | second of the pair)."""
         n = len(self.unigram)
         number = self._triples.find(np.where(pair < 0, np.int64(-2), pair.astype(np.int64) * n + last))
         return np.asarray(self._third_seen[number] + self._pair_left[pair] * after)
@@ -155,11 +144,7 @@ class Prior:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Prior:
-        """Read a file that `save` wrote.
-
-        Raises:
-            DataFormatError: If it is none.
-        """
+        """Read a file that `save` wrote; `DataFormatError` if it is none."""
         try:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in _NAMES}
@@ -231,5 +216,4 @@ class _Table:
 
 
 def _hashed(keys: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
-    """Return Fibonacci hashes of 64 - shift bits."""
     return np.asarray((keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift)).astype(np.int64)

@@ -33,34 +33,19 @@ _PAUSE = re.compile(r"[^\s\w.'’`\-]")
 
 @dataclass(frozen=True)
 class Layout:
-    """One text between reading and writing.
+    """One text between reading and writing."""
 
-    Attributes:
-        gaps: What stands around its tokens, one more than these.
-        tokens: The tokens as written where they are no words; None for a word.
-        shapes: Their casing as `readings.shape` tells it, 0 where there is no word, shape (t,).
-        ids: The words, -1 where there is none, shape (t,).
-        states: The segments' states end to end, each from stop to stop, shape (s,).
-        places: Which token each state is, -1 for stops and pauses, shape (s,).
-    """
-
-    gaps: list[str] = field(repr=False)
-    tokens: list[str | None] = field(repr=False)
+    gaps: list[str] = field(repr=False)  # what stands around its tokens, one more than these
+    tokens: list[str | None] = field(repr=False)  # the tokens as written where they are no words; None for a word
+    # their casing as `readings.shape` tells it, 0 where there is no word, shape (t,)
     shapes: NDArray[np.uint8] = field(repr=False)
-    ids: IdArray = field(repr=False)
-    states: IdArray = field(repr=False)
-    places: IdArray = field(repr=False)
+    ids: IdArray = field(repr=False)  # the words, -1 where there is none, shape (t,)
+    states: IdArray = field(repr=False)  # the segments' states end to end, each from stop to stop, shape (s,)
+    places: IdArray = field(repr=False)  # which token each state is, -1 for stops and pauses, shape (s,)
 
 
 class ReleaseReader:
-    """Reads texts whose words are those of one vocabulary.
-
-    Args:
-        embeddings: The vocabulary.
-        markup: As the release was made with; see `TextOptions`, like the next two.
-        numbers: Whether a token with digits is looked up.
-        casing: How words are written.
-    """
+    """Reads texts whose words are those of one vocabulary; options are those of `TextOptions` for the release."""
 
     def __init__(
         self,

@@ -40,28 +40,19 @@ ROOT_ERROR = 2.0**-14 * 1.01  # relative error of the compiled root, the largest
 
 
 class _Packed(NamedTuple):
-    """Words as the products read them.
+    """Words as the products read them."""
 
-    Attributes:
-        centre: What vectors are taken from, shape (d,): the mean of a sample of words, near which norms are small.
-        factor: [y; 1; a(y)] of shape (blocks, d + 2, columns) for NumPy, or the compiled layout.
-        base: Base measure, float32, shape (blocks, columns); 0 where there is no word.
-    """
-
+    # what vectors are taken from, shape (d,): the mean of a sample of words, near which norms are small
     centre: Float64Array
-    factor: NDArray[Any]
-    base: Float32Array
+    factor: NDArray[Any]  # [y; 1; a(y)] of shape (blocks, d + 2, columns) for NumPy, or the compiled layout
+    base: Float32Array  # base measure, float32, shape (blocks, columns); 0 where there is no word
 
 
 class Ceilings:
     """Ceilings of the masses of one vocabulary's blocks, for any input of it.
 
-    Args:
-        coordinates: Of words, by their ids, in a norm: the distance is their Euclidean distance.
-        outputs: Ids that may be output, int32.
-        edges: First output of each block, and the end, shape (blocks + 1,).
-        base: Base measure over `outputs`, or None for 1.
-        engine: "numpy", or the level of a compiled library.
+    Coordinates, by ids, are in a norm: the distance is their Euclidean distance. Edges are the first output of each
+    block, and the end, shape (blocks + 1,); a base measure over outputs of None stands for 1.
     """
 
     def __init__(
@@ -116,19 +107,11 @@ class Ceilings:
         return np.subtract(rows, centre, out=np.empty(rows.shape, dtype=np.float32), casting="same_kind")
 
     def _halves(self, rows: Float32Array) -> Float64Array:
-        """Return a(x) of each row."""
         kept, flush = self._shrinking
         return np.asarray(kept * 0.5 * np.einsum("ij,ij->i", rows, rows, dtype=np.float64) - flush)
 
     def above(self, ids: IdArray, *, rate: float, cap: float, raised: float) -> Float32Array:
-        """Return a ceiling of the mass of every block for each input, shape (n, blocks).
-
-        Args:
-            ids: Input ids, shape (n,).
-            rate: Rate of the exponential.
-            cap: Where distances are clipped.
-            raised: Factor at least 1 by which the exact weights may exceed the formula.
-        """
+        """Return ceilings of the blocks' masses, shape (n, blocks), for weights up to `raised` times the formula's."""
         packed = self.pack()
         rows = self._centred(ids, packed.centre)
         scale = -rate * math.sqrt(2) * (1 - ROOT_ERROR)

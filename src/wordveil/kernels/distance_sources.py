@@ -33,12 +33,7 @@ class DistanceSource(Protocol):
 
 
 class TableSource:
-    """Distances read from a matrix.
-
-    Args:
-        table: The matrix.
-        error: How far an entry may be from the metric claimed.
-    """
+    """Distances read from a matrix, each at most `error` from the metric claimed."""
 
     def __init__(self, table: DistanceTable, *, error: float = 0.0) -> None:
         self._matrix, self.canonical, self.error = table.matrix, table.canonical, error
@@ -50,13 +45,7 @@ class TableSource:
 
 
 class CoordinateSource:
-    """Distances of a closed-form metric, from float64 products.
-
-    Args:
-        metric: The metric.
-        vectors: Public table, shape (v, d).
-        canonical: Lowest id with the same vector, shape (v,).
-    """
+    """Distances of a closed-form metric between rows of a public table, from float64 products."""
 
     def __init__(self, metric: Metric, vectors: FloatArray, canonical: IdArray) -> None:
         self._metric, self.canonical = metric, canonical

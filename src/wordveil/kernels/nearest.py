@@ -24,14 +24,9 @@ LARGEST_NORM = 1e15  # of queries and words: beyond it float32 scores could over
 
 
 class NearestWords:
-    """Nearest words among a public set of outputs.
+    """Nearest words among a public set of outputs: ids, int32, ascending, at least one, of vectors, shape (v, d).
 
-    Args:
-        vectors: All vectors, float32, shape (v, d).
-        outputs: Ids searched, int32, sorted ascending, at least one.
-
-    Attributes:
-        engine: What screens: "numpy" or a compiled kernel's name. The answers are the same.
+    `engine` is what screens, "numpy" or a compiled kernel's name; the answers are the same.
     """
 
     def __init__(self, vectors: Float32Array, outputs: IdArray) -> None:
@@ -43,31 +38,15 @@ class NearestWords:
         self._largest = self._screen.largest + float(np.linalg.norm(self._screen.centre))
 
     def nearest(self, queries: FloatArray, *, threads: int | None = None, progress: Progress | None = None) -> IdArray:
-        """Return the id of the nearest output of each query, lowest id on ties.
-
-        Args:
-            queries: Shape (n, d), finite.
-            threads: Threads to use; the answer does not depend on it.
-            progress: Called with the number of rows done since the last call.
-
-        Returns:
-            Shape (n,), int32.
-        """
+        """Return the id, int32, of the nearest output of each query, shape (n, d), finite; lowest id on ties."""
         return self.top(queries, 1, threads=threads, progress=progress)[0][:, 0]
 
     def top(
         self, queries: FloatArray, k: int, *, threads: int | None = None, progress: Progress | None = None
     ) -> tuple[IdArray, Float64Array]:
-        """Return the k nearest outputs of each query, nearest first, lowest id first on ties.
+        """Return the k nearest outputs of each query, shape (n, d), nearest first, lowest id first on ties.
 
-        Args:
-            queries: Shape (n, d), finite.
-            k: Neighbours asked for, in [1, number of outputs].
-            threads: Threads to use; the answer does not depend on it.
-            progress: Called with the number of rows done since the last call.
-
-        Returns:
-            Ids, int32, and Euclidean distances, float64, both of shape (n, k).
+        Ids, int32, and Euclidean distances, float64, both of shape (n, k).
 
         Raises:
             ParameterError: If k is out of range, or a query is not finite or has another number of dimensions.

@@ -39,12 +39,7 @@ class OutputSearch(Protocol):
 
 
 class BlockSearch:
-    """Search by whole rows of distances.
-
-    Args:
-        source: Distances.
-        outputs: Ids searched, ascending.
-    """
+    """Search among some outputs, ascending, by whole rows of distances."""
 
     def __init__(self, source: DistanceSource, outputs: IdArray) -> None:
         self._source, self._outputs, self.canonical = source, outputs, source.canonical
@@ -57,13 +52,7 @@ class BlockSearch:
 
 
 class CoordinateSearch:
-    """Search by squared differences of coordinates.
-
-    Args:
-        coordinates: Returns the float64 coordinates of words, shape (n, d); a row must not depend on the others.
-        outputs: Ids searched, ascending.
-        canonical: Lowest id with the same vector, shape (v,).
-    """
+    """Search among some outputs, ascending, by squared differences of coordinates, each row from its own word."""
 
     def __init__(self, coordinates: Coordinates, outputs: IdArray, canonical: IdArray) -> None:
         self._coordinates, self.canonical = coordinates, canonical

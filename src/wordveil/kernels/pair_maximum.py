@@ -39,7 +39,6 @@ class WorstPair:
         return (-self.value, self.first, self.second) < (-other.value, other.first, other.second)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the pair as numbers to save."""
         return asdict(self)
 
     @classmethod
@@ -53,23 +52,15 @@ class PairProblem:
     """What to maximize over pairs, with s = min(dist, cap) and g = min(max(|z - z'| - tolerance, 0), rate * s).
 
     The clamp at rate * s is a theorem about normalizers; `tolerance` is what the caller accounts for as slack.
-
-    Attributes:
-        values: z = ln Z of each row, shape (v,).
-        rate: Rate of the exponential, 1/distance.
-        cap: Distances are clipped here.
-        tolerance: Nats forgiven on |z - z'|.
-        per_distance: True for the slope g / s, False for the loss rate * s + g.
     """
 
-    values: Float64Array
-    rate: float
-    cap: float
-    tolerance: float
-    per_distance: bool
+    values: Float64Array  # z = ln Z of each row, shape (v,)
+    rate: float  # rate of the exponential, 1/distance
+    cap: float  # distances are clipped here
+    tolerance: float  # nats forgiven on |z - z'|
+    per_distance: bool  # True for the slope g / s, False for the loss rate * s + g
 
     def among(self, rows: NDArray[np.int64]) -> PairProblem:
-        """Return the same problem over some of the rows."""
         return replace(self, values=self.values[rows])
 
     def score(self, distance: Float64Array, gap: Float64Array) -> Float64Array:
@@ -82,16 +73,7 @@ class PairProblem:
 
 
 class PairMaximum:
-    """Search for the worst pair, resumable after any block of rows.
-
-    Args:
-        tiles: The tiles.
-        problem: What to maximize.
-
-    Attributes:
-        best: The worst pair among those visited; a lower bound of the maximum before the end.
-        next_block: The first block of rows not yet visited.
-    """
+    """Search for the worst pair, `best` of those visited so far, resumable after any block of rows."""
 
     def __init__(self, tiles: PairTiles, problem: PairProblem) -> None:
         self._tiles, self._problem = tiles, problem
@@ -153,7 +135,6 @@ class PairMaximum:
             self.best = found
 
     def _judge(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> WorstPair | None:
-        """Return the worst of the given pairs by float64 direct differences."""
         worst: WorstPair | None = None
         for low in range(0, len(first), CHUNK):
             i = np.minimum(first[low : low + CHUNK], second[low : low + CHUNK])
@@ -166,7 +147,6 @@ class PairMaximum:
         return worst
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Visit one block of rows after another; yield the number of pairs just visited."""
         first = self.next_block
         visit = self._visit_fast if self._fast else self._visit_exact
         for i, found in enumerate(map_chunks(visit, range(first, self._tiles.blocks), threads), first):
@@ -177,15 +157,12 @@ class PairMaximum:
 
     @property
     def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
         return self._tiles.visits_before(self.next_block)
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
         return {**self.best.as_dict(), "next_block": self.next_block}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
         self.best, self.next_block = WorstPair.from_dict(state), int(state["next_block"])
 
     def _visit_fast(self, i: int) -> WorstPair | None:
@@ -219,7 +196,6 @@ class PairMaximum:
         return float(1.01 * (d + 10) * UNIT32 * size + (d + 8) * 2.0**-126 * (1 + size))
 
     def _visit_exact(self, i: int) -> WorstPair | None:
-        """Screen by float64 distances, for any metric."""
         problem, error = self._problem, self._tiles.distance_error()
         tile = np.empty((SIDE, SIDE))
         z = self._z

@@ -22,17 +22,10 @@ UNIT = 2.0**-53
 
 
 class PairTiles:
-    """Squared-distance tiles over v distinct vectors.
+    """Squared-distance tiles over the coordinates, float64, shape (v, d), of v distinct vectors.
 
-    Args:
-        coordinates: `metric.coordinates` of the distinct vectors, float64, shape (v, d).
-        metric: The metric.
-
-    Attributes:
-        coordinates: As given, for direct differences.
-        rows: Centred and padded with zeros to whole blocks.
-        blocks: Number of blocks of SIDE rows.
-        squared_error: Bound on the error of a squared Euclidean distance in a tile.
+    `rows` are centred and padded with zeros to whole blocks; `squared_error` bounds the error of a squared distance in
+    a tile.
     """
 
     def __init__(self, coordinates: Float64Array, metric: Metric) -> None:
@@ -88,18 +81,7 @@ class PairTiles:
 
 
 class NormaliserSums:
-    """Z(x) = sum_y measure(y) exp(-rate min(dist(x, y), cap)) for every vector x, resumable after any block of rows.
-
-    Args:
-        tiles: The tiles.
-        measure: Output mass on each vector, shape (v,), non-negative, some of it positive.
-        rate: Rate of the exponential, 1/distance, > 0.
-        cap: Distances are clipped here, in (0, inf].
-
-    Attributes:
-        sums: Shape (v,), complete once `next_block` equals the number of blocks.
-        next_block: The first block of rows not yet added.
-    """
+    """Z(x) = sum_y measure(y) exp(-rate min(dist(x, y), cap)) for every vector x, resumable after any block of rows."""
 
     def __init__(self, tiles: PairTiles, measure: Float64Array, *, rate: float, cap: float) -> None:
         self._tiles, self._rate, self._cap = tiles, rate, cap
@@ -125,7 +107,6 @@ class NormaliserSums:
         return part
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Add one block of rows after another; yield the number of pairs just visited."""
         first = self.next_block
         for i, part in enumerate(map_chunks(self._row_of_tiles, range(first, self._tiles.blocks), threads), first):
             self.sums[i * SIDE :] += part
@@ -134,15 +115,12 @@ class NormaliserSums:
 
     @property
     def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
         return self._tiles.visits_before(self.next_block)
 
     def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
         return {"sums": self.sums, "next_block": self.next_block}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
         self.sums[:], self.next_block = state["sums"], int(state["next_block"])
 
     def logs(self) -> Float64Array:

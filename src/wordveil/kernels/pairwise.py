@@ -33,15 +33,7 @@ class _Chunk(NamedTuple):
 
 
 class PairwiseRows:
-    """The rows of an exponential-family channel, from distances alone.
-
-    Args:
-        source: Distances.
-        metric: The metric they are of, for its name.
-        outputs: Ids that may be output, int32, sorted, at least one.
-        rate: Rate of the exponential, 1/distance, > 0.
-        cap: Distances are clipped here, in (0, inf).
-    """
+    """The rows of an exponential-family channel, from distances alone; outputs are sorted, the metric says its name."""
 
     draw_width: ClassVar[int] = 2
 
@@ -56,11 +48,9 @@ class PairwiseRows:
         self._inner_unit = 2.0 ** (62 - math.ceil(math.log2(self._width + 1)))
 
     def with_cache(self, limit_bytes: int) -> PairwiseRows:
-        """Return the same rows: nothing of one word's row is kept for the next."""
         return self
 
     def _row(self, word: int) -> Float64Array:
-        """Return the weights of one canonical input, shape (number of outputs,)."""
         row = self.source.block(np.array([word], dtype=np.int32), self.outputs)[0]
         np.minimum(row, self.cap, out=row)
         row *= -self.rate
@@ -73,10 +63,7 @@ class PairwiseRows:
     def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
-        """Return ln Z(x) = ln sum_y exp(-rate * min(dist, cap)) for each input, shape (n,).
-
-        It is -inf where every weight fell below what float64 can hold.
-        """
+        """Return ln Z(x), shape (n,); -inf where every weight fell below what float64 can hold."""
         canonical = self.source.canonical[ids]
         answer = np.empty(len(ids))
         starts = range(0, len(ids), INPUTS)

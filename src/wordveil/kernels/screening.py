@@ -34,24 +34,15 @@ class Narrowed(NamedTuple):
 
 
 class ScreenedQueries(NamedTuple):
-    """Queries as a screen reads them.
+    """Queries as a screen reads them."""
 
-    Attributes:
-        factor: Left factor of the product, shape (n, columns): bits of bfloat16, or float32.
-        norms: Norms of the centred queries, shape (n,).
-        scales: Their factors of length and residue in the bound, shape (n, 2).
-    """
-
-    factor: NDArray[Any]
-    norms: Float64Array
-    scales: Float64Array
+    factor: NDArray[Any]  # left factor of the product, shape (n, columns): bits of bfloat16, or float32
+    norms: Float64Array  # norms of the centred queries, shape (n,)
+    scales: Float64Array  # their factors of length and residue in the bound, shape (n, 2)
 
 
 def mean_word(vectors: Float32Array, outputs: IdArray) -> Float64Array:
-    """Return the mean of the outputs' vectors, shape (d,), in float32.
-
-    In float32, so that the difference of a word and the mean is exact to float64 rounding.
-    """
+    """Return the outputs' mean, shape (d,), in float32: a word less the mean is exact to float64 rounding."""
     total = np.zeros(vectors.shape[1])
     for low in range(0, len(outputs), CHUNK):
         total += vectors[outputs[low : low + CHUNK]].sum(axis=0, dtype=np.float64)
@@ -60,17 +51,11 @@ def mean_word(vectors: Float32Array, outputs: IdArray) -> Float64Array:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberType:
-    """The type that a screen multiplies in, and the shape of its factors.
+    """The type that a screen multiplies in, and the shape of its factors."""
 
-    Attributes:
-        bfloat16: Whether numbers are bfloat16, kept as uint16 bits; float32 otherwise.
-        d: Dimensions of the vectors.
-        columns: Columns K of the product, at least d + `extra`; those beyond are 0.
-    """
-
-    bfloat16: bool
-    d: int
-    columns: int
+    bfloat16: bool  # whether numbers are bfloat16, kept as uint16 bits; float32 otherwise
+    d: int  # dimensions of the vectors
+    columns: int  # columns K of the product, at least d + `extra`; those beyond are 0
 
     @property
     def extra(self) -> int:
@@ -79,7 +64,6 @@ class NumberType:
 
     @property
     def dtype(self) -> Any:
-        """Type of the arrays that hold factors."""
         return np.uint16 if self.bfloat16 else np.float32
 
     @property
@@ -115,7 +99,6 @@ class NumberType:
         return factor, facts * SAFE
 
     def queries(self, centred: Float64Array) -> ScreenedQueries:
-        """Return centred queries, shape (n, d), as the screen reads them."""
         narrowed = self.narrow(centred)
         factor: NDArray[Any] = np.zeros((len(centred), self.columns), dtype=self.dtype)
         factor[:, : self.d] = narrowed.bits

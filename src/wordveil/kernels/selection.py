@@ -37,15 +37,7 @@ _CACHES: WeakSet[RowCache] = WeakSet()
 
 
 class RowCache:
-    """Keeps the block masses of the first inputs seen, up to a memory limit.
-
-    A copy, also by pickling, is empty: what was seen does not travel.
-
-    Args:
-        vocabulary: Number of possible inputs v.
-        blocks: Masses per input.
-        limit_bytes: Most memory the masses may take.
-    """
+    """Keeps the block masses of the first inputs seen, up to a memory limit; a copy, also by pickling, is empty."""
 
     def __init__(self, vocabulary: int, blocks: int, limit_bytes: int) -> None:
         self._limits = vocabulary, blocks, limit_bytes
@@ -234,7 +226,6 @@ class SelectionRows(WeightRows):
     def _draw_exactly(
         self, inputs: IdArray, masses: Float32Array, row_of: NDArray[np.int64], bits: BitArray
     ) -> NDArray[np.int64]:
-        """Draw by block masses: no draw is rejected."""
         bounds = np.cumsum(np.rint(masses * np.float64(self._mass_unit)).astype(np.uint64), axis=1)
         return self._draw_within(inputs, row_of, _pick_blocks(bounds, row_of, bits[:, 0]), bits[:, 1])
 
@@ -309,14 +300,8 @@ def _pick_columns(
 ) -> NDArray[np.int64]:
     """Return the column that each random word falls into, by the integer weights of its row of the tile.
 
-    One search over all rows in floating point comes within a column or so; exact integer comparisons settle it.
-
-    Args:
-        tile: Weights, shape (rows, columns).
-        unit: Units of weight.
-        row: Row of each word, shape (n,).
-        bits: Random 64-bit integers, shape (n,).
-        limits: Where given, they are scaled to these units, shape (rows,), and those beyond a row's weights give -1.
+    One search over all rows in floating point comes within a column or so; exact integer comparisons settle it. Limits,
+    one a row, are what the words are scaled to where given, and those beyond a row's weights give -1.
 
     Raises:
         RuntimeError: If a row's weights exceed its limit, which would bias the draw: a fault of this package.

@@ -72,11 +72,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def resolve_threads(threads: int | None) -> int:
-    """Return the number of threads to use: the one given, or one per available processor.
-
-    Raises:
-        ParameterError: If `threads` is below 1.
-    """
+    """Return the threads to use: those given (`ParameterError` below 1), or one per available processor."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if threads < 1:
@@ -85,14 +81,7 @@ def resolve_threads(threads: int | None) -> int:
 
 
 def even_size(n: int, most: int, fewest: int, threads: int | None) -> int:
-    """Return the size of equal chunks of n items that keeps all threads busy to the end.
-
-    Args:
-        n: Items, at least 0.
-        most: Largest chunk.
-        fewest: Items below which a chunk is not worth a thread of its own.
-        threads: Threads that will work, None for one per processor.
-    """
+    """Return the size of equal chunks of n items that keeps threads busy: at most `most`, not cut below `fewest`."""
     count, chunks = resolve_threads(threads), max(1, -(-n // most))
     if chunks % count:
         chunks = max(chunks, min(-(-chunks // count) * count, n // fewest))

@@ -23,17 +23,7 @@ MOST_PAIRS = 1 << 20  # survivors held before they are thinned out
 
 
 class TileScreen:
-    """Words packed for the product.
-
-    Args:
-        vectors: All vectors, float32, shape (v, d).
-        outputs: Ids searched, int32, ascending.
-
-    Attributes:
-        centre: The mean word, float64, shape (d,).
-        largest: Largest norm of a centred word.
-        rows: Most queries to ask for at once.
-    """
+    """Float32 vectors, shape (v, d), of ascending outputs, packed for the product; at most `rows` queries at once."""
 
     tile: ClassVar[tuple[int, int]] = (1024, 512)
     """Queries and words of a tile: taller ones gain a little at 300 columns and lose more at 50."""
@@ -61,13 +51,9 @@ class TileScreen:
             yield factor
 
     def candidates(self, rows: Float64Array, k: int) -> Pairs:
-        """Return (row, column) of every word that can be among the k nearest, at least k for each row.
+        """Return (row, column) of every word that can be among the k nearest, at least k for each query, shape (n, d).
 
         Where very many tie, some that are not among the k nearest may be left out too.
-
-        Args:
-            rows: Queries, float64, shape (n, d).
-            k: Neighbours asked for.
         """
         queries = self._type.queries(rows - self.centre)
         found = _Survivors(len(rows), k, lambda pairs: self._nearest_of(rows, pairs, k))
@@ -89,12 +75,8 @@ class _Survivors:
     """Pairs (query, word) that the tiles seen so far do not rule out.
 
     A score lies within its bound of the exact one. The floor of a query is a score that k words certainly reach: the
-    k-th largest of scores less their bounds so far. A word survives while its score plus bound reaches the floor.
-
-    Args:
-        n: Queries.
-        k: Neighbours asked for.
-        thin: Returns which of some pairs are among the k nearest of their query's pairs; called where many tie.
+    k-th largest of scores less their bounds so far. A word survives while its score plus bound reaches the floor. Where
+    many tie, `thin` says which of some pairs are among the k nearest of their query's.
     """
 
     def __init__(self, n: int, k: int, thin: Callable[[Pairs], NDArray[np.int64]]) -> None:

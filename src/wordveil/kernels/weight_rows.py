@@ -32,18 +32,10 @@ UNIT32 = 2.0**-24
 class WeightRows:
     """The rows of an exponential-family channel over one vocabulary, computed tile by tile.
 
-    Args:
-        vectors: All input vectors, shape (v, d).
-        metric: The metric whose distance is the score.
-        outputs: Ids that may be output, int32, sorted, at least one.
-        canonical: Shape (v,), the lowest id with the same vector.
-        rate: Rate of the exponential, 1/distance, > 0.
-        cap: Distances are clipped here, in (0, inf]; the score min(dist, cap) is again a metric.
-        base: Base measure b over `outputs`, non-negative, or None for 1.
-
-    Attributes:
-        engine: What computes the weights: "numpy", or a compiled kernel's name. Weights of different engines agree
-            within `arithmetic_slack`; the words drawn can differ.
+    Scores are distances of `metric` between `vectors`, shape (v, d), clipped at the cap in (0, inf], which is again a
+    metric; `canonical` is the lowest id with the same vector, and `base` the measure over the outputs, sorted ids, None
+    for 1. Weights of different engines, "numpy" or a compiled kernel, agree within `arithmetic_slack`; the words drawn
+    can differ.
     """
 
     def __init__(
@@ -157,7 +149,6 @@ class WeightRows:
         return tile
 
     def masses(self, ids: IdArray) -> Float32Array:
-        """Return the mass of every output block for each canonical input, shape (n, blocks)."""
         self.lay_out()
         if self._compiled is not None:
             return self._compiled.masses(self._left(ids, len(ids)), self._twins(ids))

@@ -30,17 +30,11 @@ UNIT = 2.0**-53
 def check_certificate(
     certificate: Certificate, rows: ChannelRows, embeddings: Embeddings, base: Float64Array | None, *, local: bool
 ) -> str:
-    """Hold a certificate against pairs of words.
+    """Hold a certificate against pairs of words; return what was held against what, for a list of assumptions.
 
-    Args:
-        certificate: The certificate, made for this vocabulary; its rate and cap are those of the rows.
-        rows: The rows that will draw.
-        embeddings: The public vocabulary.
-        base: Base measure over the candidates, or None for 1.
-        local: Whether its epsilon bounds the loss of any pair, not the loss per distance.
-
-    Returns:
-        What was held against what, for a list of assumptions.
+    The certificate was made for this vocabulary, and its rate and cap are those of the rows. A base measure over the
+    candidates is given where there is one; `local` says that epsilon bounds the loss of any pair, not the loss per
+    distance.
 
     Raises:
         CertificateError: If a pair of words loses more than the certificate says.

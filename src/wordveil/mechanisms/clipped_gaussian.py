@@ -118,12 +118,7 @@ class ClippedGaussian(ClippedMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedClippedGaussian(FittedClipped):
-    """Clipped Gaussian for vectors of a fixed dimension.
-
-    Attributes:
-        sigma: Standard deviation of one coordinate's noise, in the units of the embedding.
-        claim: The guarantee.
-    """
+    """Clipped Gaussian for vectors of a fixed dimension; `sigma` is one coordinate's, in the units of the embedding."""
 
     mechanism: ClippedGaussian
     sigma: float
@@ -159,4 +154,5 @@ class FittedClippedGaussian(FittedClipped):
         return ""
 
     def sample(self, stream: Stream, n: int) -> Draws:
+        # At unit scale: what is drawn depends on the stream and the shape alone, never on an input or a parameter.
         return (stream.lane(0).standard_normal((n, self.dimensions)),)

@@ -131,19 +131,12 @@ class ClippedL2(ClippedMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedClippedL2(VectorRandomizer):
-    """The clipped l2 mechanism for vectors of a fixed dimension.
-
-    Attributes:
-        mechanism: The parameters.
-        dimensions: The d of the vectors.
-        diameter: Largest distance between two clipped inputs.
-        noise: The noise; its epsilon is the rate.
-    """
+    """The clipped l2 mechanism for vectors of a fixed dimension."""
 
     mechanism: ClippedL2
     dimensions: int
-    diameter: float
-    noise: MultivariateLaplace
+    diameter: float  # largest distance between two clipped inputs
+    noise: MultivariateLaplace  # the noise; its epsilon is the rate
 
     @property
     def inputs(self) -> InputDomain:

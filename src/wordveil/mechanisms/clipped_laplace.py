@@ -84,6 +84,6 @@ class FittedClippedLaplace(FittedClipped):
         return self.mechanism.promise(Standing.PROVED)
 
     def sample(self, stream: Stream, n: int) -> Draws:
-        # The difference of two exponentials is a Laplace variate.
+        # The difference of two exponentials is a Laplace variate, without a branch on the sign or the logarithm of 0.
         shape = (n, self.dimensions)
         return (np.asarray(stream.lane(0).standard_gamma(1.0, shape) - stream.lane(1).standard_gamma(1.0, shape)),)

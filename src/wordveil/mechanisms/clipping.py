@@ -16,12 +16,7 @@ from wordveil.randomness import Draws
 
 
 class ClippedMechanism(VectorMechanism):
-    """Parameters of a mechanism that clips; it fits vectors of any dimension and needs no vocabulary.
-
-    Attributes:
-        clip_norm: Radius of the ball, public, in the units of the embedding.
-        delta: Claimed hockey-stick delta.
-    """
+    """Parameters of a mechanism that clips to a ball of public radius; it fits vectors of any dimension."""
 
     clip_norm: float
     delta: float = 0.0
@@ -33,12 +28,7 @@ class ClippedMechanism(VectorMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedClipped(VectorRandomizer):
-    """Clipping and coordinate noise for vectors of a fixed dimension.
-
-    Attributes:
-        mechanism: The parameters.
-        dimensions: The d of the vectors.
-    """
+    """Clipping and coordinate noise for vectors of a fixed dimension."""
 
     mechanism: ClippedMechanism
     dimensions: int

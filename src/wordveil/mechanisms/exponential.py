@@ -38,40 +38,25 @@ JOB_CACHE_BYTES = 192 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Grounds:
-    """What a guarantee rests on.
+    """What a guarantee rests on."""
 
-    Attributes:
-        slack: What arithmetic and the certificate add to the loss, nats.
-        standing: How sure it is.
-        assumptions: Conditions, a sentence each.
-        loss: The largest loss between two words that a certificate of local DP found, nats; None for metric DP.
-    """
-
-    slack: float
-    standing: Standing
-    assumptions: tuple[str, ...]
+    slack: float  # what arithmetic and the certificate add to the loss, nats
+    standing: Standing  # how sure it is
+    assumptions: tuple[str, ...]  # conditions, a sentence each
+    # the largest loss between two words that a certificate of local DP found, nats; None for metric DP
     loss: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FittedExponential(WordRandomizer):
-    """A selection mechanism bound to a vocabulary.
+    """A selection mechanism bound to a vocabulary."""
 
-    Attributes:
-        mechanism: The parameters.
-        embeddings: The public vocabulary; outputs are its candidates.
-        rows: The exact rows that draw.
-        grounds: What was found out for the guarantee when it was fitted.
-        base: Base measure over the outputs, None for 1.
-        size: Number of words v.
-    """
-
-    mechanism: SelectionMechanism
-    embeddings: Embeddings
-    rows: ChannelRows
-    grounds: Grounds
-    base: Float64Array | None = None
-    size: int = field(init=False, repr=False)
+    mechanism: SelectionMechanism  # the parameters
+    embeddings: Embeddings  # the public vocabulary; outputs are its candidates
+    rows: ChannelRows  # the exact rows that draw
+    grounds: Grounds  # what was found out for the guarantee when it was fitted
+    base: Float64Array | None = None  # base measure over the outputs, None for 1
+    size: int = field(init=False, repr=False)  # number of words v
     draw_width: int = field(init=False)
     draws_by_engine: ClassVar[bool] = True
 
@@ -108,7 +93,6 @@ class FittedExponential(WordRandomizer):
         return stated_name(self.metric)
 
     def metric_dp(self, epsilon: float, largest_distance: float) -> MetricDP:
-        """Return metric DP in the mechanism's metric."""
         return MetricDP(
             epsilon=epsilon,
             metric=self._metric_name,
@@ -119,12 +103,10 @@ class FittedExponential(WordRandomizer):
         )
 
     def local_dp(self, epsilon: float) -> LocalDP:
-        """Return local DP between any two words of this vocabulary."""
         found = self.grounds
         return LocalDP(epsilon=epsilon, slack=found.slack, standing=found.standing, assumptions=found.assumptions)
 
     def distances(self, ids: IdArray) -> Float64Array:
-        """Return the distance from each input to each output, shape (n, outputs)."""
         return word_distances(self.embeddings, self.metric)(checked_ids(ids, self.size), self.outputs)
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
@@ -141,6 +123,7 @@ class FittedExponential(WordRandomizer):
         return replace(self, rows=GpuSelection(self.rows, device=device))
 
     def sample(self, stream: Stream, n: int) -> Draws:
+        # Whole 64-bit words, not floats in [0, 1): what their grid leaves out is counted in the slack.
         return (random_bits(stream.lane(0), (n, self.draw_width)),)
 
     def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
@@ -175,12 +158,9 @@ class FittedExponential(WordRandomizer):
         return self.rows.log_normalizers(np.arange(len(self.embeddings), dtype=np.int32), threads=1)
 
     def channel(self) -> Float64Array:
-        """Return the channel that `rows` draw from, shape (v, number of candidates); for small vocabularies.
+        """Return the channel that `rows` draw from, shape (v, number of candidates), if it takes at most 2 GiB.
 
         It is `law` but for rounding, which the slack of the guarantee bounds.
-
-        Raises:
-            ParameterError: If the matrix would exceed 2 GiB.
         """
         v, outputs = len(self.embeddings), len(self.rows.outputs)
         if 8 * v * outputs > 2**31:
@@ -200,14 +180,9 @@ def fit_selection(
     *,
     base: Float64Array | None = None,
 ) -> Fitted:
-    """Bind a selection mechanism to a vocabulary at the rate its calibration gives.
+    """Bind a selection mechanism to a vocabulary, as `kind`, at the rate its calibration gives.
 
-    Args:
-        kind: What it is bound as.
-        mechanism: The mechanism.
-        embeddings: The public vocabulary.
-        certificate: Of `certify`; exactly where the calibration needs one.
-        base: Base measure over the candidates, of which the certificate speaks; None for 1.
+    A base measure over the candidates is the one that the certificate speaks of; None stands for 1.
 
     Raises:
         CertificateError: If a certificate is missing, superfluous, made for other inputs, or refuted by two words.

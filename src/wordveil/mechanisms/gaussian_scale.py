@@ -22,13 +22,8 @@ BRACKET = 1e-12  # relative width at which the bracket of the root is narrow eno
 def gaussian_log_delta(epsilon: float, scale: float) -> float:
     """Return ln delta of the Gaussian mechanism at sensitivity 1, rounded up.
 
-    delta = Phi(1/(2u) - epsilon u) - e^epsilon Phi(-1/(2u) - epsilon u), with u the scale, as
-    log_ndtr(a) + log(1 - exp(epsilon + log_ndtr(b) - log_ndtr(a))): the two terms cancel to nothing when formed
-    outside the logarithm.
-
-    Args:
-        epsilon: Loss in nats, in (0, inf).
-        scale: Standard deviation over sensitivity, in (0, inf).
+    delta = Phi(1/(2u) - epsilon u) - e^epsilon Phi(-1/(2u) - epsilon u), with u the scale, as log_ndtr(a) + log(1 -
+    exp(epsilon + log_ndtr(b) - log_ndtr(a))): the two terms cancel to nothing when formed outside the logarithm.
 
     Reference:
         Balle, Wang (2018), Improving the Gaussian Mechanism for Differential Privacy, Theorem 8.
@@ -43,12 +38,8 @@ def gaussian_log_delta(epsilon: float, scale: float) -> float:
 def analytic_scale(epsilon: float, delta: float) -> float:
     """Return u*, the smallest standard deviation over sensitivity for (epsilon, delta) local DP, rounded up.
 
-    Args:
-        epsilon: Loss in nats, in (0, 1e12].
-        delta: Hockey-stick delta, in (0, 1).
-
-    Returns:
-        The upper end of a bracket of relative width 1e-12 around the root of `gaussian_log_delta` = ln delta.
+    That is the upper end of a bracket of relative width 1e-12 around the root of `gaussian_log_delta` = ln delta, for
+    epsilon in (0, 1e12] nats.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or delta is so close to 1 that no bracket exists.
@@ -76,15 +67,9 @@ def analytic_scale(epsilon: float, delta: float) -> float:
 
 
 def gaussian_epsilon(delta: float, scale: float) -> float:
-    """Return the smallest epsilon of the Gaussian mechanism at delta and sensitivity 1, rounded up.
+    """Return the smallest epsilon of the Gaussian mechanism at delta and sensitivity 1, rounded up; at least 1e-9.
 
-    Args:
-        delta: Hockey-stick delta, in (0, 1).
-        scale: Standard deviation over sensitivity, in (0, inf).
-
-    Returns:
-        The upper end of a bracket of relative width 1e-12 around the root of `gaussian_log_delta` = ln delta; 1e-9
-        where that is enough.
+    The upper end of a bracket of relative width 1e-12 around the root of `gaussian_log_delta` = ln delta.
     """
     check_delta(delta)
     check_positive("scale", scale)
@@ -101,10 +86,6 @@ def gaussian_epsilon(delta: float, scale: float) -> float:
 def classical_scale(epsilon: float, delta: float) -> float:
     """Return sqrt(2 ln(1.25/delta))/epsilon; a theorem for epsilon < 1 only, and too small for large epsilon.
 
-    Args:
-        epsilon: Loss in nats, in (0, inf).
-        delta: Hockey-stick delta, in (0, 1).
-
     Reference:
         Dwork, Roth (2014), The Algorithmic Foundations of Differential Privacy, Theorem A.1.
     """
@@ -116,11 +97,7 @@ def classical_scale(epsilon: float, delta: float) -> float:
 def gaussian_pair(noise_multiplier: float) -> PairLoss:
     """Return the pair of Gaussian noise: N(0, u^2) against N(1, u^2), which dominates all vectors in any dimension.
 
-    Args:
-        noise_multiplier: u, standard deviation over the largest distance between two inputs, in (0, inf).
-
-    Raises:
-        ParameterError: If it is outside its domain.
+    The noise multiplier u is the standard deviation over the largest distance between two inputs, in (0, inf).
     """
     check_positive("noise_multiplier", noise_multiplier)
     speaks_of = f"two Gaussians at 1/{noise_multiplier:.6g} of their standard deviation"

@@ -50,12 +50,9 @@ class Jaccard(VectorMechanism):
         Bollegala et al. (2023), section 5 and appendix C.3.
 
     Example:
-        >>> import numpy as np
-        >>> from wordveil.vocabulary.table import Embeddings
-        >>> from wordveil.randomness import RandomSource
-        >>> words = ["red", "green", "blue", "cat", "dog"]
-        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
-        >>> colours = Embeddings.from_arrays(words, table)
+        >>> from wordveil import Embeddings, RandomSource
+        >>> points = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]]
+        >>> colours = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], points)
         >>> randomizer = Jaccard(epsilon=1.0, neighbours=2, allow_refuted=True).fit(colours)
         >>> randomizer.release(colours.vectors, RandomSource.seeded_for_tests(1)).shape
         (5, 2)
@@ -149,12 +146,7 @@ class FittedJaccard(FittedWordNoise):
 def class_errors(dimensions: int, ratio: float) -> tuple[float, float]:
     """Return both errors of the likelihood-ratio test between N(0, ratio^2 I) and N(0, I) on the noise's norm.
 
-    Args:
-        dimensions: d.
-        ratio: Quotient of the two standard deviations, positive and not 1.
-
-    Returns:
-        The chance that the wider noise is taken for the narrower, and the reverse.
+    That is the chance that the wider noise is taken for the narrower, and the reverse; the ratio is not 1.
     """
     wide = max(ratio, 1 / ratio)
     cut = _cut(dimensions, wide, 0.0)

@@ -27,14 +27,10 @@ _BEYOND = 1e-30  # probability of radii left out; added to the result
 def laplace_delta(epsilon: float, *, dimensions: int, loss: float) -> float:
     """Return delta(epsilon') of multivariate Laplace noise between two inputs at distance r, from above.
 
-    With the noise's radius R ~ Gamma(d, 1/rate) and c the cosine between noise and r, the loss is
-    rate * (sqrt(R^2 + 2 R r c + r^2) - R), and delta(epsilon') = P[loss > epsilon'] - e^epsilon' P[loss < -epsilon'],
-    because the loss has the same law, negated, under the other input. Only d and rate * r matter.
-
-    Args:
-        epsilon: epsilon', nats, in [0, inf).
-        dimensions: d, at least 1.
-        loss: rate * r, the loss of pure metric DP, nats, in (0, inf).
+    With the noise's radius R ~ Gamma(d, 1/rate) and c the cosine between noise and r, the loss is rate * (sqrt(R^2 + 2
+    R r c + r^2) - R), and delta(epsilon') = P[loss > epsilon'] - e^epsilon' P[loss < -epsilon'], because the loss has
+    the same law, negated, under the other input. Only d and `loss` = rate * r, the loss of pure metric DP in nats,
+    matter.
 
     Returns:
         The quadrature's value and an allowance for its error: four times what a halving of the panels changes, and
@@ -99,15 +95,7 @@ def _cap_probability(cosine: Float64Array, d: int) -> Float64Array:
 
 
 def laplace_epsilon(delta: float, *, dimensions: int, loss: float) -> float:
-    """Return the smallest epsilon' with delta(epsilon') <= delta, rounded up.
-
-    Args:
-        delta: In (0, 1).
-        dimensions: d, at least 1.
-        loss: rate * r, nats, in (0, inf).
-
-    Returns:
-        In [0, loss]; the upper end of a bracket of relative width 1e-10 whose delta was computed to be small enough.
+    """Return the smallest epsilon' in [0, loss] with `laplace_delta` <= delta, rounded up by a bracket of 1e-10 of it.
 
     Raises:
         ParameterError: If a parameter is outside its domain.
@@ -127,19 +115,9 @@ def laplace_epsilon(delta: float, *, dimensions: int, loss: float) -> float:
 
 
 def laplace_loss(epsilon: float, delta: float, *, dimensions: int) -> float:
-    """Return the largest loss = rate * r whose delta at epsilon' is at most delta, rounded down.
+    """Return the largest loss = rate * r, in nats, whose delta at epsilon' is at most delta, rounded down.
 
-    Args:
-        epsilon: epsilon', nats, in (0, inf).
-        delta: In (0, 1).
-        dimensions: d, at least 1.
-
-    Returns:
-        At least epsilon'; the lower end of a bracket of relative width 1e-10 whose delta was computed to be small
-        enough.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
+    At least epsilon'; the lower end of a bracket of relative width 1e-10 whose delta was computed to be small enough.
     """
     check_positive("epsilon", epsilon)
     check_delta(delta)
@@ -157,15 +135,7 @@ def laplace_loss(epsilon: float, delta: float, *, dimensions: int) -> float:
 
 
 def laplace_pair(dimensions: int, loss: float) -> PairLoss:
-    """Return the pair of multivariate Laplace noise at its largest distance, by the exact profile.
-
-    Args:
-        dimensions: d, at least 1.
-        loss: Rate times the public diameter, nats, in (0, inf).
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
-    """
+    """Return the pair of multivariate Laplace noise at a loss of rate times public diameter, by the exact profile."""
     laplace_delta(0.0, dimensions=dimensions, loss=loss)  # checks both
     speaks_of = f"multivariate Laplace noise in {dimensions} dimensions, inputs within a loss of {round_down(loss, 6)}"
     return discretized(lambda e: laplace_delta(e, dimensions=dimensions, loss=loss), slack=None, speaks_of=speaks_of)

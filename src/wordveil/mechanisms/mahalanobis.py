@@ -44,12 +44,9 @@ class Mahalanobis(VectorMechanism):
         Regularized Mahalanobis Metric, Algorithm 1.
 
     Example:
-        >>> import numpy as np
-        >>> from wordveil.vocabulary.table import Embeddings
-        >>> from wordveil.randomness import RandomSource
-        >>> words = ["red", "green", "blue", "cat", "dog"]
-        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
-        >>> colours = Embeddings.from_arrays(words, table)
+        >>> from wordveil import Embeddings, RandomSource
+        >>> points = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]]
+        >>> colours = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], points)
         >>> randomizer = Mahalanobis(epsilon=5.0, lam=0.5).fit(colours)
         >>> randomizer.release(colours.vectors, RandomSource.seeded_for_tests(1)).shape
         (5, 2)
@@ -91,21 +88,14 @@ class Mahalanobis(VectorMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedMahalanobis(VectorRandomizer):
-    """Mahalanobis noise bound to the covariance of one public table.
-
-    Attributes:
-        mechanism: The parameters.
-        dimensions: The d of the vectors.
-        root: S^(1/2), symmetric, shape (d, d).
-        distance: The metric of the guarantee, which measures ||S^(-1/2)(x - x')||.
-        smallest_eigenvalue: lambda_min(S), rounded down.
-    """
+    """Mahalanobis noise bound to the covariance of one public table."""
 
     mechanism: Mahalanobis
     dimensions: int
-    root: Float64Array = field(repr=False, compare=False)
+    root: Float64Array = field(repr=False, compare=False)  # S^(1/2), symmetric, shape (d, d)
+    # the metric of the guarantee, which measures ||S^(-1/2)(x - x')||
     distance: MahalanobisMetric = field(repr=False, compare=False)
-    smallest_eigenvalue: float
+    smallest_eigenvalue: float  # lambda_min(S), rounded down
 
     @property
     def metric(self) -> MahalanobisMetric:
@@ -159,10 +149,7 @@ class FittedMahalanobis(VectorRandomizer):
 
 
 def scaled_covariance(vectors: FloatArray) -> Float64Array:
-    """Return the covariance of a public table scaled to trace d, shape (d, d), float64.
-
-    Args:
-        vectors: Shape (v, d).
+    """Return the covariance of a public table, shape (v, d), scaled to trace d, shape (d, d), float64.
 
     Raises:
         ParameterError: If all rows are equal, as in a vocabulary of one word: no covariance can be scaled.

@@ -24,10 +24,7 @@ ALONE = 16  # rows of the sample that are asked for alone too
 
 
 class ChannelRows(Protocol):
-    """Rows of the channel P(y | x) proportional to exp(-rate * min(dist(x, y), cap)) over one vocabulary.
-
-    `SelectionRows`, `PairwiseRows` and `NearRows` are of this form.
-    """
+    """Rows of P(y | x) ~ exp(-rate * min(dist(x, y), cap)): `SelectionRows`, `PairwiseRows` and `NearRows`."""
 
     rate: float
     cap: float
@@ -55,17 +52,10 @@ class ChannelRows(Protocol):
     def draw(
         self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
     ) -> IdArray:
-        """Draw one output id per input.
+        """Draw one output id per input id in [0, v), both of shape (n,), int32.
 
-        Args:
-            ids: Input ids, shape (n,), all in [0, v).
-            bits: Random 64-bit integers, shape (n, draw_width): of each pair one picks a block of outputs, one the word
-                inside it.
-            threads: Threads to use; the answer does not depend on it. A card works alone.
-            progress: Called with the number of tokens done since the last call.
-
-        Returns:
-            Shape (n,), int32, ids from `outputs`.
+        Of random 64-bit integers, shape (n, draw_width), one of each pair picks a block of outputs, one the word inside
+        it. The answer does not depend on threads; a card works alone.
         """
 
     def arithmetic_slack(self) -> float:
@@ -128,8 +118,7 @@ def rows_for(
 ) -> ChannelRows:
     """Return the rows that draw for a bound metric: tiles for a closed form, one row at a time for any other.
 
-    Raises:
-        ParameterError: If a base measure is given with a metric that has no closed form.
+    A base measure, over the candidates, needs a closed form: `ParameterError` otherwise.
     """
     if isinstance(metric, Metric):
         return SelectionRows(

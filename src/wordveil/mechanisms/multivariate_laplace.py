@@ -96,6 +96,8 @@ def laplace_noise(stream: Stream, n: int, d: int) -> Draws:
     A direction is a normal vector over its norm; the norm is 0 with probability below 2**-50 d even at d = 1, and
     such a row is given the first axis rather than a NaN.
     """
+    # Two lanes: a direction must tell nothing of the radius beside it, and each is drawn whole for any n. The radius of
+    # density proportional to exp(-|z|) in d dimensions is Gamma(d, 1): the sphere's surface brings in r^(d - 1).
     directions = stream.lane(0).standard_normal((n, d))
     norms = np.linalg.norm(directions, axis=1)
     directions[norms == 0, 0] = 1.0

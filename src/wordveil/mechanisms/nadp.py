@@ -52,12 +52,9 @@ class NADP(VectorMechanism):
         words get noise by default.
 
     Example:
-        >>> import numpy as np
-        >>> from wordveil.vocabulary.table import Embeddings
-        >>> from wordveil.randomness import RandomSource
-        >>> words = ["red", "green", "blue", "cat", "dog"]
-        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
-        >>> colours = Embeddings.from_arrays(words, table)
+        >>> from wordveil import Embeddings, RandomSource
+        >>> points = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]]
+        >>> colours = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], points)
         >>> randomizer = NADP(epsilon=4.0, overlap=2).fit(colours)
         >>> randomizer.release(colours.vectors, RandomSource.seeded_for_tests(1)).shape
         (5, 2)
@@ -117,11 +114,7 @@ class NADP(VectorMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedNADP(FittedWordNoise):
-    """NADP bound to a vocabulary.
-
-    Attributes:
-        graph: Its public graph.
-    """
+    """NADP bound to a vocabulary and its public graph."""
 
     mechanism: NADP
     graph: OverlapGraph = field(repr=False, compare=False)

@@ -212,7 +212,6 @@ class IntegerLaw:
 
     @property
     def largest(self) -> int:
-        """The largest weight that any output has for any input."""
         return self._largest(self.floor)
 
     def _largest(self, floor: int) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -36,15 +36,10 @@ WORD_BYTES = 8 + 8 + 8 + 8  # start of the row, total, total of near words, norm
 
 @dataclass(frozen=True, kw_only=True)
 class NearSize:
-    """How large the rows are, before they are made.
+    """How large the rows are, before they are made."""
 
-    Attributes:
-        words: Number of inputs v.
-        pairs: Pairs (input, output) closer than the truncation distance; inputs that share a row are counted once.
-    """
-
-    words: int
-    pairs: int
+    words: int  # number of inputs v
+    pairs: int  # pairs (input, output) closer than the truncation distance; inputs that share a row are counted once
 
     @property
     def bytes(self) -> int:
@@ -55,27 +50,6 @@ class NearSize:
         return f"{self.pairs:,} pairs of {self.words:,} words, {self.bytes / 2**20:,.1f} MiB"
 
 
-@dataclass(frozen=True, kw_only=True)
-class NearWords:
-    """Sparse rows of distances below a cap.
-
-    Attributes:
-        cap: The truncation distance.
-        error: How far a distance may be from the metric claimed.
-        starts: Shape (v + 1,), int64: row x is entries starts[x] to starts[x + 1]; empty where x is not canonical.
-        positions: Places in the list of outputs, ascending in each row, int32.
-        distances: Their distances, float64.
-        canonical: The lowest id with the same row, shape (v,).
-    """
-
-    cap: float
-    error: float
-    starts: NDArray[np.int64] = field(repr=False)
-    positions: IdArray = field(repr=False)
-    distances: Float64Array = field(repr=False)
-    canonical: IdArray = field(repr=False)
-
-
 def near_size(
     source: DistanceSource,
     outputs: IdArray,
@@ -84,67 +58,9 @@ def near_size(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> NearSize:
-    """Count the pairs closer than the cap.
-
-    Args:
-        source: Distances.
-        outputs: Ids that may be output, sorted.
-        cap: Truncation distance, > 0.
-        threads: Threads; the answer does not depend on it.
-        progress: Called with the number of words done since the last call.
-    """
-    _check_cap(cap)
-    counted = 0
-    for near, _ in _blocks(source, outputs, cap, threads, progress):
-        counted += len(near[0])
-    return NearSize(words=len(source.canonical), pairs=counted)
-
-
-def near_words(
-    source: DistanceSource,
-    outputs: IdArray,
-    cap: float,
-    size: NearSize,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> NearWords:
-    """Collect the pairs closer than the cap.
-
-    Args:
-        source: Distances.
-        outputs: Ids that may be output, sorted.
-        cap: Truncation distance, > 0.
-        size: What `near_size` found for the same arguments.
-        threads: Threads; the answer does not depend on it.
-        progress: Called with the number of words done since the last call.
-
-    Raises:
-        ParameterError: If the size is that of other arguments.
-    """
-    _check_cap(cap)
-    v = len(source.canonical)
-    counts = np.zeros(v, dtype=np.int64)
-    positions, distances = np.empty(size.pairs, dtype=np.int32), np.empty(size.pairs)
-    done = 0
-    for (words, columns), found in _blocks(source, outputs, cap, threads, progress):
-        if done + len(found) > size.pairs:
-            break
-        counts += np.bincount(words, minlength=v)
-        positions[done : done + len(found)], distances[done : done + len(found)] = columns, found
-        done += len(found)
-    else:
-        if done == size.pairs and v == size.words:
-            starts = np.concatenate(([0], np.cumsum(counts)))
-            return NearWords(
-                cap=cap,
-                error=source.error,
-                starts=starts,
-                positions=positions,
-                distances=distances,
-                canonical=source.canonical,
-            )
-    raise ParameterError("size", str(size), "is not that of these words and this cap; count again with near_size.")
+    """Count the pairs of a word and an output, sorted ids, that are closer than the cap."""
+    pairs = sum(len(found) for _, found in _blocks(source, outputs, cap, threads, progress))
+    return NearSize(words=len(source.canonical), pairs=pairs)
 
 
 def _blocks(
@@ -167,11 +83,6 @@ def _blocks(
             progress(min(height, len(words) - start))
 
 
-def _check_cap(cap: float) -> None:
-    if not cap > 0:
-        raise ParameterError("cap", cap, "must be in (0, inf].")
-
-
 TOKENS = 1 << 14
 PAIRS = 1 << 20
 UNIT = 2.0**-53
@@ -180,39 +91,48 @@ UNIT = 2.0**-53
 class NearRows:
     """The rows of an exponential-family channel whose scores are all equal beyond the cap.
 
-    Args:
-        near: Words within the cap of every word.
-        metric: The metric of their distances, for its name.
-        outputs: Ids that may be output, the ones `near` was made for.
-        rate: Rate of the exponential, 1/distance, > 0.
-        cap: Distances are clipped here, in (0, near.cap].
-
-    Raises:
-        ParameterError: If the cap is beyond that of the rows.
+    `pairs` is the number that `near_size` found for the same source, outputs and cap. Row x is the entries starts[x] to
+    starts[x + 1] of positions in the outputs, ascending, and distances; it is empty where x is not canonical.
     """
 
     draw_width: ClassVar[int] = 2
 
-    def __init__(self, near: NearWords, metric: AnyMetric, outputs: IdArray, *, rate: float, cap: float) -> None:
-        if not 0 < cap <= near.cap:
-            raise ParameterError("cap", cap, f"must be in (0, {near.cap!r}], the cap the rows were made for.")
-        self.near, self.metric, self.outputs = near, metric, outputs
-        self.rate, self.cap = rate, cap
-        v = len(near.canonical)
-        self._bounds = np.empty(len(near.positions), dtype=np.uint64)
+    def __init__(
+        self,
+        source: DistanceSource,
+        metric: AnyMetric,
+        outputs: IdArray,
+        *,
+        rate: float,
+        cap: float,
+        pairs: int,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.metric, self.outputs, self.rate, self.cap = metric, outputs, rate, cap
+        self._error, self._canonical = source.error, source.canonical
+        v = len(source.canonical)
+        counts, done = np.zeros(v, dtype=np.int64), 0
+        self._positions, self._distances = np.empty(pairs, dtype=np.int32), np.empty(pairs)
+        for (words, columns), found in _blocks(source, outputs, cap, threads, progress):
+            counts += np.bincount(words, minlength=v)
+            span = slice(done, done := done + len(found))
+            self._positions[span], self._distances[span] = columns, found
+        self._starts = np.concatenate(([0], np.cumsum(counts)))
+        self._bounds = np.empty(pairs, dtype=np.uint64)
         self._near_total = np.zeros(v, dtype=np.uint64)
         self._total = np.zeros(v, dtype=np.uint64)
         self._normalizer = np.zeros(v)
-        self._steps = int(np.diff(near.starts).max()).bit_length()
-        for low, high in _row_spans(near.starts):
+        self._steps = int(counts.max()).bit_length()
+        for low, high in _row_spans(self._starts):
             self._prepare(low, high)
 
     def _prepare(self, low: int, high: int) -> None:
         """Turn the weights of rows low to high into integers and their cumulative sums."""
-        starts = self.near.starts[low : high + 1]
+        starts = self._starts[low : high + 1]
         counts = np.diff(starts)
         row = np.repeat(np.arange(high - low), counts)
-        weights = self._weights(self.near.distances[starts[0] : starts[-1]])
+        weights = self._weights(self._distances[starts[0] : starts[-1]])
         sums = np.bincount(row, weights=weights, minlength=high - low)
         beyond = len(self.outputs) - counts
         far = math.exp(-self.rate * self.cap)
@@ -232,14 +152,13 @@ class NearRows:
         return np.asarray(np.exp(-self.rate * np.minimum(distances, self.cap)))
 
     def with_cache(self, limit_bytes: int) -> NearRows:
-        """Return the same rows: everything is kept already."""
-        return self
+        return self  # everything is kept already
 
     def weights(self, ids: IdArray) -> Float64Array:
         out = np.full((len(ids), len(self.outputs)), math.exp(-self.rate * self.cap))
-        for i, word in enumerate(self.near.canonical[ids].tolist()):
-            span = slice(self.near.starts[word], self.near.starts[word + 1])
-            out[i, self.near.positions[span]] = self._weights(self.near.distances[span])
+        for i, word in enumerate(self._canonical[ids].tolist()):
+            span = slice(self._starts[word], self._starts[word + 1])
+            out[i, self._positions[span]] = self._weights(self._distances[span])
         return out
 
     def log_normalizers(
@@ -247,12 +166,12 @@ class NearRows:
     ) -> Float64Array:
         if progress is not None:
             progress(len(ids))
-        return np.asarray(np.log(self._normalizer[self.near.canonical[ids]]))
+        return np.asarray(np.log(self._normalizer[self._canonical[ids]]))
 
     def draw(
         self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
-        canonical = self.near.canonical[ids]
+        canonical = self._canonical[ids]
         answer = np.empty(len(ids), dtype=np.int32)
         starts = range(0, len(ids), TOKENS)
 
@@ -267,8 +186,8 @@ class NearRows:
         return answer
 
     def _columns(self, inputs: IdArray, bits: BitArray) -> NDArray[np.int64]:
-        start = self.near.starts[inputs]
-        count = self.near.starts[inputs + 1] - start
+        start = self._starts[inputs]
+        count = self._starts[inputs + 1] - start
         target = multiply_high(bits[:, 0], self._total[inputs])
         beyond = len(self.outputs) - count
         rank = multiply_high(bits[:, 1], beyond.astype(np.uint64)).astype(np.int64)
@@ -277,8 +196,8 @@ class NearRows:
         last = len(self._bounds) - 1
         near = self._bisect(count, lambda i: self._bounds[np.minimum(start + i, last)] > target)
         # Of the words beyond, the one of this rank comes after c near words: the first c with position_c - c > rank.
-        skipped = self._bisect(count, lambda i: self.near.positions[np.minimum(start + i, last)] - i > rank)
-        chosen = self.near.positions[np.minimum(start + near, last)].astype(np.int64)
+        skipped = self._bisect(count, lambda i: self._positions[np.minimum(start + i, last)] - i > rank)
+        chosen = self._positions[np.minimum(start + near, last)].astype(np.int64)
         return np.where(target < self._near_total[inputs], chosen, rank + skipped)
 
     def _bisect(
@@ -304,7 +223,7 @@ class NearRows:
         farthest = math.exp(-reach)
         if farthest == 0.0:
             return math.inf
-        weight = self.rate * self.near.error + (3 + 2 * reach) * UNIT
+        weight = self.rate * self._error + (3 + 2 * reach) * UNIT
         used = self._normalizer[self._normalizer > 0]
         unit = 2.0 ** (62 - math.ceil(math.log2(float(used.max()) + 1)))
         relative = 1.25 / (farthest * unit) + len(self.outputs) * 2.0**-64
@@ -378,8 +297,16 @@ def precompute(
         raise ParameterError(
             "limit_bytes", limit_bytes, f"is less than {size.bytes}: {size}. Raise it, or draw without precomputing."
         )
-    near = near_words(source, rows.outputs, rows.cap, size, threads=threads, progress=progress)
-    made = NearRows(near, rows.metric, rows.outputs, rate=rows.rate, cap=rows.cap)
+    made = NearRows(
+        source,
+        rows.metric,
+        rows.outputs,
+        rate=rows.rate,
+        cap=rows.cap,
+        pairs=size.pairs,
+        threads=threads,
+        progress=progress,
+    )
     slack = claim.slack + max(0.0, made.arithmetic_slack() - rows.arithmetic_slack())
     if slack == float("inf"):
         raise ParameterError("fitted", size.pairs, "pairs weigh too little for 64-bit sampling; lower gamma.")

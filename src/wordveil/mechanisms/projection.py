@@ -74,12 +74,9 @@ class Projection(VectorMechanism):
         M2 in its experiments) and Proposition 5.
 
     Example:
-        >>> import numpy as np
-        >>> from wordveil.vocabulary.table import Embeddings
-        >>> from wordveil.randomness import RandomSource
-        >>> words = ["red", "green", "blue", "cat", "dog"]
-        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
-        >>> colours = Embeddings.from_arrays(words, table)
+        >>> from wordveil import Embeddings, RandomSource
+        >>> points = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]]
+        >>> colours = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], points)
         >>> randomizer = Projection(epsilon=5.0, dimensions=1).fit(colours)
         >>> randomizer.release(colours.vectors, RandomSource.seeded_for_tests(1)).shape
         (5, 1)
@@ -218,14 +215,7 @@ class Projection(VectorMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedProjection(VectorRandomizer):
-    """A projection bound to its public matrix.
-
-    Attributes:
-        mechanism: The parameters.
-        dimensions: m, the dimensions of what is released.
-        matrix: Phi, shape (m, d).
-        stretch: Delta.
-    """
+    """A projection bound to its public matrix Phi, shape (m, d), and its stretch Delta; m dimensions are released."""
 
     mechanism: Projection
     dimensions: int

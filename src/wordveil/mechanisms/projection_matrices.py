@@ -64,17 +64,10 @@ def principal_directions(vectors: FloatArray, m: int) -> Float64Array:
 
 
 def _rows_of_space(axes: Float64Array, count: int) -> Float64Array:
-    """Return orthonormal rows of the space that orthonormal axes span, the same for any axes that span it.
+    """Return orthonormal rows, shape (count, d), of the space that axes, shape (k, d), span, whichever axes they are.
 
     The first is the image of the coordinate axis whose image is the longest, the lowest of those that tie; the next one
     likewise in what is left.
-
-    Args:
-        axes: Shape (k, d).
-        count: At most k.
-
-    Returns:
-        Shape (count, d).
     """
     rest, rows = axes.copy(), np.empty((count, axes.shape[1]))
     for row in rows:
@@ -96,11 +89,7 @@ def _on_grid(rows: Float64Array) -> Float64Array:
 
 
 def given_matrix(rows: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
-    """Return a given matrix as a hashable tuple of rows.
-
-    Raises:
-        ParameterError: Unless it is a finite matrix with at least one row and one column, not all zero.
-    """
+    """Return a matrix as a hashable tuple of rows; a `ParameterError` unless it is finite and not all zero."""
     matrix = as_floats("matrix", rows)
     if matrix.ndim != 2 or 0 in matrix.shape or not np.all(np.isfinite(matrix)) or not matrix.any():
         raise ParameterError("matrix", f"shape {matrix.shape}", "must be finite, not all zero, of shape (m, d).")
@@ -130,13 +119,7 @@ def _log_chi_square_tail(x: np.ndarray, m: np.ndarray) -> np.ndarray:
 def log_union_bound(vocabulary_size: int, dimensions: int, beta: float) -> float:
     """Return ln of v(v-1)/2 * P[chi2_m >= m (1 + beta)^2], rounded up: a bound on an unlucky matrix.
 
-    Args:
-        vocabulary_size: v >= 2 words.
-        dimensions: m >= 1.
-        beta: A pair is bad when it is stretched by more than 1 + beta; in (0, inf), above 1 too.
-
-    Returns:
-        ln of a bound on the probability that some pair of words is bad; above 0 where the bound says nothing.
+    A pair is bad when it is stretched by more than 1 + beta, for any beta > 0. Above 0 the bound says nothing.
     """
     return float(_log_bounds(vocabulary_size, np.array([float(dimensions)]), beta)[0])
 
@@ -153,13 +136,7 @@ def _log_bounds(vocabulary_size: int, dimensions: np.ndarray, beta: float) -> np
 def plan_dimensions(vocabulary_size: int, beta: float, delta: float) -> int:
     """Return the smallest m at which the union bound over all pairs of words is at most delta.
 
-    Args:
-        vocabulary_size: v >= 2 words.
-        beta: Stretch allowed beyond 1, in (0, inf).
-        delta: Chance of an unlucky matrix, in (0, 1).
-
-    Returns:
-        m; at v = 400 000 and delta = 1e-6: 184, 96, 54, 44, 13 for beta = .468, .66, .9, 1, 2.
+    At v = 400 000 and delta = 1e-6 that is 184, 96, 54, 44, 13 for beta = .468, .66, .9, 1, 2.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or m would exceed 16 million.
@@ -178,14 +155,9 @@ def plan_dimensions(vocabulary_size: int, beta: float, delta: float) -> int:
 
 
 def published_dimensions(dimensions: int, beta: float, delta: float) -> int:
-    """Return ceil((sqrt(log2 d) + sqrt(ln 1/delta))^2/beta^2), the paper's m.
+    """Return ceil((sqrt(log2 d) + sqrt(ln 1/delta))^2/beta^2), the paper's m, for a stretch of 1 + beta.
 
     sqrt(log d) stands for the Gaussian width of a sparse set; it is the paper's choice, not a vocabulary's width.
-
-    Args:
-        dimensions: d of the embedding, at least 1.
-        beta: Stretch allowed beyond 1, in (0, inf).
-        delta: Chance of an unlucky matrix, in (0, 1).
 
     Reference:
         Feyisetan, Kasiviswanathan (2021), Private Release of Text Embedding Vectors, Algorithm 1 and Theorem 1.

@@ -50,12 +50,9 @@ class SanText(SelectionMechanism):
         lies farther than 28/rate from every output becomes uniform over them; the promise holds for it as well.
 
     Example:
-        >>> import numpy as np
-        >>> from wordveil.vocabulary.table import Embeddings
-        >>> from wordveil.randomness import RandomSource
-        >>> words = ["red", "green", "blue", "cat", "dog"]
-        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
-        >>> colours = Embeddings.from_arrays(words, table)
+        >>> from wordveil import Embeddings, RandomSource
+        >>> points = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]]
+        >>> colours = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], points)
         >>> randomizer = SanText(epsilon=2.0).fit(colours)
         >>> randomizer.release(colours.ids(["red", "cat"]), RandomSource.seeded_for_tests(1)).shape
         (2,)

@@ -30,11 +30,7 @@ PILOTS = 512
 
 
 def spectral_stretch(matrix: Float64Array) -> float:
-    """Return the largest singular value of a matrix, rounded up: no pair of vectors at all is stretched more.
-
-    Args:
-        matrix: Shape (m, d).
-    """
+    """Return the largest singular value of a matrix, rounded up: no pair of vectors at all is stretched more."""
     largest = float(np.linalg.svd(matrix, compute_uv=False)[0])
     # Singular values of float64 are off by at most a modest multiple of (m + d) units of the largest.
     return _up(largest * (1 + 16 * sum(matrix.shape) * UNIT))
@@ -47,16 +43,9 @@ def exact_stretch(
     threads: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> float:
-    """Return the largest stretch of a matrix over all pairs of distinct rows, rounded up by less than a 1e-9th.
+    """Return max ||Phi(x - y)||/||x - y|| of a matrix over all pairs of distinct rows, rounded up by below a 1e-9th.
 
-    Args:
-        vectors: Public table, shape (v, d).
-        matrix: Public Phi, shape (m, d).
-        threads: Threads to use; the answer does not depend on it.
-        progress: Called with the number of rows done since the last call.
-
-    Returns:
-        At least max ||Phi(x - y)||/||x - y||, and above it by less than 1e-9 of it; 0 where all rows are equal.
+    It is 0 where all rows are equal.
 
     Raises:
         ParameterError: If shapes do not agree.

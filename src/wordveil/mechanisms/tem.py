@@ -66,12 +66,9 @@ class TEM(SelectionMechanism):
         arXiv:2107.07928, Algorithm 1 and Theorem 2. Deviation: v counts the words that may be output.
 
     Example:
-        >>> import numpy as np
-        >>> from wordveil.vocabulary.table import Embeddings
-        >>> from wordveil.randomness import RandomSource
-        >>> words = ["red", "green", "blue", "cat", "dog"]
-        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
-        >>> colours = Embeddings.from_arrays(words, table)
+        >>> from wordveil import Embeddings, RandomSource
+        >>> points = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]]
+        >>> colours = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], points)
         >>> randomizer = TEM(epsilon=2.0, beta=0.1).fit(colours)
         >>> randomizer.release(colours.ids(["red", "cat"]), RandomSource.seeded_for_tests(1)).shape
         (2,)
@@ -129,11 +126,7 @@ class FittedTEM(FittedExponential):
 
 
 def truncation_distance(epsilon: float, beta: float, outputs: int) -> float:
-    """Return gamma = (2/epsilon) ln((1 - beta)(v - 1)/beta), for v words that may be output.
-
-    Raises:
-        ParameterError: If the logarithm is not positive, so that no truncation distance exists.
-    """
+    """Return gamma = (2/epsilon) ln((1 - beta)(v - 1)/beta), for v words that may be output; it must be positive."""
     ratio = (1 - beta) * (outputs - 1) / beta
     if ratio <= 1:
         raise ParameterError(

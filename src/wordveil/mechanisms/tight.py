@@ -63,13 +63,9 @@ class TightConstraints(SelectionMechanism):
         Region of Priors, section on tight constraints. Clipping, the cut-off and the certificate are ours.
 
     Example:
-        >>> import numpy as np
-        >>> from wordveil.certification import certify
-        >>> from wordveil.vocabulary.table import Embeddings
-        >>> from wordveil.mechanisms.santext import SanText
-        >>> words = ["red", "green", "blue", "cat", "dog"]
-        >>> table = np.array([[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]], dtype=np.float32)
-        >>> colours = Embeddings.from_arrays(words, table)
+        >>> from wordveil import Embeddings, SanText, certify
+        >>> points = [[0, 0], [1, 0], [0, 1], [4, 4], [5, 4]]
+        >>> colours = Embeddings.from_arrays(["red", "green", "blue", "cat", "dog"], points)
         >>> mechanism = TightConstraints(epsilon=2.0)
         >>> randomizer = mechanism.fit(colours, certify(mechanism, colours))
         >>> randomizer.channel()[0].round(3)  # the exact law of the output for "red"
@@ -134,11 +130,7 @@ def pack_base(base: Float64Array) -> str:
 
 
 def unpack_base(text: Scalar, outputs: int) -> Float64Array:
-    """Return the base measure that `pack_base` wrote, shape (outputs,).
-
-    Raises:
-        CertificateError: If it is no measure over this number of words.
-    """
+    """Return the base measure that `pack_base` wrote, shape (outputs,); a `CertificateError` if it is none."""
     try:
         unpacked = zlib.decompressobj().decompress(base64.b64decode(str(text), validate=True), 4 * outputs + 1)
     except (binascii.Error, zlib.error):

@@ -127,11 +127,9 @@ class TruncatedLaplace(ClippedMechanism):
         calibrated = dimensions if self.padded_dimensions is None else self.padded_dimensions
         if calibrated < dimensions:
             raise ParameterError("padded_dimensions", calibrated, f"must be at least {dimensions}.")
-        half_width = {
-            "certified": certified_half_width,
-            "exact": exact_half_width,
-            "published": published_half_width,
-        }[self.calibration](calibrated, self.epsilon, self.delta)
+        half_width = {"certified": certified_half_width, "exact": exact_half_width, "published": published_half_width}[
+            self.calibration
+        ](calibrated, self.epsilon, self.delta)
         return FittedTruncatedLaplace(
             mechanism=self,
             dimensions=dimensions,
@@ -160,18 +158,12 @@ class TruncatedLaplace(ClippedMechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class FittedTruncatedLaplace(FittedClipped):
-    """Truncated Laplace for vectors of a fixed dimension.
-
-    Attributes:
-        alpha: Rate of the density, 1/(units of the embedding).
-        half_width: A, in the units of the embedding.
-        claim: The guarantee.
-    """
+    """Truncated Laplace for vectors of a fixed dimension."""
 
     mechanism: TruncatedLaplace
-    alpha: float
-    half_width: float
-    claim: LocalDP | NoGuarantee
+    alpha: float  # rate of the density, 1/(units of the embedding)
+    half_width: float  # A, in the units of the embedding
+    claim: LocalDP | NoGuarantee  # the guarantee
 
     @property
     def coordinate_noise(self) -> CoordinateNoise:
@@ -210,7 +202,8 @@ class FittedTruncatedLaplace(FittedClipped):
         return (stream.lane(0).random((n, self.dimensions)),)
 
     def noise(self, draws: Float64Array) -> Float64Array:
-        # By the inverse of the distribution function.
+        # By the inverse of the distribution function: one uniform a coordinate, where rejection would take a number of
+        # draws that tells the time. Rounding must not carry a size beyond the edge, where delta has no mass for it.
         signed = 2 * draws - 1
         inside = -math.expm1(-self.alpha * self.half_width)
         sizes = np.minimum(-np.log1p(-np.abs(signed) * inside) / self.alpha, self.half_width)

@@ -67,15 +67,10 @@ def largest_delta(dimensions: int, epsilon: float, half_width: float, *, enough:
     """Return the exact delta at epsilon of the law with half-width A >= 2C (in units of C), rounded up.
 
     In s_i^2 the function -ln(1 - p(s_i)) is first concave and then convex: its second derivative has the sign of
-    M(alpha s - 1) + e^(alpha s), M = 2 e^(alpha A) - 1, which is increasing. So at a maximum on the sphere of radius
-    2C at most one coordinate is in the convex part, and the others, whose slope at 0 is infinite, are equal: a search
-    over one t in [2C/sqrt d, 2C]. Both factors are monotone in t, which bounds each piece of the search.
-
-    Args:
-        dimensions: The d of the vectors.
-        epsilon: 2 sqrt(d) alpha C.
-        half_width: A/C.
-        enough: The search ends early where delta is known to be above this; the answer is then above it too.
+    M(alpha s - 1) + e^(alpha s), M = 2 e^(alpha A) - 1, which is increasing. So at a maximum on the sphere of radius 2C
+    at most one coordinate is in the convex part, and the others, whose slope at 0 is infinite, are equal: a search over
+    one t in [2C/sqrt d, 2C]. Both factors are monotone in t, which bounds each piece of the search, which ends early
+    where delta is known to be above `enough`; the answer is then above it too.
     """
     alpha = epsilon / (2 * math.sqrt(dimensions))
     if dimensions == 1:

@@ -23,11 +23,7 @@ from wordveil.vocabulary.table import Embeddings
 
 
 class WordRows:
-    """An index from the exact rows of a public table to word ids.
-
-    Args:
-        embeddings: The public vocabulary; words with equal vectors are found as the first of them.
-    """
+    """An index from the exact rows of a public table to word ids; of words with equal vectors the first is found."""
 
     def __init__(self, embeddings: Embeddings) -> None:
         self._vectors = embeddings.vectors
@@ -50,10 +46,7 @@ class WordRows:
         return np.asarray((bits * self._factors).sum(axis=1, dtype=np.uint64))
 
     def find(self, vectors: FloatArray) -> IdArray:
-        """Return the id of each row, shape (n,), int32.
-
-        Args:
-            vectors: Rows of the vocabulary's table, shape (n, d), float32 or the same values in float64.
+        """Return the id of each row, shape (n,), of the vocabulary's table: float32, or the same values in float64.
 
         Raises:
             ParameterError: If the shape is wrong or a row is no word's vector; the row is not shown.
@@ -74,14 +67,7 @@ class WordRows:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedWordNoise(VectorRandomizer):
-    """Gaussian noise of each word's own size.
-
-    Attributes:
-        dimensions: The d of the vectors.
-        embeddings: The public vocabulary.
-        sigmas: Standard deviation of each word's noise, shape (v,), in the units of the embedding.
-        rows: Finds a vector's word.
-    """
+    """Gaussian noise of each word's own size: `sigmas`, shape (v,), in the units of the embedding."""
 
     dimensions: int
     embeddings: Embeddings = field(repr=False)
@@ -112,6 +98,7 @@ class FittedWordNoise(VectorRandomizer):
         return np.asarray(logs)
 
     def sample(self, stream: Stream, n: int) -> Draws:
+        # At unit scale, since sigma is the word's: as many numbers for a word without noise as for any other.
         return (stream.lane(0).standard_normal((n, self.dimensions)),)
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:

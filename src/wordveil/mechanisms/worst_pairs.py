@@ -91,13 +91,8 @@ def worst_words(
 ) -> list[Pair]:
     """Return nearest, farthest, most isolated and random pairs of a vocabulary; of a graph, edges.
 
-    Args:
-        embeddings: The public vocabulary; at most 2 000 of its words, drawn at random, are searched.
-        relation: Which pairs the claim speaks of.
-        metric: What near and far mean, Euclidean by default.
-        count: Pairs wanted, at least 3; what is left after the extremes is random.
-        vectors: Whether inputs are vectors rather than ids.
-        seed: For the random choices.
+    At most 2 000 words, drawn at random, are searched. Of `count` pairs, at least 3, all beyond the extremes are
+    random; `metric` says what near and far mean, and `vectors` makes inputs vectors rather than ids.
 
     Raises:
         ParameterError: If no two of the words, or of the edges' ends, have different vectors.
@@ -189,11 +184,8 @@ def worst_vectors(
 def vector_pairs(dimensions: int, relation: Relation, *, clip_norm: float | None = None) -> list[Pair]:
     """Return pairs of vectors for a mechanism that needs no vocabulary.
 
-    Args:
-        dimensions: d of the input vectors.
-        relation: Which pairs the claim speaks of.
-        clip_norm: Radius of the ball inputs are clipped to: pairs are then its diameters, spread over all coordinates
-            or along one; None makes pairs at distances 1/epsilon and sqrt(d)/epsilon from the origin.
+    Where inputs are clipped to a ball, pairs are its diameters, spread over all coordinates or along one; elsewhere
+    they lie at distances 1/epsilon and sqrt(d)/epsilon from the origin.
     """
     axis = np.zeros(dimensions)
     axis[0] = 1.0

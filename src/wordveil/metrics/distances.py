@@ -45,10 +45,7 @@ class Metric(ABC):
 
     @abstractmethod
     def coordinates(self, vectors: FloatArray) -> Float64Array:
-        """Map public vectors, shape (n, d), to the float64 rows whose Euclidean distance the metric is made of.
-
-        Each row from its own vector alone.
-        """
+        """Map vectors, (n, d), each by itself, to the float64 rows whose Euclidean distance the metric is made of."""
 
     def from_squared(self, squared: FloatArray) -> None:
         """Turn squared Euclidean distances of coordinates, any shape, into distances, in place, each by itself."""
@@ -227,13 +224,9 @@ AnyMetric = Metric | VocabularyMetric
 
 
 def coordinate_rows(metric: Metric, vectors: FloatArray) -> Callable[[Any], Float64Array]:
-    """Return what gives coordinates of some rows of a public table, by their ids or a slice.
+    """Return what gives coordinates of some rows of a public table, shape (v, d), by their ids or a slice.
 
     A class of a user's own is asked once, of the whole table, so that no word's depend on the words asked with it.
-
-    Args:
-        metric: The metric.
-        vectors: Shape (v, d).
     """
     if is_known(metric):
         return partial(_coordinates, metric, vectors)
@@ -246,15 +239,9 @@ def _coordinates(metric: Metric, vectors: FloatArray, rows: Any) -> Float64Array
 
 
 def distances(metric: Metric, a: FloatArray, b: FloatArray) -> Float64Array:
-    """Return all distances between two small sets by direct differences: the slow, obvious oracle.
+    """Return all distances between two small sets by direct differences: the slow, obvious oracle, n*k*d*8 bytes.
 
-    Args:
-        metric: The metric.
-        a: Shape (n, d).
-        b: Shape (k, d).
-
-    Returns:
-        Shape (n, k), float64; equal rows are at distance exactly 0. Uses n*k*d*8 bytes.
+    Of shapes (n, d) and (k, d) come (n, k), float64; equal rows are at distance exactly 0.
     """
     left, right = metric.coordinates(a), metric.coordinates(b)
     squared: Float64Array = np.square(left[:, None, :] - right[None, :, :]).sum(axis=2)

@@ -23,13 +23,9 @@ ROWS = 256
 
 @final
 class DistanceTable:
-    """A read-only distance matrix with its checksum; equal where the matrices are.
-
-    Args:
-        matrix: Shape (v, v), v in [1, 20 000], any float type; copied to float64 (`taking` does without a copy).
+    """A read-only distance matrix, v in [1, 20 000], copied to float64, and its checksum; equal where matrices are.
 
     Attributes:
-        matrix: Shape (v, v), float64, read-only.
         checksum: SHA-256 of shape and values, hexadecimal; or of the whole numbers that the matrix follows from, where
             it was computed from some: their last bits do not depend on the processor.
         canonical: Shape (v,), int32, the lowest id at distance 0.
@@ -45,11 +41,9 @@ class DistanceTable:
 
     @classmethod
     def taking(cls, matrix: Float64Array, *, follows_from: str = "") -> DistanceTable:
-        """Return the table of a matrix that nobody else holds: it is not copied, and read-only from then on.
+        """Return the table of a float64 matrix that nobody else holds: it is not copied, and read-only from then on.
 
-        Args:
-            matrix: Shape (v, v), float64.
-            follows_from: SHA-256 of all that the matrix was computed from; "" where it was not.
+        `follows_from` is the SHA-256 of all that it was computed from, "" where it was not.
 
         Raises:
             ParameterError: As the class does, or if it is no float64 matrix that owns its memory.
@@ -63,7 +57,6 @@ class DistanceTable:
         return table
 
     def _hold(self, own: Float64Array) -> None:
-        """Check a matrix and keep it."""
         own.flags.writeable = False
         self.matrix = own
         self.canonical = np.arange(len(own), dtype=np.int32)

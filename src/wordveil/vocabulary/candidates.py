@@ -40,14 +40,9 @@ def is_plain_word(word: str) -> bool:
 
 
 def candidate_ids(words: WordList, rule: str) -> IdArray:
-    """Return the ids that may be output, ascending.
+    """Return the ids that may be output, ascending: by "words" entries that pass `is_plain_word`, by "all" every one.
 
-    Args:
-        words: The v words in row order.
-        rule: "words" for entries that pass `is_plain_word`, "all" for every entry.
-
-    Raises:
-        ParameterError: If the rule is unknown, or if no entry passes it.
+    A rule that is unknown, or that no entry passes, is a `ParameterError`.
     """
     if rule == "all":
         return np.arange(len(words), dtype=np.int32)
@@ -66,12 +61,9 @@ def candidate_ids(words: WordList, rule: str) -> IdArray:
 
 
 def canonical_ids(vectors: Float32Array) -> IdArray:
-    """Return for each row the lowest id with an equal row, shape (v,).
+    """Return for each row of finite float32 vectors the lowest id with an equal row, shape (v,).
 
     Rows are equal if all their components are; -0.0 equals 0.0, because their distance is zero.
-
-    Args:
-        vectors: Shape (v, d), finite float32.
     """
     canonical = np.arange(len(vectors), dtype=np.int32)
     hashes = _hash_rows(vectors)

@@ -27,12 +27,7 @@ _BLOCK_ROWS = 16384
 
 
 def table_checksum(words: Sequence[str], vectors: Float32Array) -> str:
-    """Return the checksum recorded in a header, as 64 hexadecimal digits.
-
-    Args:
-        words: The v words in row order.
-        vectors: Shape (v, d), float32.
-    """
+    """Return the checksum recorded in a header, as 64 hexadecimal digits."""
     packed = words if isinstance(words, WordList) else WordList.from_encoded([w.encode("utf-8") for w in words])
     return combine_digests(len(packed), vectors.shape[1], words_digest(packed), matrix_digest(vectors))
 
@@ -64,15 +59,7 @@ def candidates_checksum(candidates: IdArray) -> str:
 
 
 def verify_table(table: StoredTable, directory: Path | None) -> None:
-    """Compare a table with its header.
-
-    Args:
-        table: The vocabulary.
-        directory: Named in messages, None for a vocabulary in memory.
-
-    Raises:
-        ChecksumError: If any part differs.
-    """
+    """Raise `ChecksumError` if a part differs from the header; the directory, None for one in memory, is named."""
     place = f"vocabulary {table.header.name!r}" if directory is None else str(directory)
     if np.any(np.diff(table.words.offsets) < 1):
         _fail(place, "the offsets of the words are not ascending")

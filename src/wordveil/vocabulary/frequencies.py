@@ -37,12 +37,9 @@ def _listed() -> Embeddings:
 def word_frequencies(embeddings: Embeddings, *, smoothing: float = 0.0) -> Float64Array:
     """Return each word's share of the tokens of public English text, shape (v,).
 
-    (count + smoothing) / (tokens + smoothing * v). An entry of another vocabulary takes the count of the embedded
-    word of the same spelling, else of its lower-case spelling; an entry that is neither has count 0.
-
-    Args:
-        embeddings: Any vocabulary.
-        smoothing: Added to every count, at least 0; above 0 no share is 0.
+    (count + smoothing) / (tokens + smoothing * v), no share 0 where smoothing is above 0. An entry of another
+    vocabulary takes the count of the embedded word of the same spelling, else of its lower-case spelling; an entry that
+    is neither has count 0.
 
     Example:
         >>> from wordveil import load_embeddings
@@ -65,12 +62,8 @@ def most_frequent(embeddings: Embeddings, m: int, *, counts: str | PathLike[str]
     """Return the ids of the m most frequent of the words that may be output, ascending, shape (m,).
 
     A vocabulary whose header says `order="frequency"` is taken at its word: its first m. For any other the counts are
-    those of `word_frequencies`. Words of one count are taken in the order of their ids.
-
-    Args:
-        embeddings: Any vocabulary.
-        m: How many, from 1 to the number of words that may be output.
-        counts: A file of other counts, which must be public: lines of a word, white space and a number.
+    those of `word_frequencies`, or of a public file of lines: a word, white space and a number. Words of one count are
+    taken in the order of their ids.
 
     Raises:
         ParameterError: If m is out of range, or larger than the number of such words with a count.

@@ -21,37 +21,21 @@ ORDERS = ("unknown", "frequency")
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyHeader:
-    """What is recorded about a vocabulary beside its words and its matrix.
+    """What is recorded about a vocabulary beside its words and its matrix."""
 
-    Attributes:
-        format_version: Version of the on-disk form; this release reads version 1.
-        name: Short name shown to users.
-        source: Where the vectors come from: a file name, a package, a URL.
-        licence: Licence of the vectors, or "" where it is not known.
-        rows: Number of words v.
-        dimensions: Number of columns d.
-        checksum: SHA-256 over words and matrix, hexadecimal, as `checksums.table_checksum` computes it.
-        normalisation: What was done to the rows, "none" if nothing.
-        casing: "lower" if entries are lower-cased, "cased" if case carries meaning.
-        tokenizer: Name of the tokenization scheme the entries follow.
-        candidate_rule: Which entries may be output: "words" or "all".
-        candidates_checksum: SHA-256 over the candidate ids, or "" where none was recorded.
-        order: "frequency" if the commonest words come first, "unknown" otherwise.
-    """
-
-    name: str
-    source: str
-    rows: int
-    dimensions: int
-    checksum: str
-    format_version: int = FORMAT_VERSION
-    licence: str = ""
-    normalisation: str = "none"
-    casing: str = "lower"
-    tokenizer: str = "words"
-    candidate_rule: str = "words"
-    candidates_checksum: str = ""
-    order: str = "unknown"
+    name: str  # short name shown to users
+    source: str  # where the vectors come from: a file name, a package, a URL
+    rows: int  # number of words v
+    dimensions: int  # number of columns d
+    checksum: str  # SHA-256 over words and matrix, hexadecimal, as `checksums.table_checksum` computes it
+    format_version: int = FORMAT_VERSION  # version of the on-disk form; this release reads version 1
+    licence: str = ""  # licence of the vectors, or "" where it is not known
+    normalisation: str = "none"  # what was done to the rows, "none" if nothing
+    casing: str = "lower"  # "lower" if entries are lower-cased, "cased" if case carries meaning
+    tokenizer: str = "words"  # name of the tokenization scheme the entries follow
+    candidate_rule: str = "words"  # which entries may be output: "words" or "all"
+    candidates_checksum: str = ""  # SHA-256 over the candidate ids, or "" where none was recorded
+    order: str = "unknown"  # "frequency" if the commonest words come first, "unknown" otherwise
 
     def __post_init__(self) -> None:
         _require_text(self)
@@ -77,12 +61,7 @@ class VocabularyHeader:
     def from_json(cls, text: str, *, path: object = "header.json") -> VocabularyHeader:
         """Parse what `to_json` wrote; unknown keys are ignored so that later fields do not break readers.
 
-        Args:
-            text: JSON object.
-            path: File named in error messages.
-
-        Raises:
-            EmbeddingFormatError: If the text is not a valid header.
+        A text that is no valid header is an `EmbeddingFormatError`, which names the path.
         """
         remedy = "Import the source again, or restore the file."
         try:

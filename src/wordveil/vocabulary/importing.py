@@ -92,7 +92,6 @@ def import_embeddings(
 
 
 def _plain_words(block: Block) -> Block:
-    """Return a block without the entries that may not be output."""
     kept = np.array([_is_plain(word) for word in block.words], dtype=np.bool_)
     words = [word for word, keep in zip(block.words, kept, strict=True) if keep]
     return replace(block, words=words, vectors=block.vectors[kept], positions=block.positions[kept])

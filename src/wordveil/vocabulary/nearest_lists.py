@@ -24,19 +24,10 @@ CHUNK = 1 << 14
 def nearest_lists(
     vectors: Float32Array, k: int, *, threads: int | None = None, progress: Progress | None = None
 ) -> IdArray:
-    """Return each word's k nearest words, the word itself first and then by distance, lowest id on ties.
-
-    Args:
-        vectors: Shape (v, d), float32.
-        k: Length of a list, the word itself counted, in [1, v].
-        threads: Threads to use; the answer does not depend on it.
-        progress: Called with the number of words done since the last call.
-
-    Returns:
-        Shape (v, k), int32.
+    """Return each word's k nearest words, shape (v, k), int32: itself first, then by distance, lowest id on ties.
 
     Raises:
-        ParameterError: If k is out of range.
+        ParameterError: If k is not in [1, v].
     """
     v = len(vectors)
     if not 1 <= k <= v:

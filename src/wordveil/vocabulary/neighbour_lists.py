@@ -36,14 +36,7 @@ SAMPLE = 256  # words whose lists are made again to check them
 
 @dataclass(frozen=True, kw_only=True)
 class ListsKey:
-    """What lists depend on.
-
-    Attributes:
-        vocabulary: SHA-256 of words and matrix.
-        outputs: SHA-256 of the ids that may be in a list.
-        metric: Name of the metric with all its parameters.
-        k: Length of a list.
-    """
+    """What lists of k depend on: SHA-256 of vocabulary and outputs, and the metric's name with all its parameters."""
 
     vocabulary: str
     outputs: str
@@ -60,10 +53,7 @@ class ListsKey:
 class Keyed(ABC):
     """An array over the words of a vocabulary that is known by what it depends on; equal where key and entries are.
 
-    Attributes:
-        key: What it depends on.
-        outputs: Ids that may be output, int32, ascending.
-        kind: What it is called.
+    `kind` is what it is called; outputs are the ids that may be output, int32, ascending.
     """
 
     key: ListsKey
@@ -101,12 +91,6 @@ class Keyed(ABC):
 class NeighbourLists(Keyed):
     """For each word the k outputs nearest to it: itself first where it may be output, ties by id.
 
-    Attributes:
-        key: What the lists depend on.
-        outputs: Ids that may be in a list, int32, ascending.
-        ids: The lists, shape (v, k), int32, read-only.
-        path: The file that they are mapped from, if any: workers map it too.
-
     Example:
         >>> from wordveil import Embeddings
         >>> table = Embeddings.from_arrays(["up", "down", "north"], [[0.0, 1.0], [0.0, -1.0], [0.1, 1.0]])
@@ -115,9 +99,10 @@ class NeighbourLists(Keyed):
     """
 
     kind: ClassVar[str] = "lists"
-    key: ListsKey
-    outputs: IdArray = field(repr=False)
-    ids: IdArray = field(repr=False)
+    key: ListsKey  # what the lists depend on
+    outputs: IdArray = field(repr=False)  # ids that may be in a list, int32, ascending
+    ids: IdArray = field(repr=False)  # the lists, shape (v, k), int32, read-only
+    # the file that they are mapped from, if any: workers map it too
     path: Path | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -137,20 +122,12 @@ class NeighbourLists(Keyed):
         return self.ids
 
     def first(self, k: int) -> NeighbourLists:
-        """Return the lists for a smaller k: the first k columns of these.
-
-        Raises:
-            ParameterError: If k is not in [1, k of these].
-        """
+        """Return the lists for a smaller k, the first k columns; `ParameterError` if k is not in [1, k of these]."""
         _check_k(k, self.k)
         return replace(self, key=replace(self.key, k=k), ids=self.ids[:, :k])
 
     def verify(self) -> None:
-        """Check what a proof rests on: each list holds k different outputs, its own word first where it is one.
-
-        Raises:
-            ChecksumError: If one does not.
-        """
+        """Check what a proof rests on, k different outputs in a list, its own word first; `ChecksumError` if not."""
         is_output = np.zeros(len(self), dtype=np.bool_)
         is_output[self.outputs] = True
         for low in range(0, len(self), BLOCK):
@@ -166,11 +143,7 @@ class NeighbourLists(Keyed):
 
 
 def map_lists(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
-    """Map lists from an array of shape (v, k or more) in a .npy file, unchecked.
-
-    Raises:
-        EmbeddingFormatError: If it cannot be read, or holds something else.
-    """
+    """Map lists, unchecked, from an array of shape (v, k or more) in a .npy file; else an `EmbeddingFormatError`."""
     try:
         ids = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))[:, : key.k]
         return NeighbourLists(key=key, outputs=outputs, ids=ids, path=path)
@@ -188,22 +161,14 @@ def build_lists(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> NeighbourLists:
-    """Compute the lists in memory.
+    """Compute the lists in memory, of the k outputs nearest by a metric; None for cosine.
 
-    The order is that of the float64 distance, lowest id first on ties; of a metric that is made of coordinates, that
-    of the squared differences of its coordinates. Cosine is the Euclidean distance of the rows at length 1; a row of
-    zeros is orthogonal to every other row, and equal to other rows of zeros.
-
-    Args:
-        embeddings: The public vocabulary.
-        k: Length of a list, in [1, 64] and at most the number of outputs.
-        outputs: Ids that may be in a list, some of those that may be output; None for all of them.
-        metric: The metric; None for cosine.
-        threads: Threads to use; the answer does not depend on it.
-        progress: Called with the number of words done since the last call.
+    The order is that of the float64 distance, lowest id first on ties; of a metric that is made of coordinates, that of
+    the squared differences of its coordinates. Cosine is the Euclidean distance of the rows at length 1; a row of zeros
+    is orthogonal to every other row, and equal to other rows of zeros.
 
     Raises:
-        ParameterError: If k or an output is outside its domain.
+        ParameterError: If k, in [1, 64] and at most the number of outputs, or an output is outside its domain.
     """
     chosen = checked_outputs(embeddings, outputs)
     key = lists_key(embeddings, k, chosen, metric)
@@ -252,11 +217,7 @@ def list_blocks(
 
 
 def check_sample(embeddings: Embeddings, lists: NeighbourLists, metric: AnyMetric | None) -> None:
-    """Build the lists of a fixed public sample again, and compare them.
-
-    Raises:
-        ChecksumError: If one differs.
-    """
+    """Build the lists of a fixed public sample again; a `ChecksumError` if one differs."""
     words = np.unique(np.linspace(0, len(lists) - 1, SAMPLE).astype(np.int32))
     search = _search(embeddings, lists.outputs, metric)
     if not np.array_equal(_lists_of(search, words, lists.k, lists.outputs, None), lists.ids[words]):

@@ -18,17 +18,12 @@ CHUNK = 1 << 14
 
 @dataclass(frozen=True, kw_only=True)
 class OverlapGraph:
-    """A public graph on the vocabulary.
+    """A public graph on the vocabulary."""
 
-    Attributes:
-        edges: Adjacent pairs, shape (e, 2).
-        component: Component of each word, shape (v,).
-        reach: Largest distance between adjacent words of each component, shape (components,), rounded up; 0 where
-            no two different vectors are adjacent.
-    """
-
-    edges: EdgeArray = field(repr=False)
-    component: IdArray = field(repr=False)
+    edges: EdgeArray = field(repr=False)  # adjacent pairs, shape (e, 2)
+    component: IdArray = field(repr=False)  # component of each word, shape (v,)
+    # largest distance between adjacent words of each component, shape (components,), rounded up; 0 where no two
+    # different vectors are adjacent
     reach: Float64Array = field(repr=False)
 
     @property
@@ -49,15 +44,8 @@ def overlap_graph(
     """Build the graph: x ~ y if one is among the other's first words and their neighbourhoods overlap.
 
     The overlap of two words is |S(x) & S(y)|/|S(x) | S(y)| for their lists S of `overlap` nearest words, which start
-    with the word itself. Words with equal vectors are always adjacent: nothing could tell them apart.
-
-    Args:
-        embeddings: The public vocabulary.
-        adjacent: Length of the lists, the word itself counted, that make words adjacent, in [2, v].
-        overlap: Length of the lists whose overlap is taken, in [1, v].
-        tau: Least overlap, in [0, 1].
-        threads: Threads to use; the answer does not depend on it.
-        progress: Called with the number of words done since the last call.
+    with the word itself; it must be at least tau, in [0, 1]. The first words are the `adjacent` nearest, the word
+    itself counted. Words with equal vectors are always adjacent: nothing could tell them apart.
 
     Raises:
         ParameterError: If a parameter is outside its domain.

@@ -32,13 +32,7 @@ _REMEDY = "Reinstall wordveil."
 
 @dataclass(frozen=True, kw_only=True)
 class PackagedTable:
-    """The packaged words and the matrix they stand for.
-
-    Attributes:
-        header: Public facts.
-        words: The v words.
-        vectors: Shape (v, d), float32.
-    """
+    """The packaged header, words, and the float32 matrix they stand for."""
 
     header: VocabularyHeader
     words: WordList
@@ -46,11 +40,7 @@ class PackagedTable:
 
 
 def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
-    """Read the packaged vocabulary, or another folder of the same layout.
-
-    Raises:
-        EmbeddingFormatError: If a file is missing or the parts do not fit each other.
-    """
+    """Read the packaged vocabulary, or another folder of the same layout, whose parts must fit each other."""
     header = packaged_header(folder)
     words = WordList.from_lines(_read(folder / "words.txt"))
     codes = load_array(folder / "vectors.npy", np.int8, (header.rows, header.dimensions))
@@ -81,11 +71,7 @@ def _read(path: Path) -> bytes:
 
 
 def load_array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Load one small packaged array.
-
-    Raises:
-        EmbeddingFormatError: If it cannot be read or is not of this type and shape.
-    """
+    """Load one small packaged array; an `EmbeddingFormatError` if it is not of this type and shape."""
     try:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:

@@ -33,19 +33,12 @@ LARGEST_VOCABULARY = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class RankGraph:
-    """The weighted nearest-neighbour graph of one public vocabulary.
-
-    Attributes:
-        words: v.
-        edges: Pairs with an edge, shape (e, 2).
-        ranks: The larger of both full ranks of each, shape (e,).
-        component: Component of each word, shape (v,).
-    """
+    """The weighted nearest-neighbour graph of one public vocabulary."""
 
     words: int
-    edges: EdgeArray = field(repr=False)
-    ranks: NDArray[np.int64] = field(repr=False)
-    component: IdArray = field(repr=False)
+    edges: EdgeArray = field(repr=False)  # pairs with an edge, shape (e, 2)
+    ranks: NDArray[np.int64] = field(repr=False)  # the larger of both full ranks of each, shape (e,)
+    component: IdArray = field(repr=False)  # component of each word, shape (v,)
 
     @property
     def weights(self) -> Float64Array:
@@ -54,7 +47,6 @@ class RankGraph:
 
     @property
     def connected(self) -> bool:
-        """Whether every word can be reached from every other."""
         return bool(np.all(self.component == self.component[0]))
 
     def digest(self) -> str:
@@ -131,19 +123,10 @@ _COMPUTING = Lock()  # threads that want the same matrix wait for one of them: e
 def rank_graph(
     vectors: FloatArray, k: int = 100, *, threads: int | None = None, progress: Progress | None = None
 ) -> RankGraph:
-    """Build the graph: the union of all k-nearest relations, weighted by full ranks.
+    """Build the graph of a public table of at most 20 000 words: the union of all k-nearest relations, by full ranks.
 
-    The rank of y from x is 1 for the nearest other word, 2 for the next, with ties by id. Equal vectors that are each
-    other's nearest are ln 2 apart.
-
-    Args:
-        vectors: Public table, shape (v, d), v at most 20 000.
-        k: Neighbours, the word itself not counted, in [1, v - 1].
-        threads: Threads to use; the answer does not depend on it.
-        progress: Called with the number of words done since the last call.
-
-    Raises:
-        ParameterError: If k or v is out of range.
+    The rank of y from x is 1 for the nearest other word, 2 for the next, with ties by id; the word itself is not
+    counted. Equal vectors that are each other's nearest are ln 2 apart.
     """
     rows = np.ascontiguousarray(vectors, dtype=np.float64)
     v = len(rows)
@@ -167,13 +150,9 @@ def rank_graph(
 def rank_distances(
     graph: RankGraph, *, cap: float = math.inf, threads: int | None = None, progress: Progress | None = None
 ) -> Float64Array:
-    """Return the metric as a matrix, shape (v, v): shortest paths, symmetric, diagonal 0.
+    """Return the metric as a matrix, shape (v, v): shortest paths up to a cap, symmetric, diagonal 0.
 
-    Args:
-        graph: From `rank_graph`.
-        cap: Distances are min(path, cap), again a metric; the promise is then made in that metric.
-        threads: Threads to use; the answer does not depend on it.
-        progress: Called with the number of words done since the last call.
+    With a cap, min(path, cap) is again a metric, and the promise is made in that.
 
     Raises:
         ParameterError: If cap is not positive, or the graph falls apart and no cap is given: some distances would be

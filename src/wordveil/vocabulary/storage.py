@@ -47,23 +47,14 @@ _REMEDY = "Import the source again; the directory is damaged or was not written 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredTable:
-    """The parts of a vocabulary, mapped or in memory.
-
-    Attributes:
-        header: Public facts.
-        words: The v words.
-        vectors: Shape (v, d), float32, C-contiguous.
-        index: Word -> id.
-        candidates: Ids that may be output, ascending, int32.
-        canonical: Lowest id with an equal row, shape (v,), int32.
-    """
+    """The parts of a vocabulary, mapped or in memory."""
 
     header: VocabularyHeader
     words: WordList
-    vectors: Float32Array
-    index: WordIndex
-    candidates: IdArray
-    canonical: IdArray
+    vectors: Float32Array  # shape (v, d), float32, C-contiguous
+    index: WordIndex  # word -> id
+    candidates: IdArray  # ids that may be output, ascending, int32
+    canonical: IdArray  # lowest id with an equal row, shape (v,), int32
 
 
 def is_vocabulary(path: Path) -> bool:
@@ -72,11 +63,7 @@ def is_vocabulary(path: Path) -> bool:
 
 
 def open_table(directory: Path) -> StoredTable:
-    """Map a vocabulary directory.
-
-    Raises:
-        EmbeddingFormatError: If a file is missing, or does not fit the header.
-    """
+    """Map a vocabulary directory; an `EmbeddingFormatError` if a file is missing, or does not fit the header."""
     header_path = directory / HEADER_FILE
     try:
         text = header_path.read_text(encoding="utf-8")
@@ -102,14 +89,10 @@ def replace_header(directory: Path, header: VocabularyHeader) -> None:
 
 
 class VocabularyWriter:
-    """Builds a vocabulary beside its destination and renames it into place.
+    """Builds a vocabulary in a temporary directory beside its destination and renames it into place.
 
-    Use as a context manager: append blocks of rows, write the remaining parts, then `commit`. Leaving the block
-    without `commit` removes everything that was written.
-
-    Attributes:
-        directory: The temporary directory beside the destination.
-        rows: Rows appended so far.
+    Use as a context manager: append blocks of rows, write the remaining parts, then `commit`. Leaving the block without
+    `commit` removes everything that was written.
     """
 
     def __init__(self, destination: Path) -> None:
@@ -142,7 +125,6 @@ class VocabularyWriter:
         return _map_array(self.directory / "vectors.npy", np.float32, 2), self._digest.digest()
 
     def finish_rest(self, table: StoredTable) -> None:
-        """Write everything but the matrix."""
         _write_bytes(self.directory / "words.txt", table.words.blob.tobytes())
         arrays: dict[str, NDArray[Any]] = {
             "offsets.npy": table.words.offsets,
@@ -158,11 +140,7 @@ class VocabularyWriter:
         _write_bytes(self.directory / HEADER_FILE, table.header.to_json().encode("utf-8"))
 
     def commit(self) -> None:
-        """Give the finished directory its name.
-
-        Raises:
-            ParameterError: If the destination came into being meanwhile.
-        """
+        """Give the finished directory its name, unless something came into being there meanwhile."""
         _require_free(self._destination)
         os.rename(self.directory, self._destination)
 

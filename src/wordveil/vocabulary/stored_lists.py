@@ -91,19 +91,12 @@ def neighbour_lists(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> NeighbourLists:
-    """Return the lists of the k outputs nearest to each word: those stored, else made now; see `build_lists`.
+    """Return the lists of the k outputs nearest to each word: those stored, else made now, as by `build_lists`.
 
-    Args:
-        embeddings: The public vocabulary.
-        k: Length of a list, in [1, 64] and at most the number of outputs.
-        outputs: The ids that may be in a list; a number for so many of the most frequent, by `most_frequent`; None for
-            all that may be output.
-        metric: The metric; None for cosine.
-        threads: Threads to use; the answer does not depend on it.
-        progress: Called with the number of words done since the last call.
+    Outputs are the ids that may be in a list; a number stands for so many of the most frequent, by `most_frequent`;
+    None for all that may be output.
 
     Raises:
-        ParameterError: If k or an output is outside its domain.
         EmbeddingFormatError, ChecksumError: If stored lists are damaged.
     """
     chosen = _chosen(embeddings, outputs)
@@ -118,17 +111,9 @@ def find_lists(
 ) -> NeighbourLists | None:
     """Return stored lists, whole and checked against their checksum, or None where none were stored.
 
-    Of lists beside a vocabulary that was checked (`Embeddings.verify`), those of a public sample are built again.
-
-    Args:
-        embeddings: The public vocabulary; its directory is searched, or what comes with the embedded one.
-        k: Length of a list; the beginnings of longer ones serve too.
-        outputs: As for `neighbour_lists`.
-        metric: The metric; None for cosine.
-
-    Raises:
-        ParameterError: If k or an output is outside its domain.
-        EmbeddingFormatError, ChecksumError: If the lists are damaged.
+    The vocabulary's directory is searched, or what comes with the embedded one; the beginnings of longer lists serve
+    too. Of lists beside a vocabulary that was checked (`Embeddings.verify`), those of a public sample are built again.
+    Arguments and errors as for `neighbour_lists`.
     """
     chosen = _chosen(embeddings, outputs)
     wanted = lists_key(embeddings, k, chosen, metric)
@@ -162,13 +147,8 @@ def store_lists(
 ) -> NeighbourLists:
     """Build lists into the vocabulary's directory, going on where an interrupted build stopped, and map them.
 
-    Args:
-        embeddings: A vocabulary that is mapped from a directory.
-        k: As for `neighbour_lists`; what was stored for a larger k is returned as it is.
-        outputs: As for `neighbour_lists`.
-        metric: As for `neighbour_lists`.
-        threads: Threads to use; the answer does not depend on it.
-        progress: Called with the number of words done since the last call, those of an earlier attempt first.
+    What was stored for a larger k is returned as it is. Progress begins with the words of an earlier attempt. Arguments
+    as for `neighbour_lists`.
 
     Raises:
         ParameterError: If k or an output is outside its domain, or the vocabulary lies in no directory.

@@ -181,15 +181,9 @@ class Embeddings:
         return Embeddings, (self._table,)
 
     def ids(self, words: Sequence[str]) -> IdArray:
-        """Return the id of each word, -1 where it is no entry.
+        """Return the id of each word, shape (n,), int32; -1 where it is no entry.
 
         Words are compared exactly as given; casing and token rules are applied by the tokenizer before.
-
-        Args:
-            words: n words.
-
-        Returns:
-            Shape (n,), int32.
         """
         if not len(words):
             return np.empty(0, dtype=np.int32)
@@ -271,7 +265,6 @@ class Embeddings:
         return self._with(replace(self._table, header=header), narrowed=False)
 
     def _with(self, table: StoredTable, *, narrowed: bool) -> Embeddings:
-        """Return the same words and matrix with another header or other candidates."""
         other = Embeddings(table, directory=self._directory, narrowed=narrowed, checked=self._checked)
         if "checksum_in_use" in vars(self):  # reading it all once is enough
             vars(other)["checksum_in_use"] = self.checksum_in_use
@@ -361,8 +354,7 @@ def _opened_elsewhere(
 ) -> Embeddings:
     """Map the directory of a vocabulary that was pickled, with the facts and candidates it had there.
 
-    Raises:
-        ChecksumError: If another vocabulary lies there, or the files are damaged and the sender had checked its own.
+    A `ChecksumError` if another vocabulary lies there, or files are damaged that the sender had checked.
     """
     here = open_embeddings(directory)
     if _fixed(here.header) != _fixed(header):
@@ -382,7 +374,6 @@ def _opened_elsewhere(
 
 
 def _fixed(header: VocabularyHeader) -> tuple[object, ...]:
-    """Return the facts that words and matrix fix."""
     return header.checksum, header.rows, header.dimensions
 
 

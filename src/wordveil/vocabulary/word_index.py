@@ -25,26 +25,13 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class WordIndex:
-    """Sorted hashes of all words and the ids they belong to.
-
-    Attributes:
-        hashes: Ascending, shape (v,).
-        ids: Id of the word with that hash, ascending among equal hashes, shape (v,).
-    """
+    """Sorted hashes of all words, and the ids they belong to, ascending among equal hashes; both of shape (v,)."""
 
     hashes: HashArray
     ids: IdArray
 
     def find(self, words: WordList, queries: WordList) -> IdArray:
-        """Return the id of each query in `words`, -1 where it is absent.
-
-        Args:
-            words: The v words this index was built from.
-            queries: The n words to look up.
-
-        Returns:
-            Shape (n,), int32.
-        """
+        """Return the id of each query among the words this index was built from, -1 where it is absent: int32."""
         found = np.full(len(queries), -1, dtype=np.int32)
         wanted = hash_words(queries)
         slots = np.searchsorted(self.hashes, wanted)

@@ -20,12 +20,7 @@ OffsetArray = NDArray[np.int64]
 
 @final
 class WordList(Sequence[str]):
-    """A read-only sequence of words over one block of bytes.
-
-    Attributes:
-        blob: UTF-8 bytes of all words, each followed by a newline, shape (bytes,).
-        offsets: Start of each word and the end of the block, shape (v + 1,).
-    """
+    """A read-only sequence of words over one block of UTF-8 bytes, each word followed by a newline."""
 
     __slots__ = ("blob", "offsets")
 
@@ -42,10 +37,7 @@ class WordList(Sequence[str]):
 
     @classmethod
     def from_lines(cls, data: bytes) -> WordList:
-        """Split a newline-joined block; a final newline is optional.
-
-        Only the byte 0x0A ends a word: U+0085, U+2028 and carriage returns belong to it.
-        """
+        """Split a block at the byte 0x0A, a last one optional: U+0085, U+2028 and carriage returns belong to a word."""
         whole = data if data.endswith(b"\n") else data + b"\n"
         blob = np.frombuffer(whole, dtype=np.uint8)
         ends = np.flatnonzero(blob == 0x0A) + 1
@@ -91,7 +83,6 @@ def encode_queries(words: Sequence[str]) -> WordList:
 
 
 def _offsets(lengths: OffsetArray) -> OffsetArray:
-    """Return the running sum of lengths with a leading zero."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

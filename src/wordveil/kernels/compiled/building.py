@@ -61,14 +61,10 @@ def built_directories() -> tuple[Path, ...]:
 
 
 def build(destination: Path | None = None) -> list[Path]:
-    """Compile every level that the compiler supports, and what any processor can run.
+    """Compile every level that the compiler supports, into the first of `built_directories` that can be written to.
 
-    Args:
-        destination: Directory to write to; None takes the first of `built_directories` that can be written to.
-
-    Returns:
-        The libraries written; empty where there is no compiler, or it could build nothing. On another processor than
-        an x86-64, which the kernels were written for and tested on, those alone that any can run.
+    Nothing is written where there is no compiler, or it could build nothing. On another processor than an x86-64, which
+    the kernels were written for and tested on, only what any processor can run is built.
     """
     compiler = find_compiler()
     directory = destination or next((place for place in built_directories() if _writable(place)), None)

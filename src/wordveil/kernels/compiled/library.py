@@ -80,11 +80,7 @@ def load(level: str) -> ctypes.CDLL | None:
 
 
 def require(level: str) -> ctypes.CDLL:
-    """Return the library of a level.
-
-    Raises:
-        ParameterError: If it cannot be used here, as when a fitted object travelled to another machine.
-    """
+    """Return the library of a level; a `ParameterError` where a fitted object travelled to a machine without it."""
     library = load(level)
     if library is None:
         raise ParameterError("engine", level, "cannot run here; build it with: python -m wordveil.kernels.compiled")
@@ -142,15 +138,7 @@ def document_bits(documents: DocumentStreams, lane: int, size: int, width: int =
 
 
 def _aes_bits(key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int) -> NDArray[np.uint64]:
-    """Return the words of one lane of each document, all end to end.
-
-    Args:
-        key: The run key, 16 bytes.
-        nonces: The place of each document, 80 bits.
-        counts: How many words of each.
-        lane: In [0, 256).
-        skip: Words of the first document that are left out.
-    """
+    """Return the words of one lane, in [0, 256), of each document, all end to end, less the first `skip`."""
     library = text_library()
     assert library is not None
     assert 0 <= lane < 256

@@ -42,13 +42,7 @@ class _Table(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledScreen:
-    """Words packed for one engine.
-
-    Attributes:
-        engine: Level of the library.
-        vectors: All vectors, float32, C-contiguous, shape (v, d).
-        outputs: Ids searched, int32, ascending.
-    """
+    """Vectors, float32, C-contiguous, shape (v, d), of ascending outputs, packed for one engine."""
 
     rows: ClassVar[int] = 512
     """Most queries to ask for at once; no answer depends on it."""
@@ -99,13 +93,9 @@ class CompiledScreen:
         return tiles, facts.reshape(3, GROUP, LANES).max(axis=1)
 
     def candidates(self, rows: Float64Array, k: int) -> Pairs:
-        """Return (row, column) of every word that can be among the k nearest, at least k for each row.
+        """Return (row, column) of every word that can be among the k nearest, at least k for each query, shape (n, d).
 
         For k = 1, words whose vectors are equal count as one, the first.
-
-        Args:
-            rows: Queries, float64, shape (n, d).
-            k: Neighbours asked for.
         """
         rows = np.ascontiguousarray(rows)
         queries = self.type.queries(rows - self.centre)

@@ -47,30 +47,19 @@ class _Problem(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledRows:
-    """Packed outputs as selection.c reads them.
+    """Packed outputs as selection.c reads them."""
 
-    Attributes:
-        engine: Level of the library.
-        right: Shape (blocks, d + 2, width), float64.
-        edges: First output of each block and the end, int64, shape (blocks + 1,).
-        base: Base measure, shape (blocks, width), or None.
-        rate: Rate of the exponential.
-        cap: Where distances are clipped.
-    """
-
-    engine: str
-    right: Float64Array
-    edges: NDArray[np.int64]
-    base: Float64Array | None
-    rate: float
-    cap: float
+    engine: str  # level of the library
+    right: Float64Array  # shape (blocks, d + 2, width), float64
+    edges: NDArray[np.int64]  # first output of each block and the end, int64, shape (blocks + 1,)
+    base: Float64Array | None  # base measure, shape (blocks, width), or None
+    rate: float  # rate of the exponential
+    cap: float  # where distances are clipped
 
     def masses(self, left: Float64Array, twins: Twins) -> Float32Array:
-        """Return the mass of every block, shape (n, blocks), for the rows of `left`, shape (n, d + 2)."""
         return self._masses(left, twins, None)
 
     def tiles(self, left: Float64Array, twins: Twins) -> Float32Array:
-        """Return all weights, shape (n, blocks, width)."""
         whole = np.empty((len(left), self.right.shape[0], self.right.shape[2]), dtype=np.float32)
         self._masses(left, twins, whole)
         return whole
@@ -95,14 +84,10 @@ class CompiledRows:
     ) -> NDArray[np.int64]:
         """Return the column, inside its block, that each random word falls into; -1 beyond the block's weights.
 
-        Args:
-            left: Shape (n, d + 2).
-            twins: Outputs at distance 0.
-            pairs: (row, block) of each pair, sorted by block.
-            start: First token of each pair and the end, shape (pairs + 1,).
-            ranges: Units that each pair's words are scaled to, at least the sum of its weights; None for that sum.
-            units: Integer units of weight for each block.
-            words: One 64-bit word a token, in the order of the pairs.
+        Pairs are (row, block), sorted by block; `start` holds the first token of each and the end, shape (pairs + 1,).
+        Ranges are the units that each pair's words are scaled to, at least the sum of its weights; None for that sum.
+        Units are integer units of weight for each block, and there is one 64-bit word a token, in the order of the
+        pairs.
 
         Raises:
             RuntimeError: If a range is below the sum of the weights, which would bias draws: a fault of this package.
@@ -138,12 +123,7 @@ class Shrinking(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledCeilings:
-    """Layout and sums of one engine.
-
-    Attributes:
-        engine: Level of the library.
-        d: Dimensions of the vectors.
-    """
+    """Layout and sums of one engine, for vectors of d dimensions."""
 
     engine: str
     d: int
@@ -177,15 +157,9 @@ class CompiledCeilings:
         scale: float,
         lowest: float,
     ) -> Float32Array:
-        """Return sums of b exp(max(scale sqrt(h), lowest)) over every block, shape (n, blocks).
+        """Return sums of b exp(max(scale sqrt(h), lowest)) over every block, shape (n, blocks), b of (blocks, columns).
 
-        Args:
-            inputs: Centred vectors, shape (n, d).
-            factor: Words in their layout, one block after another.
-            base: Base measure b, shape (blocks, columns), or None for 1.
-            shrinking: Of the inputs' norms.
-            scale: Negative.
-            lowest: In [-86, 0).
+        Inputs are centred vectors, shape (n, d), whose norms are shrunk; scale is negative, lowest in [-86, 0).
         """
         (n, blocks), columns = (len(inputs), len(factor)), factor.shape[1] * LANES
         height = -(-n // SIDE) * SIDE

@@ -52,19 +52,12 @@ class _ReaderFields(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedWords:
-    """A vocabulary's words and their sorted hashes, as `vocabulary.word_index` makes them.
+    """A vocabulary's words and their sorted hashes, as `vocabulary.word_index` makes them."""
 
-    Attributes:
-        blob: UTF-8 bytes of all words, each with one more byte behind it.
-        offsets: Start of each word and end of the last, int64, shape (v + 1,).
-        hashes: Ascending, uint64, shape (v,).
-        ids: The id of each hash, shape (v,).
-    """
-
-    blob: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
-    hashes: NDArray[np.uint64]
-    ids: IdArray
+    blob: NDArray[np.uint8]  # UTF-8 bytes of all words, each with one more byte behind it
+    offsets: NDArray[np.int64]  # start of each word and end of the last, int64, shape (v + 1,)
+    hashes: NDArray[np.uint64]  # ascending, uint64, shape (v,)
+    ids: IdArray  # the id of each hash, shape (v,)
 
     @property
     def shift(self) -> int:
@@ -88,38 +81,20 @@ class Characters:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReaderSettings:
-    """What texts are read with.
-
-    Attributes:
-        words: The vocabulary.
-        characters: The tables.
-        public: Public words as listed, by their lower case in ASCII.
-        parts: Ids of the full words that parts of contractions stand for.
-        cased: Whether the vocabulary tells case apart.
-        html: Whether tags are read.
-        numbers: Whether a simple number is an unknown word; otherwise numbers are left alone.
-    """
+    """What texts are read with."""
 
     words: PackedWords
     characters: Characters
-    public: dict[str, str]
-    parts: dict[str, int]
-    cased: bool
-    html: bool
-    numbers: bool
+    public: dict[str, str]  # public words as listed, by their lower case in ASCII
+    parts: dict[str, int]  # ids of the full words that parts of contractions stand for
+    cased: bool  # whether the vocabulary tells case apart
+    html: bool  # whether tags are read
+    numbers: bool  # whether a simple number is an unknown word; otherwise numbers are left alone
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What stretches left alone read as, end to end: one gap more than tokens for each.
-
-    Attributes:
-        counts: Tokens of each.
-        exempt: Public words of each.
-        ids: Token ids.
-        shapes: Casing shapes.
-        gaps: The gaps.
-    """
+    """What stretches left alone read as, end to end: counts of tokens and public words; one gap more than tokens."""
 
     counts: list[int]
     exempt: list[int]
@@ -137,12 +112,7 @@ def packed_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[n
 
 
 class CompiledReader:
-    """Reads texts with reading.c.
-
-    Args:
-        settings: What to read with.
-        read_left: Reads the stretches that were left alone, each once.
-    """
+    """Reads texts with reading.c; `read_left` reads the stretches that were left alone, each once."""
 
     def __init__(self, settings: ReaderSettings, read_left: Callable[[list[str]], Left]) -> None:
         library = text_library()
@@ -250,23 +220,14 @@ class Uppercase:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WriterSettings:
-    """What texts are written with.
-
-    Attributes:
-        words: The vocabulary.
-        characters: The tables.
-        mask: What is written for an id of -1; "" leaves the whole text to the caller.
-        cased_mask: What casing by sentences may make of it, as long in bytes.
-        sentences: Whether to case by sentences.
-        cased: Whether the vocabulary tells case apart.
-    """
+    """What texts are written with."""
 
     words: PackedWords
     characters: Uppercase
-    mask: str
-    cased_mask: str
-    sentences: bool
-    cased: bool
+    mask: str  # what is written for an id of -1; "" leaves the whole text to the caller
+    cased_mask: str  # what casing by sentences may make of it, as long in bytes
+    sentences: bool  # whether to case by sentences
+    cased: bool  # whether the vocabulary tells case apart
 
 
 class Part(Protocol):
@@ -317,13 +278,7 @@ class CompiledWriter:
             self._library.wordveil_writer_free(self._writer)
 
     def write(self, part: Part, released: IdArray, surrogates: Sequence[str]) -> Iterator[str | None]:
-        """Yield the texts that end in this part; None for one that is left to the caller.
-
-        Args:
-            part: The part.
-            released: Released ids, shape (t,), those from v on for `surrogates`.
-            surrogates: What is no word.
-        """
+        """Yield the texts that end in this part, None for one left alone; ids from v on stand for `surrogates`."""
         gaps, others = self._packed(part.gaps), packed_strings(surrogates)
         arrays = released, part.before, part.closing, part.counts, part.shapes, part.last
         given = [None if array is None else np.ascontiguousarray(array) for array in arrays]

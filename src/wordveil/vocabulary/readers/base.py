@@ -25,46 +25,27 @@ Progress = Callable[[int, float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Consecutive rows of a file.
+    """Consecutive rows of a file."""
 
-    Attributes:
-        words: n words as UTF-8 bytes, not yet checked.
-        vectors: Shape (n, d), float32.
-        positions: Place of each row in the file in the format's unit, shape (n,), int64.
-        share: Share of the file read up to here, in [0, 1].
-    """
-
-    words: Sequence[bytes]
-    vectors: Float32Array
-    positions: NDArray[np.int64]
-    share: float = 1.0
+    words: Sequence[bytes]  # n words as UTF-8 bytes, not yet checked
+    vectors: Float32Array  # shape (n, d), float32
+    positions: NDArray[np.int64]  # place of each row in the file in the format's unit, shape (n,), int64
+    share: float = 1.0  # share of the file read up to here, in [0, 1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingFormat:
-    """One file format: its name, how to recognize it, how to read it.
+    """One file format: its name, how to recognize it, how to read it."""
 
-    Attributes:
-        name: Public name, as in `wordveil.vocabulary.readers.FORMATS`.
-        unit: What positions count: "line" (1-based), "offset" (bytes) or "row" (0-based).
-        read: Yields the blocks of a file; the second argument limits the rows, None for all.
-    """
-
-    name: str
-    unit: str
+    name: str  # public name, as in `wordveil.vocabulary.readers.FORMATS`
+    unit: str  # what positions count: "line" (1-based), "offset" (bytes) or "row" (0-based)
+    # yields the blocks of a file; the second argument limits the rows, None for all
     read: Callable[[Path, int | None], Iterator[Block]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadTable:
-    """A whole file in memory, checked.
-
-    Attributes:
-        name: File name without its endings.
-        words: The v distinct words.
-        vectors: Shape (v, d), finite float32.
-        index: Word -> id, built while looking for duplicates.
-    """
+    """A whole file in memory, named as it is less endings, checked: distinct words, finite vectors, their index."""
 
     name: str
     words: WordList
@@ -73,11 +54,7 @@ class ReadTable:
 
 
 def checked_blocks(path: Path, form: EmbeddingFormat, limit: int | None) -> Iterator[Block]:
-    """Yield the blocks of a file, each checked for values, width, empty words and UTF-8.
-
-    Raises:
-        EmbeddingFormatError: At the first row that is not valid, or if there are no rows.
-    """
+    """Yield the blocks of a file, each checked for values, width, empty words and UTF-8."""
     dimensions: int | None = None
     for block in form.read(path, limit):
         width = block.vectors.shape[1]
@@ -93,11 +70,7 @@ def checked_blocks(path: Path, form: EmbeddingFormat, limit: int | None) -> Iter
 
 
 def distinct_words(path: Path, form: EmbeddingFormat, words: WordList, positions: NDArray[np.int64]) -> WordIndex:
-    """Return the index of the words of a file.
-
-    Raises:
-        EmbeddingFormatError: If a word occurs twice.
-    """
+    """Return the index of the words of a file; an `EmbeddingFormatError` if a word occurs twice."""
     index = build_index(words)
     duplicate = first_duplicate(words, index)
     if duplicate is not None:

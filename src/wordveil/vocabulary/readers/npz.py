@@ -24,11 +24,7 @@ _REMEDY = "Save it as numpy.savez(path, words=array_of_strings, vectors=float32_
 
 
 def blocks_of(path: Path, words: list[bytes], vectors: NDArray[Any], limit: int | None) -> Iterator[Block]:
-    """Yield rows of whole arrays in blocks of float32; shared by the formats that hold arrays.
-
-    Raises:
-        EmbeddingFormatError: If words and rows do not match.
-    """
+    """Yield rows of whole arrays in blocks of float32, if words and rows match; shared by formats that hold arrays."""
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or 0 in vectors.shape:
         problem = f"the matrix is {vectors.dtype} with shape {vectors.shape}, expected numbers of shape (v, d)."
         raise EmbeddingFormatError(path, problem, remedy=_REMEDY)

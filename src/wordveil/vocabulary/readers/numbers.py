@@ -32,16 +32,10 @@ WordArray = NDArray[np.uint64]
 
 
 def parse_numbers(data: bytes, starts: PositionArray, ends: PositionArray) -> tuple[Float32Array, int | None]:
-    """Parse the numbers data[starts[i]:ends[i]].
+    """Parse the numbers data[starts[i]:ends[i]], at least `PADDING` bytes from the start of the data.
 
-    Args:
-        data: Text with at least `PADDING` bytes before the first number.
-        starts: First byte of each number, shape (n,).
-        ends: Byte after each number, shape (n,).
-
-    Returns:
-        float32 values, shape (n,), and the position of the first text that is no decimal number, or None.
-        Magnitudes outside float32 become infinities, "nan" becomes NaN; the caller refuses both.
+    Returns float32 values, shape (n,), and the position of the first text that is no decimal number, or None.
+    Magnitudes outside float32 become infinities, "nan" becomes NaN; the caller refuses both.
     """
     values = np.empty(len(starts), dtype=np.float32)
     text = np.frombuffer(data, dtype=np.uint8)

@@ -116,23 +116,14 @@ def format_of(path: Path, name: str | None) -> EmbeddingFormat:
 
 
 def read_blocks(path: Path, form: EmbeddingFormat, limit: int | None = None) -> Iterator[Block]:
-    """Yield the checked blocks of a file, in file order.
-
-    Raises:
-        ParameterError: If the limit is not positive.
-        EmbeddingFormatError: At the first row that is not valid.
-    """
+    """Yield the checked blocks of a file, in file order, up to a positive limit of rows."""
     if limit is not None and limit < 1:
         raise ParameterError("limit", limit, "must be at least 1, or None for all rows.")
     return checked_blocks(path, form, limit)
 
 
 def read_table(path: Path, *, format_name: str | None = None, limit: int | None = None) -> ReadTable:
-    """Read a whole file into memory.
-
-    Raises:
-        EmbeddingFormatError: If the file is malformed; nothing is returned then.
-    """
+    """Read a whole file into memory, or nothing where it is malformed."""
     form = format_of(path, format_name)
     words: list[bytes] = []
     places = []

@@ -53,11 +53,7 @@ class Source:
         self._size = size
 
     def read(self, count: int) -> bytes:
-        """Return up to `count` bytes, b"" only at the end.
-
-        Raises:
-            EmbeddingFormatError: If the compressed data is damaged or cut off.
-        """
+        """Return up to `count` bytes, b"" only at the end; an `EmbeddingFormatError` for damaged or cut off data."""
         try:
             return self._stream.read(count)
         except DAMAGE as error:
@@ -101,11 +97,7 @@ def is_zip(path: Path) -> bool:
 
 
 def locate(path: Path) -> tuple[Path, str | None]:
-    """Split a path into the file on disk and the archive member named after it.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-    """
+    """Split a path into the file on disk, which must exist, and the archive member named after it."""
     if path.is_file():
         return path, None
     for parent in path.parents:

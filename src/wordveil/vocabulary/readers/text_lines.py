@@ -33,10 +33,7 @@ _REMEDY = "Each line must be a word and the same number of values, separated by 
 
 @dataclass(frozen=True, kw_only=True)
 class _Lines:
-    """Where the words and numbers of n lines are in a buffer: shapes (n,), (n,), (n, d), (n, d).
-
-    `spaced` lists the lines whose word holds a space.
-    """
+    """Where the words and numbers of n lines are in a buffer, and in which lines the word holds a space."""
 
     starts: NDArray[np.int64]
     word_ends: NDArray[np.int64]
@@ -52,12 +49,7 @@ def text_header(head: bytes) -> tuple[int, int] | None:
 
 
 def text_blocks(path: Path, limit: int | None, *, header: str) -> Iterator[Block]:
-    """Yield the rows of a text file.
-
-    Args:
-        path: Plain, .gz or .zip.
-        limit: Largest number of rows to read, None for all.
-        header: Whether the first line holds the counts: "none", "required" or "optional".
+    """Yield the rows of a text file, plain, .gz or .zip, whose header of counts is "none", "required" or "optional".
 
     Raises:
         EmbeddingFormatError: Naming the first line that is not valid, or a header that does not fit the file.
@@ -139,7 +131,6 @@ def _parse_piece(path: Path, piece: bytes, d: int, first_line: int, share: float
 
 
 def _locate(path: Path, data: bytes, d: int, first_line: int) -> _Lines:
-    """Find the last d columns of every line."""
     text = np.frombuffer(data, dtype=np.uint8)
     newlines = np.flatnonzero(text == 0x0A)
     starts = np.concatenate(([PADDING], newlines[:-1] + 1))
