@@ -136,6 +136,7 @@ class CentroidClassification(_TwoFiles):
     name: ClassVar[str] = "centroid-classification"
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="accuracy", meaning="share of test texts put in the right class", better="higher"),
+        Score(name="training", meaning="the same of the texts that it was trained on", better="neither"),
     )
     model: str = "logistic"
 
@@ -147,7 +148,10 @@ class CentroidClassification(_TwoFiles):
             test = centroids(prepared.test.tokens, prepared.test, subject.space.vectors)
         features, unseen = standardized(train, test)
         model = fit_quietly(linear_model(self.model), features, prepared.train_labels)
-        return {"accuracy": float((model.predict(unseen) == prepared.test_labels).mean())}
+        return {
+            "accuracy": float((model.predict(unseen) == prepared.test_labels).mean()),
+            "training": float((model.predict(features) == prepared.train_labels).mean()),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
