@@ -98,13 +98,12 @@ def test_the_papers_in_one_line_quote_their_pages():
     (kept,) = finding("nadp.md", r"With noise for all, NADP keeps at most (\d+) % of its lead")
     assert f"({silent} of" in nadp
     assert f"at most {kept} % of its lead" in nadp
-    both = finding("tem.md", r"not met: here (\d+) against (\d+) % in 50 dimensions, (\d+) against (\d+) % in 300")
-    assert "{} against {} % in 50 dimensions, {} against {} % in 300".format(*both) in summary_of("TEM")
-    won, all_sets, fresh, _ = finding(
-        "privemb.md", r"ahead of M1 in (\d+) of (\d+) cases with one noisy vector a word, in (\d+) of (\d+) cases"
-    )
-    assert f"on {won} of {all_sets} sets with one noisy vector a word and on {fresh} with fresh noise" in summary_of(
-        "PrivEmb"
-    )
-    means = [cell("curse.md", f"table 2, GloVe-Wiki 50: {name}")[2].split(" ")[0] for name in curse.PAPER_TABLE]
-    assert ", ".join(mean.removeprefix("0") for mean in means) in summary_of("Curse of dimensionality")
+    laplace, tem = finding("tem.md", r"\| figure 1a, epsilon 2 \|.*\| ([\d.]+) \+- \S+ and ([\d.]+) \+- ")
+    assert f"TEM reaches {float(tem):.2f} and Laplace {float(laplace):.2f}" in summary_of("TEM").replace(" .", " 0.")
+    ahead, sets = finding("privemb.md", r"\| table 1 \|.*\| ahead in (\d+), .* of (\d+) \(")
+    (fresh,) = finding("privemb.md", r"\| table 1, fresh noise for every token \|.*\| ahead in (\d+),")
+    said = f"on {ahead} of {sets} sets with one noisy vector a word and on {fresh} with fresh noise"
+    assert said in summary_of("PrivEmb")
+    means = cell("curse.md", "table 2, GloVe-Wiki 50")[2].split(" / ")
+    listed = ", ".join(mean.split(" ")[0].removeprefix("0") for mean in means)
+    assert listed in summary_of("Curse of dimensionality")

@@ -147,4 +147,4 @@ def test_the_law_over_another_table_is_the_formula():
 
     assert law(0, 1, 2, 0.5)[3] == pytest.approx(float(said["chance"]), abs=6e-4)
     loss = np.abs(np.log(law(0, 1, 3) / law(0, 1, 2))).max()
-    assert loss == pytest.approx(float(said["loss"]), abs=1e-3)
+    assert 0 <= loss - float(said["loss"]) < 0.01  # three digits, rounded down

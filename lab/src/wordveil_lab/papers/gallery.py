@@ -366,7 +366,8 @@ def _two_statements(allowed: float = 2.0, delta: float = 0.05, rare: float = 0.1
 def _private_table(epsilon: float = 4.0) -> Numbers:
     def law(places: Sequence[float]) -> Float64Array:
         words = ["tea", "coffee", "milk", "water"][: len(places)]
-        return TEM(epsilon=epsilon).fit(Embeddings.from_arrays(words, np.array(places)[:, None])).law(FIRST)[0]
+        table = Embeddings.from_arrays(words, np.array(places)[:, None])
+        return np.asarray(TEM(epsilon=epsilon).fit(table).law(FIRST)[0])
 
     without, moved, added = law((0.0, 1.0, 2.0)), law((0.0, 1.0, 3.0)), law((0.0, 1.0, 2.0, 0.5))
     return {

@@ -14,7 +14,7 @@ from wordveil_lab.evaluation.data import read_pairs
 from wordveil_lab.evaluation.deniability import OverlapSkewness
 from wordveil_lab.evaluation.sentence_tasks import SentenceSimilarity
 from wordveil_lab.evaluation.subjects import unprotected
-from wordveil_lab.evaluation.word_tasks import OddManOut, WordSimilarity, word_ids
+from wordveil_lab.evaluation.word_tasks import OddManOut, WordSimilarity
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown, told, verdict
 from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
@@ -27,7 +27,6 @@ TAUS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SILENT = {0.1: 10.53, 0.2: 33.27, 0.3: 47.40, 0.4: 60.32, 0.5: 70.58}
 """tau -> share of the words of the authors' stored tables (`voc_Delta_*`) that get no noise, in percent."""
 WORDS = ("misogynist", "police", "hitler", "wikileaks", "fbi")
-SIDES = ("first", "second")
 PANELS = {
     "MEN": "figure 2a: word similarity (MEN), Spearman",
     "SimLex": "figure 2a: word similarity (SimLex), Spearman",
@@ -91,13 +90,11 @@ def _vocabulary(options: Options) -> Embeddings:
 
 def _coverage(embeddings: Embeddings, options: Options) -> str:
     """Return how many pairs of each similarity set the vocabulary holds."""
-    parts = []
-    for role in ("men", "simlex", "simverb"):
-        if options.size != "miniature" and options.has(role):
-            pairs = read_pairs(options.file(role))
-            first, second = (word_ids(embeddings, [getattr(pair, side) for pair in pairs]) for side in SIDES)
-            parts.append(f"{int(((first >= 0) & (second >= 0)).sum()):,} of {len(pairs):,} pairs of {role}")
-    return ", ".join(parts) or "some pairs"
+    sets = {name: task for name, task in _tasks(options).items() if isinstance(task, WordSimilarity)}
+    return ", ".join(
+        f"{len(task.prepare(embeddings).scores):,} of {len(read_pairs(task.path)):,} pairs of {name}"
+        for name, task in sets.items()
+    )
 
 
 _TOKENWISE = (("NADP, tau 0.5", 10.0), ("Gaussian, code", 10.0))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from wordveil.api import Embeddings, MultivariateLaplace, Projection, published_dimensions
+from wordveil.api import Embeddings, MultivariateLaplace, Projection
 from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification
 from wordveil_lab.evaluation.subjects import Entrant, unprotected
@@ -54,7 +54,6 @@ def reproduce(options: Options) -> Reproduction:
         *bound_rows(glove, options),
         *_lexicon(words, pairs, options),
         *_sentences(words, pairs, options),
-        *_dimensions(glove.dimensions),
         *(row for m in TRAINED for row in _trained_small(words, m, pairs, options)),
     )
     return Reproduction(
@@ -201,17 +200,6 @@ def _sentences(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Co
             )
         pairs["table 1"].append((name, once[1]["accuracy"], once[0]["accuracy"]))
         pairs["table 1, fresh noise for every token"].append((name, afresh[1]["accuracy"], afresh[0]["accuracy"]))
-
-
-def _dimensions(d: int) -> Iterator[Comparison]:
-    for paper, beta in TRAINED.items():
-        ours = published_dimensions(d, beta, 1e-6)
-        yield Comparison(
-            what=f"figure 4, dimensions at beta {beta:g}",
-            paper=str(paper) if d == 300 else "",
-            ours=str(ours),
-            remark=f"the formula's ceiling at d = {d}",
-        )
 
 
 def _trained_small(large: Embeddings, m: int, pairs: Pairs, options: Options) -> Iterator[Comparison]:

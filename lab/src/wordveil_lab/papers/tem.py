@@ -20,6 +20,7 @@ PAPER = {("laplace", 2.0): ("0.52", "0.50"), ("tem", 2.0): ("0.75", "0.50")}
 Found = Mapping[tuple[str, float], dict[str, Summary]]
 """(name, epsilon) -> accuracy and AUC; epsilon is 0 without noise."""
 SMALL = ", the small table"
+SMALL_WORDS = 10_000
 
 
 def reproduce(options: Options) -> Reproduction:
@@ -29,7 +30,7 @@ def reproduce(options: Options) -> Reproduction:
     if "vectors" not in options.files:
         wide = scaled_like(wide, options.table("norms"))
     small = options.table("small")
-    small = first_words(small, min(options.pick(len(small), 10_000, 300), len(small.candidates)))
+    small = first_words(small, min(options.pick(SMALL_WORDS, SMALL_WORDS, 300), len(small.candidates)))
     limit = options.pick(25_000, 3000, 60)
     task = MembershipInference(
         train=options.file("imdb-train"),

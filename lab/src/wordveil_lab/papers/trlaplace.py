@@ -18,7 +18,6 @@ from wordveil.api import (
     Decoded,
     Embeddings,
     FittedTruncatedLaplace,
-    NearestWords,
     NoGuarantee,
     ParameterError,
     PrivacyUnit,
@@ -26,30 +25,23 @@ from wordveil.api import (
     TruncatedLaplace,
     VectorMechanism,
     analytic_scale,
-    clip_to_ball,
     largest_delta,
     noise_deviation,
     round_up,
 )
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown, verdict
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, shown, told, verdict
 from wordveil_lab.plots import Plotted, point
 
 __all__ = ["Published", "kept_share", "reproduce"]
 
-PAPER_YELP = {
-    "Gaussian": (0.144, 0.381, 0.608, 0.694, 0.708, 0.725, 0.708, 0.739),
-    "Laplacian": (0.052, 0.138, 0.525, 0.646, 0.691, 0.721, 0.704, 0.699),
-    "TrLaplacian": (0.705, 0.721, 0.722, 0.725, 0.724, 0.700, 0.712, 0.740),
-}
-"""Tables 2 and 3, N_w on Yelp with GloVe, after an auto-encoder that keeps .706 of the words without any noise."""
+PRINTED = {"Gaussian": 1, "Laplacian": 2, "TrLaplacian": 3}
+"""Name of a mechanism in the paper -> its row of Yelp in `numbers.toml`."""
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0)
 PADDED = {10.0: 500, 20.0: 1700}
 CERTIFIED_DELTA = 1e-5
 SMALLEST_DELTA = 1e-300
-SENTENCE = "the doctor told her husband on monday that the hospital bill was too high"
-"""A sentence of our own for figures 1 and 6, whose texts are the paper's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +109,7 @@ def reproduce(options: Options) -> Reproduction:
         **about("trlaplace", embeddings=embeddings, words=len(embeddings), d=d, size=min(size, len(embeddings))),
         comparisons=(
             *_results(d, {comparison.what: share.mean for comparison, share in rows}),
-            _clipped_only(embeddings),
             *(comparison for comparison, _ in rows),
-            *_texts(embeddings, options),
         ),
         findings=_findings(d, {comparison.what: share.mean for comparison, share in rows}),
     )
@@ -151,19 +141,12 @@ def _mechanisms(d: int, epsilon: float) -> tuple[tuple[str, VectorMechanism], ..
     )
 
 
-def _clipped_only(embeddings: Embeddings) -> Comparison:
-    """The share of words that clipping alone leaves: the most that any noise can."""
-    rows = clip_to_ball(np.asarray(embeddings.vectors, dtype=np.float64), 1.0)
-    nearest = NearestWords(embeddings.vectors, embeddings.candidates).top(rows, 1)[0][:, 0]
-    share = float((nearest == np.arange(len(embeddings))).mean())
-    return Comparison(what="N_w, clipped, without noise", paper="", ours=f"{share:.3f}")
-
-
 def _row(
     embeddings: Embeddings, name: str, epsilon: float, mechanism: VectorMechanism, size: int, options: Options
 ) -> tuple[Comparison, Summary]:
     paper = name.split(",")[0] if name.endswith("published") or name == "Laplacian" else ""
-    theirs = dict(zip(EPSILONS, PAPER_YELP.get(paper, ()), strict=False)).get(epsilon)
+    printed = told("numbers.toml")["trlaplace"]["tables"]
+    theirs = dict(zip(EPSILONS, printed[PRINTED[paper]][3], strict=True)).get(epsilon) if paper else None
     fitted = Decoded(mechanism=mechanism).fit(embeddings)
     claim = fitted.guarantee()
     kept = kept_share(subject_of(fitted, threads=None), size, options, f"{name} {epsilon}")
@@ -180,25 +163,6 @@ def _row(
         points=tuple(points),
     )
     return comparison, kept
-
-
-def _texts(embeddings: Embeddings, options: Options) -> list[Comparison]:
-    """Figures 1 and 6: a sentence after algorithm 1 at epsilon .1; words outside the vocabulary are left out."""
-    words = [word for word in SENTENCE.split() if word in embeddings] or list(embeddings.words[:8])
-    ids = embeddings.ids(words)
-    found = []
-    for name, mechanism in _mechanisms(embeddings.dimensions, 0.1):
-        subject = decoded(mechanism, embeddings)
-        released = subject.release_words(ids, options.source(f"text {name}"), "text")
-        found.append(
-            Comparison(
-                what=f"figures 1 and 6, {name}, epsilon 0.1: {' '.join(words)}",
-                paper="TrLaplacian keeps the sense, Gaussian and Laplacian destroy it" if "published" in name else "",
-                ours=" ".join(embeddings.words[int(i)] for i in released),
-                remark=f"{int((released == ids).sum())} of {len(ids)} words kept; one draw",
-            )
-        )
-    return found
 
 
 def _results(d: int, shares: Mapping[str, float]) -> tuple[Comparison, ...]:

@@ -16,8 +16,11 @@ from wordveil.api import (
     FloatArray,
     Guarantee,
     IdArray,
+    Mahalanobis,
+    MultivariateLaplace,
     NoGuarantee,
     PrivacyUnit,
+    Projection,
     RandomSource,
     ReleasedVectors,
     Standing,
@@ -28,7 +31,19 @@ from wordveil.api import (
 )
 from wordveil_lab.papers.trlaplace import Published
 
-__all__ = ["CERTIFIED", "CODE", "GAUSSIAN", "LAPLACE", "NONE", "PUBLISHED", "Contender", "best_guess", "contenders"]
+__all__ = [
+    "CERTIFIED",
+    "CODE",
+    "GAUSSIAN",
+    "LAPLACE",
+    "METRIC",
+    "NONE",
+    "PUBLISHED",
+    "Contender",
+    "best_guess",
+    "contenders",
+    "metric_contenders",
+]
 
 NONE = "none"
 GAUSSIAN = "gaussian, analytic"
@@ -36,6 +51,8 @@ LAPLACE = "laplace, clipped"
 CERTIFIED = "truncated, certified"
 PUBLISHED = "truncated, published (refuted)"
 CODE = ("laplace, code (no clipping)", "truncated, code (no clipping)")
+METRIC = ("CMP", "Mahalanobis", "PTE")
+"""The other three methods of figure 4; their epsilon is per unit of distance, and nothing is clipped."""
 CODE_NORM = 0.005  # the C of the published code, whose vectors are not clipped to it
 
 Contender = tuple[str, float | None, VectorMechanism | None]
@@ -104,6 +121,19 @@ def contenders(
     for epsilon in code:
         inner = (ClippedLaplace(epsilon=epsilon, clip_norm=CODE_NORM), published(epsilon, dimensions, CODE_NORM))
         rows += [(name, epsilon, Unclipped(inner=each)) for name, each in zip(CODE, inner, strict=True)]
+    return rows
+
+
+def metric_contenders(epsilons: tuple[float, ...]) -> list[Contender]:
+    """Return the rows of `METRIC`: noise of Feyisetan et al. 2020, of Xu et al. 2020, and PrivEmb's at beta .9."""
+    rows: list[Contender] = []
+    for epsilon in epsilons:
+        noises = (
+            MultivariateLaplace(epsilon=epsilon),
+            Mahalanobis(epsilon=epsilon),
+            Projection(epsilon=epsilon, sensitivity="published"),
+        )
+        rows += [(name, epsilon, noise) for name, noise in zip(METRIC, noises, strict=True)]
     return rows
 
 
