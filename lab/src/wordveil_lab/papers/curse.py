@@ -119,7 +119,7 @@ def reproduce(options: Options) -> Reproduction:
         comparisons=(
             _table(means, paper_row(embeddings), embeddings, options),
             *_probabilities(embeddings, means, options),
-            *results(shares, wide, full=options.size == "paper" and paper_row(wide) is not None),
+            *results(shares, tables[1], full=options.size == "paper" and paper_row(wide) is not None),
             *(_share_row(table, name, epsilon, found) for (table, name, epsilon), found in shares.items()),
         ),
         findings=findings(shares, tuned),

@@ -27,6 +27,7 @@ TAUS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SILENT = {0.1: 10.53, 0.2: 33.27, 0.3: 47.40, 0.4: 60.32, 0.5: 70.58}
 """tau -> share of the words of the authors' stored tables (`voc_Delta_*`) that get no noise, in percent."""
 WORDS = ("misogynist", "police", "hitler", "wikileaks", "fbi")
+REVIEWS = ("mr", "cr", "mpqa")
 PANELS = {
     "MEN": "figure 2a: word similarity (MEN), Spearman",
     "SimLex": "figure 2a: word similarity (SimLex), Spearman",
@@ -115,14 +116,12 @@ def _tasks(options: Options) -> dict[str, Task]:
     """Return the tasks of figure 2 that are at hand; each set of reviews holds out a random fifth."""
     tasks: dict[str, Task] = {"MEN": WordSimilarity(path=options.file("men"))}
     tasks["odd-man-out"] = OddManOut(path=options.file("odd-man-out"))
-    if options.size == "miniature":
-        return {**tasks, "STS": SentenceSimilarity(), "review": CentroidClassification(limit=40, test_limit=20)}
-    tasks["SimLex"] = WordSimilarity(path=options.file("simlex"))
-    if options.has("simverb"):
-        tasks["SimVerb"] = WordSimilarity(path=options.file("simverb"))
+    for name in options.pick(("SimLex", "SimVerb"), ("SimLex", "SimVerb"), ()):
+        if options.has(name.lower()):
+            tasks[name] = WordSimilarity(path=options.file(name.lower()))
     tasks["STS"] = SentenceSimilarity(path=options.file("stsb"))
-    whole = CentroidClassification(test=None, limit=options.pick(None, 5000, None))
-    reviews = [role for role in ("mr", "cr", "mpqa") if options.has(role)]
+    whole = CentroidClassification(test=None, limit=options.pick(None, 5000, 60))
+    reviews = [role for role in options.pick(REVIEWS, REVIEWS, ("mr",)) if options.has(role)]
     return tasks | {f"review {role}": replace(whole, train=options.file(role)) for role in reviews}
 
 
