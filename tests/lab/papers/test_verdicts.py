@@ -9,8 +9,9 @@ import pytest
 
 from wordveil.errors import ParameterError
 from wordveil_lab.commands.reproduce import PAPERS
-from wordveil_lab.papers.base import FAILS, HOLDS, UNTESTED, VERDICTS, Comparison, verdict
-from wordveil_lab.papers.summary import data_page, judged_rows, summary_table
+from wordveil_lab.papers.base import FAILS, HOLDS, UNTESTED, VERDICTS, Comparison, is_table, roles_of, verdict
+from wordveil_lab.papers.summary import judged_rows, summary_table
+from wordveil_lab.rows import data_folder, file_digest
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 RESULTS = DOCS / "results"
@@ -58,4 +59,18 @@ def test_the_table_of_all_papers_is_read_off_their_pages():
     rows = summary_table(RESULTS)
     assert len(rows) > 60
     assert "\n".join(rows) in (RESULTS / "README.md").read_text(encoding="utf-8")
-    assert (RESULTS / "data.md").read_text(encoding="utf-8") == data_page()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_role_and_file_is_on_the_page_of_files(paper):
+    page = (RESULTS / "data.md").read_text(encoding="utf-8")
+    files = page.split("## The files\n")[1]
+    for role, name in roles_of(paper).items():
+        option = "--table" if is_table(paper, role) else "--data"
+        own = f"`{name}`" if name else "none"
+        assert f"| `{option} {role}=FILE` | {own} |" in page.split(f"## {paper}\n")[1].split("\n## ")[0]
+        if name:
+            (line,) = [line for line in files.splitlines() if line.startswith(f"| `{name}` |")]
+            (checksum,) = re.findall(r"`([0-9a-f]{64})`", line)
+            if data_folder() is not None and (data_folder() / name).is_file():
+                assert file_digest(name) == checksum

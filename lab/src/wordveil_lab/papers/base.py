@@ -28,18 +28,6 @@ from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import locate
 from wordveil_lab.tables import markdown_table
 
-__all__ = [
-    "Check",
-    "Comparison",
-    "Options",
-    "Reproduction",
-    "about",
-    "as_markdown",
-    "decoded",
-    "table_of",
-    "write_reproduction",
-]
-
 SIZES = ("paper", "reduced", "miniature")
 FILES_PAGE = "docs/results/data.md"
 _Choice = TypeVar("_Choice")
@@ -388,7 +376,11 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
         lines += ["    " + command, ""]
     size = f"size {found.size}, " if found.size else ""
     lines += [f"wordveil {__version__}, {size}{found.seconds:.0f} s. Public data, seeded test noise.", ""]
-    judged = (map(_escaped, (c.what, c.paper, c.ours, c.verdict)) for c in found.comparisons if c.verdict)
+    judged = (
+        map(_escaped, (c.what, c.paper, f"{c.ours}; {c.remark}" if c.remark else c.ours, c.verdict))
+        for c in found.comparisons
+        if c.verdict
+    )
     lines += ["## Every table and figure", "", *markdown_table(["what", "paper", "here", "verdict"], judged), ""]
     lines += [VERDICT_RULE, ""]
     lines += ["## Setting", "", *_items(found.setting)]

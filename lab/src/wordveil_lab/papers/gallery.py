@@ -48,8 +48,6 @@ from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.papers.base import table_of
 from wordveil_lab.papers.radius_lists import coordinate_scales, length_law, own_chance
 
-__all__ = ["ENTRIES", "NEEDS", "exhibit", "gallery_page", "nearest_of", "told_apart"]
-
 Numbers = Mapping[str, object]
 WORDS = 600
 GLOVE = "embeddings/glove.6B.50d.top100k.npz"

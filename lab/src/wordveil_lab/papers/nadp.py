@@ -20,8 +20,6 @@ from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads,
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
 from wordveil_lab.plots import Plotted, point
 
-__all__ = ["reproduce", "silent_share"]
-
 EPSILONS = (1.0, 5.0, 10.0, 20.0, 40.0)
 TAUS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SILENT = {0.1: 10.53, 0.2: 33.27, 0.3: 47.40, 0.4: 60.32, 0.5: 70.58}

@@ -10,8 +10,6 @@ from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.papers.base import Comparison, shown, standing, verdict
 from wordveil_lab.papers.nadp_noise import CODE, DELTA, LAPLACE_TAU, TAU, largest_edge
 
-__all__ = ["Rows", "classical_at_forty", "findings", "leads", "lowest_skewness", "sizes"]
-
 Rows = Mapping[tuple[str, float], Mapping[str, Summary]]
 """(name, epsilon) -> score -> value; epsilon is 0 where there is no noise."""
 NADP_ROW = "NADP, tau 0.5"

@@ -26,8 +26,6 @@ from wordveil_lab.papers.base import (
 from wordveil_lab.papers.privemb_bounds import bound_rows
 from wordveil_lab.plots import Plotted, point
 
-__all__ = ["published", "reproduce", "results", "scaled_like"]
-
 TRAINED = {50: 0.93, 100: 0.66, 200: 0.468}
 """Dimensions of the tables of figure 4 -> beta of the M2 that they are compared with."""
 

@@ -15,14 +15,6 @@ import numpy as np
 from wordveil.api import Embeddings, Float64Array, ParameterError, Projection, RandomSource, check_positive, check_whole
 from wordveil_lab.papers.base import Comparison, Options, verdict
 
-__all__ = [
-    "bound_rows",
-    "distance_bound",
-    "inner_product_bound",
-    "linear_loss_bound",
-    "norm_bound",
-]
-
 DELTA = 0.05  # of the bounds beside draws: what happens with probability 1e-6 no draw shows
 
 

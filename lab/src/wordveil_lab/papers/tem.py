@@ -13,8 +13,6 @@ from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, d
 from wordveil_lab.papers.privemb import scaled_like
 from wordveil_lab.plots import Plotted, point
 
-__all__ = ["findings", "reproduce", "results"]
-
 PAPER = {("laplace", 2.0): ("0.52", "0.50"), ("tem", 2.0): ("0.75", "0.50")}
 """(mechanism, epsilon) -> accuracy and AUC that the text states; the figures give no other number."""
 Found = Mapping[tuple[str, float], dict[str, Summary]]

@@ -31,20 +31,6 @@ from wordveil.api import (
 )
 from wordveil_lab.papers.trlaplace import Published
 
-__all__ = [
-    "CERTIFIED",
-    "CODE",
-    "GAUSSIAN",
-    "LAPLACE",
-    "METRIC",
-    "NONE",
-    "PUBLISHED",
-    "Contender",
-    "best_guess",
-    "contenders",
-    "metric_contenders",
-]
-
 NONE = "none"
 GAUSSIAN = "gaussian, analytic"
 LAPLACE = "laplace, clipped"
