@@ -48,10 +48,19 @@ def build_mechanism(name: str, values: Mapping[str, Any]) -> Any:
         RefutedClaimError: If a refuted calibration is asked for without `allow_refuted`.
         WordveilError: If another package's mechanism cannot be used.
     """
-    chosen = mechanism_class(name)
+    return _built(mechanism_class(name), name, values)
+
+
+def build_decoder(name: str, values: Mapping[str, Any]) -> Any:
+    """Return the decoder of a name with these public parameters; errors as for `build_mechanism`."""
+    return _built(decoder_class(name), name, values)
+
+
+def _built(chosen: Any, name: str, values: Mapping[str, Any]) -> Any:
     known = {field.name: field for field in fields(chosen) if field.init}
     if unknown := sorted(values.keys() - known):
-        raise ParameterError("parameters", unknown, f"are not taken by {name}; it takes {', '.join(sorted(known))}.")
+        takes = ", ".join(sorted(known)) or "none"
+        raise ParameterError("parameters", unknown, f"are not taken by {name}; it takes {takes}.")
     needed = [f.name for f in known.values() if f.default is MISSING and f.default_factory is MISSING]
     if absent := [each for each in needed if each not in values]:
         raise ParameterError(absent[0], None, f"must be given for {name}.")

@@ -18,7 +18,7 @@ from wordveil.cli.app import command_examples, command_lines
 from wordveil.cli.main import main
 from wordveil.meaning.explanations import _distance, _nearest_pair, _typical_pair
 from wordveil.meaning.neighbour_points import neighbour_points
-from wordveil.names import MECHANISMS
+from wordveil.names import DECODERS, MECHANISMS
 from wordveil.promises.rounding import round_up
 from wordveil.promises.worked import WorkedPair
 from wordveil.vocabulary.stored_lists import find_lists
@@ -71,12 +71,13 @@ def test_the_version(wordveil):
 
 def test_mechanisms_are_listed_with_promise_and_standing(wordveil):
     rows = json.loads(wordveil("mechanisms", "--json").out)
-    assert {row["name"] for row in rows} == set(MECHANISMS)
+    assert {row["name"] for row in rows} == {*MECHANISMS, *DECODERS}
     table = wordveil("mechanisms").out.splitlines()
     assert table[0].split() == list(rows[0])
     assert {"name", "promise", "standing", "paper"} <= set(rows[0])
     for row, line in zip(rows, table[1:], strict=True):
-        assert row["promise"] in ("metric DP", "local DP", "neighbour DP", "none")
+        promises = ("metric DP", "local DP", "neighbour DP", "none")
+        assert row["promise"] in (("post-processing",) if row["name"] in DECODERS else promises)
         assert all(value in line for value in row.values())
 
 
@@ -574,3 +575,52 @@ def test_a_binary_file_is_no_table(wordveil, tmp_path):
 def test_python_runs_the_package():
     done = subprocess.run([sys.executable, "-m", "wordveil", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"wordveil {wv.__version__}\n"
+
+
+# Decoders and their parameters.
+
+
+def _released(wordveil, tmp_path, *options):
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    target.unlink(missing_ok=True)
+    source.write_text("the doctor was late\n" * 5)
+    noise = ("--mechanism", "laplace", "--epsilon", "1e6", "--yes")  # so little that the nearest word is the word
+    done = wordveil("sanitize", str(source), "--output", str(target), *noise, *options)
+    return done, target.read_text() if target.exists() else ""
+
+
+def test_parameters_of_a_decoder_reach_it(wordveil, tmp_path):
+    steep = ("--decoder", "rank-softmax", "--decoder-set", "c=1")  # e^-1000000 of the next word
+    assert _released(wordveil, tmp_path, *steep)[1].lower() == "the doctor was late\n" * 5
+    second = _released(wordveil, tmp_path, "--decoder", "vickrey", "--decoder-set", "t=1")[1].lower()
+    assert not set(second.split()) & {"doctor", "late"}, "t = 1 always gives the second nearest"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--decoder-set", "c=1"), "--decoder-set needs --decoder"),
+        (("--decoder", "vickrey", "--decoder-set", "c=1"), "NAME one of t"),
+        (("--decoder", "vickrey", "--decoder-set", "t=2"), "t=2"),
+        (("--decoder", "nearest", "--decoder-set", "t=1"), "not taken by nearest; it takes none"),
+        (("--decoder", "rank-softmax", "--decoder-set", "epsilon=2"), "give it as --epsilon"),
+    ],
+)
+def test_a_parameter_that_a_decoder_does_not_take_is_refused(wordveil, tmp_path, options, said):
+    done, text = _released(wordveil, tmp_path, *options)
+    assert done.status == 2
+    assert said in done.err
+    assert not text
+
+
+def test_c_of_the_rank_softmax_is_found_for_a_vocabulary(wordveil):
+    found = json.loads(wordveil("calibrate", "--decoder", "rank-softmax", "--epsilon", "60", "--json").out)
+    near = {row["c"]: row["near"] for row in found["grid"]}
+    assert near[found["c"]] == max(near.values()) > near[min(near)]
+    assert found["mechanism"] == "laplace"
+    for options, said in (
+        (("--decoder", "vickrey", "--epsilon", "1"), "no other decoder has a parameter"),
+        (("--decoder", "rank-softmax"), "go together"),
+        (("--decoder", "rank-softmax", "--epsilon", "1", "--mechanism", "tem"), "is for vector mechanisms"),
+    ):
+        assert said in wordveil("calibrate", *options).err

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from wordveil.cli.common import (
+    DecoderOption,
+    EpsilonOption,
     MechanismOption,
     ParameterOption,
     VocabularyOption,
@@ -78,6 +80,8 @@ def calibrate(
     targets: Targets,
     keeping: Keeping,
     mechanism: MechanismOption = DEFAULT_MECHANISM,
+    decoder: DecoderOption = None,
+    epsilon: EpsilonOption = None,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
     as_json: JsonOption = False,
@@ -86,11 +90,13 @@ def calibrate(
 
     For neighbours: epsilon for each length k of lists, from one of --attacker, --similarity, --far and --nats. Without
     one, what the default epsilon comes to. For other mechanisms: the epsilon at which a typical word stays itself with
-    probability --keep.
+    probability --keep. With --decoder rank-softmax and --epsilon: the c at which near words come out most often.
     """
     embeddings = open_vocabulary(vocabulary)
     given = targets.given()
-    if mechanism == DEFAULT_MECHANISM and keeping.keep is None:
+    if decoder is not None or epsilon is not None:
+        _print_c(embeddings, mechanism, decoder, epsilon, settings or (), as_json=as_json)
+    elif mechanism == DEFAULT_MECHANISM and keeping.keep is None:
         _print_points(embeddings, given, settings or (), targets.tokens, as_json=as_json)
     elif given:
         target, use = next(iter(given)), "leave out --keep" if mechanism == DEFAULT_MECHANISM else "use --keep"
@@ -123,6 +129,41 @@ def _print_points(
         f"words occur; similarity: cosine beyond that of random outputs; nats: of {tokens} tokens"
     )
     show(points, lines, as_json=as_json)
+
+
+def _print_c(
+    embeddings: Embeddings,
+    mechanism: str,
+    decoder: str | None,
+    epsilon: float | None,
+    settings: Sequence[str],
+    *,
+    as_json: bool,
+) -> None:
+    """Print where outputs lie under each c of the rank softmax, and the c with the largest share of near words."""
+    from wordveil.decoding.rank_tuning import tune_rank_softmax
+    from wordveil.mechanisms.base import VectorMechanism
+
+    name = "laplace" if mechanism == DEFAULT_MECHANISM else mechanism
+    if decoder != "rank-softmax" or epsilon is None:
+        sentence = "--decoder rank-softmax and --epsilon go together; no other decoder has a parameter to be found."
+        raise ParameterError("decoder", decoder, sentence=sentence)
+    chosen = chosen_mechanism(name, epsilon, settings)
+    if not isinstance(chosen, VectorMechanism):
+        raise ParameterError("--decoder", decoder, f"is for vector mechanisms; {name} selects words itself.")
+    tuning = tune_rank_softmax(lambda _: chosen, embeddings, [epsilon])
+    columns = zip(tuning.grid, tuning.original, tuning.near, strict=True)
+    rows = [{"c": c, "original": own[0], "near": near[0]} for c, own, near in columns]
+    lines = [f"{'c':>8} {'original':>9} {'near':>6} {'other':>6}"]
+    for row in rows:
+        rest = 1 - row["original"] - row["near"]
+        lines.append(f"{row['c']:8g} {row['original']:9.3f} {row['near']:6.3f} {rest:6.3f}")
+    lines.append(
+        "original, near, other: shares of outputs that are the word itself, one of its 100 nearest, any other word, "
+        f"behind {name} at epsilon {epsilon:g}"
+    )
+    lines.append(f"c {tuning.c:g}: use --decoder rank-softmax --decoder-set c={tuning.c:g}")
+    show({"c": tuning.c, "epsilon": epsilon, "mechanism": name, "grid": rows}, lines, as_json=as_json)
 
 
 def _print_epsilon(

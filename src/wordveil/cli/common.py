@@ -14,7 +14,7 @@ from typer import Option
 
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
 from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
-from wordveil.plugins import build_mechanism, decoder_class, mechanism_class
+from wordveil.plugins import build_decoder, build_mechanism, decoder_class, mechanism_class
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
@@ -41,6 +41,10 @@ CalibrationOption = Annotated[
     str | None, Option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
 ]
 DecoderOption = Annotated[str | None, Option("--decoder", help=f"For vector mechanisms: one of {', '.join(DECODERS)}.")]
+DecoderParameterOption = Annotated[
+    list[str] | None,
+    Option("--decoder-set", metavar="NAME=VALUE", help="A parameter of the decoder: c of rank-softmax, t of vickrey."),
+]
 AllowRefutedOption = Annotated[
     bool, Option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
 ]
@@ -99,6 +103,7 @@ class Wanted:
         calibration: How its noise is sized; what the certificate is for by default.
         certificate: The file of a certificate.
         decoder: Name of the decoder of a vector mechanism.
+        decoder_settings: NAME=VALUE strings of the decoder.
         allow_refuted: Permit a refuted calibration.
         settings: NAME=VALUE strings.
         vocabulary: Where the vocabulary came from, to name it in a command.
@@ -109,6 +114,7 @@ class Wanted:
     calibration: CalibrationOption = None
     certificate: CertificateOption = None
     decoder: DecoderOption = None
+    decoder_settings: DecoderParameterOption = None
     allow_refuted: AllowRefutedOption = False
     settings: ParameterOption = None
     vocabulary: VocabularyOption = None
@@ -165,6 +171,7 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
         wanted.settings or (),
         calibration=wanted.calibration,
         decoder=wanted.decoder,
+        decoder_settings=wanted.decoder_settings or (),
         allow_refuted=wanted.allow_refuted,
         elsewhere=OPTIONS,
     )
@@ -227,6 +234,7 @@ def chosen_mechanism(
     *,
     calibration: str | None = None,
     decoder: str | None = None,
+    decoder_settings: Sequence[str] = (),
     allow_refuted: bool = False,
     elsewhere: Collection[str] = ("epsilon", "allow_refuted"),
 ) -> WordMechanism | VectorMechanism:
@@ -245,22 +253,34 @@ def chosen_mechanism(
     if allow_refuted and "allow_refuted" in allowed:
         values["allow_refuted"] = True
     mechanism: WordMechanism | VectorMechanism = build_mechanism(name, values)
-    return mechanism if decoder is None else _decoded(mechanism, decoder, epsilon)
+    if decoder is not None:
+        return _decoded(mechanism, decoder, epsilon, decoder_settings)
+    if decoder_settings:
+        sentence = "--decoder-set needs --decoder, which names the decoder that it is a parameter of."
+        raise ParameterError("--decoder-set", decoder_settings[0], sentence=sentence)
+    return mechanism
 
 
-def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:
-    """Return a vector mechanism with the decoder of this name."""
+def _decoded(mechanism: Any, decoder: str, epsilon: float, settings: Sequence[str]) -> WordMechanism:
+    """Return a vector mechanism with the decoder of this name, whose epsilon is the mechanism's."""
     from wordveil.decoding.decoded import Decoded
 
     chosen = decoder_class(decoder)
     if mechanism.releases != "vectors":
         raise ParameterError("--decoder", decoder, f"is for vector mechanisms; {mechanism.name} selects words itself.")
-    takes_epsilon = "epsilon" in [field.name for field in fields(chosen)]
-    return Decoded(mechanism=mechanism, decoder=chosen(epsilon=epsilon) if takes_epsilon else chosen())
+    known = [field.name for field in fields(chosen)]
+    values = parse_settings(settings, known, elsewhere=("epsilon",), option="--decoder-set")
+    if "epsilon" in known:
+        values["epsilon"] = epsilon
+    return Decoded(mechanism=mechanism, decoder=build_decoder(decoder, values))
 
 
 def parse_settings(
-    settings: Sequence[str], allowed: Sequence[str] = (), *, elsewhere: Collection[str] = OPTIONS
+    settings: Sequence[str],
+    allowed: Sequence[str] = (),
+    *,
+    elsewhere: Collection[str] = OPTIONS,
+    option: str = "--set",
 ) -> dict[str, Any]:
     """Read NAME=VALUE strings, a dash in a name as an underscore.
 
@@ -274,12 +294,12 @@ def parse_settings(
         name, separator, text = setting.partition("=")
         name = name.strip().replace("-", "_")
         if name in elsewhere:
-            raise ParameterError("--set", setting, f"cannot be used; give it as --{name.replace('_', '-')}.")
+            raise ParameterError(option, setting, f"cannot be used; give it as --{name.replace('_', '-')}.")
         if not separator or (allowed and name not in names):
-            listed = f" with NAME one of {', '.join(names)}" if allowed else ""
-            raise ParameterError("--set", setting, f"must be NAME=VALUE{listed}.")
+            listed = f" with NAME one of {', '.join(names) or 'none'}" if allowed else ""
+            raise ParameterError(option, setting, f"must be NAME=VALUE{listed}.")
         if name in values:
-            raise ParameterError("--set", setting, f"gives {name} a second time; give it once.")
+            raise ParameterError(option, setting, f"gives {name} a second time; give it once.")
         values[name] = _parse_value(name, text)
     return values
 

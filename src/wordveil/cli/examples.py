@@ -60,7 +60,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "calibrate": (
         "wordveil calibrate --attacker 0.2",
-        "wordveil calibrate --vocabulary mine --keep 0.3 --mechanism santext --json",
+        "wordveil calibrate --vocabulary mine --decoder rank-softmax --epsilon 10 --json",
     ),
     "certify": (
         "wordveil certify --vocabulary mine --epsilon 4 -o certificate.json",

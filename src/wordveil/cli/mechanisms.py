@@ -1,4 +1,4 @@
-"""`wordveil mechanisms`: every mechanism and calibration with its promise, standing and paper, read off the code."""
+"""`wordveil mechanisms`: every mechanism, calibration and decoder with its promise and paper, read off the code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from wordveil.cli.common import open_vocabulary, say
 from wordveil.cli.printing import JsonOption, aligned, show
 from wordveil.errors import WordveilError
-from wordveil.plugins import mechanism_class, mechanism_names
+from wordveil.names import DECODERS
+from wordveil.plugins import decoder_class, foreign_names, mechanism_class, mechanism_names
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.common import Mechanism
@@ -19,7 +20,10 @@ FEW_WORDS = 500  # promise and standing do not depend on how many words a mechan
 
 
 def mechanisms(as_json: JsonOption = False) -> None:
-    """List mechanisms with promise, standing and paper, fitted to words of the embedded vocabulary at epsilon 4."""
+    """List mechanisms with promise, standing and paper, fitted to words of the embedded vocabulary at epsilon 4.
+
+    Then the decoders of vector mechanisms, which see released vectors alone: what the vectors promise stands.
+    """
     from wordveil.vocabulary.table import Embeddings
 
     embeddings = open_vocabulary(None)
@@ -45,6 +49,9 @@ def mechanisms(as_json: JsonOption = False) -> None:
                     "paper": mechanism.paper,
                 }
             )
+    for name in (*DECODERS, *foreign_names("decoders", DECODERS)):
+        paper = decoder_class(name).paper
+        rows.append({"name": name, "calibration": "-", "promise": "post-processing", "standing": "-", "paper": paper})
     show(rows, aligned(rows), as_json=as_json)
 
 

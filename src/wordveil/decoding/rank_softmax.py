@@ -32,7 +32,8 @@ class RankSoftmax(Decoder):
     Attributes:
         epsilon: The epsilon of the mechanism whose vectors are decoded, in (0, inf).
         c: Public; how fast the law falls, in [0, inf). 0 is uniform over all candidates. The default is the paper's
-            for GloVe of 300 dimensions; tune it on public data with `tune_rank_softmax`.
+            for GloVe of 300 dimensions; choose it for your vocabulary with `tune_rank_softmax`, or on the command line
+            with `wordveil calibrate --decoder rank-softmax`.
 
     Raises:
         ParameterError: If a parameter is outside its domain.

@@ -63,7 +63,7 @@ class TEM(SelectionMechanism):
 
     Reference:
         Carvalho, Vasiloudis, Feyisetan (2021), TEM: High Utility Metric Differential Privacy on Text,
-        arXiv:2107.07928, Algorithm 1 and Theorem 2. Deviation: v counts the words that may be output.
+        arXiv:2107.07928, Algorithm 2 and Theorem 2. Deviation: v counts the words that may be output.
 
     Example:
         >>> from wordveil import Embeddings, RandomSource
@@ -79,7 +79,7 @@ class TEM(SelectionMechanism):
     """
 
     name: ClassVar[str] = "tem"
-    paper: ClassVar[str] = "Carvalho et al. 2021, Algorithm 1"
+    paper: ClassVar[str] = "Carvalho et al. 2021, Algorithm 2"
     epsilon: float
     beta: float = 0.001
     gamma: float | None = None

@@ -124,3 +124,27 @@ def test_the_command_shows_an_entry_and_takes_no_other_option():
         reproduce("jaccard", report=Path("jaccard.json"))
     with pytest.raises(ParameterError, match="trlaplace, gallery, trlaplace-published"):
         reproduce("nothing")
+
+
+def test_the_inequality_holds_for_every_set_and_the_ratio_does_not():
+    said = ENTRIES["two-statements"]()
+    first, second, factor = (float(said[name]) for name in ("first", "second", "allowed"))
+    one, other = (first, 1 - first), (second, 1 - second)
+    for p, q in ((one, other), (other, one)):
+        for events in ((), (0,), (1,), (0, 1)):
+            assert sum(p[i] for i in events) <= factor * sum(q[i] for i in events) + float(said["delta"]) + 1e-12
+    assert sum(p for p, q in zip(one, other, strict=True) if p > factor * q) == float(said["beyond"])
+
+
+def test_the_law_over_another_table_is_the_formula():
+    """exp(-epsilon/2 distance) over its sum: gamma lies beyond these distances."""
+    said = ENTRIES["private-table"]()
+    epsilon = float(said["epsilon"])
+
+    def law(*places):
+        weights = np.exp(-epsilon / 2 * np.abs(places))
+        return weights / weights.sum()
+
+    assert law(0, 1, 2, 0.5)[3] == pytest.approx(float(said["chance"]), abs=6e-4)
+    loss = np.abs(np.log(law(0, 1, 3) / law(0, 1, 2))).max()
+    assert 0 <= loss - float(said["loss"]) < 0.01  # three digits, rounded down

@@ -17,7 +17,7 @@ from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.sentence_tasks import released_centroids
 from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.papers import nadp_checks
-from wordveil_lab.papers.base import noisy_table
+from wordveil_lab.papers.base import HOLDS, UNTESTED, noisy_table
 from wordveil_lab.papers.nadp import silent_share
 from wordveil_lab.papers.nadp_noise import CODE, DELTA, FlatNoise, contenders, largest_edge
 
@@ -120,12 +120,14 @@ def test_leads_are_counted_and_lost_cells_named():
             return 0.5
         return 0.6 if name == "Laplacian, code" and epsilon == 20 else 0.4
 
-    found = {c.what.rpartition("ahead of ")[2]: c for c in nadp_checks.leads(made_up((10.0, 20.0), value))}
-    assert (found["Gaussian, code"].ours, found["Gaussian, code"].remark) == ("4 of 4", "")
-    assert (found["Laplacian, code"].ours, found["Laplacian, code"].remark) == (
-        "2 of 4",
-        "behind: MEN at 20, STS at 20",
-    )
+    found = {c.what.rpartition("ahead of ")[2]: c for c in nadp_checks.leads(made_up((10.0, 20.0), value), full=False)}
+    counted = "{} of 4 by the mean; behind by two standard errors in {}"
+    for other, shown, remark, said in (
+        ("Gaussian, code", counted.format(4, 0), "", HOLDS),
+        ("Laplacian, code", counted.format(2, 2), "behind: MEN at 20, STS at 20", UNTESTED),
+        ("Gaussian, text", counted.format(4, 0), "", ""),
+    ):
+        assert (found[other].ours, found[other].remark, found[other].verdict) == (shown, remark, said)
 
 
 @pytest.mark.parametrize(("noisy", "word", "kept"), [(0.2, "mostly", 25), (0.4, "in part", 75)])

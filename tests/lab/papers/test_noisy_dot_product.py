@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.stats import chi2
 
 import seeds
@@ -86,3 +87,36 @@ def test_bad_input_is_refused():
         dot_product_cdf(0.0, dimensions=3, epsilon=math.inf)
     with pytest.raises(ParameterError, match="always tie"):
         closer_probability(np.zeros(2), np.ones(2), np.ones(2), epsilon=1.0)
+
+
+# The laws of section 5 beside the bounds of the paper, each written down here.
+
+
+def test_the_variance_is_that_of_theorem_nine():
+    """E[(L X)^2] = 4 int t P[L X > t] dt, from the cdf alone."""
+    for d, epsilon in ((50, 10.0), (300, 25.0)):
+        width = 15 * (d + 1) ** 0.5 / epsilon
+        nodes, weights = np.polynomial.legendre.leggauss(200)
+        t = width / 2 * (nodes + 1)
+        moment = 4 * width / 2 * weights @ (t * (1 - dot_product_cdf(t, dimensions=d, epsilon=epsilon)))
+        assert moment == pytest.approx((d + 1) / epsilon**2, rel=1e-6)
+
+
+@pytest.mark.parametrize("d", [3, 50, 300])
+def test_the_cosine_has_the_moments_of_theorem_one_and_the_tails_of_theorem_five(d):
+    law = stats.beta(0.5, (d - 1) / 2)  # of the square of the cosine of a random direction
+    assert law.mean() == pytest.approx(1 / d)
+    assert law.moment(2) == pytest.approx(3 / (d * (d + 2)))
+    for t in (0.05, 0.2, 0.4, 0.8):
+        assert law.sf(t * t) <= 2 * np.exp(-d * t * t / 2)
+
+
+@pytest.mark.parametrize("d", [1, 50, 300])
+def test_the_length_has_the_tails_of_theorem_seven(d):
+    length = stats.gamma(d)
+    for share in (1.1, 1.3, 2.0):
+        assert length.sf(share * d) <= (share * np.exp(1 - share)) ** d
+    for share in (0.5, 0.7, 0.9):
+        assert length.cdf(share * d) <= (share * np.exp(1 - share)) ** d
+    if d == 50:  # the numbers of the page
+        assert (length.sf(65), length.cdf(35)) == (pytest.approx(0.0235, abs=1e-4), pytest.approx(0.00985, abs=1e-4))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +18,9 @@ import seeds
 from wordveil.cli.app import build_app
 from wordveil.errors import ParameterError
 from wordveil_lab.commands.reproduce import PAPERS
-from wordveil_lab.papers import curse
-from wordveil_lab.papers.base import Options, as_markdown, write_reproduction
+from wordveil_lab.evaluation.membership import MembershipInference
+from wordveil_lab.papers import curse, tem
+from wordveil_lab.papers.base import VERDICTS, Options, as_markdown, told, write_reproduction
 from wordveil_lab.papers.noisy_dot_product import closer_probability
 
 
@@ -27,18 +30,37 @@ def vocabulary(world, tmp_path) -> str:  # noqa: F811
     return str(tmp_path / "world")
 
 
+def filled(paper, vocabulary):
+    """Give every table of a paper, and the data that the made-up folder has under another name."""
+    tables = [part for role in told("files.toml")["tables"][paper] for part in ("--table", f"{role}={vocabulary}")]
+    data = ["--data", "stsb=sentences/stsb.dev.tsv", "--data", "mr=sentences/sst2.train.tsv"]
+    return [*tables, *(data if paper == "nadp" else [])]
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_paper_runs_in_miniature(paper, vocabulary, use_world, tmp_path):  # noqa: F811
     report = tmp_path / "page.md"
-    arguments = ["reproduce", paper, "--size", "miniature", "--repeats", "2", "--vocabulary", vocabulary]
+    arguments = ["reproduce", paper, "--size", "miniature", "--repeats", "2", *filled(paper, vocabulary)]
     result = CliRunner().invoke(build_app(["reproduce"]), [*arguments, "--report", str(report)])
     assert result.exit_code == 0, result.output
     page = report.read_text()
-    for heading in ("## Setting", "## Checked against the paper", "## Numbers", "## Findings", "## Not reproduced"):
+    for heading in (
+        "## Every table and figure",
+        "## Setting",
+        "## Checked against the paper",
+        "## Numbers",
+        "## Findings",
+        "## Not reproduced",
+    ):
         assert heading in page
     rows = re.findall(r"^\| (?!what|---).*\|$", page, re.M)
     assert len(rows) >= 3
     assert all(len(re.findall(r"(?<!\\)\|", row)) == 5 for row in rows)
+    judged = page.split("## Every table and figure")[1].split("## Setting")[0]
+    verdicts = [row.rsplit("|", 2)[1].strip() for row in re.findall(r"^\| (?!what|---).*\|$", judged, re.M)]
+    assert verdicts
+    assert set(verdicts) <= set(VERDICTS)
+    assert "size miniature" in page
 
 
 def test_table_two_is_the_slow_formula(world):  # noqa: F811
@@ -73,20 +95,20 @@ def test_shares_add_up_to_one(world):  # noqa: F811
 
     ids = np.arange(20, dtype=np.int32)
     near = np.stack([np.argsort(np.linalg.norm(world.vectors - world.vectors[i], axis=1))[:6] for i in ids])
-    shares = curse.neighbour_shares(subject_of(SanText(epsilon=1.0).fit(world)), ids, near, Options(), "x")
+    shares = curse.neighbour_shares(subject_of(SanText(epsilon=1.0).fit(world)), ids, near, Options(paper="curse"), "x")
     assert sum(shares) == pytest.approx(1.0)
     assert min(shares) > 0
 
 
 def test_reports_are_written_in_two_forms_and_no_third(vocabulary, use_world, tmp_path):  # noqa: F811
-    found = curse.reproduce(Options(size="miniature", vocabulary=vocabulary))
+    found = curse.reproduce(Options(paper="curse", size="miniature", files={"vectors": vocabulary, "wide": vocabulary}))
     write_reproduction(found, tmp_path / "a.json", "command")
     assert json.loads((tmp_path / "a.json").read_text())["command"] == "command"
     assert as_markdown(found).startswith(f"# {found.reference}")
     with pytest.raises(ParameterError, match=r"must end in \.md or \.json"):
         write_reproduction(found, tmp_path / "a.txt")
-    with pytest.raises(ParameterError, match="must be one of full"):
-        Options(size="huge")
+    with pytest.raises(ParameterError, match="must be one of paper"):
+        Options(paper="curse", size="huge")
 
 
 @pytest.mark.data
@@ -101,7 +123,60 @@ def test_table_two_of_the_curse_paper_on_its_own_embedding():
 
     table = load_embeddings(path)
     ids = np.sort(seeds.rng(0).choice(len(table), 1000, replace=False)).astype(np.int32)
-    for name, summary in curse.table_two(table, ids).items():
-        # Five standard errors of each of the two samples (theirs has 5 000 words): false alarm below 1e-5.
-        error = summary.standard_error * np.sqrt(1 + 1000 / 5000)
-        assert abs(summary.mean - curse.PAPER_TABLE[name]) < 5 * error
+    name, printed = curse.paper_row(table)
+    assert name == "GloVe-Wiki 50"
+    for summary, theirs in zip(curse.table_two(table, ids).values(), printed, strict=True):
+        # Seven standard errors of each of the two samples (theirs has 5 000 words): false alarm below 1e-11.
+        assert abs(summary.mean - theirs) < 7 * summary.standard_error * np.sqrt(1 + 1000 / 5000)
+
+
+@pytest.mark.parametrize(
+    ("words", "dimensions", "row"),
+    [
+        (400_001, 300, "GloVe-Wiki 300"),
+        (1_193_514, 50, "GloVe-Twitter 50"),
+        (100_000, 50, None),
+        (400_000, 25, None),
+        (3_057, 300, None),
+    ],
+)
+def test_a_table_of_another_size_or_dimension_gets_no_row_of_the_paper(words, dimensions, row):
+    class Sized:
+        def __len__(self):
+            return words
+
+    table = Sized()
+    table.dimensions = dimensions
+    found = curse.paper_row(table)
+    assert (found and found[0]) == row
+
+
+def test_a_file_in_the_wrong_role_and_a_missing_one_name_the_page(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORDVEIL_DATA", str(tmp_path))
+    run = partial(CliRunner().invoke, build_app(["reproduce"]))
+    for arguments, said in (
+        (["tem"], r"--table='vectors=embeddings/word2vec.*docs/results/data\.md"),
+        (["tem", "--data", "vectors=x"], r"roles of tem are imdb-train, imdb-test\. See docs/results/data\.md"),
+        (["tem", "--table", "embedding=x"], "roles of tem are vectors, norms, small"),
+        (["tem", "--table", "vectors"], "must be ROLE=FILE"),
+    ):
+        result = run(["reproduce", *arguments])
+        assert result.exit_code != 0
+        assert re.search(said, str(result.exception)), result
+
+
+def test_an_interrupted_reproduction_goes_on_from_its_cells(vocabulary, use_world, tmp_path, monkeypatch):  # noqa: F811
+    tables = {role: vocabulary for role in told("files.toml")["tables"]["tem"]}
+    options = Options(paper="tem", size="miniature", repeats=2, files=tables, cells=tmp_path / "cells")
+    first = tem.reproduce(options)
+    monkeypatch.setattr(MembershipInference, "run", None)  # a second run that computes anything fails
+    assert tem.reproduce(options).comparisons == first.comparisons
+    with pytest.raises(TypeError):
+        tem.reproduce(replace(options, seed=1))
+
+
+def test_an_epsilon_that_the_paper_does_not_have_is_refused():
+    options = Options(paper="tem", epsilons=(2.0, 4.0))
+    assert options.among((1.0, 2.0, 4.0), (2.0,), ()) == (2.0,)
+    with pytest.raises(ParameterError, match="must be among 3"):
+        options.among((), (3.0,), ())

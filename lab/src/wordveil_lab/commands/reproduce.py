@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from wordveil.api import JsonOption, ParameterError, VocabularyOption, say, show
+from wordveil.api import JsonOption, ParameterError, say, show
 
 __all__ = ["PAPERS", "reproduce"]
 
@@ -21,33 +21,54 @@ PAPERS = ("curse", "tem", "privemb", "nadp", "trlaplace")
 
 def reproduce(
     paper: Annotated[
-        str, Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery.")
+        str,
+        Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery."),
     ],
-    size: Annotated[str, Option("--size", help="full (hours), reduced or miniature (both minutes).")] = "reduced",
-    vocabulary: VocabularyOption = None,
+    size: Annotated[
+        str, Option("--size", help="paper (the paper's own size: hours), reduced or miniature (both minutes).")
+    ] = "reduced",
+    table: Annotated[
+        list[str] | None,
+        Option("--table", metavar="ROLE=FILE", help="An embedding of your own; roles: docs/results/data.md. Repeat."),
+    ] = None,
+    data: Annotated[
+        list[str] | None, Option("--data", metavar="ROLE=FILE", help="A data set of your own, likewise. Repeat.")
+    ] = None,
+    epsilon: Annotated[
+        list[float] | None, Option("--epsilon", help="Keep only this one of the paper's epsilons. Repeat.")
+    ] = None,
     repeats: Annotated[int, Option("--repeats", help="Number of runs of whatever is noisy.")] = 3,
     seed: Annotated[int, Option("--seed", help="Seed of the test noise.")] = 0,
+    cells: Annotated[
+        Path | None, Option("--cells", metavar="FOLDER", help="Keep finished runs here, and go on from them.")
+    ] = None,
     report: Annotated[Path | None, Option("--report", help="Write .md or .json; default: print.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Repeat a paper's results on public data and show each number beside the paper's.
 
-    The data sets are files in the folder named by the environment variable WORDVEIL_DATA; nothing is downloaded.
+    The data sets are files that you name, or of the folder in the environment variable WORDVEIL_DATA; nothing is
+    downloaded.
     """
-    from wordveil_lab.papers.base import Options, as_dict, as_markdown, timed, write_reproduction
+    from wordveil_lab.papers.base import Options, as_dict, as_markdown, cost, timed, write_reproduction
 
     if paper not in PAPERS:
-        _gallery(paper, report, plain=(size, vocabulary, repeats, seed) == ("reduced", None, 3, 0))
+        plain = (size, table, data, epsilon, repeats, seed, cells) == ("reduced", None, None, None, 3, 0, None)
+        _gallery(paper, report, plain=plain)
         return
     if report is not None and report.suffix not in (".md", ".json"):
         raise ParameterError("--report", report.name, "must end in .md or .json.")
     options = Options(
+        paper=paper,
         size=size,
-        vocabulary=None if vocabulary is None else str(vocabulary),
+        files={**_named("--table", table, paper), **_named("--data", data, paper)},
         seed=seed,
         repeats=repeats,
+        epsilons=tuple(epsilon or ()),
+        cells=cells,
         progress=say,
     )
+    say(f"{paper}, size {size}: {cost(paper, size)}")
     found = timed(importlib.import_module(f"wordveil_lab.papers.{paper}").reproduce, options)
     command = shlex.join(["wordveil", *sys.argv[1:]])
     if report is None:
@@ -55,6 +76,23 @@ def reproduce(
     else:
         write_reproduction(found, report, command)
         say(f"{report}: {len(found.comparisons)} comparisons, {found.seconds:.0f} s")
+
+
+def _named(option: str, given: list[str] | None, paper: str) -> dict[str, str]:
+    """Return role -> file of ROLE=FILE arguments, each role of the kind that the option is for."""
+    from wordveil_lab.papers.base import FILES_PAGE, is_table, roles_of
+
+    roles = [role for role in roles_of(paper) if is_table(paper, role) == (option == "--table")]
+    named = {}
+    for argument in given or ():
+        role, separator, path = argument.partition("=")
+        if not separator or role not in roles:
+            listed = ", ".join(roles) or "none"
+            raise ParameterError(
+                option, argument, f"must be ROLE=FILE; the roles of {paper} are {listed}. See {FILES_PAGE}."
+            )
+        named[role] = path
+    return named
 
 
 def _gallery(name: str, report: Path | None, *, plain: bool) -> None:

@@ -5,6 +5,7 @@ A text's vector is the mean of its released vectors; what the task compares it w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -57,6 +58,7 @@ class SentenceSimilarity(Task):
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="pearson", meaning="correlation of released sentences' cosines with human scores", better="higher"),
         Score(name="spearman", meaning="the same with ranks", better="higher"),
+        Score(name="both", meaning="the geometric mean of the two, 0 where one is negative", better="higher"),
     )
     path: str = "sentences/stsb.dev.tsv"
     limit: int | None = None
@@ -74,8 +76,7 @@ class SentenceSimilarity(Task):
         second = released_centroids(prepared.second, subject, source, "sts second")
         found = cosines(first, second)
         if np.ptp(found) == 0:
-            return {"pearson": 0.0, "spearman": 0.0}
-        return {
-            "pearson": float(pearsonr(found, prepared.scores).statistic),
-            "spearman": float(spearmanr(found, prepared.scores).statistic),
-        }
+            return {"pearson": 0.0, "spearman": 0.0, "both": 0.0}
+        pearson, spearman = (float(test(found, prepared.scores).statistic) for test in (pearsonr, spearmanr))
+        both = math.sqrt(max(pearson, 0.0) * max(spearman, 0.0))
+        return {"pearson": pearson, "spearman": spearman, "both": both}

@@ -1,8 +1,8 @@
 """The two models behind the noise: an auto-encoder that writes words, and a classifier.
 
 Both read released vectors only. In particular the decoder of the auto-encoder never sees the words it is to write:
-it reads the encoder's state at each position. (The code published with the paper feeds the true previous words, from
-the clean table, to its decoder; whatever the noise, that decoder has read the private sentence.)
+it reads the encoder's state at each position. (A public repository related to the paper's feeds the true previous words
+to its decoder while it reads the loss; what it generates and scores otherwise comes from the latent vector alone.)
 """
 
 from __future__ import annotations

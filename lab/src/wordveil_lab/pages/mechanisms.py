@@ -200,7 +200,6 @@ def index(rows: list[dict[str, str]]) -> str:
     """Return the index page from the rows of `wordveil mechanisms`."""
     head = ["name", "calibration", "promise", "standing", "paper"]
     lines = markdown_table(head, ([_link(row["name"]), *(row[key] for key in head[1:])] for row in rows))
-    decoders = markdown_table(["decoder", "paper"], ([_link(name), public_class(name).paper] for name in DECODERS))
     return (
         "\n\n".join(
             [
@@ -209,9 +208,9 @@ def index(rows: list[dict[str, str]]) -> str:
                 "What each promises, and on what grounds, as `wordveil mechanisms` says it, fitted to the embedded "
                 "vocabulary at epsilon 4. [How to read a guarantee](../guarantees.md) explains the columns. Text is "
                 "released by [neighbours](neighbours.md), at epsilon 8, where no other mechanism is asked for.",
+                "Decoders (post-processing) turn noisy vectors into words. They see released vectors only: the "
+                "guarantee stands.",
                 "\n".join(lines),
-                "Decoders turn noisy vectors into words. They see released vectors only: the guarantee stands.",
-                "\n".join(decoders),
             ]
         )
         + "\n"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
+import re
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,25 +21,24 @@ import numpy as np
 from wordveil import __version__
 from wordveil.api import Decoded, Embeddings, ParameterError, RandomSource, VectorMechanism, load_embeddings
 from wordveil_lab.evaluation.base import Summary, Task, summarize
+from wordveil_lab.evaluation.catalogue import data_digests
+from wordveil_lab.evaluation.cells import Cell, CellCache
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import locate
 from wordveil_lab.tables import markdown_table
 
-__all__ = [
-    "Check",
-    "Comparison",
-    "Options",
-    "Reproduction",
-    "about",
-    "as_markdown",
-    "decoded",
-    "table_of",
-    "write_reproduction",
-]
-
-SIZES = ("full", "reduced", "miniature")
+SIZES = ("paper", "reduced", "miniature")
+FILES_PAGE = "docs/results/data.md"
 _Choice = TypeVar("_Choice")
+
+
+HOLDS, FAILS, UNTESTED = "holds", "does not hold", "not tested at this size"
+VERDICTS = (HOLDS, FAILS, UNTESTED)
+VERDICT_RULE = (
+    f"A run that is smaller than the paper's, or on other data, refutes nothing: where it does not show what the paper "
+    f"says, the verdict is *{UNTESTED}*. Only what is computed exactly, or run at the paper's size, may say *{FAILS}*."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,7 @@ class Comparison:
         paper: As the paper gives it, or what it shows; "" where it gives none.
         ours: Our number, with its standard error where it has one.
         remark: Why they differ, or "".
+        verdict: One of `VERDICTS`, of a whole table, figure or theorem; "" of a number in one.
         points: The same numbers, and the paper's, as points of figures.
     """
 
@@ -54,7 +58,34 @@ class Comparison:
     paper: str
     ours: str
     remark: str = ""
+    verdict: str = ""
     points: tuple[Plotted, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.verdict not in ("", *VERDICTS):
+            raise ParameterError("verdict", self.verdict, f"must be one of {', '.join(VERDICTS)}.")
+
+
+def verdict(holds: bool, *, full: bool) -> str:
+    """Return what a run says of a claim. A run that is smaller than the paper's, or on other data, refutes nothing.
+
+    Args:
+        holds: Whether what the paper says was seen here.
+        full: Whether the run has the paper's size and data, or the answer is computed and needs no run.
+    """
+    return HOLDS if holds else FAILS if full else UNTESTED
+
+
+def standing(cases: Sequence[tuple[Summary, Summary]], *, lower: bool = False) -> tuple[int, int, int]:
+    """Return in how many cases the first score is better, level and worse, by two standard errors of the difference."""
+    signs = [0 if abs(a - b) <= reach else (a > b) - (a < b) for a, b, reach in map(_apart, cases)]
+    wins, losses = signs.count(1), signs.count(-1)
+    return (losses if lower else wins, signs.count(0), wins if lower else losses)
+
+
+def _apart(case: tuple[Summary, Summary]) -> tuple[float, float, float]:
+    own, other = case
+    return own.mean, other.mean, 2 * math.hypot(own.standard_error, other.standard_error)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +116,7 @@ class Reproduction:
         checks: Each baseline, and what else decides the numbers, beside the paper's words.
         comparisons: Number beside number.
         findings: What we found wrong or worth knowing, one sentence or two each.
+        size: "paper", "reduced" or "miniature".
         missing: What was not reproduced, and why.
         seconds: Time it took.
     """
@@ -96,6 +128,7 @@ class Reproduction:
     comparisons: tuple[Comparison, ...]
     findings: tuple[str, ...]
     missing: tuple[str, ...]
+    size: str = ""
     seconds: float = 0.0
 
 
@@ -104,17 +137,24 @@ class Options:
     """How a reproduction is run.
 
     Attributes:
-        size: "full", "reduced" (minutes) or "miniature" (seconds, for tests; its numbers mean little).
-        vocabulary: An embedding file or directory in place of the data folder's; None takes those.
+        paper: The paper's short name, whose roles `files` may name.
+        size: "paper" (the paper's own size, hours), "reduced" (minutes) or "miniature" (seconds, for tests; its numbers
+            mean little).
+        files: Role -> file in place of the data folder's.
         seed: Changes all noise.
         repeats: Runs of everything that is noisy, at least 2.
+        epsilons: The epsilons to keep of the paper's; none keeps all.
+        cells: Where finished runs are kept, so that an interrupted reproduction goes on; None keeps nothing.
         progress: Called with a line before every part.
     """
 
+    paper: str
     size: str = "reduced"
-    vocabulary: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     repeats: int = 3
+    epsilons: tuple[float, ...] = ()
+    cells: Path | None = None
     progress: Callable[[str], None] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -122,50 +162,146 @@ class Options:
             raise ParameterError("size", self.size, f"must be one of {', '.join(SIZES)}.")
         if self.repeats < 2:
             raise ParameterError("repeats", self.repeats, "must be at least 2: one run shows no spread.")
+        roles = roles_of(self.paper)
+        for role in self.files:
+            if role not in roles:
+                raise ParameterError("role", role, f"must be one of {', '.join(roles)}, the roles of {self.paper}.")
 
-    def pick(self, full: _Choice, reduced: _Choice, miniature: _Choice) -> _Choice:
+    def pick(self, paper: _Choice, reduced: _Choice, miniature: _Choice) -> _Choice:
         """Return the value for this size."""
-        return {"full": full, "reduced": reduced, "miniature": miniature}[self.size]
+        return {"paper": paper, "reduced": reduced, "miniature": miniature}[self.size]
+
+    def among(self, *epsilons: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the epsilons of this size that were asked for; all of them where none was.
+
+        Raises:
+            ParameterError: If none of those asked for is among them.
+        """
+        sized = self.pick(*epsilons)
+        chosen = tuple(epsilon for epsilon in sized if not self.epsilons or epsilon in self.epsilons)
+        if not chosen:
+            raise ParameterError("--epsilon", self.epsilons, f"must be among {', '.join(f'{e:g}' for e in sized)}.")
+        return chosen
+
+    def whole(self, *roles: str) -> bool:
+        """Whether a run may say what does not hold: at the paper's size, with these files of the user's own."""
+        return self.size == "paper" and self.files.keys() >= set(roles)
 
     def say(self, line: str) -> None:
         """Report what is done next."""
         if self.progress is not None:
             self.progress(line)
 
-    def table(self, default: str) -> Embeddings:
-        """Return the vocabulary given, or this file of the data folder."""
-        if self.vocabulary is not None:
-            return load_embeddings(self.vocabulary)
-        return table_of(default)
+    def has(self, role: str) -> bool:
+        """Whether a role is filled: some have no file in the data folder."""
+        return bool(self.files.get(role) or roles_of(self.paper)[role])
 
-    def score(self, task: Task, subject: Entrant, label: str) -> dict[str, Summary]:
-        """Return a task's scores over the repeats, with noise of the label's own."""
-        prepared = task.prepare(subject.embeddings)
+    def file(self, role: str) -> str:
+        """Return the path of a role's file.
+
+        Raises:
+            ParameterError: If it is nowhere; the message names the page of all files.
+        """
+        name = self.files.get(role) or roles_of(self.paper)[role]
+        try:
+            return str(locate(name))
+        except ParameterError:
+            kind = "--table" if is_table(self.paper, role) else "--data"
+            raise ParameterError(
+                kind,
+                f"{role}={name}",
+                f"must be a file, or {kind} {role}=FILE must name one; {FILES_PAGE} says where each comes from.",
+            ) from None
+
+    def table(self, role: str) -> Embeddings:
+        """Return the vocabulary of a role, every entry of it allowed as output.
+
+        Args:
+            role: One of the paper's tables.
+        """
+        given = self.files.get(role)
+        return load_embeddings(given) if given and Path(given).is_dir() else table_of(self.file(role))
+
+    def score(
+        self, task: Task, subject: Entrant, label: str, afresh: Callable[[int], Entrant] | None = None
+    ) -> dict[str, Summary]:
+        """Return a task's scores over the repeats, with noise of the label's own; a baseline is run once.
+
+        Args:
+            task: What is measured.
+            subject: What is measured, and whose vocabulary the task is prepared for.
+            label: Of the noise.
+            afresh: Run -> what is measured in it, where it differs by run, as with a fresh matrix each.
+        """
         runs = 1 if subject.is_baseline else self.repeats
-        found: dict[str, list[float]] = {score.name: [] for score in task.scores}
-        for i in range(runs):
-            for name, value in task.run(prepared, subject, self.source(f"{task.name} {label} {i}")).items():
-                found[name].append(value)
-        return {name: summarize(values) for name, values in found.items()}
+        return self._over_runs(task, subject, label, afresh or (lambda _: subject), runs, "fresh" if afresh else "")
 
-    def score_tables(self, tasks: Sequence[Task], subject: Entrant, label: str) -> list[dict[str, Summary]]:
+    def score_tables(
+        self, tasks: Sequence[Task], subject: Entrant, label: str, afresh: Callable[[int], Entrant] | None = None
+    ) -> list[dict[str, Summary]]:
         """Return each task's scores on noisy tables, one a run: a word has one noisy vector wherever it occurs.
 
         That is how experiments with noisy embedding files are done. Releases draw afresh for every token.
         """
-        prepared = [task.prepare(subject.embeddings) for task in tasks]
-        found: list[dict[str, list[float]]] = [{score.name: [] for score in task.scores} for task in tasks]
-        for i in range(self.repeats):
-            table = noisy_table(subject, self.source(f"table {label} {i}"))
-            for task, ready, scores in zip(tasks, prepared, found, strict=True):
-                for name, value in task.run(ready, table, self.source(f"{task.name} {label} {i}")).items():
-                    scores[name].append(value)
-        return [{name: summarize(values) for name, values in scores.items()} for scores in found]
+
+        @cache
+        def noisy(i: int) -> Entrant:
+            return noisy_table(afresh(i) if afresh else subject, self.source(f"table {label} {i}"))
+
+        reading = "fresh table" if afresh else "table"
+        return [self._over_runs(task, subject, label, noisy, self.repeats, reading) for task in tasks]
+
+    def _over_runs(
+        self, task: Task, subject: Entrant, label: str, entrant: Callable[[int], Entrant], runs: int, reading: str
+    ) -> dict[str, Summary]:
+        """Return a task's scores over runs; finished ones are taken from `cells`."""
+        known, prepared = CellCache(self.cells), None
+        found: dict[str, list[float]] = {score.name: [] for score in task.scores}
+        data = data_digests(task) if self.cells else {}
+        mechanism = re.sub(" at 0x[0-9a-f]+", "", repr(subject.words))  # a fitted one may hold a table or a search
+        settings = [__version__, repr(task), data, subject.embeddings.header.checksum, mechanism]
+        for i in range(runs):
+            facts = json.dumps([*settings, label, reading, self.seed, i], sort_keys=True)
+            key = hashlib.sha256(facts.encode()).hexdigest()
+            cell = known.get(key)
+            if cell is None:
+                started = time.perf_counter()
+                prepared = task.prepare(subject.embeddings) if prepared is None else prepared
+                values = task.run(prepared, entrant(i), self.source(f"{task.name} {label} {i}"))
+                scores = {name: summarize([values[name]]) for name in found}
+                seconds = time.perf_counter() - started
+                cell = Cell(row=label, task=task.name, key=key, applies=True, scores=scores, seconds=seconds)
+                known.put(cell)
+            for name, column in found.items():
+                column.append(cell.scores[name].mean)
+        return {name: summarize(values) for name, values in found.items()}
 
     def source(self, label: str) -> RandomSource:
         """Return test noise that no other label shares."""
         digest = sum(ord(c) * 257**i for i, c in enumerate(label)) % (1 << 61)
         return RandomSource.seeded_for_tests(self.seed * (1 << 61) + digest)
+
+
+@cache
+def told(name: str) -> dict[str, Any]:
+    """Return what a TOML file of this folder says."""
+    return tomllib.loads(files("wordveil_lab.papers").joinpath(name).read_text(encoding="utf-8"))
+
+
+def roles_of(paper: str) -> Mapping[str, str]:
+    """Return role -> file of the data folder, "" where it holds none, of one paper."""
+    roles: Mapping[str, str] = told("files.toml")["roles"][paper]
+    return roles
+
+
+def cost(paper: str, size: str) -> str:
+    """Return about how long and how much memory a size takes, from runs on one core."""
+    return str(told("about.toml")[paper]["cost"].get(size, "seconds"))
+
+
+def is_table(paper: str, role: str) -> bool:
+    """Whether a role is an embedding rather than data."""
+    return role in told("files.toml")["tables"][paper]
 
 
 def about(paper: str, **values: Any) -> dict[str, Any]:
@@ -175,12 +311,12 @@ def about(paper: str, **values: Any) -> dict[str, Any]:
         paper: The paper's short name.
         values: What the names in braces stand for.
     """
-    told = tomllib.loads(files("wordveil_lab.papers").joinpath("about.toml").read_text(encoding="utf-8"))[paper]
+    words = told("about.toml")[paper]
     return {
-        "reference": told["reference"],
-        "setting": tuple(sentence.format(**values) for sentence in told["setting"]),
-        "checks": tuple(Check(**{k: v.format(**values) for k, v in check.items()}) for check in told["checks"]),
-        "missing": tuple(told["missing"]),
+        "reference": words["reference"],
+        "setting": tuple(sentence.format(**values) for sentence in words["setting"]),
+        "checks": tuple(Check(**{k: v.format(**values) for k, v in check.items()}) for check in words["checks"]),
+        "missing": tuple(words["missing"]),
     }
 
 
@@ -198,7 +334,7 @@ def noisy_table(subject: Entrant, source: RandomSource) -> Entrant:
 
 
 def table_of(name: str) -> Embeddings:
-    """Return the vocabulary in a file of the data folder, every entry of it allowed as output."""
+    """Return the vocabulary in a file, every entry of it allowed as output."""
     read = load_embeddings(locate(name))
     if len(read.candidates) == len(read):
         return read
@@ -220,10 +356,17 @@ def shown(summary: Summary, digits: int = 3) -> str:
 
 
 def timed(make: Callable[[Options], Reproduction], options: Options) -> Reproduction:
-    """Return a reproduction with the time it took."""
+    """Return a reproduction with its size, the time it took, and the tables and figures that it leaves out."""
     started = time.perf_counter()
     found = make(options)
-    return Reproduction(**{**vars(found), "seconds": time.perf_counter() - started})
+    words = told("about.toml")[options.paper]
+    return replace(
+        found,
+        comparisons=(*found.comparisons, *(Comparison(**{"verdict": UNTESTED, **row}) for row in words["left"])),
+        findings=(*found.findings, *words.get("findings", ())),
+        size=options.size,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> str:
@@ -231,13 +374,21 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
     lines = [f"# {found.reference}", ""]
     if command:
         lines += ["    " + command, ""]
-    lines += [f"wordveil {__version__}, {found.seconds:.0f} s. Public data, seeded test noise.", ""]
+    size = f"size {found.size}, " if found.size else ""
+    lines += [f"wordveil {__version__}, {size}{found.seconds:.0f} s. Public data, seeded test noise.", ""]
+    judged = (
+        map(_escaped, (c.what, c.paper, f"{c.ours}; {c.remark}" if c.remark else c.ours, c.verdict))
+        for c in found.comparisons
+        if c.verdict
+    )
+    lines += ["## Every table and figure", "", *markdown_table(["what", "paper", "here", "verdict"], judged), ""]
+    lines += [VERDICT_RULE, ""]
     lines += ["## Setting", "", *_items(found.setting)]
     if picture:
         lines += [f"![{found.name}: the figures, repeated]({picture})", ""]
     checks = (map(_escaped, (c.what, c.paper, c.ours, c.same)) for c in found.checks)
     lines += ["## Checked against the paper", "", *markdown_table(["what", "the paper", "here", "same"], checks)]
-    numbers = (map(_escaped, (c.what, c.paper, c.ours, c.remark)) for c in found.comparisons)
+    numbers = (map(_escaped, (c.what, c.paper, c.ours, c.remark)) for c in found.comparisons if not c.verdict)
     lines += ["", "## Numbers", "", *markdown_table(["what", "paper", "here", "remark"], numbers)]
     lines += ["", "A number after +- is the standard error over runs with fresh noise.", ""]
     if found.findings:

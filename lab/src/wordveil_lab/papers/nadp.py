@@ -10,45 +10,30 @@ import numpy as np
 from wordveil.api import NADP, Embeddings, Mahalanobis, NearestWords
 from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification
+from wordveil_lab.evaluation.data import read_pairs
 from wordveil_lab.evaluation.deniability import OverlapSkewness
-from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.sentence_tasks import SentenceSimilarity
 from wordveil_lab.evaluation.subjects import unprotected
 from wordveil_lab.evaluation.word_tasks import OddManOut, WordSimilarity
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
-from wordveil_lab.papers.nadp_checks import findings, leads, lowest_skewness, sizes
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown, told, verdict
+from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
 from wordveil_lab.plots import Plotted, point
 
-__all__ = ["reproduce", "silent_share"]
-
+EPSILONS = (1.0, 5.0, 10.0, 20.0, 40.0)
 TAUS = (0.1, 0.2, 0.3, 0.4, 0.5)
-SILENT = {0.1: "10.5 % of the authors' tables", 0.5: "70.6 % of the authors' tables"}
+SILENT = {0.1: 10.53, 0.2: 33.27, 0.3: 47.40, 0.4: 60.32, 0.5: 70.58}
+"""tau -> share of the words of the authors' stored tables (`voc_Delta_*`) that get no noise, in percent."""
 WORDS = ("misogynist", "police", "hitler", "wikileaks", "fbi")
+REVIEWS = ("mr", "cr", "mpqa")
 PANELS = {
     "MEN": "figure 2a: word similarity (MEN), Spearman",
     "SimLex": "figure 2a: word similarity (SimLex), Spearman",
-    "STS": "figure 2b: STS-B, Pearson",
+    "SimVerb": "figure 2a: word similarity (SimVerb), Spearman",
+    "STS": "figure 2b: STS-B, sqrt(Pearson x Spearman)",
     "reviews": "figure 2c: classification (MR, MPQA), accuracy",
     "odd-man-out": "figure 2d: odd-man-out, accuracy",
 }
-STORED: Mapping[tuple[str, float], tuple[float, Mapping[str, float]]] = {
-    ("NADP, tau 0.1", 1.0): (0.8, {"MEN": -0.009, "SimLex": -0.128, "MR": 0.608, "STS12-16": 0.564}),
-    ("Laplacian, code", 1.0): (0.8, {"MEN": -0.003, "SimLex": -0.009, "MR": 0.614, "STS12-16": 0.498}),
-    ("Mahalanobis, lam 1", 1.0): (0.8, {"MEN": 0.007, "SimLex": -0.043, "MR": 0.605, "STS12-16": 0.487}),
-    ("Gaussian, code", 5.0): (4.8, {"MEN": -0.031, "SimLex": -0.005, "MR": 0.610, "STS12-16": 0.503}),
-    ("Gaussian, code", 10.0): (10.4, {"MEN": 0.003, "SimLex": 0.008, "MR": 0.634, "STS12-16": 0.496}),
-    ("Gaussian, code", 20.0): (20.0, {"MEN": 0.057, "SimLex": 0.005, "MR": 0.621, "STS12-16": 0.505}),
-    ("Gaussian, code", 40.0): (
-        40.0,
-        {"MEN": 0.152, "SimLex": 0.044, "MR": 0.667, "STS12-16": 0.498, "odd-man-out": 0.261},
-    ),
-    ("NADP, tau 0.5", 40.0): (40.0, {"odd-man-out": 0.450}),
-    ("Laplacian, code", 40.0): (40.0, {"odd-man-out": 0.171}),
-    ("Mahalanobis, lam 1", 40.0): (40.0, {"odd-man-out": 0.414}),
-}
-"""(name, our epsilon) -> the authors' epsilon and scores, from the result files in their repository, one run each. Of
-odd-man-out the share among the sets that their vocabulary covers, 75.8 % of all."""
 
 
 def silent_share(embeddings: Embeddings, tau: float) -> float:
@@ -59,14 +44,15 @@ def silent_share(embeddings: Embeddings, tau: float) -> float:
 def reproduce(options: Options) -> Reproduction:
     """Repeat figures 2 to 4 and table 1, and count the words without noise."""
     options.say("reading the vocabulary")
-    whole = options.table("embeddings/glove.6B.50d.top100k.npz")
-    embeddings = first_words(whole, min(options.pick(70_000, 10_000, 300), len(whole.candidates)))
+    embeddings = _vocabulary(options)
     rows = dict(_curves(embeddings, options))
     silent = {tau: silent_share(embeddings, tau) for tau in options.pick(TAUS, TAUS, (0.1, 0.5))}
     each = {(name, epsilon): _fresh_noise(embeddings, name, epsilon, options) for name, epsilon in _TOKENWISE}
+    full = options.whole("vectors")
     comparisons = (
-        *leads(rows),
-        lowest_skewness(rows),
+        *leads(rows, full=full),
+        lowest_skewness(rows, full=full),
+        classical_at_forty(),
         *_silent(silent),
         *(_row(name, epsilon, scores) for (name, epsilon), scores in rows.items()),
         *(_tokenwise(name, epsilon, rows, found) for (name, epsilon), found in each.items()),
@@ -76,9 +62,37 @@ def reproduce(options: Options) -> Reproduction:
     stretch = Mahalanobis(epsilon=1.0, lam=1.0).fit(embeddings).euclidean_epsilon
     return Reproduction(
         name="nadp",
-        **about("nadp", embeddings=embeddings, words=len(embeddings), options=options, **sizes(embeddings)),
+        **about(
+            "nadp",
+            embeddings=embeddings,
+            words=len(embeddings),
+            options=options,
+            coverage=_coverage(embeddings, options),
+            **sizes(embeddings),
+        ),
         comparisons=comparisons,
         findings=findings(embeddings, rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
+    )
+
+
+def _vocabulary(options: Options) -> Embeddings:
+    """Return the first words of the table, and those of table 1 wherever they stand."""
+    whole = options.table("vectors")
+    count = min(options.pick(len(whole), 10_000, 300), len(whole.candidates))
+    if count == len(whole):
+        return whole
+    own = whole.ids(list(WORDS))
+    ids = np.union1d(whole.candidates[:count], own[own >= 0])
+    words = [whole.words[int(i)] for i in ids]
+    return Embeddings.from_arrays(words, whole.vectors[ids], name=whole.header.name, candidate_rule="all")
+
+
+def _coverage(embeddings: Embeddings, options: Options) -> str:
+    """Return how many pairs of each similarity set the vocabulary holds."""
+    sets = {name: task for name, task in _tasks(options).items() if isinstance(task, WordSimilarity)}
+    return ", ".join(
+        f"{len(task.prepare(embeddings).scores):,} of {len(read_pairs(task.path)):,} pairs of {name}"
+        for name, task in sets.items()
     )
 
 
@@ -90,21 +104,23 @@ def _silent(shares: Mapping[float, float]) -> Iterator[Comparison]:
     for tau, share in shares.items():
         yield Comparison(
             what=f"share of words released without noise, tau {tau:g}",
-            paper=f"not stated; {SILENT[tau]}" if tau in SILENT else "not stated",
+            paper=f"not stated; {SILENT[tau]:.2f} % of the authors' tables",
             ours=f"{100 * share:.1f} %",
-            remark="another vocabulary: the share depends on it" if tau in SILENT else "",
+            remark="another vocabulary: the share depends on it",
         )
 
 
 def _tasks(options: Options) -> dict[str, Task]:
     """Return the tasks of figure 2 that are at hand; each set of reviews holds out a random fifth."""
-    tasks: dict[str, Task] = {"MEN": WordSimilarity(), "odd-man-out": OddManOut()}
-    if options.size == "miniature":
-        return {**tasks, "STS": SentenceSimilarity(), "review": CentroidClassification(limit=40, test_limit=20)}
-    tasks["SimLex"] = WordSimilarity(path="wordsim/simlex999.tsv")
-    tasks["STS"] = SentenceSimilarity(path="sentences/stsb.test.tsv")
-    whole = CentroidClassification(test=None, limit=options.pick(None, 5000, None))
-    return tasks | {f"review {name}": replace(whole, train=f"sentences/{name}.tsv") for name in ("mr", "mpqa")}
+    tasks: dict[str, Task] = {"MEN": WordSimilarity(path=options.file("men"))}
+    tasks["odd-man-out"] = OddManOut(path=options.file("odd-man-out"))
+    for name in options.pick(("SimLex", "SimVerb"), ("SimLex", "SimVerb"), ()):
+        if options.has(name.lower()):
+            tasks[name] = WordSimilarity(path=options.file(name.lower()))
+    tasks["STS"] = SentenceSimilarity(path=options.file("stsb"))
+    whole = CentroidClassification(test=None, limit=options.pick(None, 5000, 60))
+    reviews = [role for role in options.pick(REVIEWS, REVIEWS, ("mr",)) if options.has(role)]
+    return tasks | {f"review {role}": replace(whole, train=options.file(role)) for role in reviews}
 
 
 def _spread(options: Options) -> OverlapSkewness:
@@ -119,8 +135,11 @@ def _mean(parts: Sequence[Summary]) -> Summary:
 
 
 def _gathered(tasks: Mapping[str, Task], found: Sequence[dict[str, Summary]]) -> dict[str, Summary]:
-    """Return the first score of every task, and the mean over the sets of reviews."""
-    scores = {name: next(iter(score.values())) for name, score in zip(tasks, found, strict=True)}
+    """Return one score of every task, and the mean over the sets of reviews."""
+    scores = {
+        name: score["both"] if name == "STS" else next(iter(score.values()))
+        for name, score in zip(tasks, found, strict=True)
+    }
     scores["reviews"] = _mean([summary for name, summary in scores.items() if name.startswith("review")])
     return {name: scores[name] for name in PANELS if name in scores}
 
@@ -131,7 +150,7 @@ def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[st
     clean = unprotected(embeddings)
     scores = _gathered(tasks, [options.score(task, clean, "no noise") for task in tasks.values()])
     yield ("no noise", 0.0), scores | options.score(spread, clean, "no noise")
-    for epsilon in options.pick((1.0, 5.0, 10.0, 20.0, 40.0), (1.0, 5.0, 10.0, 20.0, 40.0), (10.0,)):
+    for epsilon in options.among(EPSILONS, EPSILONS, (10.0,)):
         for name, mechanism in contenders(embeddings, epsilon):
             label = f"{name}, epsilon {epsilon:g}"
             options.say(f"figures 2 and 3: {label}")
@@ -147,7 +166,8 @@ def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison
     label = f"{name}, epsilon {epsilon:g}" if epsilon else name
     at = epsilon or None
     utility = [panel for panel in PANELS if panel in scores]
-    place, stored = STORED.get((name, epsilon), (epsilon, {}))
+    known = told("numbers.toml")["nadp"]["stored"]
+    place, stored = next(((at, scores) for row, e, at, scores in known if (row, e) == (name, epsilon)), (epsilon, {}))
     listed = ", ".join(f"{score} {value:.3f}" for score, value in stored.items())
     theirs = [
         Plotted(figure=PANELS[score], series=name, epsilon=place, value=value, paper=True)
@@ -209,6 +229,7 @@ def _histograms(embeddings: Embeddings, options: Options) -> Iterator[Comparison
         paper="0 at sigma 0; rises with sigma, except at .05",
         ours="; ".join(f"{sigma:.2f}: {skewness:.2f} ({share:.3f})" for sigma, skewness, share in seen),
         remark=f"falls at {', '.join(f'{sigma:.2f}' for sigma in falls)}" if falls else "rises from .05 on",
+        verdict=verdict(not falls, full=options.whole("vectors")),
     )
 
 
@@ -229,4 +250,5 @@ def _neighbours(embeddings: Embeddings, options: Options) -> Iterator[Comparison
             paper="none of the five words comes back" if name.startswith("NADP") else "four of the five come back",
             ours=f"{back} of {len(ids)} come back: {listed}",
             remark="one draw; the paper states no epsilon",
+            verdict=verdict(back < len(ids) if name.startswith("NADP") else back > len(ids) / 2, full=False),
         )

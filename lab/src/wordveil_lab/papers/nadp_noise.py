@@ -33,8 +33,6 @@ from wordveil.api import (
     overlap_graph,
 )
 
-__all__ = ["CODE", "DELTA", "TAU", "FlatNoise", "contenders", "largest_edge"]
-
 DELTA = 1 / 73404
 TAU = 0.5  # of figure 2, and of the Gaussian in figure 3
 LAPLACE_TAU = 0.1

@@ -15,8 +15,6 @@ from scipy.special import gammaln, ndtr
 
 from wordveil.api import Float64Array, ParameterError, as_floats, check_positive, check_whole
 
-__all__ = ["closer_probability", "dot_product_cdf"]
-
 _NODES = 16
 _PANELS = 32
 _CHUNK = 4096

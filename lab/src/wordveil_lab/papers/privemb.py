@@ -3,99 +3,80 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from wordveil.api import Embeddings, MultivariateLaplace, Projection, VectorMechanism, published_dimensions
-from wordveil_lab.evaluation.base import Summary
+from wordveil.api import Embeddings, MultivariateLaplace, Projection
+from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification
-from wordveil_lab.evaluation.subjects import unprotected
+from wordveil_lab.evaluation.subjects import Entrant, unprotected
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown
+from wordveil_lab.papers.base import (
+    Comparison,
+    Options,
+    Reproduction,
+    about,
+    decoded,
+    shown,
+    standing,
+    told,
+    verdict,
+)
+from wordveil_lab.papers.privemb_bounds import bound_rows
 from wordveil_lab.plots import Plotted, point
 
-__all__ = ["findings", "published", "reproduce", "scaled_like"]
-
-FIGURE_THREE = {
-    5.0: ("accuracy between .535 and .550, AUC between .55 and .59", "M2 above M1, more so for larger beta"),
-    10.0: ("accuracy between .70 and .72, AUC between .77 and .78", "M2 above M1"),
-    20.0: ("accuracy between .81 and .825, AUC about .89 to .90", "M2 above M1"),
-}
-TABLE_ONE = {
-    "MR": ("sentences/mr.tsv", None, ".5561", ".5811"),
-    "MPQA": ("sentences/mpqa.tsv", None, ".7798", ".7886"),
-    "SST-5": ("sentences/sst5.train.tsv", "sentences/sst5.dev.tsv", ".3190", ".3249"),
-    "TREC-6": ("sentences/trec6.train.tsv", "sentences/trec6.test.tsv", ".5320", ".7300"),
-}
-"""Set -> training file, test file, test accuracy of M1 and of M2 at epsilon 10, beta .9."""
+TRAINED = {50: 0.93, 100: 0.66, 200: 0.468}
+"""Dimensions of the tables of figure 4 -> beta of the M2 that they are compared with."""
 
 
-def published(epsilon: float, beta: float) -> Projection:
+def published(epsilon: float, beta: float, seed: int = 0) -> Projection:
     """Return M2 with the paper's delta = 1e-6 and its formula for the number of dimensions."""
-    return Projection(epsilon=epsilon, beta=beta, delta=1e-6, sensitivity="published")
+    return Projection(epsilon=epsilon, beta=beta, delta=1e-6, sensitivity="published", seed=seed)
 
 
-Pairs = dict[str, list[tuple[str, float, float]]]
+Pairs = dict[str, list[tuple[str, Summary, Summary]]]
 """Figure or table -> case, the score of M2, the score of what it is compared with."""
 
 
 def reproduce(options: Options) -> Reproduction:
-    """Repeat figures 1 to 4 and table 1."""
+    """Repeat figures 1 to 4 and table 1, and hold the bounds of section 4 against what is drawn."""
     options.say("reading the vocabularies")
-    glove = options.table("embeddings/glove.6B.300d.subset.txt")
-    word2vec = scaled_like(options.table("embeddings/word2vec-googlenews-13k-300d.bin.gz"), glove)
-    small = options.table("embeddings/glove.6B.50d.top100k.npz")
+    glove = options.table("vectors")
+    words = options.table("lexicon-vectors")
+    if "lexicon-vectors" not in options.files:
+        words = scaled_like(words, options.table("norms"))
     pairs: Pairs = defaultdict(list)
     comparisons = (
         *_distortion(glove, pairs, options),
-        *_lexicon(word2vec, pairs, options),
-        *_sentences(word2vec, pairs, options),
-        *_dimensions(glove.dimensions),
-        *_trained_small(word2vec, small, pairs, options),
+        *bound_rows(glove, options),
+        *_lexicon(words, pairs, options),
+        *_sentences(words, pairs, options),
+        *(row for m in TRAINED for row in _trained_small(words, m, pairs, options)),
     )
     return Reproduction(
         name="privemb",
-        **about(
-            "privemb",
-            glove=glove,
-            glove_words=len(glove),
-            word2vec=word2vec,
-            word2vec_words=len(word2vec),
-            options=options,
-        ),
-        comparisons=comparisons,
-        findings=findings(pairs),
+        **about("privemb", glove=glove, glove_words=len(glove), words=words, word_count=len(words), options=options),
+        comparisons=(*results(pairs, full=options.whole("vectors", "lexicon-vectors")), *comparisons),
+        findings=(),
     )
 
 
-def findings(pairs: Pairs) -> tuple[str, ...]:
-    """Return the findings; what they say of figures and tables is computed."""
-    return (
-        f"Figures 1 and 2: M2 is closer than M1 in {_won(pairs['figure 1'], lower=True)} by distance, in "
-        f"{_won(pairs['figure 2'], lower=True)} by inner product. The noise has norm m(1 + beta)/epsilon against "
-        "d/epsilon, and at beta = .5 m is over half of d.",
-        f"Figure 3: M2 is ahead of M1 in {_won(pairs['figure 3'])} by the mean accuracy; in the paper it is "
-        "everywhere, by .01 to .02.",
-        f"Table 1: M2 is ahead of M1 in {_won(pairs['table 1'])} with one noisy vector a word, in "
-        f"{_won(pairs['tokens'])} with fresh noise for every token. Where a word keeps its noisy vector, a classifier "
-        "learns that vector as the word's name, and more dimensions make better names; a release draws afresh. The "
-        "paper's words point to one vector a word, its order to fresh noise.",
-        f"Figure 4, 50 dimensions: M2 is ahead of A1 in {_won(pairs['figure 4'])} by accuracy; in the paper nowhere.",
-        "The number of dimensions rests on omega = sqrt(log d), which is the paper's choice and not the Gaussian "
-        "width of a vocabulary: its (epsilon, delta) is published, not verified. Certified by the exact stretch of "
-        "the one matrix drawn, the same noise is a proof for this vocabulary.",
-        "Principal directions need no stretch at all (Delta = 1): see the league table.",
-        "The paper's two statements of its privacy, the inequality with delta and the bound of the log ratio with "
-        "probability 1 - delta, are not equivalent: the second is stronger.",
-    )
-
-
-def _won(cases: Sequence[tuple[str, float, float]], *, lower: bool = False) -> str:
-    """Return in how many cases M2's score is better than its rival's, and in which it is not."""
-    lost = [case for case, own, rival in cases if (own >= rival if lower else own <= rival)]
-    text = f"{len(cases) - len(lost)} of {len(cases)} cases"
-    return f"{text} (not: {'; '.join(lost)})" if 0 < len(lost) < len(cases) else text
+def results(pairs: Pairs, *, full: bool) -> Iterator[Comparison]:
+    """Yield one row for each figure and table; `full` is at the paper's size and on its own embedding."""
+    claims = {
+        "figure 1": "M2 below M1 everywhere",
+        "figure 2": "M2 below M1 everywhere",
+        "figure 3": "M2 above M1 everywhere, by .01 to .02",
+        "table 1": "M2 above M1 on five of five sets in test accuracy",
+        "table 1, fresh noise for every token": "not said which of the two was drawn",
+        "figure 4": "A1 above M2",
+    }
+    for item, paper in claims.items():
+        cases = [case[1:] if item != "figure 4" else case[:0:-1] for case in pairs[item]]
+        ahead, even, behind = standing(cases, lower=item in ("figure 1", "figure 2"))
+        ours = f"ahead in {ahead}, {even} level, behind in {behind} of {len(cases)} (two standard errors)"
+        yield Comparison(what=item, paper=paper, ours=ours, verdict=verdict(ahead > 0 and not behind, full=full))
 
 
 def scaled_like(table: Embeddings, like: Embeddings) -> Embeddings:
@@ -111,24 +92,33 @@ def scaled_like(table: Embeddings, like: Embeddings) -> Embeddings:
     )
 
 
-def _mechanisms(epsilon: float, betas: tuple[float, ...]) -> Iterator[tuple[str, VectorMechanism]]:
-    yield "M1", MultivariateLaplace(epsilon=epsilon)
+Drawn = Callable[[int], Entrant]
+
+
+def _mechanisms(table: Embeddings, epsilon: float, betas: tuple[float, ...]) -> Iterator[tuple[str, Entrant, Drawn]]:
+    """Yield name, entrant, and the entrant of each run: M2 draws a matrix of its own for every run."""
+    plain = decoded(MultivariateLaplace(epsilon=epsilon), table)
+    yield "M1", plain, lambda _: plain
     for beta in betas:
-        yield f"M2, beta {beta:g}", published(epsilon, beta)
+        yield f"M2, beta {beta:g}", *_projected(table, epsilon, beta)
+
+
+def _projected(table: Embeddings, epsilon: float, beta: float) -> tuple[Entrant, Drawn]:
+    return decoded(published(epsilon, beta), table), lambda i: decoded(published(epsilon, beta, i), table)
 
 
 def _distortion(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
     task = DistanceDistortion(words=options.pick(100, 100, 10))
-    for epsilon in options.pick((1.0, 2.0, 5.0), (1.0, 2.0, 5.0), (2.0,)):
+    for epsilon in options.among((1.0, 2.0, 5.0), (1.0, 2.0, 5.0), (2.0,)):
         plain: dict[str, Summary] = {}
-        for name, mechanism in _mechanisms(epsilon, options.pick((0.5, 0.6, 0.7), (0.5, 0.6, 0.7), (0.7,))):
+        for name, entrant, drawn in _mechanisms(table, epsilon, options.pick((0.5, 0.6, 0.7), (0.5, 0.6, 0.7), (0.7,))):
             options.say(f"figures 1 and 2: {name}, epsilon {epsilon:g}")
-            found = options.score(task, decoded(mechanism, table), f"{name} {epsilon}")
+            found = options.score(task, entrant, f"{name} {epsilon}", drawn)
             plain = plain or found
             if name != "M1":
                 case = f"{name} at epsilon {epsilon:g}"
                 for part, score in (("figure 1", "distance"), ("figure 2", "inner-product")):
-                    pairs[part].append((case, found[score].mean, plain[score].mean))
+                    pairs[part].append((case, found[score], plain[score]))
             yield Comparison(
                 what=f"figures 1, 2, {name}, epsilon {epsilon:g}: distance / inner-product difference",
                 paper="M2 below M1, lower for larger beta",
@@ -141,7 +131,7 @@ def _distortion(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[C
 
 
 def _lexicon(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
-    task = LexiconClassification(cap=options.pick(1899, 1899, 30))
+    task = LexiconClassification(path=options.file("opinion-lexicon"), cap=options.pick(1899, 1899, 30))
     clean = options.score(task, unprotected(table), "clean")
     yield Comparison(
         what="figure 3, no noise: accuracy / AUC",
@@ -149,21 +139,19 @@ def _lexicon(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comp
         ours=_two(clean, "accuracy", "auc"),
         points=_figure_three("no noise", None, clean),
     )
-    for epsilon in options.pick((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,)):
+    for epsilon in options.among((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,)):
         plain: dict[str, Summary] = {}
-        for name, mechanism in _mechanisms(epsilon, options.pick((0.7, 0.8, 0.9), (0.7, 0.8, 0.9), (0.9,))):
+        for name, entrant, drawn in _mechanisms(table, epsilon, options.pick((0.7, 0.8, 0.9), (0.7, 0.8, 0.9), (0.9,))):
             options.say(f"figure 3: {name}, epsilon {epsilon:g}")
-            found = options.score(task, decoded(mechanism, table), f"{name} {epsilon}")
+            found = options.score(task, entrant, f"{name} {epsilon}", drawn)
             plain = plain or found
             if name != "M1":
                 case = f"{name} at epsilon {epsilon:g}"
-                pairs["figure 3"].append((case, found["accuracy"].mean, plain["accuracy"].mean))
-            axis, order = FIGURE_THREE[epsilon]
+                pairs["figure 3"].append((case, found["accuracy"], plain["accuracy"]))
             yield Comparison(
                 what=f"figure 3, {name}, epsilon {epsilon:g}: accuracy / AUC",
-                paper=f"{axis}; {order}",
+                paper=told("numbers.toml")["privemb"]["figure-three"][f"{epsilon:g}"],
                 ours=_two(found, "accuracy", "auc"),
-                remark="word2vec in place of GloVe" if name == "M1" else "",
                 points=_figure_three(name, epsilon, found),
             )
 
@@ -178,56 +166,60 @@ def _two(found: dict[str, Summary], first: str, second: str) -> str:
 
 
 def _sentences(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
-    sets = options.pick(tuple(TABLE_ONE), tuple(TABLE_ONE), ("TREC-6",))
-    subjects = (decoded(MultivariateLaplace(epsilon=10.0), table), decoded(published(10.0, 0.9), table))
+    printed = told("numbers.toml")["privemb"]["table-one"]
+    sets = options.pick(tuple(printed), tuple(printed), ("TREC-6",))
+    contenders = tuple(_mechanisms(table, 10.0, (0.9,)))
     for name in sets:
-        train, test, *paper = TABLE_ONE[name]
-        limit = options.pick(None, 3000, 60)
-        task = CentroidClassification(train=train, test=test, limit=limit, test_limit=options.pick(None, 1000, 30))
-        clean = options.score(task, unprotected(table), f"{name} clean")["accuracy"]
-        yield Comparison(what=f"table 1, {name}, no noise: test accuracy", paper="", ours=shown(clean))
-        once, afresh = [], []
-        for label, theirs, subject in zip(("M1", "M2, beta 0.9"), paper, subjects, strict=True):
-            options.say(f"table 1: {name}, {label}")
-            once.append(options.score_tables([task], subject, f"{name} {label}")[0]["accuracy"])
-            afresh.append(options.score(task, subject, f"{name} {label}")["accuracy"])
-            yield Comparison(
-                what=f"table 1, {name}, {label}, epsilon 10: test accuracy (fresh noise for every token)",
-                paper=theirs,
-                ours=f"{shown(once[-1])} ({shown(afresh[-1])})",
-                remark="word2vec, fewer texts",
-            )
-        pairs["table 1"].append((name, once[1].mean, once[0].mean))
-        pairs["tokens"].append((name, afresh[1].mean, afresh[0].mean))
-
-
-def _dimensions(d: int) -> Iterator[Comparison]:
-    for beta, paper in ((0.93, 50), (0.66, 100), (0.468, 200)):
-        ours = published_dimensions(d, beta, 1e-6)
-        yield Comparison(
-            what=f"figure 4, dimensions at beta {beta:g}",
-            paper=str(paper),
-            ours=str(ours),
-            remark="the formula's ceiling at d = 300" if d == 300 else f"the formula's ceiling at d = {d}",
+        train, test, plain, *paper = printed[name]
+        if not options.has(train):
+            continue
+        task: Task = CentroidClassification(
+            train=options.file(train),
+            test=options.file(test) if test else None,
+            limit=options.pick(None, 3000, 60),
+            test_limit=options.pick(None, 1000, 30),
         )
-
-
-def _trained_small(large: Embeddings, small: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
-    """Figure 4 in 50 dimensions: A1, noise on a table trained in them, against M2 from 300; the same lexicon words."""
-    first_table, second_table = _within(small, large), _within(large, small)
-    task = LexiconClassification(cap=options.pick(1899, 1899, 30))
-    for epsilon in options.pick((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,)):
-        options.say(f"figure 4: epsilon {epsilon:g}")
-        first = options.score(task, decoded(MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {epsilon}")
-        second = options.score(task, decoded(published(epsilon, 0.93), second_table), f"M2 50 {epsilon}")
-        pairs["figure 4"].append((f"epsilon {epsilon:g}", second["accuracy"].mean, first["accuracy"].mean))
-        for name, found in ((f"A1 ({small.header.name})", first), ("M2, beta 0.93", second)):
+        clean = options.score(task, unprotected(table), f"{name} clean")
+        yield Comparison(
+            what=f"table 1, {name}, no noise: training / test accuracy",
+            paper=plain,
+            ours=_two(clean, "training", "accuracy"),
+            remark="other sentence encoders, of which the paper quotes test accuracies",
+        )
+        once, afresh = [], []
+        for (label, entrant, drawn), theirs in zip(contenders, paper, strict=True):
+            options.say(f"table 1: {name}, {label}")
+            once.append(options.score_tables([task], entrant, f"{name} {label}", drawn)[0])
+            afresh.append(options.score(task, entrant, f"{name} {label}", drawn))
             yield Comparison(
-                what=f"figure 4, 50 dimensions, {name}, epsilon {epsilon:g}: accuracy / AUC",
-                paper="A1 above M2",
+                what=f"table 1, {name}, {label}, epsilon 10: training / test accuracy (fresh noise for every token)",
+                paper=theirs,
+                ours=f"{_two(once[-1], 'training', 'accuracy')} ({_two(afresh[-1], 'training', 'accuracy')})",
+            )
+        pairs["table 1"].append((name, once[1]["accuracy"], once[0]["accuracy"]))
+        pairs["table 1, fresh noise for every token"].append((name, afresh[1]["accuracy"], afresh[0]["accuracy"]))
+
+
+def _trained_small(large: Embeddings, m: int, pairs: Pairs, options: Options) -> Iterator[Comparison]:
+    """Figure 4: A1, noise on a table trained in m dimensions, against M2 from the large one; the same lexicon words."""
+    if not options.has(f"trained-{m}d"):
+        return
+    small = options.table(f"trained-{m}d")
+    first_table, second_table = _within(small, large), _within(large, small)
+    task = LexiconClassification(path=options.file("opinion-lexicon"), cap=options.pick(1899, 1899, 30))
+    for epsilon in options.among((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,)):
+        options.say(f"figure 4: {m} dimensions, epsilon {epsilon:g}")
+        first = options.score(task, decoded(MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {m} {epsilon}")
+        entrant, drawn = _projected(second_table, epsilon, TRAINED[m])
+        second = options.score(task, entrant, f"M2 {m} {epsilon}", drawn)
+        pairs["figure 4"].append((f"epsilon {epsilon:g}", second["accuracy"], first["accuracy"]))
+        for name, found in ((f"A1 ({small.header.name})", first), (f"M2, beta {TRAINED[m]:g}", second)):
+            yield Comparison(
+                what=f"figure 4, {small.dimensions} dimensions, {name}, epsilon {epsilon:g}: accuracy / AUC",
+                paper="A1 above M2" if small.dimensions == m else "",
                 ours=_two(found, "accuracy", "auc"),
                 points=tuple(
-                    point(f"figure 4, 50 dimensions: {score}", name, epsilon, found[score])
+                    point(f"figure 4, {small.dimensions} dimensions: {score}", name, epsilon, found[score])
                     for score in ("accuracy", "auc")
                 ),
             )

@@ -12,8 +12,6 @@ import numpy as np
 
 from wordveil.api import Float64Array
 
-__all__ = ["coordinate_scales", "length_law", "own_chance"]
-
 
 def coordinate_scales(vectors: Float64Array, epsilon: float) -> Float64Array:
     """Return the scale of each coordinate's Laplace noise, for epsilon above 2: its range over a fitted function."""

@@ -16,8 +16,11 @@ from wordveil.api import (
     FloatArray,
     Guarantee,
     IdArray,
+    Mahalanobis,
+    MultivariateLaplace,
     NoGuarantee,
     PrivacyUnit,
+    Projection,
     RandomSource,
     ReleasedVectors,
     Standing,
@@ -28,14 +31,14 @@ from wordveil.api import (
 )
 from wordveil_lab.papers.trlaplace import Published
 
-__all__ = ["CERTIFIED", "CODE", "GAUSSIAN", "LAPLACE", "NONE", "PUBLISHED", "Contender", "best_guess", "contenders"]
-
 NONE = "none"
 GAUSSIAN = "gaussian, analytic"
 LAPLACE = "laplace, clipped"
 CERTIFIED = "truncated, certified"
 PUBLISHED = "truncated, published (refuted)"
 CODE = ("laplace, code (no clipping)", "truncated, code (no clipping)")
+METRIC = ("CMP", "Mahalanobis", "PTE")
+"""The other three methods of figure 4; their epsilon is per unit of distance, and nothing is clipped."""
 CODE_NORM = 0.005  # the C of the published code, whose vectors are not clipped to it
 
 Contender = tuple[str, float | None, VectorMechanism | None]
@@ -104,6 +107,19 @@ def contenders(
     for epsilon in code:
         inner = (ClippedLaplace(epsilon=epsilon, clip_norm=CODE_NORM), published(epsilon, dimensions, CODE_NORM))
         rows += [(name, epsilon, Unclipped(inner=each)) for name, each in zip(CODE, inner, strict=True)]
+    return rows
+
+
+def metric_contenders(epsilons: tuple[float, ...]) -> list[Contender]:
+    """Return the rows of `METRIC`: noise of Feyisetan et al. 2020, of Xu et al. 2020, and PrivEmb's at beta .9."""
+    rows: list[Contender] = []
+    for epsilon in epsilons:
+        noises = (
+            MultivariateLaplace(epsilon=epsilon),
+            Mahalanobis(epsilon=epsilon),
+            Projection(epsilon=epsilon, sensitivity="published"),
+        )
+        rows += [(name, epsilon, noise) for name, noise in zip(METRIC, noises, strict=True)]
     return rows
 
 

@@ -18,42 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from wordveil_lab.papers.base import told
 from wordveil_lab.plots import SETTINGS, svg
 from wordveil_lab.tables import markdown_table, refilled
-from wordveil_lab.trlaplace.contenders import CERTIFIED, CODE, GAUSSIAN, LAPLACE, NONE, PUBLISHED
+from wordveil_lab.trlaplace.contenders import CERTIFIED, CODE, GAUSSIAN, LAPLACE, METRIC, NONE, PUBLISHED
 
 Row = dict[str, Any]
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0)
-PAPER: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] = {
-    ("yelp-short", NONE): ((89.40,), (0.706,)),
-    ("yelp-short", GAUSSIAN): (
-        (15.97, 48.89, 76.48, 84.97, 86.63, 89.13, 89.27, 89.80),
-        (0.144, 0.381, 0.608, 0.694, 0.708, 0.725, 0.708, 0.739),
-    ),
-    ("yelp-short", LAPLACE): (
-        (12.60, 14.68, 66.62, 82.08, 86.43, 89.04, 88.15, 89.23),
-        (0.052, 0.138, 0.525, 0.646, 0.691, 0.721, 0.704, 0.699),
-    ),
-    ("yelp-short", PUBLISHED): (
-        (89.45, 89.47, 89.34, 89.54, 89.68, 89.40, 89.37, 89.60),
-        (0.705, 0.721, 0.722, 0.725, 0.724, 0.700, 0.712, 0.740),
-    ),
-    ("yahoo", NONE): ((92.37,), (0.703,)),
-    ("yahoo", GAUSSIAN): (
-        (14.01, 59.52, 83.61, 89.06, 90.97, 92.27, 92.16, 92.19),
-        (0.072, 0.511, 0.595, 0.628, 0.637, 0.680, 0.664, 0.672),
-    ),
-    ("yahoo", LAPLACE): (
-        (13.02, 43.30, 75.77, 86.98, 90.02, 92.09, 92.28, 92.26),
-        (0.066, 0.334, 0.566, 0.642, 0.660, 0.658, 0.675, 0.655),
-    ),
-    ("yahoo", PUBLISHED): (
-        (92.44, 92.43, 92.41, 92.25, 92.41, 92.35, 92.24, 92.45),
-        (0.706, 0.682, 0.666, 0.662, 0.674, 0.702, 0.670, 0.680),
-    ),
-}
-"""ROUGE-1 and N_w of the paper's tables 2 and 3 (GloVe), at `EPSILONS`; one value where there is no noise."""
+PAPER = {(data, name): (rouge, kept) for data, name, rouge, kept in told("numbers.toml")["trlaplace"]["tables"]}
+"""(set, mechanism) -> ROUGE-1 and N_w of the paper's tables 2 and 3 (GloVe), at `EPSILONS`."""
 
 TITLES = {"yelp-short": "Yelp", "yahoo": "Yahoo", "sst2": "SST-2", "agnews": "AG News"}
 STYLES: dict[str, dict[str, Any]] = {
@@ -63,6 +37,9 @@ STYLES: dict[str, dict[str, Any]] = {
     PUBLISHED: {"color": "#b3261e", "marker": "X", "linestyle": "-."},
     CODE[0]: {"color": "#d9a679", "marker": "^", "linestyle": ":"},
     CODE[1]: {"color": "#777777", "marker": "X", "linestyle": ":"},
+    METRIC[0]: {"color": "#6a51a3", "marker": "v", "linestyle": "--"},
+    METRIC[1]: {"color": "#b07aa1", "marker": "D", "linestyle": "--"},
+    METRIC[2]: {"color": "#1b7f79", "marker": "P", "linestyle": "--"},
 }
 
 

@@ -28,7 +28,16 @@ from wordveil_lab.neural.corpora import Batch, Dataset, encode_texts
 from wordveil_lab.neural.models import Rewriter, TextClassifier
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
 from wordveil_lab.neural.training import Training, fit, measure
-from wordveil_lab.trlaplace.contenders import CERTIFIED, CODE, NONE, PUBLISHED, Contender, best_guess, contenders
+from wordveil_lab.trlaplace.contenders import (
+    CERTIFIED,
+    CODE,
+    NONE,
+    PUBLISHED,
+    Contender,
+    best_guess,
+    contenders,
+    metric_contenders,
+)
 from wordveil_lab.trlaplace.plan import GLOVE, SIZES, Journal, Plan, Size
 from wordveil_lab.trlaplace.rewrite_scores import score_rewrites
 
@@ -40,6 +49,7 @@ DECISIVE = (None, 20.0, 100.0)
 """The table whose rewriters are trained several times, and the epsilons that decide."""
 TRAININGS = {"glove": 5, "embedded": 3, "random": 3}
 FEW = 2
+FIGURE_FOUR = (0.01, 0.1, 1.0, 10.0)
 """Trainings of a classifier by its vectors (the paper: five), and where the row is at chance."""
 ROUNDS = 7
 """Epochs over which seconds are compared."""
@@ -187,7 +197,8 @@ def classification(plan: Plan, table: str) -> None:
 def classified(table: str, dimensions: int) -> list[Contender]:
     """Return the rows of a table of classifiers; small epsilons and the published code are shown for GloVe only."""
     if table == "glove":
-        return contenders(dimensions, (1.0, 5.0, 20.0, 100.0), (1.0, 5.0, 20.0), (1.0, 20.0))
+        epsilons = (0.01, 0.1, 1.0, 5.0, 10.0, 20.0)
+        return contenders(dimensions, (*epsilons, 100.0), epsilons, (1.0, 20.0)) + metric_contenders(FIGURE_FOUR)
     return contenders(dimensions, (20.0, 100.0), (20.0,), ())
 
 
