@@ -125,9 +125,13 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     """
     settings = settings or DocumentSettings()
     counts, started = Counter[str](), time.perf_counter()
-    prefix = "\0".join(["", *settings.columns]) if settings.columns else ""
+    prefix = "".join(f"\0{column}" for column in settings.columns)
     reports: list[RedactionReport] = []
     persons = None if redactor.link in (NONE, DOCUMENT) else persons_of(source, redactor.link, settings)
+
+    def released(records: list[Record]) -> list[ReleasedText]:
+        together = redactor.release_all([t for record in records for t in record.texts if t is not None], counts)
+        return [text for record in records for text in of_record(record)] if together is None else together
 
     def of_record(record: Record) -> Iterator[ReleasedText]:
         links = redactor.links(None if persons is None else persons[record.ordinal], f"{prefix}{record.key}")
@@ -137,10 +141,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
 
     def process(records: list[Record]) -> Answers:
         judged = counts["kept"] + counts["hidden"] < JUDGED
-        released = redactor.release_all([t for record in records for t in record.texts if t is not None], counts)
-        if released is None:
-            released = [text for record in records for text in of_record(record)]
-        answers = into_rows([record.texts for record in records], released)
+        answers = into_rows([record.texts for record in records], released(records))
         if judged:
             check_share(counts)
         return answers
