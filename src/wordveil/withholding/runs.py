@@ -152,12 +152,10 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
 
     def published(summary: DocumentSummary) -> None:
         reports.append(reported(summary))
-        if deliver is not None:
-            deliver(reports[0])
+        (deliver or _nobody)(reports[0])
 
     def told(done: int, total: int | None, documents: int) -> None:
-        if progress is not None:
-            progress(done, total, documents, counts["kept"] + counts["hidden"])
+        (progress or _nobody)(done, total, documents, counts["kept"] + counts["hidden"])
 
     summary = run_documents(
         source,
@@ -175,6 +173,10 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     if empty := nothing_read(report.documents, report.tokens):
         warn(empty)
     return report
+
+
+def _nobody(*_: object) -> None:
+    """Tell nobody."""
 
 
 def _report(
