@@ -1,8 +1,8 @@
 """Word classes: a public partition of the words into K cells of like words, each shown by one word of it, its face.
 
-A mechanism that releases faces releases all words of a cell by one law, so that nothing tells them apart. Cells are those
-of spherical k-means over the public vectors, in which a word weighs the square root of its public count. A cell's face is
-the word most like its centre, common words preferred a little, since they read better.
+A mechanism that releases faces releases all words of a cell by one law, so that nothing tells them apart. Cells are
+those of spherical k-means over the public vectors, in which a word weighs the square root of its public count. A cell's
+face is the word most like its centre, common words preferred a little, since they read better.
 
 All arithmetic but the choice of the face is on whole numbers that floats hold exactly, so that every machine finds the
 same cells.
