@@ -1,7 +1,5 @@
 """The attack on words that are released again and again: against brute force, on lists, on crowds, on a broken twin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
