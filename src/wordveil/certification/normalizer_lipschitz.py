@@ -166,7 +166,7 @@ class PairSpace(Distances, Protocol):
         """How far the distances that a pair is judged by may be from the metric's own, in its unit."""
 
     def digest(self) -> str:
-        """Return a SHA-256 of everything losses depend on, to tell whether interrupted work may be continued."""
+        """Return a SHA-256 of all that losses depend on, by which work is resumed; `CertificateError` if unnamed."""
 
     def sums(self, rate: float, cap: float) -> Sums:
         """Return the pass that adds up the normalizers at a rate."""

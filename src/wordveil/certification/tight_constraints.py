@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array
 from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, Progress
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError
@@ -66,7 +66,7 @@ def solve_tight_constraints(
     """
     check_positive("rate", rate)
     check_delta(tolerance, name="tolerance")
-    place_of, vectors = _distinct_outputs(embeddings)
+    vectors, place_of = np.unique(embeddings.canonical[embeddings.candidates], return_inverse=True)
     if len(vectors) > MOST_OUTPUTS:
         raise ParameterError(
             "embeddings",
@@ -107,12 +107,6 @@ def tight_loss(
     vocabulary = DistinctVectors.of(embeddings, mechanism.metric, base)
     work = LossComputation(vocabulary, threads=threads, progress=progress)
     return work.metric(rate, mechanism.cap(rate, len(base)))
-
-
-def _distinct_outputs(embeddings: Embeddings) -> tuple[NDArray[np.int64], IdArray]:
-    """Return the place of each candidate among the distinct output vectors, and their ids."""
-    vectors, place = np.unique(embeddings.canonical[embeddings.candidates], return_inverse=True)
-    return np.asarray(place, dtype=np.int64), vectors
 
 
 def _conjugate_gradients(

@@ -65,11 +65,6 @@ class DistinctVectors:
         return self.metric.distance_error((d + 4) * 2.0**-53 * 4 * float(np.square(self.coordinates).sum(axis=1).max()))
 
     def digest(self) -> str:
-        """Return a SHA-256 of coordinates, measure and metric, to tell whether interrupted work may be continued.
-
-        Raises:
-            CertificateError: If the metric cannot be named, because it is no dataclass.
-        """
         state = hashlib.sha256(np.ascontiguousarray(self.coordinates).tobytes())
         state.update(self.measure.tobytes())
         state.update(identity(self.metric).encode())

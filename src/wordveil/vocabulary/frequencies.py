@@ -40,13 +40,6 @@ def word_frequencies(embeddings: Embeddings, *, smoothing: float = 0.0) -> Float
     (count + smoothing) / (tokens + smoothing * v), no share 0 where smoothing is above 0. An entry of another
     vocabulary takes the count of the embedded word of the same spelling, else of its lower-case spelling; an entry that
     is neither has count 0.
-
-    Example:
-        >>> from wordveil import load_embeddings
-        >>> table = load_embeddings()
-        >>> shares = word_frequencies(table)
-        >>> bool(shares[table.id("the")] > 100 * shares[table.id("diabetes")] > 0)
-        True
     """
     counts = _counts()
     if embeddings.header.checksum == packaged_header().checksum:
@@ -68,11 +61,6 @@ def most_frequent(embeddings: Embeddings, m: int, *, counts: str | PathLike[str]
     Raises:
         ParameterError: If m is out of range, or larger than the number of such words with a count.
         EmbeddingFormatError: If the file of counts is malformed.
-
-    Example:
-        >>> table = load_embeddings()
-        >>> [table.words[i] for i in most_frequent(table, 4)]
-        ['the', 'of', 'and', 'to']
     """
     check_whole("outputs", m)
     candidates = embeddings.candidates

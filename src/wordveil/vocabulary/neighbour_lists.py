@@ -89,14 +89,7 @@ class Keyed(ABC):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeighbourLists(Keyed):
-    """For each word the k outputs nearest to it: itself first where it may be output, ties by id.
-
-    Example:
-        >>> from wordveil import Embeddings
-        >>> table = Embeddings.from_arrays(["up", "down", "north"], [[0.0, 1.0], [0.0, -1.0], [0.1, 1.0]])
-        >>> build_lists(table, 2).ids.tolist()
-        [[0, 2], [1, 2], [2, 0]]
-    """
+    """For each word the k outputs nearest to it: itself first where it may be output, ties by id."""
 
     kind: ClassVar[str] = "lists"
     key: ListsKey  # what the lists depend on

@@ -127,7 +127,6 @@ class GpuNearestWords:
     def winners(self, rows: Any, hits: Hits) -> tuple[Any, Any]:
         """Return the nearest word of each query by float64 differences, and where that is not settled."""
         n, d = rows.shape
-        tiles = self.screen.tiles
         chosen = torch.empty(n, dtype=torch.int64, device=self.device)
         least = torch.empty(n, dtype=torch.float64, device=self.device)
         second = torch.empty_like(least)
@@ -136,19 +135,9 @@ class GpuNearestWords:
             self.device,
             rescore,
             (n,),
-            rows.contiguous(),
-            self.screen.words.table,
-            hits.group,
-            hits.counts,
-            chosen,
-            least,
-            second,
-            self.screen.words.count,
-            d,
-            room,
-            WORDS=tiles.words,
-            LANES=tiles.lanes,
-            DEPTH=32,
+            *(rows.contiguous(), self.screen.words.table, hits.group, hits.counts, chosen, least, second),
+            *(self.screen.words.count, d, room),
+            **{"WORDS": self.screen.tiles.words, "LANES": self.screen.tiles.lanes, "DEPTH": 32},
         )
         settled = (second > least * (1 + _rounding(d))) & (hits.counts <= room) & (hits.counts > 0)
         return chosen, ~settled

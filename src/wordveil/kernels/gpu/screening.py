@@ -98,18 +98,10 @@ class Screen:
             (high, -(-self.blocks // span)),
             TensorDescriptor.from_tensor(left, [tiles.rows, self._depth]),
             TensorDescriptor.from_tensor(self.words.screen, [tiles.words, self._depth]),
-            out,
-            self.groups,
-            self.blocks,
-            span,
-            COLUMNS=self.words.columns,
-            ROWS=tiles.rows,
-            WORDS=tiles.words,
-            DEPTH=self._depth,
-            LANES=tiles.lanes,
-            WIDEN=self.device.type == "cpu",
-            num_warps=tiles.warps,
-            num_stages=tiles.stages,
+            *(out, self.groups, self.blocks, span),
+            **{"COLUMNS": self.words.columns, "ROWS": tiles.rows, "WORDS": tiles.words, "DEPTH": self._depth},
+            **{"LANES": tiles.lanes, "WIDEN": self.device.type == "cpu"},
+            **{"num_warps": tiles.warps, "num_stages": tiles.stages},
         )
 
     def hits(self, maxima: Any, queries: PackedQueries, k: int, room: int) -> Hits:
@@ -125,17 +117,8 @@ class Screen:
             self.device,
             collect,
             (n,),
-            maxima,
-            self.groups,
-            queries.scales,
-            self.facts,
-            floors,
-            queries.allowance,
-            group,
-            counts,
-            room,
-            GIVEN=k > 1,
-            WIDE=WIDE,
+            *(maxima, self.groups, queries.scales, self.facts, floors, queries.allowance, group, counts, room),
+            **{"GIVEN": k > 1, "WIDE": WIDE},
         )
         return Hits(group=group, counts=counts)
 

@@ -153,12 +153,7 @@ class GpuSelection:
             (high, -(-self.blocks // span)),
             *(rows.left, self._right, rows.own, self._names, self._shares, out),
             *(n, self.blocks, span, self.width, self._scale, self._floor),
-            K=self._k,
-            ROWS=ROWS,
-            COLUMNS=COLUMNS,
-            DEPTH=DEPTH,
-            num_warps=4,
-            num_stages=3,
+            **{"K": self._k, "ROWS": ROWS, "COLUMNS": COLUMNS, "DEPTH": DEPTH, "num_warps": 4, "num_stages": 3},
         )
         return out
 
@@ -204,8 +199,7 @@ class GpuSelection:
             (len(row),),
             *(rows.left, self._right, rows.own, self._names, self._shares, row[order], block[order], sorted_out),
             *(self.width, self._scale, self._floor),
-            K=self._k,
-            WIDE=1 << (self.width - 1).bit_length(),
+            **{"K": self._k, "WIDE": 1 << (self.width - 1).bit_length()},
         )
         out[order] = sorted_out
         return out
