@@ -114,11 +114,9 @@ def audit_pair(
 ) -> PairAudit:
     """Bound epsilon and delta of one pair from below, from so many samples of each input, at least 200.
 
-    A bound is wrong with chance alpha at most. None for scorers takes those that apply; 0 curve points make no trade-off
-    band, whose upper edge is rounded by the seed: no bound depends on its choice.
-
-    Raises:
-        ParameterError: If samples or alpha is out of range.
+    A bound is wrong with chance alpha at most. None for scorers takes those that apply; 0 curve points make no
+    trade-off band, whose upper edge is rounded by the seed: no bound depends on its choice. `ParameterError` if samples
+    or alpha is out of range.
     """
     check_alpha(alpha)
     if samples < SMALLEST:

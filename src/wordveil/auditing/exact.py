@@ -136,8 +136,7 @@ def checked_law(rows: FloatArray, start: int = 0) -> Float64Array:
 def checked_distances(between: DistanceFunction, first: IdArray, second: IdArray) -> Float64Array:
     """Return the distances from n inputs to m others, shape (n, m): of the two orders, the smaller.
 
-    Raises:
-        ParameterError: If one is NaN or negative, or the two orders differ by more than rounding.
+    `ParameterError` if one is NaN or negative, or the two orders differ by more than rounding.
     """
     there, back = np.asarray(between(first, second)), np.asarray(between(second, first)).T
     if there.shape != (len(first), len(second)) or there.shape != back.shape:

@@ -200,8 +200,7 @@ class LossComputation:
     def metric(self, rate: float, cap: float = math.inf) -> ExactLoss:
         """Return the exact loss per unit of min(dist, cap) at a rate in (0, inf), unit 1/distance.
 
-        Raises:
-            ParameterError: If a parameter is outside its domain, or a word has no output within float64's reach.
+        `ParameterError` if a parameter is outside its domain, or a word has no output within float64's reach.
         """
         return self._at(rate, cap, per_distance=True)
 

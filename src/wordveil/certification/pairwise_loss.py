@@ -30,10 +30,7 @@ class WordPairs:
     """All pairs of words under any metric: a `PairSpace`. One rate visits v * (v + outputs) pairs.
 
     All words are inputs, the candidates outputs; a metric that belongs to vocabularies is computed for this one here,
-    once.
-
-    Raises:
-        ParameterError: If the metric belongs to another vocabulary or fails an axiom on a sample.
+    once. `ParameterError` if the metric belongs to another vocabulary or fails an axiom on a sample.
     """
 
     def __init__(self, embeddings: Embeddings, metric: AnyMetric) -> None:

@@ -59,10 +59,8 @@ def solve_tight_constraints(
 
     Metric and cap are the mechanism's; its epsilon does not matter. Constraints hold at the candidates, the certificate
     at all words. Steps end at a relative residual of `tolerance`, in (0, 1), or after `most_iterations`: the
-    certificate holds all the same. `iteration` is called once a step.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain, or more words may be output than can be solved for.
+    certificate holds all the same. `iteration` is called once a step. `ParameterError` if a parameter is outside its
+    domain, or more words may be output than can be solved for.
     """
     check_positive("rate", rate)
     check_delta(tolerance, name="tolerance")

@@ -32,8 +32,7 @@ class DistinctVectors:
     def of(cls, embeddings: Embeddings, metric: Metric, base: Float64Array | None = None) -> DistinctVectors:
         """Collect the distinct vectors of a vocabulary, whose candidates are outputs of measure `base`, None for 1.
 
-        Raises:
-            ParameterError: If the base measure has another shape, a negative or non-finite entry, or no mass.
+        `ParameterError` if the base measure has another shape, a negative or non-finite entry, or no mass.
         """
         if base is None:
             base = np.ones(len(embeddings.candidates))

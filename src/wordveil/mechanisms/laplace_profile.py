@@ -97,8 +97,7 @@ def _cap_probability(cosine: Float64Array, d: int) -> Float64Array:
 def laplace_epsilon(delta: float, *, dimensions: int, loss: float) -> float:
     """Return the smallest epsilon' in [0, loss] with `laplace_delta` <= delta, rounded up by a bracket of 1e-10 of it.
 
-    Raises:
-        ParameterError: If a parameter is outside its domain.
+    `ParameterError` if a parameter is outside its domain.
     """
     check_delta(delta)
     _check(dimensions, loss)

@@ -151,8 +151,7 @@ class FittedMahalanobis(VectorRandomizer):
 def scaled_covariance(vectors: FloatArray) -> Float64Array:
     """Return the covariance of a public table, shape (v, d), scaled to trace d, shape (d, d), float64.
 
-    Raises:
-        ParameterError: If all rows are equal, as in a vocabulary of one word: no covariance can be scaled.
+    `ParameterError` if all rows are equal, as in a vocabulary of one word: no covariance can be scaled.
     """
     d = vectors.shape[1]
     mean = vectors.mean(axis=0, dtype=np.float64)

@@ -135,11 +135,7 @@ class IntegerLaw:
 
     Every output weighs `floor`. What is left is shared by the members of the list, equally, and the remainder of the
     division, less than the length of the list, goes to the last of them. For an unknown token all 2^64 are shared by
-    the outputs in the same way.
-
-
-    Raises:
-        ParameterError: If epsilon is too small for 64-bit weights.
+    the outputs in the same way. `ParameterError` if epsilon is too small for 64-bit weights.
     """
 
     epsilon: float  # largest loss wanted, nats

@@ -85,10 +85,8 @@ def build_crowds(
     """Compute a partition into blocks of k or k + 1 outputs; some seconds for 32 000 words, minutes for 400 000.
 
     Only where there are fewer blocks than words left over from blocks of k are some larger, up to 2k - 1. Progress is
-    the number of exchanges after each round of them.
-
-    Raises:
-        ParameterError: If k, in [1, 64] and at most the number of outputs, or an output is outside its domain.
+    the number of exchanges after each round of them. `ParameterError` if k, in [1, 64] and at most the number of
+    outputs, or an output is outside its domain.
     """
     chosen = checked_outputs(embeddings, outputs)
     key = lists_key(embeddings, k, chosen, None, rule=CROWDS)

@@ -56,11 +56,8 @@ def most_frequent(embeddings: Embeddings, m: int, *, counts: str | PathLike[str]
 
     A vocabulary whose header says `order="frequency"` is taken at its word: its first m. For any other the counts are
     those of `word_frequencies`, or of a public file of lines: a word, white space and a number. Words of one count are
-    taken in the order of their ids.
-
-    Raises:
-        ParameterError: If m is out of range, or larger than the number of such words with a count.
-        EmbeddingFormatError: If the file of counts is malformed.
+    taken in the order of their ids. `ParameterError` if m is out of range, or larger than the number of such words with
+    a count; `EmbeddingFormatError` if the file of counts is malformed.
     """
     check_whole("outputs", m)
     candidates = embeddings.candidates

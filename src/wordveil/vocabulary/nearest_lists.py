@@ -26,8 +26,7 @@ def nearest_lists(
 ) -> IdArray:
     """Return each word's k nearest words, shape (v, k), int32: itself first, then by distance, lowest id on ties.
 
-    Raises:
-        ParameterError: If k is not in [1, v].
+    `ParameterError` if k is not in [1, v].
     """
     v = len(vectors)
     if not 1 <= k <= v:

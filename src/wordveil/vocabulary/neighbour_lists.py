@@ -158,10 +158,8 @@ def build_lists(
 
     The order is that of the float64 distance, lowest id first on ties; of a metric that is made of coordinates, that of
     the squared differences of its coordinates. Cosine is the Euclidean distance of the rows at length 1; a row of zeros
-    is orthogonal to every other row, and equal to other rows of zeros.
-
-    Raises:
-        ParameterError: If k, in [1, 64] and at most the number of outputs, or an output is outside its domain.
+    is orthogonal to every other row, and equal to other rows of zeros. `ParameterError` if k, in [1, 64] and at most
+    the number of outputs, or an output is outside its domain.
     """
     chosen = checked_outputs(embeddings, outputs)
     key = lists_key(embeddings, k, chosen, metric)
@@ -180,9 +178,8 @@ def lists_key(
 ) -> ListsKey:
     """Return what the lists of these arguments depend on; `rule` names what takes the place of a metric.
 
-    Raises:
-        ParameterError: If k is outside its domain.
-        CertificateError: If the metric is a user's and no name can hold all of it.
+    `ParameterError` if k is outside its domain; `CertificateError` if the metric is a user's and no name can hold all
+    of it.
     """
     _check_k(k, min(LONGEST, len(outputs)))
     return ListsKey(

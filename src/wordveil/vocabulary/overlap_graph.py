@@ -45,10 +45,8 @@ def overlap_graph(
 
     The overlap of two words is |S(x) & S(y)|/|S(x) | S(y)| for their lists S of `overlap` nearest words, which start
     with the word itself; it must be at least tau, in [0, 1]. The first words are the `adjacent` nearest, the word
-    itself counted. Words with equal vectors are always adjacent: nothing could tell them apart.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
+    itself counted. Words with equal vectors are always adjacent: nothing could tell them apart. `ParameterError` if a
+    parameter is outside its domain.
     """
     v = len(embeddings)
     if not 2 <= adjacent <= v:

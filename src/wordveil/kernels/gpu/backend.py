@@ -56,9 +56,8 @@ else:
 def open_device(name: str) -> Any:
     """Return the PyTorch device of a name: "cuda", "cuda:1", or "cpu" for CPU tensors.
 
-    Raises:
-        MissingExtraError: If PyTorch is not installed.
-        ParameterError: If the name is none of these, or no such card can be used here.
+    `MissingExtraError` if PyTorch is not installed; `ParameterError` if the name is none of these, or no such card can
+    be used here.
     """
     if isinstance(torch, _Missing):
         raise _error()

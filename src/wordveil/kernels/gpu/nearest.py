@@ -30,11 +30,8 @@ class GpuNearestWords:
     """Nearest words among a public set of outputs, searched on a graphics card; `NearestWords` says the rest.
 
     The device is "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks; `engine` is "cuda" or "torch-cpu".
-    Tiles change no answer.
-
-    Raises:
-        MissingExtraError: If PyTorch is not installed.
-        ParameterError: If the device cannot be used here.
+    Tiles change no answer. `MissingExtraError` if PyTorch is not installed; `ParameterError` if the device cannot be
+    used here.
     """
 
     def __init__(

@@ -44,9 +44,8 @@ class _Rows(NamedTuple):
 class GpuSelection:
     """Rows of an exponential-family channel in a norm, drawn from on a graphics card; devices as for `GpuNearestWords`.
 
-    Raises:
-        MissingExtraError: If PyTorch is not installed.
-        ParameterError: If the device cannot be used here, or the metric is no norm.
+    `MissingExtraError` if PyTorch is not installed; `ParameterError` if the device cannot be used here, or the metric
+    is no norm.
     """
 
     draw_width: ClassVar[int] = 2
