@@ -243,8 +243,7 @@ class TradeOff:
 
     epsilons: Float64Array  # shape (m,), nats, ascending
     lower: Float64Array  # shape (m,), certified whatever the law
-    # shape (m,), or None where the law is not known; holds if the mechanism draws from the claimed law
-    upper: Float64Array | None
+    upper: Float64Array | None  # shape (m,), if the mechanism draws from the claimed law; None without a law
     alpha: float  # chance, at most, that the band misses the curve anywhere
 
     def as_dict(self) -> dict[str, Any]:

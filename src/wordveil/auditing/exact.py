@@ -45,14 +45,10 @@ class ChannelVerdict:
     epsilon: float  # claimed, unit 1/distance
     delta: float  # claimed
     slack: float  # claimed, nats
-    # smallest epsilon for which loss <= epsilon * dist + slack for every pair (delta = 0); inf where none exists
-    tight_epsilon: float
+    tight_epsilon: float  # least with loss <= epsilon * dist + slack for every pair (delta = 0); inf without one
     tight_slack: float  # smallest slack for the claimed epsilon (delta = 0), nats
-    # smallest delta for the claimed epsilon and slack; None where delta = 0 was claimed and 0 holds or not is already
-    # answered by the losses
-    tight_delta: float | None
-    # (x, x') of the largest loss per distance, or of the largest hockey-stick sum where delta > 0
-    worst_pair: tuple[int, int]
+    tight_delta: float | None  # least for the claimed epsilon and slack; None where losses alone answer delta = 0
+    worst_pair: tuple[int, int]  # (x, x') of the largest loss per distance, or hockey-stick sum where delta > 0
     worst_output: int | None  # the output with the largest log-ratio for that pair
     worst_loss: float  # its log-ratio, nats; inf where the output is impossible under x'
     worst_distance: float  # dist(x, x')

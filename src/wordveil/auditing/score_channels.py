@@ -101,8 +101,6 @@ class _Worst:
 
 @dataclass(frozen=True, kw_only=True)
 class _Scan:
-    """The loss of some words over all others."""
-
     distances: DistanceFunction
     logs: Float64Array
     outputs: IdArray

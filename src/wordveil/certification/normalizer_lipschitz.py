@@ -246,7 +246,6 @@ class LossComputation:
         return self._loss(rate, cap, best, log_error, per_distance=per_distance)
 
     def _run(self, stage: str, work: Resumable) -> None:
-        """Take a pass to its end, from where it was saved."""
         saved = self._saved.get(stage)
         if saved is not None:
             work.restore(saved)

@@ -36,8 +36,7 @@ Iteration = Callable[[int, float], None]
 class TightSolution:
     """An approximate solution, clipped, and the loss certified for it."""
 
-    # base measure over the candidates, shape (number of candidates,), in [0, 1], largest 1; float32 numbers
-    base: Float64Array
+    base: Float64Array  # base measure over the candidates, shape (candidates,), in [0, 1], largest 1; float32 numbers
     negative: float  # share of the distinct output vectors where the solution was below zero
     iterations: int  # conjugate gradient steps taken
     residual: float  # relative residual of the unclipped solution

@@ -23,8 +23,7 @@ class DistinctVectors:
     """The distinct vectors of a vocabulary, a `PairSpace`: words of one vector share a row of every mechanism."""
 
     coordinates: Float64Array  # `metric.coordinates` of the distinct vectors, shape (u, d)
-    # output mass on each: the number of candidates there, or the sum of their base measure; shape (u,)
-    measure: Float64Array
+    measure: Float64Array  # output mass on each, shape (u,): the candidates there, or the sum of their base measure
     ids: IdArray  # lowest id with each vector, shape (u,), int32, ascending
     metric: Metric
 

@@ -279,7 +279,6 @@ class SelectionRows(WeightRows):
 
 
 def _fill(positions: NDArray[np.int64], which: NDArray[np.int64], drawn: NDArray[np.int64]) -> None:
-    """Put drawn positions where none is yet."""
     missing = positions[which] < 0
     positions[which[missing]] = drawn[missing]
 

@@ -43,8 +43,7 @@ class Grounds:
     slack: float  # what arithmetic and the certificate add to the loss, nats
     standing: Standing  # how sure it is
     assumptions: tuple[str, ...]  # conditions, a sentence each
-    # the largest loss between two words that a certificate of local DP found, nats; None for metric DP
-    loss: float | None
+    loss: float | None  # largest loss between two words by a certificate of local DP, nats; None for metric DP
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,8 +93,7 @@ class FittedMahalanobis(VectorRandomizer):
     mechanism: Mahalanobis
     dimensions: int
     root: Float64Array = field(repr=False, compare=False)  # S^(1/2), symmetric, shape (d, d)
-    # the metric of the guarantee, which measures ||S^(-1/2)(x - x')||
-    distance: MahalanobisMetric = field(repr=False, compare=False)
+    distance: MahalanobisMetric = field(repr=False, compare=False)  # the guarantee's metric: ||S^(-1/2)(x - x')||
     smallest_eigenvalue: float  # lambda_min(S), rounded down
 
     @property

@@ -141,8 +141,7 @@ class IntegerLaw:
     epsilon: float  # largest loss wanted, nats
     outputs: int  # v, number of outputs
     sizes: tuple[int, ...]  # the lengths that lists have; each below v
-    # weight of an output that is not in the list: the least for which no two inputs lose more than epsilon
-    floor: int = field(init=False)
+    floor: int = field(init=False)  # weight of an output not in the list: the least at which no loss exceeds epsilon
 
     def __post_init__(self) -> None:
         v, limit = self.outputs, Decimal(self.epsilon)
@@ -200,8 +199,7 @@ class FittedNeighbourResponse(WordRandomizer):
     mechanism: NeighbourResponse
     chosen: IdArray = field(repr=False)  # ids that may be released, ascending, shape (v,)
     lists: IdArray = field(repr=False)  # the lists, shape (rows, longest); of a shorter one the last member is repeated
-    # length of each list, shape (rows,); None where all have k members
-    sizes: IdArray | None = field(repr=False, default=None)
+    sizes: IdArray | None = field(repr=False, default=None)  # length of each list, (rows,); None where all have k
     # which list is whose, shape (number of words,); None where word i has list i
     row: IdArray | None = field(repr=False, default=None)
     draw_width: int = 1

@@ -42,8 +42,7 @@ class Crowds(Keyed):
     kind: ClassVar[str] = "crowds"
     key: ListsKey  # what the partition depends on
     outputs: IdArray = field(repr=False)  # ids that may be output, int32, ascending
-    # the block of each word, shape (v,), int32, read-only; blocks are numbered by their first output
-    block: IdArray = field(repr=False)
+    block: IdArray = field(repr=False)  # block of each word, shape (v,), int32, read-only, by its first output's order
 
     def __post_init__(self) -> None:
         for array in (self.outputs, self.block):
@@ -55,7 +54,6 @@ class Crowds(Keyed):
 
     @cached_property
     def sizes(self) -> Ids:
-        """Number of outputs of each block, shape (blocks,)."""
         return np.bincount(self.block[self.outputs], minlength=int(self.block.max()) + 1)
 
     @cached_property
@@ -69,7 +67,6 @@ class Crowds(Keyed):
         return self.outputs[np.argsort(self.block[self.outputs], kind="stable")]
 
     def of(self, word: int) -> IdArray:
-        """Return the outputs of a word's block."""
         block = self.block[word]
         return self.members[self.starts[block] : self.starts[block + 1]]
 

@@ -45,7 +45,6 @@ class ListsKey:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of all of it, hexadecimal."""
         parts = ("wordveil-lists-1", self.vocabulary, self.outputs, self.metric, str(self.k))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -75,7 +74,6 @@ class Keyed(ABC):
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of the key and of every entry, hexadecimal."""
         digest = hashlib.sha256(self.key.checksum.encode())
         digest.update(np.ascontiguousarray(self.entries, dtype="<i4").data)
         return digest.hexdigest()
@@ -95,8 +93,7 @@ class NeighbourLists(Keyed):
     key: ListsKey  # what the lists depend on
     outputs: IdArray = field(repr=False)  # ids that may be in a list, int32, ascending
     ids: IdArray = field(repr=False)  # the lists, shape (v, k), int32, read-only
-    # the file that they are mapped from, if any: workers map it too
-    path: Path | None = field(default=None, repr=False)
+    path: Path | None = field(default=None, repr=False)  # the file that they are mapped from: workers map it too
 
     def __post_init__(self) -> None:
         if self.ids.ndim != 2 or self.ids.shape[1] != self.key.k or self.ids.dtype != np.int32:

@@ -22,9 +22,7 @@ class OverlapGraph:
 
     edges: EdgeArray = field(repr=False)  # adjacent pairs, shape (e, 2)
     component: IdArray = field(repr=False)  # component of each word, shape (v,)
-    # largest distance between adjacent words of each component, shape (components,), rounded up; 0 where no two
-    # different vectors are adjacent
-    reach: Float64Array = field(repr=False)
+    reach: Float64Array = field(repr=False)  # longest edge of each component, rounded up; 0 without different vectors
 
     @property
     def isolated(self) -> NDArray[np.bool_]:

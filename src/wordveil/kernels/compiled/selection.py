@@ -142,7 +142,6 @@ class CompiledCeilings:
         return np.empty(shape, dtype=np.float32 if self._pair == 1 else np.uint16)
 
     def lay_words(self, vectors: Float32Array, shrinking: Shrinking, out: NDArray[Any]) -> None:
-        """Lay one block's words, shape (n, d), into its part of `room`."""
         self._lay(vectors, out.shape[0] * LANES, shrinking, True, out)
 
     def sums(

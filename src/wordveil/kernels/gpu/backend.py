@@ -54,11 +54,7 @@ else:
 
 
 def open_device(name: str) -> Any:
-    """Return the PyTorch device of a name: "cuda", "cuda:1", or "cpu" for CPU tensors.
-
-    `MissingExtraError` if PyTorch is not installed; `ParameterError` if the name is none of these, or no such card can
-    be used here.
-    """
+    """Return the PyTorch device of a name; `MissingExtraError` without PyTorch, `ParameterError` without the card."""
     if isinstance(torch, _Missing):
         raise _error()
     kind, _, index = name.partition(":")

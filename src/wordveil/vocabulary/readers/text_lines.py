@@ -110,7 +110,6 @@ def _common_columns(piece: bytes) -> int:
 
 
 def _parse_piece(path: Path, piece: bytes, d: int, first_line: int, share: float) -> Block:
-    """Parse whole lines; positions count from `first_line`."""
     data = bytes(PADDING) + piece
     lines = _locate(path, data, d, first_line)
     values, wrong = parse_numbers(data, lines.number_starts.ravel(), lines.number_ends.ravel())
