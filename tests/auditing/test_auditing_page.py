@@ -1,7 +1,5 @@
 """The package exports what the page on auditing names."""
 
-from __future__ import annotations
-
 import wordveil.auditing as auditing
 
 

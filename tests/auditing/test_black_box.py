@@ -4,8 +4,6 @@ alpha = 1e-9 per statement unless a test says otherwise; a test of soundness may
 any seed.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exact verification: oracles by loops, known tight channels, zeros, delta, resume."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass, fields, replace

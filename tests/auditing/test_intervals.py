@@ -1,7 +1,5 @@
 """Clopper-Pearson bounds against their definition, and what counts prove."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Side doors, timing, the float attack, and freshness of wordveil's own mechanisms."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

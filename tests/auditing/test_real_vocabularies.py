@@ -1,7 +1,5 @@
 """The auditor on real word vectors: known exact numbers, and the float attack as first found."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

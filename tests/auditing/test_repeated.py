@@ -1,7 +1,5 @@
 """The attack on words released again and again: against brute force, on lists, on classes, on a broken twin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Whole audits: verdicts, exit codes, reports, foreign mechanisms by path."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Makes the gallery importable from its tests."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Every entry is a real mistake seen in released packages or an easy one to make. 
 mechanism; the twin differs in that mistake alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Power: 20 of 20 seeds in each order are refuted (slow test), which shows a power
 twins are audited at alpha = 1e-9, so 1 000 runs of this file give 1e-4 false alarms.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 python certify_driver.py SIGNAL STEP ARGUMENTS...
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Fixtures shared by the certification tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

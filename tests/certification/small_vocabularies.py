@@ -1,7 +1,5 @@
 """Small vocabularies on which fast and slow computations are compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Composition by privacy loss distributions, against closed forms and exact sums."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import sys

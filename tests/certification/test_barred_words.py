@@ -1,7 +1,5 @@
 """Words that may not be output: their worst pair against the loss of the exact channel, and searches that miss it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

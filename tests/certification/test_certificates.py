@@ -1,7 +1,5 @@
 """Certificates as values: JSON round trip, what `verify` catches, and what `fit` accepts."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

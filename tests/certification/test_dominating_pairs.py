@@ -1,7 +1,5 @@
 """Dominating pairs against the profile itself: densities in the plane, added up over a fine grid."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

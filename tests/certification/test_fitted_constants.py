@@ -1,7 +1,5 @@
 """Certificates of fitted constants: round trip, agreement with the guarantee, and what verification catches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A certificate is a claim: what it says of pairs of words is computed again where it is used."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from dataclasses import replace

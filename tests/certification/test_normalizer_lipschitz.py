@@ -1,7 +1,5 @@
 """The pair-maximum kernels against loops over all pairs, and the checked numbers on GloVe."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """One rate: what it costs, whether it keeps a promise, both promises, and work that dies and is continued."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

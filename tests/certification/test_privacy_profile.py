@@ -1,7 +1,5 @@
 """The exact profile of multivariate Laplace noise: checked numbers, a second quadrature, and its order."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

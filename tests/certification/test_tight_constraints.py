@@ -1,7 +1,5 @@
 """Tight constraints: the solution against a dense solver, the certificate against exact channels, checked numbers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A few words, public sentences of them, and priors counted from these."""
 
-from __future__ import annotations
-
 import pytest
 
 import seeds

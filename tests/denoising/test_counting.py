@@ -1,7 +1,5 @@
 """Counts, discounts and pruning, against dictionaries."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from math import ceil, exp, log

@@ -1,7 +1,5 @@
 """What a denoiser makes of releases: better words, an honest score, and nothing but the release."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

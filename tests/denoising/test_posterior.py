@@ -1,7 +1,5 @@
 """Posteriors and likeliest sequences against all sequences, one by one."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import pairwise, product
 

@@ -1,7 +1,5 @@
 """The trigram model: sums, files, and what the shipped one knows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Texts to states and back: nothing but words changes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -3,8 +3,6 @@
 A library in the user's own cache directory does not count, so that what is tested does not depend on it.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from wordveil.kernels.compiled import available_engines, building, library

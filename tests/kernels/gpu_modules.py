@@ -4,8 +4,6 @@ Triton decides when it is imported whether it interprets, so those checks have a
 `test_gpu_triton` starts it, or TRITON_INTERPRET=1 does.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 from types import SimpleNamespace

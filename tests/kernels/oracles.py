@@ -1,7 +1,5 @@
 """The obvious oracles of what kernels answer."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

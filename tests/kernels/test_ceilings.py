@@ -1,7 +1,5 @@
 """Ceilings are never below the exact masses, and draws follow the weights however high the ceilings are."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiled kernels on every engine that can run here: exact answers, bounded weights, bits that depend on nothing."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

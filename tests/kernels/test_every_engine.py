@@ -1,7 +1,5 @@
 """Every engine on every kind of vocabulary: the oracle's answers, and the same bytes whatever the settings."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

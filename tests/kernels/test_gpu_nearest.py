@@ -1,7 +1,5 @@
 """The card's search against the obvious one: on CPU tensors, in Triton's interpreter, on a card where there is one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings

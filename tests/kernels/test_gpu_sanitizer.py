@@ -1,7 +1,5 @@
 """Where a user asks for a card: the same words come out, what cannot use one says so, what is missing is named."""
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The card's draws: the exact law of the integers they are made of, against float64 and the slack that is claimed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The Triton kernels without a card: interpreted in a process of their own, and compiled for a Hopper card."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

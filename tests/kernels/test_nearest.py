@@ -1,7 +1,5 @@
 """The exact search against the obvious one: float64 direct differences, lowest id on ties."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

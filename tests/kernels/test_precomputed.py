@@ -1,7 +1,5 @@
 """Kernels for any metric: the same law as the formula, from a matrix, a function or rows made beforehand."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ What was seen is always far below such a bound, so that a bound ten times too sm
 compares. Here each is computed again, term by term, in exact rationals or fifty digits.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The drawing kernel against the exact channel: distribution, bits, and the bound on what arithmetic adds."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Handing out chunks, and the cache of one batch job."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle

@@ -4,8 +4,6 @@ A check returns a p-value; `assert_law` demands p >= alpha = 1e-9 for the noise 
 scaled by 0.9 and by 1.1, for twenty seeds. n = 20 000 rows is enough for both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What mechanisms say beyond their guarantee: plain advice with computed numbers, printed by `explain`."""
 
-from __future__ import annotations
-
 import math
 import re
 

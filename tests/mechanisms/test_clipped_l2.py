@@ -1,7 +1,5 @@
 """The clipped l2 mechanism: its law, its delta by another integral, exact diameters by brute force."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

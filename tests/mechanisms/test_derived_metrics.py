@@ -1,7 +1,5 @@
 """A metric of a user's own coordinates: its own distances are what every engine draws by, and what is claimed."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import ClassVar

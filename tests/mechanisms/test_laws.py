@@ -1,7 +1,5 @@
 """What a mechanism answers of itself: its law is what every kernel draws, its profile what its noise loses."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

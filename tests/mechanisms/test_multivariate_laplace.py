@@ -1,7 +1,5 @@
 """Multivariate Laplace: its density exactly, its radii and directions statistically, its claim as a value."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

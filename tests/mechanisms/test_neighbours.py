@@ -4,8 +4,6 @@ The oracle walks over all 2^64 draws: the output is constant between a few break
 whole numbers. It knows nothing of how the mechanism computes its weights.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

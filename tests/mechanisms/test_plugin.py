@@ -1,7 +1,5 @@
 """A mechanism of another package is one file and one line: installed, explained, audited, kept to the contract."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """TEM and SanText in any metric: matrices, neighbour ranks, and precomputed rows."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

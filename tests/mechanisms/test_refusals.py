@@ -1,7 +1,5 @@
 """What no mechanism, decoder or metric takes: over every exported one, so that a new one cannot be forgotten."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

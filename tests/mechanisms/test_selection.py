@@ -1,7 +1,5 @@
 """Selection mechanisms: exact channels keep the claim, broken twins do not, and TEM is the paper's own algorithm."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Every selection mechanism, in every metric, on every engine, with rows kept from
 whatever else a release goes through. Threads change turns every microsecond, as they would on a busy machine.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -4,8 +4,6 @@ A mutation that no test can notice is listed with the reason why it changes noth
 applies them one at a time to a copy of the tree; `test_catalogue.py` keeps their places from going stale.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 __all__ = ["MUTATIONS", "Mutation"]

@@ -6,8 +6,6 @@ runs at low priority, and is no part of the unit run. With `--resume FILE` verdi
 the same tree are not sought again.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Every fault of the catalogue still has its place, so that the list cannot go stale unnoticed."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -213,14 +213,6 @@ def test_a_bad_row_leaves_nothing_behind_and_the_old_output_alone(tmp_path, file
     assert names(tmp_path) == [f"in{ending}", f"out{ending}"]
 
 
-def test_an_output_has_the_usual_mode_and_no_trace_of_the_key(tmp_path, files, rows):
-    files.write(tmp_path / "in.npy", rows)
-    go(tmp_path / "in.npy", tmp_path / "out.npy")
-    (tmp_path / "plain").write_bytes(b"")
-    assert (tmp_path / "out.npy").stat().st_mode == (tmp_path / "plain").stat().st_mode
-    assert names(tmp_path) == ["in.npy", "out.npy", "plain"]
-
-
 def interrupted(monkeypatch, blocks, call):
     """Make a call that is interrupted from the keyboard at some block."""
     left = iter(range(blocks))
@@ -374,19 +366,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         for size in ("small", "large")
     ]
     assert peaks[1] - peaks[0] < 10_000  # kilobytes
-
-
-def test_the_key_is_gone_before_the_output_is_there(tmp_path, files, rows, monkeypatch):
-    files.write(tmp_path / "in.npy", rows)
-    publish, seen = engine.publish, []
-
-    def watched(*given, **named):
-        seen.append((run_key_path(tmp_path / "out.npy").exists(), is_resumable(tmp_path / "out.npy")))
-        publish(*given, **named)
-
-    monkeypatch.setattr(engine, "publish", watched)
-    release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", LAPLACE)
-    assert seen == [(False, True)]
 
 
 @pytest.mark.parametrize("n", [0, 53])

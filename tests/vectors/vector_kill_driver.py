@@ -4,8 +4,6 @@ Run as: python -m tests.vectors.vector_kill_driver SOURCE DESTINATION KEEP. A ch
 death: before and after each fsync, rename and removal, and inside the release of each block. A second child resumes.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import pathlib

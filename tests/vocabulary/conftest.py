@@ -1,7 +1,5 @@
 """Fixtures shared by the embedding tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

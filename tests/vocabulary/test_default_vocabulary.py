@@ -1,7 +1,5 @@
 """The shipped default vocabulary: its files agree with each other and meet what the documentation promises."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import io

@@ -1,7 +1,5 @@
 """word2vec binary, .npz and model2vec files: written here byte by byte, read back, and damaged."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """The public candidate rule as a table of cases, and equal rows against a slow search."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Any damage to a file of any format ends in a table or in EmbeddingFormatError, and in nothing else."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """The header: its domain, its JSON round trip, and what a damaged one says."""
 
-from __future__ import annotations
-
 import json
 import pickle
 

@@ -1,7 +1,5 @@
 """Importing: the same table as reading, in blocks, all or nothing."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

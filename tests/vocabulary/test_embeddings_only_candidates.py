@@ -1,7 +1,5 @@
 """Vocabularies of the words that may be output and of no others: from memory and from a file, and what it is for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The loader of the packaged layout, on a small folder written here and on the one that ships."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every real embedding file, to the last row, against slow readers; and the promised times on 400 001 words."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Embeddings in memory and on disk: the same answers, all or nothing, and tampering is noticed."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

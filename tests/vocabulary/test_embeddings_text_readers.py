@@ -1,7 +1,5 @@
 """The text formats against a slow reader that handles one line at a time."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import zipfile

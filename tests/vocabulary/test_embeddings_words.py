@@ -1,7 +1,5 @@
 """Word lists and the word index against plain lists and dicts, also when all hashes collide."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings

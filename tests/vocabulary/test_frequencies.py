@@ -1,7 +1,5 @@
 """The public counts: those of the stated sentences, joined by spelling, whatever the order of a table."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -22,24 +22,7 @@ from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.auditing.timing import check_timing
 
 __all__ = [
-    "AuditOptions",
-    "AuditReport",
-    "ChannelVerdict",
-    "Finding",
-    "PairAudit",
-    "Status",
-    "Subject",
-    "TextChecks",
-    "audit",
-    "audit_mechanism",
-    "audit_pair",
-    "check_float_bits",
-    "check_reuse",
-    "check_side_doors",
-    "check_text",
-    "check_timing",
-    "possible_words",
-    "verify_channel",
-    "verify_law",
-    "verify_scores",
-]
+    "AuditOptions", "AuditReport", "ChannelVerdict", "Finding", "PairAudit", "Status", "Subject", "TextChecks",
+    "audit", "audit_mechanism", "audit_pair", "check_float_bits", "check_reuse", "check_side_doors", "check_text",
+    "check_timing", "possible_words", "verify_channel", "verify_law", "verify_scores",
+]  # fmt: skip

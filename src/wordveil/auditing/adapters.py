@@ -37,10 +37,8 @@ Adapted = Randomizer | Foreign
 def load_mechanism(name: str, parameters: Mapping[str, Any]) -> Any:
     """Return the mechanism of a name ("laplace") or a Python path ("my_module:MyMechanism"), with the parameters given.
 
-    A class at a path is called with those it takes.
-
-    Raises:
-        ParameterError: If the name or path leads nowhere, or a parameter is not one the mechanism takes.
+    A class at a path is called with those it takes. `ParameterError` if the name or path leads nowhere, or a parameter
+    is not one the mechanism takes.
     """
     given = {key: value for key, value in parameters.items() if value is not None}
     if ":" in name:
@@ -74,10 +72,8 @@ def adapt(
     """Return something the audit can run: see the module docstring. A mechanism that is not fitted is fitted here.
 
     Where the thing states no claim, epsilon and delta are it: per unit of Euclidean distance for vectors, unless
-    `local`. A plain callable needs its kind, "vectors" or "text".
-
-    Raises:
-        ParameterError: If it is not clear what to call, or a mechanism lacks what it is fitted to.
+    `local`. A plain callable needs its kind, "vectors" or "text". `ParameterError` if it is not clear what to call, or
+    a mechanism lacks what it is fitted to.
     """
     if isinstance(thing, Mechanism):
         return _fitted(thing, embeddings, dimensions)

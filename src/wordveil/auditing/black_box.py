@@ -112,20 +112,11 @@ def audit_pair(
     curve_points: int = 0,
     seed: int = 0,
 ) -> PairAudit:
-    """Bound epsilon and delta of one pair from below.
+    """Bound epsilon and delta of one pair from below, from so many samples of each input, at least 200.
 
-    Args:
-        subject: What is audited.
-        pair: The inputs and the claim.
-        samples: Samples of each input, at least 200.
-        alpha: Chance, at most, of a wrong bound.
-        scorers: Event families; None takes those that apply.
-        classifier: Whether to train a classifier too.
-        curve_points: Points of the trade-off band; 0 makes none.
-        seed: For the rounding inside the curve's upper edge; no bound depends on its choice.
-
-    Raises:
-        ParameterError: If samples or alpha is out of range.
+    A bound is wrong with chance alpha at most. None for scorers takes those that apply; 0 curve points make no
+    trade-off band, whose upper edge is rounded by the seed: no bound depends on its choice. `ParameterError` if samples
+    or alpha is out of range.
     """
     check_alpha(alpha)
     if samples < SMALLEST:
@@ -252,8 +243,7 @@ class TradeOff:
 
     epsilons: Float64Array  # shape (m,), nats, ascending
     lower: Float64Array  # shape (m,), certified whatever the law
-    # shape (m,), or None where the law is not known; holds if the mechanism draws from the claimed law
-    upper: Float64Array | None
+    upper: Float64Array | None  # shape (m,), if the mechanism draws from the claimed law; None without a law
     alpha: float  # chance, at most, that the band misses the curve anywhere
 
     def as_dict(self) -> dict[str, Any]:

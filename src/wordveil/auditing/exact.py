@@ -40,37 +40,20 @@ ROUNDING = 1e-6  # by which the two orders of a pair may differ in distance, as 
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelVerdict:
-    """What a channel really promises, with the pair that decides it.
+    """What a channel really promises, with the pair that decides it."""
 
-    Attributes:
-        epsilon: Claimed, unit 1/distance.
-        delta: Claimed.
-        slack: Claimed, nats.
-        tight_epsilon: Smallest epsilon for which loss <= epsilon * dist + slack for every pair (delta = 0); inf where
-            none exists.
-        tight_slack: Smallest slack for the claimed epsilon (delta = 0), nats.
-        tight_delta: Smallest delta for the claimed epsilon and slack; None where delta = 0 was claimed and 0 holds or
-            not is already answered by the losses.
-        worst_pair: (x, x') of the largest loss per distance, or of the largest hockey-stick sum where delta > 0.
-        worst_output: The output with the largest log-ratio for that pair.
-        worst_loss: Its log-ratio, nats; inf where the output is impossible under x'.
-        worst_distance: dist(x, x').
-        tolerance: Nats allowed for float64 logarithms.
-        triples: (x, x', y) of which something is claimed, all examined; 0 where no pair is spoken of.
-    """
-
-    epsilon: float
-    delta: float
-    slack: float
-    tight_epsilon: float
-    tight_slack: float
-    tight_delta: float | None
-    worst_pair: tuple[int, int]
-    worst_output: int | None
-    worst_loss: float
-    worst_distance: float
-    tolerance: float
-    triples: int
+    epsilon: float  # claimed, unit 1/distance
+    delta: float  # claimed
+    slack: float  # claimed, nats
+    tight_epsilon: float  # least with loss <= epsilon * dist + slack for every pair (delta = 0); inf without one
+    tight_slack: float  # smallest slack for the claimed epsilon (delta = 0), nats
+    tight_delta: float | None  # least for the claimed epsilon and slack; None where losses alone answer delta = 0
+    worst_pair: tuple[int, int]  # (x, x') of the largest loss per distance, or hockey-stick sum where delta > 0
+    worst_output: int | None  # the output with the largest log-ratio for that pair
+    worst_loss: float  # its log-ratio, nats; inf where the output is impossible under x'
+    worst_distance: float  # dist(x, x')
+    tolerance: float  # nats allowed for float64 logarithms
+    triples: int  # (x, x', y) of which something is claimed, all examined; 0 where no pair is spoken of
 
     @property
     def holds(self) -> bool:
@@ -149,8 +132,7 @@ def checked_law(rows: FloatArray, start: int = 0) -> Float64Array:
 def checked_distances(between: DistanceFunction, first: IdArray, second: IdArray) -> Float64Array:
     """Return the distances from n inputs to m others, shape (n, m): of the two orders, the smaller.
 
-    Raises:
-        ParameterError: If one is NaN or negative, or the two orders differ by more than rounding.
+    `ParameterError` if one is NaN or negative, or the two orders differ by more than rounding.
     """
     there, back = np.asarray(between(first, second)), np.asarray(between(second, first)).T
     if there.shape != (len(first), len(second)) or there.shape != back.shape:

@@ -28,10 +28,8 @@ def verify_law(
     """Check every pair of words, and an unknown token where the mechanism answers for it, against a claim about it.
 
     None stands for the claim that an audit tries to refute. There is no verdict where no law is stated, no epsilon is
-    claimed, or the vocabulary is too large.
-
-    Raises:
-        ParameterError: If what is stated is no law, or the claim's distances are none.
+    claimed, or the vocabulary is too large. `ParameterError` if what is stated is no law, or the claim's distances are
+    none.
     """
     relation = randomizer.related(claim)
     epsilon, slack = relation.claim.epsilon, relation.claim.slack or 0.0

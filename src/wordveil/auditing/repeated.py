@@ -27,8 +27,7 @@ class RepeatedReleases:
     """How often the best guess at a word is right after n releases of it."""
 
     words: int  # number of words drawn, as they occur in public text
-    # kind of word -> share named after each number in `RELEASES`; empty without a word of that kind
-    named: Mapping[str, tuple[float, ...]]
+    named: Mapping[str, tuple[float, ...]]  # kind of word, if there are any -> share named after each of `RELEASES`
 
     def as_dict(self) -> dict[str, object]:
         return {"words": self.words, "releases": list(RELEASES), "named": {k: list(v) for k, v in self.named.items()}}

@@ -29,8 +29,7 @@ class AuditReport:
     exact: ChannelVerdict | None = None  # the exact verification, where there was one
     pairs: tuple[PairAudit, ...] = ()  # the statistical audits
     findings: tuple[Finding, ...] = ()  # other checks
-    # what several releases of one word show, where a law says so; it refutes nothing
-    repeated: RepeatedReleases | None = None
+    repeated: RepeatedReleases | None = None  # what releases of one word show, where a law says so; it refutes nothing
     settings: dict[str, Any] = field(default_factory=dict)  # how to repeat the audit
 
     @property

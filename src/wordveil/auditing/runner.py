@@ -46,8 +46,7 @@ class AuditOptions:
     alpha: float = 1e-6  # chance, at most, that an honest mechanism is called refuted, in (0, 1)
     classifier: bool = False  # whether to train a classifier as well (scikit-learn)
     curve_points: int = 24  # points of the trade-off band of the first pair; 0 makes none
-    # whether text mechanisms are checked for leaks: unknown words, digits, casing, length, order, side doors
-    leaks: bool = True
+    leaks: bool = True  # whether texts are checked for leaks: unknown words, digits, casing, length, order, side doors
     declared: tuple[str, ...] = ("length", "order")  # disclosures that a text mechanism declares
     timing: bool = False  # whether words are timed; only useful on a quiet machine
     repeats: int = 200  # words that are attacked by up to 64 releases of each, where a law is stated; 0 for none

@@ -37,10 +37,8 @@ def verify_scores(
 ) -> ChannelVerdict:
     """Check every pair of a selection mechanism against its claim, or another epsilon and slack.
 
-    Epsilon is the loss per unit of min(dist, cap), or in nats where the claim is local DP.
-
-    Raises:
-        ParameterError: If no epsilon is given and the mechanism claims none, or a user's metric is not symmetric.
+    Epsilon is the loss per unit of min(dist, cap), or in nats where the claim is local DP. `ParameterError` if no
+    epsilon is given and the mechanism claims none, or a user's metric is not symmetric.
     """
     claim = randomizer.guarantee()
     epsilon = claim.epsilon if epsilon is None else epsilon
@@ -103,8 +101,6 @@ class _Worst:
 
 @dataclass(frozen=True, kw_only=True)
 class _Scan:
-    """The loss of some words over all others."""
-
     distances: DistanceFunction
     logs: Float64Array
     outputs: IdArray

@@ -61,8 +61,6 @@ def _texts(canary: str) -> list[str]:
 
 
 class _Keeper(logging.Handler):
-    """Keeps what is logged, formatted, with its exception."""
-
     def __init__(self) -> None:
         super().__init__(level=0)
         self.lines: list[str] = []

@@ -63,8 +63,6 @@ def check_text(function: TextFunction, checks: TextChecks) -> list[Finding]:
 
 
 class _Run:
-    """One round of checks."""
-
     def __init__(self, function: TextFunction, checks: TextChecks) -> None:
         self.function, self.checks = function, checks
         self.generator = np.random.default_rng(checks.seed)

@@ -55,8 +55,7 @@ class Reach:
     """How far words are from the outputs, but for a few outlying outputs that are looked at one by one."""
 
     outliers: NDArray[np.int64]  # places of outputs far from everything
-    # distance of every place to the farthest of the other outputs, as `block` has it; -inf without any
-    farthest: Float64Array
+    farthest: Float64Array  # from every place to the farthest other output, as `block` has it; -inf without any
 
     @classmethod
     def of(cls, pairs: Distances, places: int, threads: int | None = None) -> Reach:

@@ -85,9 +85,8 @@ def certify_selection(
 ) -> Certificate:
     """Certify that a selection mechanism keeps its epsilon on this vocabulary at a rate, as `certify` says.
 
-    Raises:
-        CertificateError: If the rate given costs more than epsilon; the checkpoint is kept, so that asking again with
-            a larger epsilon takes no time.
+    `CertificateError` if the rate given costs more than epsilon; the checkpoint is kept, so that asking again with a
+    larger epsilon takes no time.
     """
     work = rate_losses(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
     best = largest_rate(work.at, mechanism.epsilon, within=work.within()) if rate is None else work.at(rate)
@@ -144,8 +143,7 @@ def repeat_selection(
 ) -> Certificate:
     """Certify again at the rate a certificate names; a base measure is taken from the certificate.
 
-    Raises:
-        CertificateError: If the certificate has no rate, or the rate does not keep its epsilon.
+    `CertificateError` if the certificate has no rate, or the rate does not keep its epsilon.
     """
     rate = certificate.numbers.get("rate")
     if rate is None or not 0 < rate <= mechanism.highest_rate:

@@ -24,10 +24,8 @@ PROFILE = "laplace-profile"
 def certify_constants(mechanism: VectorMechanism, embeddings: Embeddings) -> Certificate:
     """Record the constants that a vector mechanism, such as Projection or NADP, computes for a vocabulary.
 
-    Where only the vocabulary's dimension counts, the certificate names no checksum.
-
-    Raises:
-        CertificateError: If nothing is computed for this kind of mechanism, or a parameter is no single value.
+    Where only the vocabulary's dimension counts, the certificate names no checksum. `CertificateError` if nothing is
+    computed for this kind of mechanism, or a parameter is no single value.
     """
     if not mechanism.certificate_method:
         raise CertificateError(f"Fitting {type(mechanism).__name__} computes nothing: it needs no certificate.")

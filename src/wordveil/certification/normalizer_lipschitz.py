@@ -166,7 +166,7 @@ class PairSpace(Distances, Protocol):
         """How far the distances that a pair is judged by may be from the metric's own, in its unit."""
 
     def digest(self) -> str:
-        """Return a SHA-256 of everything losses depend on, to tell whether interrupted work may be continued."""
+        """Return a SHA-256 of all that losses depend on, by which work is resumed; `CertificateError` if unnamed."""
 
     def sums(self, rate: float, cap: float) -> Sums:
         """Return the pass that adds up the normalizers at a rate."""
@@ -200,8 +200,7 @@ class LossComputation:
     def metric(self, rate: float, cap: float = math.inf) -> ExactLoss:
         """Return the exact loss per unit of min(dist, cap) at a rate in (0, inf), unit 1/distance.
 
-        Raises:
-            ParameterError: If a parameter is outside its domain, or a word has no output within float64's reach.
+        `ParameterError` if a parameter is outside its domain, or a word has no output within float64's reach.
         """
         return self._at(rate, cap, per_distance=True)
 
@@ -247,7 +246,6 @@ class LossComputation:
         return self._loss(rate, cap, best, log_error, per_distance=per_distance)
 
     def _run(self, stage: str, work: Resumable) -> None:
-        """Take a pass to its end, from where it was saved."""
         saved = self._saved.get(stage)
         if saved is not None:
             work.restore(saved)

@@ -30,10 +30,7 @@ class WordPairs:
     """All pairs of words under any metric: a `PairSpace`. One rate visits v * (v + outputs) pairs.
 
     All words are inputs, the candidates outputs; a metric that belongs to vocabularies is computed for this one here,
-    once.
-
-    Raises:
-        ParameterError: If the metric belongs to another vocabulary or fails an axiom on a sample.
+    once. `ParameterError` if the metric belongs to another vocabulary or fails an axiom on a sample.
     """
 
     def __init__(self, embeddings: Embeddings, metric: AnyMetric) -> None:
@@ -49,22 +46,15 @@ class WordPairs:
 
     @property
     def block_error(self) -> float:
-        """The same: pairs are judged by what `block` returns."""
         return self.source.error
 
     def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
         return self.source.block(self.source.canonical[first], self.ids[second])
 
     def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
-        """Return the distances of `block`: a matrix has no others."""
-        return rough
+        return rough  # a matrix has no others
 
     def digest(self) -> str:
-        """Return a SHA-256 of vocabulary, outputs and metric, to tell whether interrupted work may be continued.
-
-        Raises:
-            CertificateError: If the metric cannot be named, because it is no dataclass.
-        """
         return hashlib.sha256("|".join([*self._inputs, identity(self.metric)]).encode()).hexdigest()
 
     def sums(self, rate: float, cap: float) -> RowSums:

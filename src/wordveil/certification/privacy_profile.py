@@ -24,17 +24,15 @@ _MINIMAL_EPSILON = 1e-9
 def laplace_to_local(fitted: Randomizer, *, diameter: float, delta: float) -> LocalDP:
     """Turn the metric DP of one draw of Laplace noise into local DP over a public diameter, by its exact profile.
 
+    What is fitted, multivariate Laplace, Mahalanobis or projection, or one of them decoded to words, says how many
+    dimensions its noise has; a promise alone does not, and a sum of promises is of several draws. The diameter is the
+    largest distance between two inputs, in the metric of its guarantee.
+
     Guarantee:
         (epsilon', delta) local DP between any two inputs at distance at most the diameter, certified; its standing is
         no better than that of the metric DP it starts from. The profile is non-decreasing in the distance, as for
         every log-concave density g: on a line along the shift r, where g(t) > a g(t - r) is a half line, the delta is
         the largest G(t) - a G(t - r) over t, and G(t - r) falls in r; integrate over the lines.
-
-    Args:
-        fitted: Fitted multivariate Laplace, Mahalanobis or projection, or one of them decoded to words: what says how
-            many dimensions its noise has. A promise alone does not, and a sum of promises is of several draws.
-        diameter: Largest distance between two inputs, in the metric of its guarantee, public, in (0, inf).
-        delta: In (0, 1).
 
     Raises:
         GuaranteeError: If it is nothing of that kind, or its promise has a delta of its own.

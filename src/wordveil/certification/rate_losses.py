@@ -55,10 +55,8 @@ def rate_losses(
 ) -> RateLosses:
     """Return the computation that certifies a mechanism; threads, progress and checkpoint as for `certify`.
 
-    What a certificate to repeat found is taken from it, not solved for.
-
-    Raises:
-        CertificateError: If a checkpoint is asked for where none can be kept.
+    What a certificate to repeat found is taken from it, not solved for. `CertificateError` if a checkpoint is asked for
+    where none can be kept.
     """
     if mechanism.certificate_method != TIGHT:
         return PairRates(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array
 from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, Progress
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError
@@ -36,8 +36,7 @@ Iteration = Callable[[int, float], None]
 class TightSolution:
     """An approximate solution, clipped, and the loss certified for it."""
 
-    # base measure over the candidates, shape (number of candidates,), in [0, 1], largest 1; float32 numbers
-    base: Float64Array
+    base: Float64Array  # base measure over the candidates, shape (candidates,), in [0, 1], largest 1; float32 numbers
     negative: float  # share of the distinct output vectors where the solution was below zero
     iterations: int  # conjugate gradient steps taken
     residual: float  # relative residual of the unclipped solution
@@ -59,14 +58,12 @@ def solve_tight_constraints(
 
     Metric and cap are the mechanism's; its epsilon does not matter. Constraints hold at the candidates, the certificate
     at all words. Steps end at a relative residual of `tolerance`, in (0, 1), or after `most_iterations`: the
-    certificate holds all the same. `iteration` is called once a step.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain, or more words may be output than can be solved for.
+    certificate holds all the same. `iteration` is called once a step. `ParameterError` if a parameter is outside its
+    domain, or more words may be output than can be solved for.
     """
     check_positive("rate", rate)
     check_delta(tolerance, name="tolerance")
-    place_of, vectors = _distinct_outputs(embeddings)
+    vectors, place_of = np.unique(embeddings.canonical[embeddings.candidates], return_inverse=True)
     if len(vectors) > MOST_OUTPUTS:
         raise ParameterError(
             "embeddings",
@@ -107,12 +104,6 @@ def tight_loss(
     vocabulary = DistinctVectors.of(embeddings, mechanism.metric, base)
     work = LossComputation(vocabulary, threads=threads, progress=progress)
     return work.metric(rate, mechanism.cap(rate, len(base)))
-
-
-def _distinct_outputs(embeddings: Embeddings) -> tuple[NDArray[np.int64], IdArray]:
-    """Return the place of each candidate among the distinct output vectors, and their ids."""
-    vectors, place = np.unique(embeddings.canonical[embeddings.candidates], return_inverse=True)
-    return np.asarray(place, dtype=np.int64), vectors
 
 
 def _conjugate_gradients(

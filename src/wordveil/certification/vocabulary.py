@@ -23,8 +23,7 @@ class DistinctVectors:
     """The distinct vectors of a vocabulary, a `PairSpace`: words of one vector share a row of every mechanism."""
 
     coordinates: Float64Array  # `metric.coordinates` of the distinct vectors, shape (u, d)
-    # output mass on each: the number of candidates there, or the sum of their base measure; shape (u,)
-    measure: Float64Array
+    measure: Float64Array  # output mass on each, shape (u,): the candidates there, or the sum of their base measure
     ids: IdArray  # lowest id with each vector, shape (u,), int32, ascending
     metric: Metric
 
@@ -32,8 +31,7 @@ class DistinctVectors:
     def of(cls, embeddings: Embeddings, metric: Metric, base: Float64Array | None = None) -> DistinctVectors:
         """Collect the distinct vectors of a vocabulary, whose candidates are outputs of measure `base`, None for 1.
 
-        Raises:
-            ParameterError: If the base measure has another shape, a negative or non-finite entry, or no mass.
+        `ParameterError` if the base measure has another shape, a negative or non-finite entry, or no mass.
         """
         if base is None:
             base = np.ones(len(embeddings.candidates))
@@ -65,11 +63,6 @@ class DistinctVectors:
         return self.metric.distance_error((d + 4) * 2.0**-53 * 4 * float(np.square(self.coordinates).sum(axis=1).max()))
 
     def digest(self) -> str:
-        """Return a SHA-256 of coordinates, measure and metric, to tell whether interrupted work may be continued.
-
-        Raises:
-            CertificateError: If the metric cannot be named, because it is no dataclass.
-        """
         state = hashlib.sha256(np.ascontiguousarray(self.coordinates).tobytes())
         state.update(self.measure.tobytes())
         state.update(identity(self.metric).encode())

@@ -39,9 +39,8 @@ class FittedDecoder(ABC):
     def on(self, device: str, space: Embeddings) -> Self:
         """Return the same decoder searching on a device, "cpu" or a card such as "cuda:1", in its own vocabulary.
 
-        Raises:
-            MissingExtraError: If PyTorch is not installed.
-            ParameterError: If there is no such card, or this decoder does not search on one.
+        `MissingExtraError` if PyTorch is not installed; `ParameterError` if there is no such card, or this decoder does
+        not search on one.
         """
         if device == "cpu":
             return self

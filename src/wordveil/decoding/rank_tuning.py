@@ -29,8 +29,7 @@ class RankTuning:
     c: float  # the value with the largest mean share of near neighbours over the epsilons
     grid: tuple[float, ...]  # the values tried
     epsilons: tuple[float, ...]  # the epsilons tried
-    # share of outputs equal to the input, one row for each c, one column for each epsilon
-    original: tuple[tuple[float, ...], ...]
+    original: tuple[tuple[float, ...], ...]  # share of outputs equal to the input, a row a c, a column an epsilon
     near: tuple[tuple[float, ...], ...]  # share of outputs among the input's nearest words, itself excluded, likewise
 
 

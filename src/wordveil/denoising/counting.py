@@ -68,9 +68,7 @@ def prior_of(
     """Return the model of public texts that `ReleaseReader` read already, from stop to stop, end to end, shape (m,).
 
     At most so many pairs and triples are kept; `base` holds frequencies of words that the texts lack, None for uniform.
-
-    Raises:
-        ParameterError: If there are no states.
+    `ParameterError` if there are no states.
     """
     if not len(states):
         raise ParameterError("texts", f"<{len(held_out)} texts>", "must be at least two.")

@@ -195,7 +195,6 @@ class _Table:
         return table
 
     def find(self, wanted: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the number of each key, -1 where it is absent; of the same shape."""
         flat, found = wanted.ravel(), np.empty(wanted.size, np.int32)
         for start in range(0, len(flat), BLOCK):  # worked on in the processor's cache: a third of the time
             found[start : start + BLOCK] = self._find(flat[start : start + BLOCK])

@@ -42,8 +42,7 @@ ROOT_ERROR = 2.0**-14 * 1.01  # relative error of the compiled root, the largest
 class _Packed(NamedTuple):
     """Words as the products read them."""
 
-    # what vectors are taken from, shape (d,): the mean of a sample of words, near which norms are small
-    centre: Float64Array
+    centre: Float64Array  # what vectors are taken from, shape (d,): the mean of some words, near which norms are small
     factor: NDArray[Any]  # [y; 1; a(y)] of shape (blocks, d + 2, columns) for NumPy, or the compiled layout
     base: Float32Array  # base measure, float32, shape (blocks, columns); 0 where there is no word
 

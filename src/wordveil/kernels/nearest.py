@@ -46,10 +46,8 @@ class NearestWords:
     ) -> tuple[IdArray, Float64Array]:
         """Return the k nearest outputs of each query, shape (n, d), nearest first, lowest id first on ties.
 
-        Ids, int32, and Euclidean distances, float64, both of shape (n, k).
-
-        Raises:
-            ParameterError: If k is out of range, or a query is not finite or has another number of dimensions.
+        Ids, int32, and Euclidean distances, float64, both of shape (n, k). `ParameterError` if k is out of range, or a
+        query is not finite or has another number of dimensions.
         """
         if not 1 <= k <= len(self.outputs):
             raise ParameterError("k", k, f"must be in [1, {len(self.outputs)}], the number of words searched.")

@@ -22,11 +22,7 @@ UNIT = 2.0**-53
 
 
 class PairTiles:
-    """Squared-distance tiles over the coordinates, float64, shape (v, d), of v distinct vectors.
-
-    `rows` are centred and padded with zeros to whole blocks; `squared_error` bounds the error of a squared distance in
-    a tile.
-    """
+    """Squared-distance tiles over the coordinates, float64, shape (v, d), of v distinct vectors, centred and padded."""
 
     def __init__(self, coordinates: Float64Array, metric: Metric) -> None:
         self.metric, self.coordinates = metric, coordinates
@@ -65,7 +61,6 @@ class PairTiles:
         return np.asarray(tile)
 
     def of_pairs(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
-        """Return the distances of pairs by direct differences, shape (n,)."""
         difference = self.coordinates[first] - self.coordinates[second]
         squared = np.einsum("ij,ij->i", difference, difference)
         self.metric.from_squared(squared)

@@ -279,7 +279,6 @@ class SelectionRows(WeightRows):
 
 
 def _fill(positions: NDArray[np.int64], which: NDArray[np.int64], drawn: NDArray[np.int64]) -> None:
-    """Put drawn positions where none is yet."""
     missing = positions[which] < 0
     positions[which[missing]] = drawn[missing]
 
@@ -301,10 +300,8 @@ def _pick_columns(
     """Return the column that each random word falls into, by the integer weights of its row of the tile.
 
     One search over all rows in floating point comes within a column or so; exact integer comparisons settle it. Limits,
-    one a row, are what the words are scaled to where given, and those beyond a row's weights give -1.
-
-    Raises:
-        RuntimeError: If a row's weights exceed its limit, which would bias the draw: a fault of this package.
+    one a row, are what the words are scaled to where given, and those beyond a row's weights give -1. `RuntimeError` if
+    a row's weights exceed its limit, which would bias the draw: a fault of this package.
     """
     bounds = np.cumsum(np.rint(tile * np.float64(unit)).astype(np.uint64), axis=1)
     totals = bounds[:, -1]

@@ -121,7 +121,6 @@ class WeightRows:
         return rows[order], columns[order]
 
     def _tiles(self, rows: int) -> tuple[Float64Array, NDArray[Any]]:
-        """Return buffers for squared distances and for weights."""
         product = np.empty((rows, self.width))
         return product, np.empty((rows, self.width), np.float32) if self._weight_type is np.float32 else product
 

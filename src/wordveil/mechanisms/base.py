@@ -63,7 +63,11 @@ class VectorMechanism(Mechanism):
         return type(self).for_dimensions is VectorMechanism.for_dimensions
 
     def for_dimensions(self, dimensions: int) -> VectorRandomizer:
-        """Return the randomizer for vectors of d >= 1 dimensions; a `ParameterError` where a vocabulary is needed."""
+        """Return the randomizer for vectors of d >= 1 dimensions, where no vocabulary is needed.
+
+        Raises:
+            ParameterError: If one is.
+        """
         raise ParameterError(
             "vocabulary",
             None,
@@ -150,8 +154,14 @@ class VectorRandomizer(Randomizer):
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array | None:
         """Return ln p(output | input) up to a constant that is the same for all inputs; None where it is not known.
 
-        Audits choose events by it and count them on real samples; it makes the best attack on vectors. Of n outputs and
-        k inputs it is (n, k): -inf where an output is impossible, inf where an input without noise gives no other.
+        Audits choose events by it and count them on real samples; it makes the best attack on vectors.
+
+        Args:
+            outputs: Shape (n, dimensions).
+            vectors: Inputs, shape (k, d).
+
+        Returns:
+            Shape (n, k); -inf where an output is impossible, inf where an input without noise gives no other.
         """
         return None
 
@@ -186,7 +196,11 @@ class WordMechanism(Mechanism):
         return lambda epsilon: self.with_epsilon(epsilon).fit(embeddings)
 
     def fit_certified(self, embeddings: Embeddings, certificate: Certificate | None) -> WordRandomizer:
-        """Bind with the certificate that a calibration needs; a `CertificateError` if it is missing or too much."""
+        """Bind to a public vocabulary with the certificate that a calibration needs; None where it needs none.
+
+        Raises:
+            CertificateError: If there is one and the mechanism takes none, or there is none and it needs one.
+        """
         if certificate is not None:
             self.require(certificate, embeddings)
         return self.fit(embeddings)
@@ -278,10 +292,15 @@ class WordRandomizer(Randomizer):
         return kept
 
     def likely_inputs(self, outputs: IdArray, weights: Float64Array, count: int) -> tuple[IdArray, Float64Array] | None:
-        """Return for each output the inputs x of largest weights[x] P(output | x), and that P; None as for `law`.
+        """Return for each output the inputs x of largest weights[x] P(output | x), and that P.
 
-        Both of shape (n, min(count, v)), in no order. Outputs are ascending; weights, positive and of shape (v,), say
-        how often each word is an input in public text.
+        Args:
+            outputs: Ids among `outputs`, ascending, shape (n,).
+            weights: How often each word is an input, in public text, shape (v,), positive.
+            count: c, how many inputs.
+
+        Returns:
+            Ids and probabilities, each of shape (n, min(c, v)), in no order; None as for `law`.
         """
         if self.law(np.arange(0, dtype=np.int32)) is None:
             return None

@@ -34,10 +34,7 @@ def check_certificate(
 
     The certificate was made for this vocabulary, and its rate and cap are those of the rows. A base measure over the
     candidates is given where there is one; `local` says that epsilon bounds the loss of any pair, not the loss per
-    distance.
-
-    Raises:
-        CertificateError: If a pair of words loses more than the certificate says.
+    distance. `CertificateError` if a pair of words loses more than the certificate says.
     """
     # The lowest id at distance 0 of each word: in a matrix or in ranks it need not share the vector.
     known = isinstance(rows.metric, Metric)

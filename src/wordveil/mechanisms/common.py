@@ -61,12 +61,20 @@ class Mechanism(ABC):
         return False
 
     def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
-        """Raise `CertificateError`, naming what differs, unless a certificate is for this mechanism and vocabulary."""
+        """Check that a certificate was made for this mechanism, vocabulary and candidate set.
+
+        Raises:
+            CertificateError: Naming what differs.
+        """
         raise CertificateError(f"{self.name} takes no certificate when it is fitted.")
 
     @classmethod
     def rebuild(cls, certificate: Certificate) -> Self:
-        """Return the mechanism that a certificate names; `CertificateError` if its parameters are none of ours."""
+        """Return the mechanism that a certificate names, which says all its parameters.
+
+        Raises:
+            CertificateError: If the certificate's parameters are not those of this mechanism.
+        """
         parameters = {name: value for name, value in certificate.parameters.items() if name != "mechanism"}
         try:
             return cls(**parameters)
@@ -75,7 +83,11 @@ class Mechanism(ABC):
 
 
 class Randomizer(ABC):
-    """What word and vector randomizers have in common: a claim, and answers about it."""
+    """What word and vector randomizers have in common: a claim, and answers about it.
+
+    Attributes:
+        releases: Whether it turns vectors into vectors or words into words.
+    """
 
     releases: ClassVar[Literal["vectors", "words"]]
 

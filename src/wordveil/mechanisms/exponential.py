@@ -43,8 +43,7 @@ class Grounds:
     slack: float  # what arithmetic and the certificate add to the loss, nats
     standing: Standing  # how sure it is
     assumptions: tuple[str, ...]  # conditions, a sentence each
-    # the largest loss between two words that a certificate of local DP found, nats; None for metric DP
-    loss: float | None
+    loss: float | None  # largest loss between two words by a certificate of local DP, nats; None for metric DP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,12 +181,10 @@ def fit_selection(
 ) -> Fitted:
     """Bind a selection mechanism to a vocabulary, as `kind`, at the rate its calibration gives.
 
-    A base measure over the candidates is the one that the certificate speaks of; None stands for 1.
-
-    Raises:
-        CertificateError: If a certificate is missing, superfluous, made for other inputs, or refuted by two words.
-        ParameterError: If no cap exists, it is so far that 64-bit sampling cannot honour the promise, or the metric
-            does not belong to this vocabulary or fails an axiom.
+    A base measure over the candidates is the one that the certificate speaks of; None stands for 1. `CertificateError`
+    if a certificate is missing, superfluous, made for other inputs, or refuted by two words; `ParameterError` if no cap
+    exists, it is so far that 64-bit sampling cannot honour the promise, or the metric does not belong to this
+    vocabulary or fails an axiom.
     """
     rate, cap = rate_and_cap(mechanism, embeddings, certificate)
     metric = bound_metric(mechanism.metric, embeddings)

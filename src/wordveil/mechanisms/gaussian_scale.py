@@ -39,10 +39,8 @@ def analytic_scale(epsilon: float, delta: float) -> float:
     """Return u*, the smallest standard deviation over sensitivity for (epsilon, delta) local DP, rounded up.
 
     That is the upper end of a bracket of relative width 1e-12 around the root of `gaussian_log_delta` = ln delta, for
-    epsilon in (0, 1e12] nats.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain, or delta is so close to 1 that no bracket exists.
+    epsilon in (0, 1e12] nats. `ParameterError` if a parameter is outside its domain, or delta is so close to 1 that no
+    bracket exists.
 
     Reference:
         Balle, Wang (2018), Algorithm 1, with a bracket in place of its one-sided search.

@@ -32,14 +32,10 @@ def laplace_delta(epsilon: float, *, dimensions: int, loss: float) -> float:
     the same law, negated, under the other input. Only d and `loss` = rate * r, the loss of pure metric DP in nats,
     matter.
 
-    Returns:
-        The quadrature's value and an allowance for its error: four times what a halving of the panels changes, and
-        1e-11 of P[loss > epsilon']. The allowance is an estimate, not a proof; it was never found too small, and is
-        seldom above 1e-8 of the value; with few dimensions and large losses it can be most of what is returned. In one
-        dimension there is a closed form, rounded up. 0 from epsilon' = loss on.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
+    The allowance for the quadrature's error is four times what a halving of the panels changes, and 1e-11 of P[loss >
+    epsilon']. It is an estimate, not a proof; it was never found too small, and is seldom above 1e-8 of the value; with
+    few dimensions and large losses it can be most of what is returned. In one dimension there is a closed form, rounded
+    up. 0 from epsilon' = loss on. `ParameterError` if a parameter is outside its domain.
     """
     check_within("epsilon", epsilon)
     _check(dimensions, loss)
@@ -97,8 +93,7 @@ def _cap_probability(cosine: Float64Array, d: int) -> Float64Array:
 def laplace_epsilon(delta: float, *, dimensions: int, loss: float) -> float:
     """Return the smallest epsilon' in [0, loss] with `laplace_delta` <= delta, rounded up by a bracket of 1e-10 of it.
 
-    Raises:
-        ParameterError: If a parameter is outside its domain.
+    `ParameterError` if a parameter is outside its domain.
     """
     check_delta(delta)
     _check(dimensions, loss)

@@ -93,8 +93,7 @@ class FittedMahalanobis(VectorRandomizer):
     mechanism: Mahalanobis
     dimensions: int
     root: Float64Array = field(repr=False, compare=False)  # S^(1/2), symmetric, shape (d, d)
-    # the metric of the guarantee, which measures ||S^(-1/2)(x - x')||
-    distance: MahalanobisMetric = field(repr=False, compare=False)
+    distance: MahalanobisMetric = field(repr=False, compare=False)  # the guarantee's metric: ||S^(-1/2)(x - x')||
     smallest_eigenvalue: float  # lambda_min(S), rounded down
 
     @property
@@ -151,8 +150,7 @@ class FittedMahalanobis(VectorRandomizer):
 def scaled_covariance(vectors: FloatArray) -> Float64Array:
     """Return the covariance of a public table, shape (v, d), scaled to trace d, shape (d, d), float64.
 
-    Raises:
-        ParameterError: If all rows are equal, as in a vocabulary of one word: no covariance can be scaled.
+    `ParameterError` if all rows are equal, as in a vocabulary of one word: no covariance can be scaled.
     """
     d = vectors.shape[1]
     mean = vectors.mean(axis=0, dtype=np.float64)

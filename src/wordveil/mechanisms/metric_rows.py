@@ -65,9 +65,8 @@ class ChannelRows(Protocol):
 def bound_metric(metric: AnyMetric, embeddings: Embeddings) -> AnyMetric:
     """Return the metric ready for this vocabulary, the coordinates of a user's own checked on a sample.
 
-    Raises:
-        ParameterError: If it belongs to another vocabulary, cannot be made for this one, has no closed form, has the
-            name of another metric, or gives a vector coordinates that depend on other vectors.
+    `ParameterError` if it belongs to another vocabulary, cannot be made for this one, has no closed form, has the name
+    of another metric, or gives a vector coordinates that depend on other vectors.
     """
     if isinstance(metric, VocabularyMetric):
         return metric.bind(embeddings.vectors, embeddings.checksum_in_use)

@@ -45,10 +45,7 @@ def exact_stretch(
 ) -> float:
     """Return max ||Phi(x - y)||/||x - y|| of a matrix over all pairs of distinct rows, rounded up by below a 1e-9th.
 
-    It is 0 where all rows are equal.
-
-    Raises:
-        ParameterError: If shapes do not agree.
+    It is 0 where all rows are equal. `ParameterError` if shapes do not agree.
     """
     rows = np.unique(np.asarray(vectors, dtype=np.float64) + 0.0, axis=0)  # -0.0 is 0.0
     if rows.ndim != 2 or rows.shape[1] != matrix.shape[1]:

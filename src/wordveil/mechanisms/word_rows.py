@@ -48,8 +48,7 @@ class WordRows:
     def find(self, vectors: FloatArray) -> IdArray:
         """Return the id of each row, shape (n,), of the vocabulary's table: float32, or the same values in float64.
 
-        Raises:
-            ParameterError: If the shape is wrong or a row is no word's vector; the row is not shown.
+        `ParameterError` if the shape is wrong or a row is no word's vector; the row is not shown.
         """
         given = as_floats("vectors", vectors)
         if given.ndim != 2 or given.shape[1] != self._vectors.shape[1]:

@@ -92,10 +92,8 @@ def worst_words(
     """Return nearest, farthest, most isolated and random pairs of a vocabulary; of a graph, edges.
 
     At most 2 000 words, drawn at random, are searched. Of `count` pairs, at least 3, all beyond the extremes are
-    random; `metric` says what near and far mean, and `vectors` makes inputs vectors rather than ids.
-
-    Raises:
-        ParameterError: If no two of the words, or of the edges' ends, have different vectors.
+    random; `metric` says what near and far mean, and `vectors` makes inputs vectors rather than ids. `ParameterError`
+    if no two of the words, or of the edges' ends, have different vectors.
     """
     if relation.edges is not None:
         return _edges(embeddings, relation, count, vectors, seed)

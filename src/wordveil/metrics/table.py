@@ -25,13 +25,10 @@ ROWS = 256
 class DistanceTable:
     """A read-only distance matrix, v in [1, 20 000], copied to float64, and its checksum; equal where matrices are.
 
-    Attributes:
-        checksum: SHA-256 of shape and values, hexadecimal; or of the whole numbers that the matrix follows from, where
-            it was computed from some: their last bits do not depend on the processor.
-        canonical: Shape (v,), int32, the lowest id at distance 0.
-
-    Raises:
-        ParameterError: If the matrix is not square or too large, or an entry breaks one of the axioms checked here.
+    The checksum is the SHA-256 of shape and values; or of the whole numbers that the matrix follows from, where it was
+    computed from some: their last bits do not depend on the processor. `canonical` is the lowest id at distance 0,
+    shape (v,). `ParameterError` if the matrix is not square or too large, or an entry breaks one of the axioms checked
+    here.
     """
 
     def __init__(self, matrix: FloatArray) -> None:
@@ -43,10 +40,8 @@ class DistanceTable:
     def taking(cls, matrix: Float64Array, *, follows_from: str = "") -> DistanceTable:
         """Return the table of a float64 matrix that nobody else holds: it is not copied, and read-only from then on.
 
-        `follows_from` is the SHA-256 of all that it was computed from, "" where it was not.
-
-        Raises:
-            ParameterError: As the class does, or if it is no float64 matrix that owns its memory.
+        `follows_from` is the SHA-256 of all that it was computed from, "" where it was not. `ParameterError` as for the
+        class, or if it is no float64 matrix that owns its memory.
         """
         _check_form(matrix)
         if matrix.dtype != np.float64 or not matrix.flags.c_contiguous or matrix.base is not None:

@@ -40,13 +40,6 @@ def word_frequencies(embeddings: Embeddings, *, smoothing: float = 0.0) -> Float
     (count + smoothing) / (tokens + smoothing * v), no share 0 where smoothing is above 0. An entry of another
     vocabulary takes the count of the embedded word of the same spelling, else of its lower-case spelling; an entry that
     is neither has count 0.
-
-    Example:
-        >>> from wordveil import load_embeddings
-        >>> table = load_embeddings()
-        >>> shares = word_frequencies(table)
-        >>> bool(shares[table.id("the")] > 100 * shares[table.id("diabetes")] > 0)
-        True
     """
     counts = _counts()
     if embeddings.header.checksum == packaged_header().checksum:
@@ -63,16 +56,8 @@ def most_frequent(embeddings: Embeddings, m: int, *, counts: str | PathLike[str]
 
     A vocabulary whose header says `order="frequency"` is taken at its word: its first m. For any other the counts are
     those of `word_frequencies`, or of a public file of lines: a word, white space and a number. Words of one count are
-    taken in the order of their ids.
-
-    Raises:
-        ParameterError: If m is out of range, or larger than the number of such words with a count.
-        EmbeddingFormatError: If the file of counts is malformed.
-
-    Example:
-        >>> table = load_embeddings()
-        >>> [table.words[i] for i in most_frequent(table, 4)]
-        ['the', 'of', 'and', 'to']
+    taken in the order of their ids. `ParameterError` if m is out of range, or larger than the number of such words with
+    a count; `EmbeddingFormatError` if the file of counts is malformed.
     """
     check_whole("outputs", m)
     candidates = embeddings.candidates

@@ -24,11 +24,7 @@ CHUNK = 1 << 14
 def nearest_lists(
     vectors: Float32Array, k: int, *, threads: int | None = None, progress: Progress | None = None
 ) -> IdArray:
-    """Return each word's k nearest words, shape (v, k), int32: itself first, then by distance, lowest id on ties.
-
-    Raises:
-        ParameterError: If k is not in [1, v].
-    """
+    """Return each word's k nearest words, (v, k), int32: itself, then by distance, lowest id on ties; k in [1, v]."""
     v = len(vectors)
     if not 1 <= k <= v:
         raise ParameterError("k", k, f"must be in [1, {v}], the number of words.")

@@ -45,7 +45,6 @@ class ListsKey:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of all of it, hexadecimal."""
         parts = ("wordveil-lists-1", self.vocabulary, self.outputs, self.metric, str(self.k))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -75,7 +74,6 @@ class Keyed(ABC):
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of the key and of every entry, hexadecimal."""
         digest = hashlib.sha256(self.key.checksum.encode())
         digest.update(np.ascontiguousarray(self.entries, dtype="<i4").data)
         return digest.hexdigest()
@@ -89,21 +87,13 @@ class Keyed(ABC):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeighbourLists(Keyed):
-    """For each word the k outputs nearest to it: itself first where it may be output, ties by id.
-
-    Example:
-        >>> from wordveil import Embeddings
-        >>> table = Embeddings.from_arrays(["up", "down", "north"], [[0.0, 1.0], [0.0, -1.0], [0.1, 1.0]])
-        >>> build_lists(table, 2).ids.tolist()
-        [[0, 2], [1, 2], [2, 0]]
-    """
+    """For each word the k outputs nearest to it: itself first where it may be output, ties by id."""
 
     kind: ClassVar[str] = "lists"
     key: ListsKey  # what the lists depend on
     outputs: IdArray = field(repr=False)  # ids that may be in a list, int32, ascending
     ids: IdArray = field(repr=False)  # the lists, shape (v, k), int32, read-only
-    # the file that they are mapped from, if any: workers map it too
-    path: Path | None = field(default=None, repr=False)
+    path: Path | None = field(default=None, repr=False)  # the file that they are mapped from: workers map it too
 
     def __post_init__(self) -> None:
         if self.ids.ndim != 2 or self.ids.shape[1] != self.key.k or self.ids.dtype != np.int32:
@@ -165,10 +155,8 @@ def build_lists(
 
     The order is that of the float64 distance, lowest id first on ties; of a metric that is made of coordinates, that of
     the squared differences of its coordinates. Cosine is the Euclidean distance of the rows at length 1; a row of zeros
-    is orthogonal to every other row, and equal to other rows of zeros.
-
-    Raises:
-        ParameterError: If k, in [1, 64] and at most the number of outputs, or an output is outside its domain.
+    is orthogonal to every other row, and equal to other rows of zeros. `ParameterError` if k, in [1, 64] and at most
+    the number of outputs, or an output is outside its domain.
     """
     chosen = checked_outputs(embeddings, outputs)
     key = lists_key(embeddings, k, chosen, metric)
@@ -187,9 +175,8 @@ def lists_key(
 ) -> ListsKey:
     """Return what the lists of these arguments depend on; `rule` names what takes the place of a metric.
 
-    Raises:
-        ParameterError: If k is outside its domain.
-        CertificateError: If the metric is a user's and no name can hold all of it.
+    `ParameterError` if k is outside its domain; `CertificateError` if the metric is a user's and no name can hold all
+    of it.
     """
     _check_k(k, min(LONGEST, len(outputs)))
     return ListsKey(

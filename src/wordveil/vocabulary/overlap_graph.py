@@ -22,9 +22,7 @@ class OverlapGraph:
 
     edges: EdgeArray = field(repr=False)  # adjacent pairs, shape (e, 2)
     component: IdArray = field(repr=False)  # component of each word, shape (v,)
-    # largest distance between adjacent words of each component, shape (components,), rounded up; 0 where no two
-    # different vectors are adjacent
-    reach: Float64Array = field(repr=False)
+    reach: Float64Array = field(repr=False)  # longest edge of each component, rounded up; 0 without different vectors
 
     @property
     def isolated(self) -> NDArray[np.bool_]:
@@ -45,10 +43,8 @@ def overlap_graph(
 
     The overlap of two words is |S(x) & S(y)|/|S(x) | S(y)| for their lists S of `overlap` nearest words, which start
     with the word itself; it must be at least tau, in [0, 1]. The first words are the `adjacent` nearest, the word
-    itself counted. Words with equal vectors are always adjacent: nothing could tell them apart.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
+    itself counted. Words with equal vectors are always adjacent: nothing could tell them apart. `ParameterError` if a
+    parameter is outside its domain.
     """
     v = len(embeddings)
     if not 2 <= adjacent <= v:

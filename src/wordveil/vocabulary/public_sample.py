@@ -8,9 +8,6 @@ from wordveil.arrays import IdArray
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["public_sample"]
-
-
 SAMPLE = 1000
 
 

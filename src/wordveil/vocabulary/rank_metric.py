@@ -152,11 +152,9 @@ def rank_distances(
 ) -> Float64Array:
     """Return the metric as a matrix, shape (v, v): shortest paths up to a cap, symmetric, diagonal 0.
 
-    With a cap, min(path, cap) is again a metric, and the promise is made in that.
-
-    Raises:
-        ParameterError: If cap is not positive, or the graph falls apart and no cap is given: some distances would be
-            infinite and no finite epsilon could speak of them.
+    With a cap, min(path, cap) is again a metric, and the promise is made in that. `ParameterError` if cap is not
+    positive, or the graph falls apart and no cap is given: some distances would be infinite and no finite epsilon could
+    speak of them.
     """
     if not cap > 0:
         raise ParameterError("cap", cap, "must be in (0, inf].")

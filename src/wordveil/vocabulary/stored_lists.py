@@ -94,10 +94,7 @@ def neighbour_lists(
     """Return the lists of the k outputs nearest to each word: those stored, else made now, as by `build_lists`.
 
     Outputs are the ids that may be in a list; a number stands for so many of the most frequent, by `most_frequent`;
-    None for all that may be output.
-
-    Raises:
-        EmbeddingFormatError, ChecksumError: If stored lists are damaged.
+    None for all that may be output. `EmbeddingFormatError` or `ChecksumError` if stored lists are damaged.
     """
     chosen = _chosen(embeddings, outputs)
     found = find_lists(embeddings, k, outputs=chosen, metric=metric)
@@ -148,11 +145,8 @@ def store_lists(
     """Build lists into the vocabulary's directory, going on where an interrupted build stopped, and map them.
 
     What was stored for a larger k is returned as it is. Progress begins with the words of an earlier attempt. Arguments
-    as for `neighbour_lists`.
-
-    Raises:
-        ParameterError: If k or an output is outside its domain, or the vocabulary lies in no directory.
-        ChecksumError: If what was resumed or written is damaged; it is removed then.
+    as for `neighbour_lists`. `ParameterError` if k or an output is outside its domain, or the vocabulary lies in no
+    directory; `ChecksumError` if what was resumed or written is damaged; it is removed then.
     """
     if embeddings.directory is None:
         raise ParameterError("directory", None, "must be a saved vocabulary; save this one first.")
@@ -186,8 +180,7 @@ def store_lists(
 def pack_lists(lists: NeighbourLists, folder: Path = PACKAGED_FOLDER) -> Path:
     """Write lists as the embedded vocabulary holds them, places among the outputs in 12 bits; return the array's path.
 
-    Raises:
-        ParameterError: If there are more than 4 096 outputs, or the number of entries is odd.
+    `ParameterError` if there are more than 4 096 outputs, or the number of entries is odd.
     """
     if len(lists.outputs) > 1 << 12 or lists.ids.size % 2:
         raise ParameterError("outputs", len(lists.outputs), "must be at most 4096, and v * k even.")

@@ -181,10 +181,7 @@ class Embeddings:
         return Embeddings, (self._table,)
 
     def ids(self, words: Sequence[str]) -> IdArray:
-        """Return the id of each word, shape (n,), int32; -1 where it is no entry.
-
-        Words are compared exactly as given; casing and token rules are applied by the tokenizer before.
-        """
+        """Return the id of each word exactly as given, shape (n,), int32; -1 where it is no entry."""
         if not len(words):
             return np.empty(0, dtype=np.int32)
         return self._table.index.find(self.words, encode_queries(words))
@@ -195,10 +192,7 @@ class Embeddings:
         return None if found < 0 else found
 
     def without_outputs(self, words: Iterable[str]) -> Embeddings:
-        """Return the same vocabulary with some words barred from output.
-
-        Args:
-            words: Words that must not be output, compared without case; unknown ones change nothing.
+        """Return the same vocabulary with words barred from output, compared without case; unknown ones change nothing.
 
         Raises:
             ParameterError: If no candidate is left.
@@ -238,10 +232,7 @@ class Embeddings:
         return other.with_header(normalisation=header.normalisation, tokenizer=header.tokenizer)
 
     def with_header(self, **changes: Any) -> Embeddings:
-        """Return the same vocabulary with other descriptive facts.
-
-        Args:
-            **changes: Any of name, source, licence, normalisation, casing, tokenizer, order.
+        """Return the same vocabulary with another name, source, licence, normalisation, casing, tokenizer or order.
 
         Raises:
             ParameterError: If a fact is unknown, or fixed by words, matrix and candidates.
@@ -250,10 +241,7 @@ class Embeddings:
         return self._with(table, narrowed=self._narrowed)
 
     def record(self, **changes: Any) -> Embeddings:
-        """Change descriptive facts in the mapped directory itself; return the vocabulary that carries them.
-
-        Args:
-            **changes: As for `with_header`.
+        """Change facts, as `with_header` does, in the mapped directory itself; return the vocabulary that carries them.
 
         Raises:
             ParameterError: As for `with_header`, or if this vocabulary is not what a directory holds.
@@ -271,10 +259,7 @@ class Embeddings:
         return other
 
     def save(self, directory: str | PathLike[str]) -> Embeddings:
-        """Write the vocabulary as a directory, all or nothing, and return it mapped from there.
-
-        Args:
-            directory: Where to write; must not exist, or be empty.
+        """Write the vocabulary as a directory, new or empty, all or nothing, and return it mapped from there.
 
         Raises:
             ParameterError: If the destination is taken.

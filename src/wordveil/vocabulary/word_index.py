@@ -51,7 +51,6 @@ class WordIndex:
         return found
 
     def packed(self, words: WordList) -> PackedWords:
-        """Return the words and this index as compiled kernels take them."""
         return PackedWords(blob=words.blob, offsets=words.offsets, hashes=self.hashes, ids=self.ids)
 
 

@@ -30,7 +30,6 @@ class WordList(Sequence[str]):
 
     @classmethod
     def from_encoded(cls, words: Sequence[bytes]) -> WordList:
-        """Pack words that are already UTF-8."""
         lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
         blob = np.frombuffer(b"\n".join(words) + b"\n", dtype=np.uint8)
         return cls(blob, _offsets(lengths + 1))
@@ -70,7 +69,6 @@ class WordList(Sequence[str]):
             yield data[start : end - 1].decode("utf-8")
 
     def encoded(self, position: int) -> bytes:
-        """Return the UTF-8 bytes of the word at a position in [0, v)."""
         return self.blob[self.offsets[position] : self.offsets[position + 1] - 1].tobytes()
 
     def __repr__(self) -> str:

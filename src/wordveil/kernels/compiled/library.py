@@ -32,8 +32,7 @@ VARIABLE = "WORDVEIL_ENGINE"
 def engine_name() -> str:
     """Return the engine of kernels made now: "numpy", or the level of a compiled library.
 
-    Raises:
-        ParameterError: If WORDVEIL_ENGINE, or whoever pins one, names an engine that is unknown or cannot run here.
+    `ParameterError` if WORDVEIL_ENGINE, or whoever pins one, names an engine that is unknown or cannot run here.
     """
     pinned, found = _PINNED.get(), available_engines()
     wanted = pinned or os.environ.get(VARIABLE)

@@ -87,10 +87,8 @@ class CompiledRows:
         Pairs are (row, block), sorted by block; `start` holds the first token of each and the end, shape (pairs + 1,).
         Ranges are the units that each pair's words are scaled to, at least the sum of its weights; None for that sum.
         Units are integer units of weight for each block, and there is one 64-bit word a token, in the order of the
-        pairs.
-
-        Raises:
-            RuntimeError: If a range is below the sum of the weights, which would bias draws: a fault of this package.
+        pairs. `RuntimeError` if a range is below the sum of the weights, which would bias draws: a fault of this
+        package.
         """
         columns = np.empty(len(words), dtype=np.int64)
         rows, blocks = (np.ascontiguousarray(part, dtype=np.int64) for part in pairs)
@@ -144,7 +142,6 @@ class CompiledCeilings:
         return np.empty(shape, dtype=np.float32 if self._pair == 1 else np.uint16)
 
     def lay_words(self, vectors: Float32Array, shrinking: Shrinking, out: NDArray[Any]) -> None:
-        """Lay one block's words, shape (n, d), into its part of `room`."""
         self._lay(vectors, out.shape[0] * LANES, shrinking, True, out)
 
     def sums(

@@ -29,8 +29,14 @@ ROWS_ON_CPU = 1024  # queries of a chunk of CPU tensors
 class GpuNearestWords:
     """Nearest words among a public set of outputs, searched on a graphics card; `NearestWords` says the rest.
 
-    The device is "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks; `engine` is "cuda" or "torch-cpu".
-    Tiles change no answer.
+    Args:
+        vectors: All vectors, float32, shape (v, d).
+        outputs: Ids searched, int32, sorted ascending, at least one.
+        device: "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks.
+        tiles: Shape of the screen's work, None for the default; the answers do not depend on it.
+
+    Attributes:
+        engine: "cuda", or "torch-cpu" on CPU tensors.
 
     Raises:
         MissingExtraError: If PyTorch is not installed.
@@ -111,7 +117,12 @@ class GpuNearestWords:
         return ROOM + 4 * (k - 1)
 
     def candidates(self, rows: Any, k: int) -> Pairs:
-        """Return every word that can be among the k nearest, at least k for each query; norms are at most 1e15."""
+        """Return every word that can be among the k nearest, at least k for each query.
+
+        Args:
+            rows: Queries, float64, shape (n, d), on the device, finite and of norm at most 1e15.
+            k: Neighbours asked for.
+        """
         if k > self.screen.groups:
             row, column = self._among_all(rows, k)
             return Pairs(row.cpu().numpy(), column.cpu().numpy())

@@ -42,7 +42,14 @@ class _Rows(NamedTuple):
 
 
 class GpuSelection:
-    """Rows of an exponential-family channel in a norm, drawn from on a graphics card; devices as for `GpuNearestWords`.
+    """Rows of an exponential-family channel, drawn from on a graphics card.
+
+    Args:
+        rows: The rows as the processor has them; their metric must be a norm.
+        device: "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks.
+
+    Attributes:
+        engine: "cuda", or "torch-cpu" on CPU tensors.
 
     Raises:
         MissingExtraError: If PyTorch is not installed.
@@ -133,6 +140,7 @@ class GpuSelection:
         return _Rows(torch.from_numpy(left).to(self.device), own)
 
     def masses(self, ids: IdArray) -> Any:
+        """Return the mass of every output block for each canonical input: a float32 tensor of shape (n, blocks)."""
         return self._masses(self._inputs(ids))
 
     def _masses(self, rows: _Rows) -> Any:

@@ -39,8 +39,7 @@ class EmbeddingFormat:
 
     name: str  # public name, as in `wordveil.vocabulary.readers.FORMATS`
     unit: str  # what positions count: "line" (1-based), "offset" (bytes) or "row" (0-based)
-    # yields the blocks of a file; the second argument limits the rows, None for all
-    read: Callable[[Path, int | None], Iterator[Block]]
+    read: Callable[[Path, int | None], Iterator[Block]]  # yields the blocks of a file, all or up to so many rows
 
 
 @dataclass(frozen=True, kw_only=True)

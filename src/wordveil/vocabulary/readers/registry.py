@@ -30,9 +30,8 @@ _HEAD = 1 << 16
 def guess_format(path: Path) -> str:
     """Return the name of the format that a path most likely holds.
 
-    Raises:
-        EmbeddingFormatError: If the file is empty, or a folder holds no known model.
-        FileNotFoundError: If there is nothing at the path.
+    `EmbeddingFormatError` if the file is empty, or a folder holds no known model; `FileNotFoundError` if there is
+    nothing at the path.
     """
     if path.is_dir():
         if (path / "model.safetensors").is_file():
@@ -105,10 +104,8 @@ FORMATS: dict[str, EmbeddingFormat] = {
 def format_of(path: Path, name: str | None) -> EmbeddingFormat:
     """Return the format with a name, or the one guessed from the file if the name is None.
 
-    Raises:
-        ParameterError: If there is no such format.
-        EmbeddingFormatError: If the file is of no known format.
-        FileNotFoundError: If there is nothing at the path.
+    `ParameterError` if there is no such format; `EmbeddingFormatError` if the file is of no known format;
+    `FileNotFoundError` if there is nothing at the path.
     """
     chosen = guess_format(path) if name is None else name
     check_choice("format", chosen, FORMATS)

@@ -69,9 +69,8 @@ class Source:
 def open_source(path: Path) -> Iterator[Source]:
     """Open a file or archive member for reading decompressed bytes.
 
-    Raises:
-        EmbeddingFormatError: If an archive has several members and none is named.
-        FileNotFoundError: If there is no such file.
+    `EmbeddingFormatError` if an archive has several members and none is named; `FileNotFoundError` if there is no such
+    file.
     """
     file, member = locate(path)
     size = file.stat().st_size

@@ -28,6 +28,7 @@ _CHUNK = 1 << 19
 _MAX_LINE = 1 << 24
 _SAMPLE_LINES = 1000
 _DECIMAL = re.compile(rb"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?\Z|[-+]?\d+(?:\.\d*)?[eE][-+]?\d+\Z")
+_HEADER_REMEDY = "Fetch the file again, or correct the header."
 _REMEDY = "Each line must be a word and the same number of values, separated by single spaces."
 
 
@@ -62,7 +63,9 @@ def text_blocks(path: Path, limit: int | None, *, header: str) -> Iterator[Block
             problem = "must begin with a line of two integers: rows and dimensions."
             raise EmbeddingFormatError(path, problem, line=1, remedy="Add it, or read the file as glove_text.")
         if counts is not None:
-            _refuse_zero(path, counts)
+            if 0 in counts:
+                problem = f"the header says {counts[0]} rows and {counts[1]} dimensions; both must be positive."
+                raise EmbeddingFormatError(path, problem, line=1, remedy=_HEADER_REMEDY)
             first = first[first.index(b"\n") + 1 :] or next(pieces, b"")
         d = counts[1] if counts is not None else _common_columns(first)
         skipped = 0 if counts is None else 1
@@ -71,22 +74,14 @@ def text_blocks(path: Path, limit: int | None, *, header: str) -> Iterator[Block
         while piece and (limit is None or rows < limit):
             block = _parse_piece(path, piece, d, rows + skipped + 1, source.share())
             if limit is not None and rows + len(block.words) > limit:
-                left = slice(limit - rows)
-                block = replace(
-                    block, words=block.words[left], vectors=block.vectors[left], positions=block.positions[left]
-                )
+                left = {name: getattr(block, name)[: limit - rows] for name in ("words", "vectors", "positions")}
+                block = replace(block, **left)
             rows += len(block.words)
             yield block
             piece = next(pieces, b"")
         if counts is not None and limit is None and rows != counts[0]:
             problem = f"the header says {counts[0]} rows, the file has {rows}."
-            raise EmbeddingFormatError(path, problem, line=1, remedy="Fetch the file again, or correct the header.")
-
-
-def _refuse_zero(path: Path, counts: tuple[int, int]) -> None:
-    if 0 in counts:
-        problem = f"the header says {counts[0]} rows and {counts[1]} dimensions; both must be positive."
-        raise EmbeddingFormatError(path, problem, line=1, remedy="Fetch the file again, or correct the header.")
+            raise EmbeddingFormatError(path, problem, line=1, remedy=_HEADER_REMEDY)
 
 
 def _line_pieces(source: Source) -> Iterator[bytes]:
@@ -115,7 +110,6 @@ def _common_columns(piece: bytes) -> int:
 
 
 def _parse_piece(path: Path, piece: bytes, d: int, first_line: int, share: float) -> Block:
-    """Parse whole lines; positions count from `first_line`."""
     data = bytes(PADDING) + piece
     lines = _locate(path, data, d, first_line)
     values, wrong = parse_numbers(data, lines.number_starts.ravel(), lines.number_ends.ravel())

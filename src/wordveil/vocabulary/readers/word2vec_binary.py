@@ -12,7 +12,7 @@ import numpy as np
 
 from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers.base import Block, EmbeddingFormat
-from wordveil.vocabulary.readers.sources import Source, open_source
+from wordveil.vocabulary.readers.sources import open_source
 from wordveil.vocabulary.readers.text_lines import text_header
 
 _CHUNK = 1 << 22
@@ -46,8 +46,11 @@ def _read(path: Path, limit: int | None) -> Iterator[Block]:
             done += len(block.words)
             data, base = data[used:], base + used
             yield Block(words=block.words, vectors=block.vectors, positions=block.positions, share=source.share())
-        if wanted == rows:
-            _require_end(path, source, data, base, rows)
+        # Bytes after the last row: then the header does not tell the truth about the file.
+        if wanted == rows and (data + source.read(_MAX_HEADER)).strip(b"\r\n"):
+            problem = f"goes on after the {rows} rows that the header announces."
+            remedy = "Correct the header, or fetch the file again."
+            raise EmbeddingFormatError(path, problem, offset=base, remedy=remedy)
 
 
 def _parse_rows(path: Path, data: bytes, base: int, d: int, wanted: int) -> tuple[Block | None, int]:
@@ -76,13 +79,6 @@ def _parse_rows(path: Path, data: bytes, base: int, d: int, wanted: int) -> tupl
     raw = np.frombuffer(data, dtype=np.uint8)[np.array(vector_at)[:, None] + np.arange(4 * d)]
     vectors = raw.view("<f4").astype(np.float32, copy=False)
     return Block(words=words, vectors=vectors, positions=np.array(word_at, dtype=np.int64)), place
-
-
-def _require_end(path: Path, source: Source, data: bytes, base: int, rows: int) -> None:
-    """Refuse bytes after the last row: then the header does not tell the truth about the file."""
-    if (data + source.read(_MAX_HEADER)).strip(b"\r\n"):
-        problem = f"goes on after the {rows} rows that the header announces."
-        raise EmbeddingFormatError(path, problem, offset=base, remedy="Correct the header, or fetch the file again.")
 
 
 FORMAT = EmbeddingFormat(name="word2vec_binary", unit="offset", read=_read)
