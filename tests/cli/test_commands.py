@@ -211,7 +211,9 @@ def test_calibrate_prints_the_epsilon_it_found(wordveil, vocabulary):
 def test_calibrate_takes_frequencies(wordveil, vocabulary, tmp_path):
     path = tmp_path / "counts.tsv"
     path.write_text("babaq\t10\nnowhere\t5\n\n")
-    answer = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path, "--json")
+    answer = wordveil(
+        "calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path, "--keep", 0.4, "--json"
+    )
     assert json.loads(answer.out)["words"] == 1
     path.write_text("babaq\t10\nbabaq ten\n")
     wrong = wordveil("calibrate", "-m", "tem", "--vocabulary", vocabulary, "--frequencies", path)
