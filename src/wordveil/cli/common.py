@@ -249,7 +249,6 @@ def chosen_mechanism(
 
 
 def _decoded(mechanism: Any, decoder: str, epsilon: float) -> WordMechanism:
-    """Return a vector mechanism with the decoder of this name."""
     from wordveil.decoding.decoded import Decoded
 
     chosen = decoder_class(decoder)

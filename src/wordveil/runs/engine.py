@@ -207,7 +207,6 @@ class Run:
         journal.save()
 
     def _work(self, folder: Path, journal: Journal) -> None:
-        """Do the work, the journal in step, until it names the output."""
         with closing(self.work.steps(folder, journal.position)) as steps:
             while journal.product is None:
                 try:

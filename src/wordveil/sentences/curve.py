@@ -50,7 +50,6 @@ def measured_levels(
 
 
 def _lists(own: Embeddings, k: int) -> list[list[int]]:
-    """Return the crowd of each prototype."""
     if k == 1:
         return [[i] for i in range(len(own))]
     found = crowds(own, k)
@@ -58,5 +57,4 @@ def _lists(own: Embeddings, k: int) -> list[list[int]]:
 
 
 def _mean(similar: Float32Array, lists: Sequence[Sequence[int]], nearest: IdArray) -> float:
-    """Return the mean similarity of sentences to the lists of their nearest prototypes."""
     return float(np.mean([similar[row, lists[i]].mean() for row, i in enumerate(nearest.tolist())]))
