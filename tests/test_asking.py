@@ -1,6 +1,7 @@
-"""Nobody guesses what a mechanism or a promise is: it is asked, never tested for its class or attributes.
+"""Nobody guesses what a mechanism, a promise or a format is: it is asked, never tested for its class or attributes.
 
-Only `mechanisms/` knows kinds of mechanisms, and only `promises/` kinds of promises.
+Only `mechanisms/` knows kinds of mechanisms, and only `promises/` kinds of promises; nobody asks for a kind of format.
+Whether something is a mechanism, a promise or a format at all may be asked of what a user brings.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pytest
 import wordveil
 import wordveil.decoding
 import wordveil.mechanisms
+from wordveil.documents.base import DocumentFormat
 from wordveil.mechanisms.common import Mechanism, Randomizer
 from wordveil.promises.guarantees import Guarantee
 
@@ -22,10 +24,6 @@ SOURCE = Path(wordveil.__file__).parent
 ROOT = SOURCE.parents[1]
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.parent.name != "mechanisms"]
 FILES += sorted([*ROOT.glob("tools/*.py"), *ROOT.glob("lab/src/**/*.py")])
-FOREIGN = {
-    "auditing/adapters.py": "takes objects of any origin",
-    "promises/certificates.py": "names values of any kind",
-}
 PROBES = {"getattr", "hasattr"}
 TESTS = {"isinstance", "issubclass"}
 
@@ -37,9 +35,11 @@ def subclasses(kind):
 for package in (wordveil.mechanisms, wordveil.decoding):
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
-KINDS = {kind.__name__: kind for base in (Mechanism, Randomizer) for kind in subclasses(base)}
-FACTS = {name for kind in KINDS.values() for name in (*vars(kind), *vars(kind).get("__annotations__", ()))}
-FACTS = {name for name in FACTS if not name.startswith("__")}
+MECHANISMS = {kind.__name__: kind for base in (Mechanism, Randomizer) for kind in subclasses(base)}
+FACTS = {name for kind in MECHANISMS.values() for name in (*vars(kind), *vars(kind).get("__annotations__", ()))}
+FACTS = {name for name in FACTS if not name.startswith("__")} - {"name"}
+FORMATS = {kind.__name__ for kind in subclasses(DocumentFormat)} - {"DocumentFormat"}
+KINDS = (MECHANISMS.keys() - {"Mechanism", "Randomizer"}) | FORMATS
 CLAIMS = {kind.__name__ for kind in subclasses(Guarantee)} - {"Guarantee"}
 ANSWERS = {"epsilon", "delta", "slack", "assumptions", "scope", "metric", "graph", "largest_distance", "reason", "unit"}
 ANSWERS |= {name for kind in subclasses(Guarantee) for name in vars(kind) if not name.startswith("_")}
@@ -58,7 +58,7 @@ def names_in(node):
     return found
 
 
-def guesses(source, kinds=frozenset(KINDS) | CLAIMS):
+def guesses(source, kinds=KINDS | CLAIMS):
     """Lines where code looks at the class or the attributes of a mechanism or a promise, of these kinds."""
     lines = []
     for node in ast.walk(ast.parse(source)):
@@ -70,7 +70,7 @@ def guesses(source, kinds=frozenset(KINDS) | CLAIMS):
             elif node.func.id in PROBES and isinstance(asked, ast.Constant):
                 of_promise = bool(names_in(node.args[0]) & PROMISES)
                 named = CLAIMS if of_promise and asked.value in ANSWERS else set()
-                named = named or (set(KINDS) if not of_promise and asked.value in FACTS else set())
+                named = named or (KINDS if not of_promise and asked.value in FACTS else set())
         elif isinstance(node, ast.Compare) and any(isinstance(op, ast.Is | ast.Eq) for op in node.ops):
             called = isinstance(node.left, ast.Call) and isinstance(node.left.func, ast.Name)
             named = names_in(node.comparators[0]) if called and node.left.func.id == "type" else set()
@@ -89,9 +89,9 @@ def label(path):
     return f"{path.parent.name}/{path.name}"
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if label(path) not in FOREIGN], ids=label)
-def test_no_module_guesses_what_a_mechanism_or_a_promise_is(path):
-    kinds = {"mechanisms": CLAIMS, "promises": frozenset(KINDS)}.get(path.parent.name, frozenset(KINDS) | CLAIMS)
+@pytest.mark.parametrize("path", FILES, ids=label)
+def test_no_module_guesses_what_a_mechanism_a_promise_or_a_format_is(path):
+    kinds = {"mechanisms": CLAIMS | FORMATS, "promises": KINDS}.get(path.parent.name, KINDS | CLAIMS)
     assert guesses(path.read_text(encoding="utf-8"), kinds) == []
 
 
@@ -113,7 +113,8 @@ def test_the_rule_notices_each_way_to_guess():
         "isinstance(x.guarantee, LocalDP | MetricDP)",
         "getattr(claim, 'assumptions', ())",
         "hasattr(report.guarantee, 'slack')",
+        "isinstance(reader.format, Parquet)",
     ]:
         assert guesses(line), line
-    for line in ["isinstance(x, int)", "getattr(x, name)", "{'tem': TEM}"]:
+    for line in ["isinstance(x, int)", "isinstance(x, Mechanism)", "getattr(x, name)", "{'tem': TEM}"]:
         assert not guesses(line), line

@@ -237,6 +237,7 @@ def test_an_interrupt_says_how_to_go_on(vocabulary, long_input, tmp_path):
 
 
 def test_an_interrupt_in_a_weak_reference_callback_still_ends_the_run(monkeypatch, capsys):
+    from wordveil.cli import app
     from wordveil.cli import main as entry
 
     class Held:
@@ -254,7 +255,7 @@ def test_an_interrupt_in_a_weak_reference_callback_still_ends_the_run(monkeypatc
             time.sleep(0.01)
         raise AssertionError("the interrupt was lost")
 
-    monkeypatch.setattr(entry, "_run", run)
+    monkeypatch.setattr(app, "run", run)
     before = sys.unraisablehook
     with pytest.raises(SystemExit) as ended:
         entry.main(["sanitize"])

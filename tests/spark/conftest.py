@@ -31,6 +31,14 @@ def sanitizer(vocabulary):
 
 
 @pytest.fixture
+def key(tmp_path):
+    from wordveil.spark.keys import run_key
+
+    with run_key(tmp_path / "run.key") as path:
+        yield path
+
+
+@pytest.fixture
 def tree(tmp_path):
     """A tree of twelve files in two partitions, the way Spark writes them, with one that is cut off."""
 

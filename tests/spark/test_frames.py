@@ -28,12 +28,6 @@ def frame(spark):
     return spark.createDataFrame(rows, "id string, note string, title string, user int")
 
 
-@pytest.fixture
-def key(tmp_path):
-    with veil.run_key(tmp_path / "run.key") as path:
-        yield path
-
-
 def test_rows_do_not_depend_on_partitions(frame, sanitizer, key):
     one = veil.sanitize(frame, ["note", "title"], sanitizer(), ids="id", key_file=key, keep_others=True)
     other = veil.sanitize(

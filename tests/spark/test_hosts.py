@@ -30,12 +30,6 @@ TEXTS = pa.record_batch({ID: ["1", "2"], budgets.USER: ["a", "b"], "note": ["goo
 
 
 @pytest.fixture
-def key(tmp_path):
-    with veil.run_key(tmp_path / "run.key") as path:
-        yield path
-
-
-@pytest.fixture
 def sanitizer():
     return wv.Sanitizer(TABLE, wv.NeighbourResponse(epsilon=4.0, k=2, outputs=None))
 

@@ -104,17 +104,18 @@ def _fitted(mechanism: Any, embeddings: Embeddings | None, dimensions: int | Non
 
 
 def _claim(thing: Any, kind: str, epsilon: float | None, delta: float | None, local: bool) -> Guarantee:
-    stated = getattr(thing, "guarantee", None)
+    facts = {fact: getattr(thing, fact) for fact in ("guarantee", "epsilon", "delta", "metric") if hasattr(thing, fact)}
+    stated = facts.get("guarantee")
     if epsilon is None and stated is not None:
         claim = stated() if callable(stated) else stated
         if not isinstance(claim, Guarantee):
             raise WordveilError("guarantee() must return a wordveil guarantee; or state epsilon, delta and metric.")
         return claim
-    epsilon = getattr(thing, "epsilon", None) if epsilon is None else epsilon
-    delta = float(getattr(thing, "delta", 0.0) or 0.0) if delta is None else delta
+    epsilon = facts.get("epsilon") if epsilon is None else epsilon
+    delta = float(facts.get("delta") or 0.0) if delta is None else delta
     if epsilon is None:
         return NoGuarantee(reason="nothing is claimed; the audit reports lower bounds only")
-    metric = getattr(thing, "metric", "local" if local or kind == "text" else "euclidean")
+    metric = facts.get("metric", "local" if local or kind == "text" else "euclidean")
     if metric == "euclidean" and not local:
         return MetricDP(epsilon=epsilon, metric="euclidean", delta=delta, slack=None, standing=Standing.PUBLISHED)
     return LocalDP(epsilon=epsilon, delta=delta, slack=None, standing=Standing.PUBLISHED)

@@ -109,7 +109,6 @@ def _meant(ledger: Ledger, account: str) -> list[str | None]:
 
 
 def _table(ledger: Ledger, rows: Sequence[Mapping[str, Any]], columns: tuple[str, ...]) -> list[str]:
-    """Return rows of the ledger for people: with the names of keys, and promises in few words."""
     from wordveil.service.access import key_names
 
     names = key_names(ledger)

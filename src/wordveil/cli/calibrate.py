@@ -109,7 +109,6 @@ def calibrate(
 def _print_points(
     embeddings: Embeddings, targets: dict[str, float], settings: Sequence[str], tokens: int, *, as_json: bool
 ) -> None:
-    """Print a line for each k."""
     from wordveil.meaning.neighbour_points import neighbour_points
     from wordveil.mechanisms.neighbours import NeighbourResponse
     from wordveil.promises.rounding import round_down, round_up

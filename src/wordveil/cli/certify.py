@@ -113,7 +113,6 @@ def _say_use(certificate: Certificate, wanted: Wanted) -> None:
 def _make(
     mechanism: Any, embeddings: Embeddings, epsilon: float | None, rate: float | None, how: dict[str, Any]
 ) -> Certificate:
-    """Return the certificate for this epsilon, or for what the rate costs where none is given."""
     from wordveil.certification import certify as make
     from wordveil.certification import certify_rate
 

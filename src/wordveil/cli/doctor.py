@@ -57,7 +57,6 @@ def doctor(as_json: JsonOption = False) -> None:
 
 
 def _packages() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return the packages that wordveil needs, and those of every extra that is no sum of others."""
     needed: dict[str, Any] = {}
     extras: dict[str, dict[str, Any]] = defaultdict(dict)
     try:
@@ -94,7 +93,6 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _engine(problems: list[str]) -> dict[str, Any]:
-    """Return which kernels are built, which of them run here, and which are chosen."""
     from wordveil.kernels.compiled import available_engines, engine_name
     from wordveil.kernels.compiled.building import LEVELS, built_directories, find_compiler, library_name
 

@@ -56,7 +56,6 @@ def mechanisms(as_json: JsonOption = False) -> None:
 
 
 def _guarantee(mechanism: Mechanism, embeddings: Embeddings) -> Guarantee:
-    """Return what the mechanism promises, with the certificate it may need."""
     from wordveil.certification import certify
     from wordveil.sanitizing.fitting import fit_words
 

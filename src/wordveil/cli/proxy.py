@@ -140,7 +140,6 @@ def _redactor(wanted: Wanted, public: PublicLists, *, found: bool) -> Redactor:
 
 
 def _clients_token(variable: str | None) -> str | None:
-    """Return the token that the owner chose for the clients."""
     token = _held("--token-env", variable)
     if token is not None and not TOKEN.fullmatch(token):
         requirement = "must name a variable with at least 20 letters, digits and signs."
@@ -164,7 +163,6 @@ def _vendor(upstream: str) -> str:
 
 
 def _held(name: str, variable: str | None) -> str | None:
-    """Return what a variable of the environment holds."""
     if variable is not None and not os.environ.get(variable):
         requirement = "must be the name of a variable that is set in the environment."
         raise ParameterError(name, "<hidden>", requirement)  # a key may stand there by mistake

@@ -239,7 +239,6 @@ def _other_files(report: StoredReport, released: Path) -> list[str]:
 
 
 def _signature(report: StoredReport, public_key: Path | None) -> tuple[str, list[str]]:
-    """Return what to say of a report's signature, and why it is not that of the owner of a key."""
     if public_key is not None:
         from wordveil.runs.report_signatures import signature_problem
 
@@ -249,7 +248,6 @@ def _signature(report: StoredReport, public_key: Path | None) -> tuple[str, list
 
 
 def _signed(report: StoredReport, key: Path) -> str:
-    """Sign a report in its place, and return what to say of that."""
     from wordveil.runs.report import write_sealed
     from wordveil.runs.report_signatures import signed
 

@@ -126,7 +126,12 @@ def info(
 
 
 def _show_facts(embeddings: Embeddings, *, as_json: bool) -> None:
-    header, lists = embeddings.header, _described_lists(embeddings)
+    from wordveil.vocabulary.stored_lists import stored_keys
+
+    header = embeddings.header
+    lists = [
+        f"{key.k} of {count:,} by {key.metric.removesuffix('()').lower()}" for key, count in stored_keys(embeddings)
+    ]
     facts = {
         "name": header.name,
         "source": header.source,
@@ -141,14 +146,6 @@ def _show_facts(embeddings: Embeddings, *, as_json: bool) -> None:
     }
     numbers = {"words": len(embeddings), "outputs": len(embeddings.candidates), "neighbours": lists}
     show({**facts, **numbers, "checked": embeddings.is_checked}, listed(facts, 17), as_json=as_json)
-
-
-def _described_lists(embeddings: Embeddings) -> list[str]:
-    from wordveil.vocabulary.stored_lists import stored_keys
-
-    return [
-        f"{key.k} of {count:,} by {key.metric.removesuffix('()').lower()}" for key, count in stored_keys(embeddings)
-    ]
 
 
 @lists_app.command("build", cls=Command)

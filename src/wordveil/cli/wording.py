@@ -74,7 +74,6 @@ def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> 
 
 
 def _parameters(given: Sequence[str]) -> set[str]:
-    """Return the parameters of the mechanism that a command line names, or of the default one."""
     after = [value for option, value in pairwise(given) if option in ("-m", "--mechanism")]
     try:
         return {field.name for field in fields(mechanism_class(after[-1] if after else DEFAULT_MECHANISM))}

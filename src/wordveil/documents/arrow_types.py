@@ -88,7 +88,6 @@ def _bare_field(field: Any) -> Any:
 
 
 def _bare_type(kind: Any) -> Any:
-    """Return a type without metadata, extensions and dictionaries at any depth."""
     import pyarrow as pa
 
     types = pa.types

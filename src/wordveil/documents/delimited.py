@@ -142,7 +142,6 @@ class _Delimited(DocumentFormat):
         return max(_CANDIDATE_DELIMITERS, key=outside.count)
 
     def _row(self, raw: bytes) -> _Row:
-        """Cut one record, reading on while a quoted field is open."""
         self._line += 1
         line = self._line
         if not self._quoted or _QUOTE not in raw:

@@ -129,7 +129,6 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _entry(entry: Any, base: int, size: int) -> Tensor:
-    """Return a tensor whose shape is one and whose bytes lie inside the file."""
     shape, (first, last) = entry["shape"], entry["data_offsets"]
     whole = all(type(number) is int and number >= 0 for number in (*shape, first, last))
     if not (whole and first <= last <= size - base and isinstance(entry["dtype"], str)):

@@ -209,7 +209,6 @@ def _example_pairs(embeddings: Embeddings, metric: AnyMetric, typical: tuple[int
 
 
 def _common_pair(embeddings: Embeddings, pairs: Sequence[tuple[str, str]]) -> tuple[int, int] | None:
-    """Return the first of the pairs whose words may both be released."""
     for words in pairs:
         first, second = map(embeddings.id, words)
         if first is not None and second is not None and np.isin([first, second], embeddings.candidates).all():
@@ -228,7 +227,6 @@ def _nearest_pair(embeddings: Embeddings, metric: AnyMetric, first: int) -> tupl
 
 
 def _apart(embeddings: Embeddings, metric: AnyMetric, ones: IdArray, others: IdArray) -> Float64Array:
-    """Return the distances of words, shape (n, m)."""
     from wordveil.mechanisms.worst_pairs import word_distances  # as above
 
     return word_distances(embeddings, metric)(ones, others)

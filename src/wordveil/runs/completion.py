@@ -86,7 +86,6 @@ class Completion:
             )
 
     def _check_gone(self, target: Path, record: ReleaseRecord | None) -> None:
-        """Refuse to release an input once more because its release was moved away."""
         if self.draws and record is not None and self._seen == record.input:
             raise ParameterError(
                 "destination",

@@ -373,7 +373,6 @@ class _Documents:
 
 
 def _after(reader: DocumentReader, done: int) -> Iterator[Record]:
-    """Return the records after those that an interrupted run has done."""
     records = iter(reader)
     for _ in range(done):
         if next(records, None) is None:

@@ -129,7 +129,8 @@ class Run:
         check_not_busy(target)
         if self._is_complete(target):
             return
-        journal = self._journal()
+        key = {} if self.source is None else {RUN_KEY: key_digest(self.source)}
+        journal = Journal(journal_path(self.destination), {**(self.identity or {}), **key})
         going_on = self._taken_up(journal)
         if journal.product is None:
             self._written(target, journal, going_on=going_on)
@@ -179,10 +180,6 @@ class Run:
         replace = self.completion is not None and self.completion.replaces(target)
         publish(target, journal.product, journal.written, replace=replace)
 
-    def _journal(self) -> Journal:
-        key = {} if self.source is None else {RUN_KEY: key_digest(self.source)}
-        return Journal(journal_path(self.destination), {**(self.identity or {}), **key})
-
     def _taken_up(self, journal: Journal) -> bool:
         """Take over an interrupted run where that is asked for and there is one, and tell the owner."""
         if self.resume and journal.load():
@@ -207,7 +204,6 @@ class Run:
         journal.save()
 
     def _work(self, folder: Path, journal: Journal) -> None:
-        """Do the work, the journal in step, until it names the output."""
         with closing(self.work.steps(folder, journal.position)) as steps:
             while journal.product is None:
                 try:

@@ -77,13 +77,9 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _noun(unit: PrivacyUnit) -> str:
-    return "sentence" if unit is PrivacyUnit.SENTENCE else "token"
-
-
 def _leaves(facts: Mapping[str, Any], unit: PrivacyUnit) -> str:
     documents = _counted(facts["documents"], "document")
-    tokens = _counted(facts["tokens"], _noun(unit))
+    tokens = _counted(facts["tokens"], "sentence" if unit is PrivacyUnit.SENTENCE else "token")
     by = "a public sentence" if unit is PrivacyUnit.SENTENCE else "a public word"
     copied = facts["copied"]
     beside = f" Beside them, unchanged: {'the column' if len(copied) == 1 else 'the columns'} {', '.join(copied)}."

@@ -129,7 +129,6 @@ def contradictions(
 
 
 def _fields(source: Sanitizer | Binding) -> set[str]:
-    """Return the names of all facts that a report of this schema has."""
     kinds = (VectorReport,) if isinstance(source, Binding) else (RunReport, Evidence)
     return {"schema", "kind", "warnings", "checksum", "signature"} | {
         each.name for kind in kinds for each in fields(kind)
@@ -155,7 +154,6 @@ def _promise(guarantee: Guarantee, provenance: Any) -> dict[str, Any]:
 def _texts(
     report: StoredReport, facts: Mapping[str, Any], sanitizer: Sanitizer, budget: Bound | None
 ) -> dict[str, Any]:
-    """Return what a report of texts should say."""
     older = report.schema == (0, 0)
     copied, tree = _copied_before_there_was_a_field(facts) if older else (facts["copied"], facts["tree"])
     disclosed = run_disclosures(sanitizer.disclosed, facts["settings"]["missing"], copied=copied, tree=tree)
@@ -187,7 +185,6 @@ def _older_words(facts: Mapping[str, Any], sanitizer: Sanitizer) -> list[str]:
 
 
 def _vectors(facts: Mapping[str, Any], binding: Binding) -> dict[str, Any]:
-    """Return what a report of vectors should say."""
     test = facts["provenance"]["test_source"]
     guarantee = binding.guarantee(test_source=test)
     keyed = any(line.startswith("which rows equal those of another release") for line in facts["disclosed"])

@@ -271,7 +271,6 @@ def run_report(
 
 
 def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) -> dict[str, Any]:
-    """The report's names of files."""
     return {
         "source": printable(Path(source).name) or os.fspath(source),
         "destination": printable(Path(destination).name) or os.fspath(destination),
@@ -279,7 +278,6 @@ def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) 
 
 
 def _counted(summary: DocumentSummary) -> dict[str, Any]:
-    """The report's counts of documents and files."""
     return {
         "documents": summary.documents,
         "files": summary.files,

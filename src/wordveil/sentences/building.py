@@ -187,7 +187,6 @@ class _Build:
         return progress
 
     def _sentences(self) -> tuple[list[str], list[str], dict[str, Counter[str]]]:
-        """Return the sentences to choose prototypes from, those of the curve, and what was dropped and typed."""
         counted = {"dropped": Counter[str](), "slots": Counter[str]()}
         seen, taken = set[str](), list[str]()
         for number, public in enumerate(self.sets):

@@ -60,7 +60,6 @@ def _spread(rows: Float32Array, n: int) -> Ids:
 
 
 def _assigned(rows: Float32Array, centres: Float32Array) -> tuple[Ids, Float32Array]:
-    """Return the nearest centre of each row and the cosine to it."""
     owner, score = np.empty(len(rows), np.int64), np.empty(len(rows), np.float32)
     for low in range(0, len(rows), BLOCK):
         cosines = rows[low : low + BLOCK] @ centres.T

@@ -139,7 +139,6 @@ def _listing() -> Encoder:
 
 
 def _finished(sentence: str) -> str:
-    """Return a sentence with a capital at its beginning and a mark at its end."""
     sentence = " ".join(sentence.split())
     sentence = sentence[:1].upper() + sentence[1:]
     return f"{sentence}." if sentence[-1].isalnum() or sentence[-1] == "]" else sentence

@@ -177,7 +177,6 @@ def _look(watch: InputWatch, origin: str, found: TreeFiles, sanitizer: Sanitizer
 
 
 def _checked(origin: str, sanitizer: Sanitizer, settings: DocumentSettings, budget: UserBudget | None) -> TreeFiles:
-    """Return the files of a tree, where they can be sanitized as is asked for."""
     check_repeatable(sanitizer)
     found = tree_files(Path(origin), settings)
     if not found.taken:

@@ -70,7 +70,6 @@ def _ask(python: str, environment: tuple[tuple[str, str], ...]) -> None:
 
 
 def _imported(_: int) -> None:
-    """Import on a worker what a task needs."""
     import pyarrow  # noqa: F401
 
 

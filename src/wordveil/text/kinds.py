@@ -68,7 +68,6 @@ def _patterns() -> dict[str, str]:
 
 @cache
 def _table() -> re.Pattern[str]:
-    """All patterns in one, a named group around each."""
     patterns = _patterns()
     return re.compile("|".join(f"(?P<k{i}>{patterns[name]})" for i, name in enumerate(KINDS[:-1])), re.DOTALL)
 

@@ -184,7 +184,6 @@ def _unknown(text: str) -> Reading:
 
 
 def _joined(parts: list[Reading], gap: str) -> Reading:
-    """Concatenate readings with one gap between neighbours."""
     gaps = [*parts[0].gaps]
     for part in parts[1:]:
         gaps[-1] += gap + part.gaps[0]

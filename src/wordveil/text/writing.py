@@ -127,7 +127,6 @@ class _Decoded(dict[int, str | None]):
 
 
 def _by_text(parts: Sequence[EncodedBatch], released: ReleasedIds) -> Iterator[list[tuple[EncodedText, IdArray]]]:
-    """Yield the pieces of each text with their released ids."""
     begun, start = list[tuple[EncodedText, IdArray]](), 0
     for part in parts:
         for text, last in zip(part.texts(), part.last.tolist(), strict=True):

@@ -59,7 +59,6 @@ class _ParquetReader(VectorReader):
         self.kind = self._dtype.name
 
     def _first_length(self) -> int:
-        """Length of the first list: the d that all rows must have."""
         for batch in self._batches(0, 1, [self.name]):
             length = batch.column(self.name).value_lengths()[0].as_py()
             return -1 if length is None else int(length)
@@ -68,7 +67,6 @@ class _ParquetReader(VectorReader):
         )
 
     def _batches(self, start: int, size: int, columns: list[str]) -> Iterator[Any]:
-        """Yield record batches from row `start` on, of at most `size` rows."""
         pa, _ = _pyarrow()
         left, broken = start, False
         try:
@@ -175,7 +173,6 @@ class ParquetVectors(VectorFormat):
 
     @staticmethod
     def _schema(plan: OutputPlan) -> Any:
-        """Schema of the output: the input's order of columns."""
         pa, _ = _pyarrow()
         number = pa.float32() if plan.dtype == "<f4" else pa.float64()
         vectors = pa.field(plan.name, pa.list_(number, plan.dimensions))

@@ -132,7 +132,6 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
 
 
 def _kept(reader: VectorReader, same_format: bool, settings: VectorSettings) -> tuple[str, ...]:
-    """Return what is copied beside the array, in the input's order."""
     how: dict[str, Any] = {"keep": settings.keep, "keep_others": settings.keep_others}
     how |= {"drop_others": settings.drop_others, "where": reader.path}
     kept = copied_columns([reader.name], reader.others, **how)
@@ -143,7 +142,6 @@ def _kept(reader: VectorReader, same_format: bool, settings: VectorSettings) -> 
 
 
 def _check_destination(path: Path, destination: Path) -> None:
-    """Refuse outputs that would harm the input or cannot be written whole."""
     vector_format(path)
     vector_format(destination)
     if not is_replaceable(destination) or destination.is_dir():
