@@ -28,11 +28,6 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
-    def unknown_share(self) -> float:
-        """Share of the tokens outside the vocabulary."""
-        return float((self.tokens < 0).mean()) if len(self.tokens) else 0.0
-
 
 def encoder_for(embeddings: Embeddings) -> Encoder:
     """Return the encoder that a sanitizer would use for this vocabulary, with default options."""

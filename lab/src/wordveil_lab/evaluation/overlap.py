@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -16,11 +18,36 @@ from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.bert_score import matching_scores, unit_states
 from wordveil_lab.evaluation.corpora import as_texts, centroids, released_tokens
 from wordveil_lab.evaluation.data import read_texts
-from wordveil_lab.evaluation.overlap_scores import bleu, rouge_1
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.evaluation.word_tasks import cosines
+from wordveil_lab.extras import missing_extra
 
-__all__ = ["ContextualOverlap", "TextOverlap"]
+__all__ = ["ContextualOverlap", "TextOverlap", "bleu", "rouge_1"]
+
+
+def rouge_1(text: str, reference: str) -> float:
+    """Return the F1 of shared words, counted with multiplicity; 1 for two empty texts.
+
+    Example:
+        >>> rouge_1("the cat sat", "the cat ran off")
+        0.5714285714285714
+    """
+    have, want = Counter(text.split()), Counter(reference.split())
+    total = have.total() + want.total()
+    return 2 * (have & want).total() / total if total else 1.0
+
+
+def bleu(texts: Sequence[str], references: Sequence[str]) -> float:
+    """Return the corpus BLEU of texts against one reference each, 0 to 100; the texts are split at spaces.
+
+    Raises:
+        MissingExtraError: If sacrebleu is not installed.
+    """
+    try:
+        sacrebleu = importlib.import_module("sacrebleu")
+    except ImportError:
+        raise missing_extra("BLEU", "sacrebleu", "evaluation") from None
+    return float(sacrebleu.corpus_bleu(list(texts), [list(references)], tokenize="none", force=True).score)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from wordveil.api import MissingExtraError
 from wordveil_lab.evaluation.bert_score import bert_score
-from wordveil_lab.evaluation.overlap_scores import bleu, rouge_1
+from wordveil_lab.evaluation.overlap import bleu, rouge_1
 from wordveil_lab.neural.corpora import Dataset
 from wordveil_lab.neural.models import Rewriter
 from wordveil_lab.neural.training import measure
