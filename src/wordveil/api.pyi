@@ -126,7 +126,6 @@ from wordveil.mechanisms.laplace_profile import laplace_epsilon as laplace_epsil
 from wordveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace as MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP as NADP
-from wordveil.mechanisms.neighbours import Lists as NeighbourListsName
 from wordveil.mechanisms.neighbours import NeighbourResponse as NeighbourResponse
 from wordveil.mechanisms.precomputation import precompute as precompute
 from wordveil.mechanisms.precomputation import precomputed_size as precomputed_size
@@ -313,7 +312,6 @@ __all__ = [
     "Nearest",
     "NearestWords",
     "NeighbourDP",
-    "NeighbourListsName",
     "NeighbourRank",
     "NeighbourResponse",
     "NoGuarantee",

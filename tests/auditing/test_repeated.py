@@ -1,4 +1,4 @@
-"""The attack on words that are released again and again: against brute force, on lists, on crowds, on a broken twin."""
+"""The attack on words released again and again: against brute force, on lists, on classes, on a broken twin."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def source():
 
 
 def lists(kind):
-    return NeighbourResponse(epsilon=4.0, k=4, outputs=None, lists=kind).fit(WORDS)
+    given = {"k": 4, "outputs": None} if kind == "nearest" else {"outputs": "classes:12"}
+    return NeighbourResponse(epsilon=4.0, **given).fit(WORDS)
 
 
-@pytest.mark.parametrize("fitted", [lists("nearest"), lists("crowds"), SanText(epsilon=1.0).fit(WORDS)])
+@pytest.mark.parametrize("fitted", [lists("nearest"), lists("classes"), SanText(epsilon=1.0).fit(WORDS)])
 def test_the_attacker_names_the_likeliest_word_given_all_releases(fitted):
     drawn = fitted.randomize(np.repeat(ALL, 8), fitted.sample(source().stream("repeated releases"), 8 * V))
     law = fitted.law(ALL)[:, np.searchsorted(fitted.outputs, drawn)].reshape(V, V, 8)  # guess, word, release
@@ -36,9 +37,9 @@ def test_the_attacker_names_the_likeliest_word_given_all_releases(fitted):
     assert np.array_equal(named_after(fitted, ALL, PRIOR, source(), (1, 3, 8)), np.transpose(expected))
 
 
-@pytest.mark.parametrize("kind", ["nearest", "crowds"])
+@pytest.mark.parametrize("kind", ["nearest", "classes"])
 def test_many_releases_show_the_list_and_no_more(kind):
-    """Of words with equal lists the commonest is named: all words but a few have a list, few have a crowd, alone."""
+    """Of words with equal lists the commonest is named: all words but a few have a list, few have a class, alone."""
     fitted = lists(kind)
     shown = named_after(fitted, ALL, PRIOR, source())
     owners = [frozenset(fitted.list_of(word).tolist()) for word in range(V)]

@@ -76,7 +76,6 @@ def test_numbers_on_a_grid_add_to_the_promise(wordveil, built, tmp_path):
     ("arguments", "problem"),
     [
         (["--prototypes", 5], "--prototypes=5 must be one of 4, 16"),
-        (["--crowd", 3], "--crowd=3 must be one of 1, 2, 4, 8"),
         (["--epsilon", 0], "--epsilon=0.0 must be greater than 0"),
         (["--numbers", "exact"], "--numbers='exact' must be made-up or metric."),
         (["--numbers", "metric"], "wordveil: --numbers metric requires at least one --grid, and --grid requires"),

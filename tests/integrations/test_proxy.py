@@ -216,8 +216,8 @@ def test_no_raw_token_gets_out(times, seed):
 STEPS = [
     (chat, "private_messages"), (chat, "_object"), (chat, "_canonical"), (proxy, "_json"), (proxy, "spoken"),
     (proxy, "released_request"), (Conversation, "of"), (Conversation, "release"), (Conversation, "wrote"),
-    (Conversation, "heard"), (conversation, "copy"), (Sanitizer, "release_batch"), (Sanitizer, "release_ids"),
-    (Sanitizer, "nonces"), (Writer, "write_parts"), (httpx.AsyncClient, "build_request"), (httpx.AsyncClient, "send"),
+    (Conversation, "heard"), (conversation, "copy"), (Sanitizer, "release_batch"), (Sanitizer, "prepare"),
+    (Sanitizer, "release"), (Sanitizer, "release_ids"), (Writer, "write_parts"), (httpx.AsyncClient, "build_request"), (httpx.AsyncClient, "send"),
     (httpx.Response, "aiter_bytes"),
 ]  # fmt: skip
 

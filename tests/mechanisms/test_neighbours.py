@@ -12,6 +12,7 @@ from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def counted(fitted: FittedNeighbourResponse, word: int) -> dict[int, int]:
     law = fitted.integers
     size = len(fitted.list_of(word)) if word >= 0 else 0
     steps = [i * (law.floor if word >= 0 else law.unknown) for i in range(law.outputs + 1)]
-    steps += [law.anywhere + i * law.share(size) for i in range(size + 1)] if size else []
+    steps += [law.anywhere + i * law.share for i in range(size + 1)] if size else []
     edges = [*sorted({step for step in steps if step < TOTAL} | {0}), TOTAL]
     starts = np.array(edges[:-1], dtype=np.uint64)
     ends = np.array([edge - 1 for edge in edges[1:]], dtype=np.uint64)
@@ -110,7 +111,7 @@ def _with_outputs(
 
 @pytest.mark.parametrize("epsilon", [0.5, 3.0, 8.0, 12.0])
 def test_no_smaller_floor_keeps_epsilon(epsilon: float) -> None:
-    law = IntegerLaw(epsilon=epsilon, outputs=4000, sizes=(16,))
+    law = IntegerLaw(epsilon=epsilon, outputs=4000, k=16)
     less = law.floor - 1
     share, rest = divmod(TOTAL - law.outputs * less, 16)
     assert EXACT.ln(EXACT.divide(less + share + rest, less)) > Decimal(epsilon) >= Decimal(law.claim)
@@ -119,17 +120,10 @@ def test_no_smaller_floor_keeps_epsilon(epsilon: float) -> None:
     assert law.largest / TOTAL == pytest.approx(p, rel=1e-9)
 
 
-def test_lists_of_unlike_lengths_lose_what_the_shortest_does() -> None:
-    law = IntegerLaw(epsilon=5.0, outputs=100, sizes=(3, 4, 5))
-    weights = [law.floor + law.share(size) for size in (3, 4, 5)]
-    assert weights[0] > weights[1] > weights[2]
-    assert math.log(weights[0] / law.floor) == pytest.approx(law.claim, abs=1e-9)
-
-
 def test_epsilon_below_what_64_bits_can_tell_is_refused() -> None:
     for outputs in (100_000, 4096):
         with pytest.raises(ParameterError, match="too small for 64-bit weights"):
-            IntegerLaw(epsilon=1e-18, outputs=outputs, sizes=(4,))
+            IntegerLaw(epsilon=1e-18, outputs=outputs, k=4)
 
 
 @pytest.mark.parametrize("twin", ["list without a floor", "half the floor", "unknown passes", "a longer list for one"])
@@ -253,30 +247,57 @@ def test_the_unit_is_a_token() -> None:
 
 @given(
     v=st.integers(6, 40),
-    k=st.integers(1, 5),
+    k=st.integers(3, 6),
     epsilon=st.floats(0.1, 20),
     twins=st.integers(0, 2),
     input_only=st.integers(0, 2),
 )
-def test_crowds_keep_their_claim_and_hide_a_word_among_all_of_its_crowd(
+def test_classes_keep_their_claim_and_hide_a_word_among_all_of_its_class(
     v: int, k: int, epsilon: float, twins: int, input_only: int
 ) -> None:
     embeddings = drawn(v, 3, twins=twins, barred=input_only)
-    if 2 * k > len(embeddings.candidates):
+    if k > len(embeddings.candidates):
         return
-    fitted = NeighbourResponse(epsilon=epsilon, k=k, outputs=None, lists="crowds").fit(embeddings)
+    fitted = NeighbourResponse(epsilon=epsilon, outputs=f"classes:{k}").fit(embeddings)
     weights = [counted(fitted, word) for word in range(-1, v)]
     assert [[row.get(int(y), 0) for y in fitted.outputs] for row in weights] == fitted.weights(
         np.arange(-1, v, dtype=np.int32)
     ).tolist()
     assert largest_loss(weights, fitted.outputs.tolist()) <= Decimal(fitted.integers.claim) <= Decimal(epsilon)
     for word in range(v):
-        crowd = fitted.list_of(word)
-        assert k <= len(crowd) < 2 * k or k == len(crowd) == 1
-        assert word in crowd or word not in fitted.outputs
-        for other in crowd.tolist():  # however often it is released
-            assert weights[other + 1] == weights[word + 1]
-            assert fitted.pair_loss(word, other) == 0
+        (face,) = fitted.list_of(word).tolist()
+        assert fitted.list_of(face).tolist() == [face]
+        assert weights[face + 1] == weights[word + 1], "however often it is released"
+        assert fitted.pair_loss(word, face) == 0
+    assert "the face of its public class" in fitted.procedure()
+    assert "shows its class" in fitted.advice()
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"outputs": "classes:0"}, "must be a number of words"),
+        ({"outputs": "classes:256 "}, "must be a number of words"),
+        ({"outputs": "words.txt"}, "must be a number of words"),
+        ({"outputs": "classes:256", "k": 2}, "must be 1 where words are released as faces"),
+        ({"k": -1}, "must be"),
+    ],
+)
+def test_outputs_that_cannot_be_are_refused(given: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        NeighbourResponse(**given)
+
+
+def test_the_usual_length_of_lists_is_16_and_1_for_classes() -> None:
+    assert (NeighbourResponse().k, NeighbourResponse(outputs="classes:256").k) == (16, 1)
+    assert NeighbourResponse(outputs="classes:256").with_epsilon(3.0).k == 1
+
+
+def test_a_word_that_is_no_output_never_stays() -> None:
+    fitted = NeighbourResponse(epsilon=2.0, outputs="classes:3").fit(drawn(9, 3))
+    every = np.arange(9, dtype=np.int32)
+    kept = [float(dict(zip(fitted.outputs, row, strict=True)).get(i, 0.0)) for i, row in enumerate(fitted.law(every))]
+    assert fitted.keep_probabilities(every) == pytest.approx(kept, abs=1e-12)
 
 
 def test_what_is_said_of_a_draw_is_its_law() -> None:

@@ -69,7 +69,7 @@ SELECTION = {
 } | {"tight": (wv.TightConstraints, {"epsilon": 3.0})}
 PRECOMPUTED = {f"{name}-precomputed": name for name in SELECTION}
 REFUSED = {name for name in PRECOMPUTED if "tight" in name or "certified-local" in name}
-NEIGHBOURS = {"neighbours": ("nearest", 2), "neighbours-one": ("nearest", 1), "neighbours-crowds": ("crowds", 2)}
+NEIGHBOURS = {"neighbours": 2, "neighbours-one": 1, "neighbours-classes": 0}
 DRAWN = [*SELECTION, *NEIGHBOURS, *(name for name in PRECOMPUTED if name not in REFUSED)]
 NOISE = {
     "laplace": wv.MultivariateLaplace(epsilon=3.0),
@@ -130,8 +130,8 @@ def fitted(mechanism, table, metric, excluded):
         return randomizer, channel(randomizer)
     embeddings = vocabulary(table, flat=False, excluded=excluded)
     if mechanism in NEIGHBOURS:
-        lists, k = NEIGHBOURS[mechanism]
-        made = wv.NeighbourResponse(epsilon=2.0, k=min(k, len(embeddings.candidates) - 1), outputs=None, lists=lists)
+        k = min(NEIGHBOURS[mechanism], len(embeddings.candidates) - 1)
+        made = wv.NeighbourResponse(epsilon=2.0, k=k, outputs=None if k else "classes:2")
         randomizer = fit_words(made, embeddings)
         return randomizer, channel(randomizer)
     kind, parameters = SELECTION[mechanism]

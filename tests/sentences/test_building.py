@@ -49,7 +49,7 @@ def test_the_curve_is_the_mean_over_sentences_that_are_no_prototypes(public, tmp
     for n, words in levels.items():
         cosines = encoder.rows([fill(word) for word in held]) @ encoder.rows([fill(word) for word in words]).T
         assert stock.levels[n].anywhere == pytest.approx(cosines.mean(), abs=1e-6)
-        assert stock.levels[n].near["static"][1] == pytest.approx(cosines.max(axis=1).mean(), abs=1e-6)
+        assert stock.levels[n].near["static"] == pytest.approx(cosines.max(axis=1).mean(), abs=1e-6)
     assert {what.partition(" for ")[0] for _, _, what in seen} == {
         "files read", "sentences encoded", "rounds of clustering",
     }  # fmt: skip
@@ -64,13 +64,11 @@ def _held_out(sentences, each, n):
 
 def test_the_best_size_is_that_of_the_curve(stock):
     for epsilon in (0.5, 2.0, 3.0, 4.0, 6.0, 10.0):
-        for crowd in (1, 2):
-            scores = {}
-            for n, level in stock.levels.items():
-                inside = 1 / (crowd + (n - crowd) * math.exp(-epsilon))
-                uniform = n * inside * math.exp(-epsilon)
-                scores[n] = uniform * level.anywhere + (1 - uniform) * level.near["static"][crowd]
-            assert stock.choose(epsilon, crowd) == max(scores, key=scores.get)
+        scores = {}
+        for n, level in stock.levels.items():
+            uniform = n * math.exp(-epsilon) / (1 + (n - 1) * math.exp(-epsilon))
+            scores[n] = uniform * level.anywhere + (1 - uniform) * level.near["static"]
+        assert stock.choose(epsilon) == max(scores, key=scores.get)
     assert stock.choose(0.5) == 8
     assert stock.choose(12.0) == 64
 

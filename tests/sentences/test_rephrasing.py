@@ -47,10 +47,10 @@ def weights(rephraser, ids):
 # The promise.
 
 
-@pytest.mark.parametrize(("size", "crowd"), [(64, 1), (64, 4), (8, 2)])
+@pytest.mark.parametrize("size", [64, 8])
 @pytest.mark.parametrize("epsilon", [0.5, 6.0, 9.0])
-def test_the_audit_of_a_stock_is_exact(stock, size, crowd, epsilon):
-    rephraser = Rephraser(stock, epsilon=epsilon, prototypes=size, crowd=crowd)
+def test_the_audit_of_a_stock_is_exact(stock, size, epsilon):
+    rephraser = Rephraser(stock, epsilon=epsilon, prototypes=size)
     promise = rephraser.guarantee
     assert (promise.promise, promise.unit, promise.slack) == ("local DP", PrivacyUnit.SENTENCE, 0.0)
     verdict = verify_law(rephraser.sanitizer.parts.randomizer)
@@ -124,7 +124,7 @@ def test_a_test_source_protects_nothing_and_says_so(stock):
 
 def test_a_copy_draws_afresh_and_takes_everything_else_along(stock):
     grids = (NumberGrid.parse("number=0:100:50@0.5"),)
-    rephraser = Rephraser(stock, epsilon=5.0, prototypes=64, crowd=2, grids=grids, source=RandomSource(KEY))
+    rephraser = Rephraser(stock, epsilon=5.0, prototypes=64, grids=grids, source=RandomSource(KEY))
     for other in (copy.copy(rephraser), pickle.loads(pickle.dumps(rephraser))):
         assert type(other) is Rephraser
         assert other.guarantee == rephraser.guarantee
@@ -132,11 +132,10 @@ def test_a_copy_draws_afresh_and_takes_everything_else_along(stock):
         assert other.sanitizer.source.export_key() != rephraser.sanitizer.source.export_key()
 
 
-def test_the_place_of_noise_depends_on_stock_size_crowd_and_encoder(stock):
+def test_the_place_of_noise_depends_on_stock_size_and_encoder(stock):
     made = [
         Rephraser(stock, epsilon=4.0, prototypes=8),
         Rephraser(stock, epsilon=4.0, prototypes=64),
-        Rephraser(stock, epsilon=4.0, prototypes=64, crowd=2),
         Rephraser(stock, epsilon=4.5, prototypes=64),
         Rephraser(stock, epsilon=4.0, prototypes=64, grids=(NumberGrid.parse("number=0:9:1@1"),)),
         Rephraser(
@@ -235,7 +234,7 @@ def test_a_file_that_the_stock_was_built_from_is_refused(stock, public, tmp_path
 
 
 def test_nothing_that_chooses_a_size_takes_a_text():
-    assert list(inspect.signature(Stock.choose).parameters) == ["self", "epsilon", "crowd", "encoder"]
+    assert list(inspect.signature(Stock.choose).parameters) == ["self", "epsilon", "encoder"]
     assert not {"text", "texts", "documents", "source_text"} & set(inspect.signature(Rephraser).parameters)
 
 
@@ -328,7 +327,7 @@ def test_the_report_names_stock_and_promise_and_no_word_of_the_input(stock, note
     report = rephrase_documents(notes, tmp_path / "out.txt", Rephraser(stock, epsilon=4.0, prototypes=8))
     facts = report.as_dict()
     assert facts["options"] == {
-        "stock": "made up", "prototypes": 8, "crowd": 1, "encoder": "static", "public_words": [],
+        "stock": "made up", "prototypes": 8, "encoder": "static", "public_words": [],
     }  # fmt: skip
     assert facts["provenance"]["vocabulary"] == "made up, 8 sentences"
     assert facts["guarantee"]["unit"] == "one sentence of a text with a fixed number of sentences"
@@ -340,8 +339,6 @@ def test_the_report_names_stock_and_promise_and_no_word_of_the_input(stock, note
     [
         ({"epsilon": 0.0}, "must be in"),
         ({"prototypes": 9}, "must be one of 8, 64"),
-        ({"crowd": 3}, "must be one of 1, 2, 4"),
-        ({"crowd": 64, "prototypes": 64}, "must be below 64"),
         ({"stock": "general"}, "must be of type Stock"),
     ],
 )
@@ -351,7 +348,7 @@ def test_wrong_arguments_are_refused(stock, arguments, problem):
 
 
 def test_the_response_is_the_mechanism_of_words(stock):
-    rephraser = Rephraser(stock, epsilon=4.0, prototypes=8, crowd=2)
-    assert rephraser.mechanism == NeighbourResponse(epsilon=4.0, k=2, outputs=None, lists="crowds")
+    rephraser = Rephraser(stock, epsilon=4.0, prototypes=8)
+    assert rephraser.mechanism == NeighbourResponse(epsilon=4.0, k=1, outputs=None)
     assert isinstance(rephraser.guarantee, LocalDP)
     assert any(rephraser.embeddings.header.checksum in part for part in rephraser.guarantee.scope)

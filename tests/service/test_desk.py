@@ -192,7 +192,7 @@ def test_a_setting_that_cannot_be_read_or_made_is_refused_when_the_service_opens
         ("neighbours:vocabulary=/etc/passwd", "must be one of default"),
         ("tem", "lacks a parameter"),
         ("rephrase:stock=/etc", "must be one of general"),
-        ("rephrase:k=3", "has the parameters crowd, epsilon, prototypes"),
+        ("rephrase:k=3", "has the parameters epsilon, prototypes"),
         ("clipped-gaussian:epsilon=1", "no promise with a delta"),
     ):
         with pytest.raises(WordveilError, match=problem):

@@ -25,10 +25,11 @@ from wordveil.vocabulary.wordlist import WordList
 from worlds import shared
 
 FOLDER = Path(str(files("wordveil"))) / "vocabulary" / "default"
-LISTS, CROWDS = "neighbours-edb397378c928ef3", "crowds-58995e4bcf2390f8"
+LISTS = "neighbours-edb397378c928ef3"
+CLASSES = [f"classes-{key}" for key in ("0819b144432c8c05", "14f00d6d87413ce6", "63d6d0a568a473be", "703d13ec8495cde1")]
 FILES = (
-    "counts.npy", f"{CROWDS}.json", f"{CROWDS}.npy", "header.json", f"{LISTS}.json", f"{LISTS}.npy", "never_output.txt",
-    "scales.npy", "vectors.npy", "words.txt",
+    *(f"{name}.{ending}" for name in CLASSES for ending in ("json", "npy")), "counts.npy", "header.json",
+    f"{LISTS}.json", f"{LISTS}.npy", "never_output.txt", "scales.npy", "vectors.npy", "words.txt",
 )  # fmt: skip
 COMMON = """
     the a i you he she it we they me him her us them my your his our their this that who what which and or but not no

@@ -17,12 +17,12 @@ from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import build_lists
 from wordveil.vocabulary.stored_lists import (
     _write_note,
-    crowds,
     find_lists,
     neighbour_lists,
     pack_lists,
-    save_crowds,
+    save_classes,
     store_lists,
+    word_classes,
 )
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 from worlds import drawn, placed
@@ -188,15 +188,6 @@ def test_lists_that_are_not_the_nearest_are_found_out_after_a_check(saved, tmp_p
         assert find_lists(saved, 4, **case) == stored
 
 
-def test_crowds_in_a_wrong_form_are_found_out(saved):
-    made = crowds(saved, 4)
-    block = made.block.copy()
-    block[block == 0] = 1
-    save_crowds(replace(made, block=block), next(saved.directory.glob("crowds-*.npy")))
-    with pytest.raises(ChecksumError, match="wrong size"):
-        crowds(saved, 4)
-
-
 def test_other_lists_beside_equal_words_share_no_noise(saved, tmp_path):
     other = forged(saved, tmp_path)
     mechanism = NeighbourResponse(epsilon=2.0, k=6, outputs=None)
@@ -208,16 +199,16 @@ def test_other_lists_beside_equal_words_share_no_noise(saved, tmp_path):
     assert Sanitizer(in_memory, mechanism).provenance.public_data == "", "these follow from the words"
 
 
-def test_other_crowds_beside_equal_words_share_no_noise(saved):
-    mechanism = NeighbourResponse(epsilon=2.0, k=4, outputs=None, lists="crowds")
+def test_other_classes_beside_equal_words_share_no_noise(saved):
+    mechanism = NeighbourResponse(epsilon=2.0, outputs="classes:4")
     built, stored = Sanitizer(saved, mechanism), Sanitizer(saved, mechanism)
-    assert built.parts.domain == stored.parts.domain, "a retry finds the crowds that the first run stored"
-    (path,) = saved.directory.glob("crowds-*.npy")
-    made = crowds(saved, 4)
-    block = made.block.copy()
-    first, second = (int(np.flatnonzero(block == number)[0]) for number in (0, 1))
-    block[[first, second]] = block[[second, first]]
-    save_crowds(replace(made, block=block), path)
+    assert built.parts.domain == stored.parts.domain, "a retry finds the classes that the first run stored"
+    (path,) = saved.directory.glob("classes-*.npy")
+    made = word_classes(saved, 4)
+    face = made.face.copy()
+    moved = next(word for word in range(len(face)) if word not in made.outputs)
+    face[moved] = next(other for other in made.outputs if other != face[moved])
+    save_classes(replace(made, face=face), path)
     assert Sanitizer(saved, mechanism).parts.domain != built.parts.domain
 
 

@@ -20,7 +20,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     ),
     "rephrase": (
         "wordveil rephrase note.txt -o rephrased.txt --report rephrased.json",
-        "wordveil rephrase reviews.jsonl --column text --keep stars --epsilon 8 --crowd 2 -o rephrased.jsonl",
+        "wordveil rephrase reviews.jsonl --column text --keep stars --epsilon 8 -o rephrased.jsonl",
     ),
     "sentences build": (
         "wordveil sentences build sentences.txt -o stock --prototypes 4,8",

@@ -41,9 +41,6 @@ class Response:
     prototypes: Annotated[
         int | None, Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
     ] = None
-    crowd: Annotated[
-        int, Option("--crowd", help="Prototypes in a crowd, never told apart but by numbers on a grid.")
-    ] = 1
     encoder: EncoderOption = "static"
     numbers: Annotated[str, Option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
     grid: Annotated[
@@ -93,7 +90,6 @@ def rephrase(
         _checked(load_stock(response.stock), running),
         epsilon=response.epsilon,
         prototypes=response.prototypes,
-        crowd=response.crowd,
         encoder=response.encoder,
         grids=response.grids(),
         source=run_source(output, resume=running.resume),
@@ -136,7 +132,7 @@ def _print_summary(report: RunReport, rephraser: Rephraser) -> None:
     say(f"{counted(report.documents, 'document')}, {counted(report.tokens, 'sentence')}")
     if missed := left_out(vars(report)):
         say(f"left out or replaced: {missed}")
-    say(f"stock: {rephraser.embeddings.header.name}, crowds of {chosen['crowd']}, encoder {chosen['encoder']}")
+    say(f"stock: {rephraser.embeddings.header.name}, {chosen['prototypes']} sentences, encoder {chosen['encoder']}")
     words = rephraser.in_words
     between = [f"in words: {words.sentence}", *shown(release_warnings(promise, words))]
     if report.documents:

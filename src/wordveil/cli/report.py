@@ -109,7 +109,7 @@ class Public:
             epsilon=mechanism.epsilon,
             grids=[NumberGrid(**grid) for grid in chosen.get("grids", ())],
             source=_source(report.provenance),
-            **{name: chosen[name] for name in ("prototypes", "crowd", "encoder")},
+            **{name: chosen[name] for name in ("prototypes", "encoder")},
         )
         _checked(rephraser.embeddings, report.provenance, report.path)
         return rephraser.sanitizer

@@ -151,7 +151,7 @@ def _show_facts(stock: Stock, epsilon: float | None = None, *, as_json: bool) ->
     for encoder in facts.levels[0].near:
         lines.append(f"  {encoder:12}" + "".join(f"{nats:8g}" for nats in (0.0, *EPSILONS)))
         for size, level in stock.levels.items():
-            values = (level.anywhere, *(level.expected(nats, 1, encoder) for nats in EPSILONS))
+            values = (level.anywhere, *(level.expected(nats, encoder) for nats in EPSILONS))
             curve = dict(zip((0.0, *EPSILONS), values, strict=True))
             result["curve"].append({"encoder": encoder, "size": size, "similarity": curve})
             lines.append(f"  {size:12,}" + "".join(f"{value:8.3f}" for value in values))

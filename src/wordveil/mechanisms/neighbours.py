@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from functools import cached_property
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,15 +21,16 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.threads import resolve_threads
 from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
-from wordveil.parameters import check_choice, check_draws, check_positive, check_whole, checked_ids
+from wordveil.parameters import check_draws, check_positive, check_whole, checked_ids
 from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss, discretized
 from wordveil.randomness import BitArray, DocumentStreams, Draws, Stream, random_bits
 from wordveil.vocabulary.frequencies import most_frequent
-from wordveil.vocabulary.stored_lists import crowds, neighbour_lists
+from wordveil.vocabulary.stored_lists import neighbour_lists, word_classes
 from wordveil.vocabulary.table import Embeddings
 
-Lists = Literal["nearest", "crowds"]
+LENGTH = 16  # of a list, where none is given
+CLASSES = re.compile(r"classes:([1-9]\d{0,3})")
 TOTAL = 1 << 64  # of every row's integer weights: one draw is one 64-bit word
 _EXACT = Context(prec=60)
 _TOGETHER = 1 << 16  # tokens drawn at a time: arrays that stay in the second cache
@@ -47,18 +49,17 @@ class NeighbourResponse(WordMechanism):
         epsilon local DP between any two words, known or unknown, proved, without slack: the weights are integers that
         sum to 2^64 for every input, and the claim is the logarithm of the largest over the smallest, rounded up. It
         needs no metric and no certificate, since all lists are equally long. Two words with equal lists lose nothing,
-        however often they are released: with lists="crowds", all words of a crowd. With lists="nearest" a word's
-        list, and soon the word, shows after some releases of it, each of which costs epsilon.
+        however often they are released: with outputs="classes:256", all words of a class. Otherwise a word's list, and
+        soon the word, shows after some releases of it, each of which costs epsilon.
 
     Attributes:
         epsilon: Largest loss between any two inputs, nats, in (0, inf). Beyond about 40 nats, 64 random bits honour
             no smaller probability, and the claim stays below epsilon.
-        k: Length of a list, at least 1 and below the number of outputs; for crowds the smallest size, the largest is
-            2k - 1.
+        k: Length of a list, at least 1 and below the number of outputs: the k outputs nearest to a word by cosine,
+            itself first. 0 takes the usual length, 16, and 1 for classes, which have no other.
         outputs: Release only so many of the words that may be output, the most frequent in public English text; None
-            for all. Every word stays an input.
-        lists: "nearest" lists each word's k nearest outputs by cosine, itself first; "crowds" parts the outputs into
-            blocks of like words, and a word's list is its block.
+            for all; or "classes:K", the faces of K public classes of words: the list of a word is the face of its class
+            (`vocabulary.classes`). Every word stays an input.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or (when fitted) there are no more than k outputs.
@@ -66,7 +67,7 @@ class NeighbourResponse(WordMechanism):
     Reference:
         Kairouz, Oh, Viswanath (2014), Extremal Mechanisms for Local Differential Privacy (the two-valued law); Ye,
         Barg (2018), Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy (subset
-        selection). Lists with a floor over the whole vocabulary, the integer law and crowds are wordveil's.
+        selection). Lists with a floor over the whole vocabulary, the integer law and classes are wordveil's.
 
     Example:
         >>> from wordveil import load_embeddings
@@ -82,74 +83,84 @@ class NeighbourResponse(WordMechanism):
     name: ClassVar[str] = "neighbours"
     paper: ClassVar[str] = "wordveil; after Kairouz et al. 2014"
     epsilon: float = 8.0
-    k: int = 16
-    outputs: int | None = 4000
-    lists: Lists = "nearest"
+    k: int = 0
+    outputs: int | str | None = 4000
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        check_whole("k", self.k)
-        if self.outputs is not None:
+        check_whole("k", self.k, least=0)
+        if isinstance(self.outputs, str):
+            if not CLASSES.fullmatch(self.outputs):
+                raise ParameterError("outputs", self.outputs, 'must be a number of words, "classes:256" or the like.')
+            if self.k > 1:
+                raise ParameterError("k", self.k, "must be 1 where words are released as faces of classes.")
+        elif self.outputs is not None:
             check_whole("outputs", self.outputs, least=2)
-        check_choice("lists", self.lists, get_args(Lists))
+        object.__setattr__(self, "k", self.k or (LENGTH if self.classes is None else 1))
+
+    @property
+    def classes(self) -> int | None:
+        """Number of classes that are asked for; None where words are released."""
+        return int(self.outputs.partition(":")[2]) if isinstance(self.outputs, str) else None
 
     @classmethod
     def examples(cls) -> Sequence[NeighbourResponse]:
         return (
             cls(epsilon=3.0, k=2, outputs=None),
             cls(epsilon=2.0, k=1, outputs=4),
-            cls(epsilon=2.0, k=2, outputs=None, lists="crowds"),
+            cls(epsilon=2.0, outputs="classes:6"),
         )
 
     def fit(self, embeddings: Embeddings) -> FittedNeighbourResponse:
         return self.fitter(embeddings)(self.epsilon)
 
-    def chosen(self, embeddings: Embeddings) -> IdArray:
-        """Return the ids that may be released, ascending.
-
-        Raises:
-            ParameterError: If there are no more than k of them.
-        """
-        few = self.outputs is not None and self.outputs < len(embeddings.candidates)
-        chosen = most_frequent(embeddings, self.outputs) if few and self.outputs else embeddings.candidates
-        if self.k >= len(chosen):
-            raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
-        return chosen
-
     def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
-        chosen = self.chosen(embeddings)
-        if self.lists == "nearest":
-            lists = neighbour_lists(embeddings, self.k, outputs=chosen).ids
-            listed = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
-        else:
-            found = crowds(embeddings, self.k, outputs=chosen)
-            sizes = found.sizes.astype(np.int32)
-            members = found.members[found.starts[:-1, None] + np.minimum(np.arange(sizes.max()), sizes[:, None] - 1)]
-            listed = FittedNeighbourResponse(
-                embeddings=embeddings, mechanism=self, chosen=chosen, lists=members, sizes=sizes, row=found.block
-            )
+        chosen, lists = self._listed(embeddings)
+        listed = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
 
         def at(epsilon: float) -> FittedNeighbourResponse:
             fitted = replace(listed, mechanism=self.with_epsilon(epsilon))
             # The last of a list weighs the remainder more: of equal lists in another order it has to be the same word.
-            even = fitted.row is not None or (TOTAL - fitted.integers.anywhere) % self.k == 0
+            even = (TOTAL - fitted.integers.anywhere) % self.k == 0
             return fitted if even else replace(fitted, lists=np.sort(fitted.lists, axis=1))
 
         return at
+
+    def _listed(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
+        """Return the outputs and the list of each word."""
+        if self.classes is not None:
+            classes = word_classes(embeddings, self.classes)
+            return self._more_than_k(classes.outputs), classes.face[:, None]
+        chosen = self.listable(embeddings)
+        return chosen, neighbour_lists(embeddings, self.k, outputs=chosen).ids
+
+    def listable(self, embeddings: Embeddings) -> IdArray:
+        """Return the ids that may be in a list, ascending, where words have lists and no classes.
+
+        Raises:
+            ParameterError: If there are no more than k of them.
+        """
+        few = isinstance(self.outputs, int) and self.outputs < len(embeddings.candidates)
+        return self._more_than_k(most_frequent(embeddings, int(self.outputs or 0)) if few else embeddings.candidates)
+
+    def _more_than_k(self, chosen: IdArray) -> IdArray:
+        if self.k >= len(chosen):
+            raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
+        return chosen
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerLaw:
     """The integer weights of the outputs for any input; each input's sum to 2^64.
 
-    Every output weighs `floor`. What is left is shared by the members of the list, equally, and the remainder of the
-    division, less than the length of the list, goes to the last of them. For an unknown token all 2^64 are shared by
-    the outputs in the same way.
+    Every output weighs `floor`. What is left is shared by the k members of the list, equally, and the remainder of the
+    division, less than k, goes to the last of them. For an unknown token all 2^64 are shared by the outputs in the same
+    way.
 
     Attributes:
         epsilon: Largest loss wanted, nats.
         outputs: v, number of outputs.
-        sizes: The lengths that lists have; each below v.
+        k: Length of every list; below v.
         floor: Weight of an output that is not in the list: the least for which no two inputs lose more than epsilon.
 
     Raises:
@@ -158,21 +169,20 @@ class IntegerLaw:
 
     epsilon: float
     outputs: int
-    sizes: tuple[int, ...]
+    k: int
     floor: int = field(init=False)
 
     def __post_init__(self) -> None:
         v, limit = self.outputs, Decimal(self.epsilon)
         ratio = _EXACT.exp(min(limit, Decimal(_MOST)))
-        smallest = min(self.sizes)
         # Where weights are real numbers, 2^64 / (k e^epsilon + v - k); remainders move it by next to nothing.
-        floor = max(1, int(_EXACT.divide(TOTAL, smallest * ratio + v - smallest)))
+        floor = max(1, int(_EXACT.divide(TOTAL, self.k * ratio + v - self.k)))
         while self._loss(floor) > limit:
             floor += 1
             if v * floor > TOTAL:
                 break
         object.__setattr__(self, "floor", floor)
-        if self.share(max(self.sizes)) < 1:
+        if self.share < 1:
             raise ParameterError("epsilon", self.epsilon, f"is too small for 64-bit weights of {v} outputs.")
 
     @property
@@ -185,9 +195,15 @@ class IntegerLaw:
         """Weight of every output but the last for an unknown token."""
         return TOTAL // self.outputs
 
-    def share(self, size: int) -> int:
-        """Return what each member of a list of this length weighs beyond the floor; the last weighs more."""
-        return (TOTAL - self.anywhere) // size
+    @property
+    def share(self) -> int:
+        """What each member of a list weighs beyond the floor; the last weighs `rest` more."""
+        return (TOTAL - self.anywhere) // self.k
+
+    @property
+    def rest(self) -> int:
+        """What the last member of a list weighs beyond the others."""
+        return (TOTAL - self.anywhere) % self.k
 
     @property
     def claim(self) -> float:
@@ -202,8 +218,8 @@ class IntegerLaw:
         return self._largest(self.floor)
 
     def _largest(self, floor: int) -> int:
-        shared = [divmod(TOTAL - self.outputs * floor, size) for size in self.sizes]
-        return max(sum(divmod(TOTAL, self.outputs)), *(floor + share + rest for share, rest in shared))
+        share, rest = divmod(TOTAL - self.outputs * floor, self.k)
+        return max(sum(divmod(TOTAL, self.outputs)), floor + share + rest)
 
     def _loss(self, floor: int) -> Decimal:
         return _EXACT.ln(_EXACT.divide(self._largest(floor), floor)).next_plus(_EXACT)
@@ -217,9 +233,7 @@ class FittedNeighbourResponse(WordRandomizer):
         embeddings: The public vocabulary.
         mechanism: The parameters.
         chosen: Ids that may be released, ascending, shape (v,).
-        lists: The lists, shape (rows, longest); of a shorter one the last member is repeated.
-        sizes: Length of each list, shape (rows,); None where all have k members.
-        row: Which list is whose, shape (number of words,); None where word i has list i.
+        lists: The list of each word, shape (number of words, k).
     """
 
     answers_unknown: ClassVar[bool] = True
@@ -227,8 +241,6 @@ class FittedNeighbourResponse(WordRandomizer):
     mechanism: NeighbourResponse
     chosen: IdArray = field(repr=False)
     lists: IdArray = field(repr=False)
-    sizes: IdArray | None = field(repr=False, default=None)
-    row: IdArray | None = field(repr=False, default=None)
     draw_width: int = 1
 
     @property
@@ -240,28 +252,17 @@ class FittedNeighbourResponse(WordRandomizer):
         # Lists beside a vocabulary are whoever's put them there; others follow from it.
         if self.embeddings.directory is None:
             return ""
-        digest = hashlib.sha256()
-        for array in (self.lists, self.sizes, self.row):
-            digest.update(b"" if array is None else np.ascontiguousarray(array, dtype="<i4").data)
-        return digest.hexdigest()
+        return hashlib.sha256(np.ascontiguousarray(self.lists, dtype="<i4").data).hexdigest()
 
     @cached_property
     def integers(self) -> IntegerLaw:
         """The weights that draw."""
-        sizes = (self.lists.shape[1],) if self.sizes is None else tuple(np.unique(self.sizes).tolist())
-        return IntegerLaw(epsilon=self.mechanism.epsilon, outputs=len(self.outputs), sizes=sizes)
-
-    @cached_property
-    def _shares(self) -> BitArray:
-        """What the members of each list weigh beyond the floor, shape (rows,)."""
-        sizes = [self.lists.shape[1]] * len(self.lists) if self.sizes is None else self.sizes.tolist()
-        shares = {size: self.integers.share(size) for size in set(sizes)}
-        return np.array([shares[size] for size in sizes], dtype=np.uint64)
+        return IntegerLaw(epsilon=self.mechanism.epsilon, outputs=len(self.outputs), k=self.lists.shape[1])
 
     def list_of(self, word: int) -> IdArray:
         """Return the list of a word, its members in order."""
-        row = word if self.row is None else int(self.row[word])
-        return self.lists[row, : None if self.sizes is None else int(self.sizes[row])]
+        words: IdArray = self.lists[word]
+        return words
 
     def guarantee(self) -> Guarantee:
         return LocalDP(epsilon=self.integers.claim, standing=Standing.PROVED)
@@ -269,24 +270,26 @@ class FittedNeighbourResponse(WordRandomizer):
     def pair_loss(self, first: int, second: int) -> float:
         """Return 0 for two words of equal lists, and otherwise what the guarantee says."""
         one, other = self.list_of(first), self.list_of(second)
-        remainder = (TOTAL - self.integers.anywhere) % len(one)  # of its weight, which the last of a list takes
-        equal = set(one) == set(other) and (not remainder or one[-1] == other[-1])
+        equal = set(one) == set(other) and (not self.integers.rest or one[-1] == other[-1])
         return 0.0 if equal else self.integers.claim
 
     def procedure(self) -> str:
         law, v = self.integers, len(self.outputs)
-        many = f"{min(law.sizes)}" + (f" to {max(law.sizes)}" if len(law.sizes) > 1 else "")
-        crowd, nearest = f"the {many} words of its public crowd", f"its {many} public neighbours"
-        near = f"one of {nearest if self.row is None else crowd}, itself among them if it may be released"
+        near = "the face of its public class of like words"
+        if self.mechanism.classes is None:
+            near = f"one of its {law.k} public neighbours, itself among them if it may be released"
         return f"with probability {law.anywhere / TOTAL:.2g} any of {v:,} words, else {near}"
 
     def advice(self) -> str:
-        if self.row is None:
+        if self.mechanism.classes is None:
             return (
                 "several releases of one word show its list, and then the word, at epsilon each; "
-                "--set lists=crowds shows no more than the crowd, however often a word is released"
+                "--set outputs=classes:256 shows no more than the word's class, however often a word is released"
             )
-        return "any number of releases of one word shows its crowd, and nothing of which word of the crowd it was"
+        return (
+            "any number of releases of one word shows its class, and nothing of which word of the class it was; "
+            "whoever reads the words around it may still guess that"
+        )
 
     def weights(self, ids: IdArray) -> BitArray:
         """Return the integer weights of every output for each input, -1 for an unknown token, shape (n, v)."""
@@ -303,29 +306,28 @@ class FittedNeighbourResponse(WordRandomizer):
         return np.asarray(self.weights(ids) / float(TOTAL))
 
     def likelihoods(self, outputs: IdArray) -> Float64Array:
-        law, longest = self.integers, self.lists.shape[1]
+        law = self.integers
         distinct, asked = np.unique(outputs, return_inverse=True)
         place = np.full(len(self.embeddings), -1)
         place[distinct] = np.arange(len(distinct))
-        sizes = np.full(len(self.lists), longest) if self.sizes is None else self.sizes
-        rows, members = np.nonzero((place[self.lists] >= 0) & (np.arange(longest) < sizes[:, None]))
-        shares = self._shares[rows]
-        rests = np.uint64(TOTAL - law.anywhere) - shares * sizes[rows].astype(np.uint64)
+        rows, members = np.nonzero(place[self.lists] >= 0)
         table = np.full((len(distinct), len(self.lists)), law.floor, dtype=np.uint64)
-        table[place[self.lists[rows, members]], rows] += shares + np.where(members == sizes[rows] - 1, rests, 0)
-        found: Float64Array = table[asked] / float(TOTAL)
-        return found if self.row is None else found[:, self.row]
+        table[place[self.lists[rows, members]], rows] += np.where(
+            members == law.k - 1, np.uint64(law.share + law.rest), np.uint64(law.share)
+        )
+        return np.asarray(table[asked] / float(TOTAL))
 
     def keep_probabilities(self, ids: IdArray) -> Float64Array:
-        return np.asarray((self.integers.floor + self._shares[self._rows(ids)].astype(np.float64)) / float(TOTAL))
+        own = (self.integers.floor + self.integers.share) / TOTAL
+        return np.where(np.isin(ids, self.outputs), own, 0.0)
 
     @cached_property
     def _listing(self) -> tuple[IdArray, IdArray]:
         """Return every pair of an output and an input whose list holds it, by outputs."""
         v = len(self.embeddings)
         every = np.arange(v, dtype=np.int32)
-        held = self.lists[self._rows(every)].astype(np.int64) * v + every[:, None]
-        outputs, inputs = np.divmod(np.unique(held), v)  # of a short list the last member is repeated
+        held = self.lists.astype(np.int64) * v + every[:, None]
+        outputs, inputs = np.divmod(np.sort(held, axis=None), v)
         return outputs.astype(np.int32), inputs.astype(np.int32)
 
     def likely_inputs(self, outputs: IdArray, weights: Float64Array, count: int) -> tuple[IdArray, Float64Array]:
@@ -338,13 +340,10 @@ class FittedNeighbourResponse(WordRandomizer):
             own = listing[first:last]
             some = np.concatenate((own, common[~np.isin(common, own)]))
             chance = np.full(len(some), self.integers.floor / TOTAL)
-            chance[: len(own)] = self.keep_probabilities(own)
+            chance[: len(own)] = (self.integers.floor + self.integers.share) / TOTAL
             best = np.argsort(-weights[some] * chance, kind="stable")[:count]
             ids[i], chances[i] = some[best], chance[best]
         return ids, chances
-
-    def _rows(self, ids: IdArray) -> IdArray:
-        return ids if self.row is None else self.row[ids]
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return (random_bits(stream.lane(0), (n,)),)
@@ -359,16 +358,15 @@ class FittedNeighbourResponse(WordRandomizer):
         check_draws(draws, (len(ids),))
         resolve_threads(threads)  # one is enough: a draw and two look-ups a word
         law, (bits,) = self.integers, draws
-        floor, unknown, anywhere = (np.uint64(weight) for weight in (law.floor, law.unknown, law.anywhere))
+        floor, unknown, anywhere, share = map(np.uint64, (law.floor, law.unknown, law.anywhere, law.share))
         # Every token takes every step, whatever it is and wherever its draw falls, so that time tells nothing. To
         # divide by a constant is to multiply here. The last output, and the last of a list, take the remainders.
         known = ids >= 0
         place = np.where(known, bits // floor, bits // unknown)
         uniform = self.outputs[np.minimum(place, np.uint64(len(self.outputs) - 1))]
-        row = self._rows(np.maximum(ids, 0))
-        share = self._shares[0] if self.sizes is None else self._shares[row]
-        member = np.minimum((bits - anywhere) // share, np.uint64(self.lists.shape[1] - 1))
-        released = np.where(known & (bits >= anywhere), self.lists[row, member.astype(np.intp)], uniform)
+        member = np.minimum((bits - anywhere) // share, np.uint64(law.k - 1))
+        listed = self.lists[np.maximum(ids, 0), member.astype(np.intp)]
+        released = np.where(known & (bits >= anywhere), listed, uniform)
         if progress is not None:
             progress(len(ids))
         return ReleasedIds(np.asarray(released, dtype=np.int32))
@@ -376,10 +374,10 @@ class FittedNeighbourResponse(WordRandomizer):
     def loss_profile(self, diameter: float | None = None) -> PairLoss:
         """The pair of two lists with as few words in common as can be, which dominates all.
 
-        delta(e) = k (p - e^e q), for the shortest list's k, or v - k where two lists must overlap.
+        delta(e) = k (p - e^e q), or (v - k) (p - e^e q) where two lists must overlap.
         """
         law = self.integers
-        k = min(*law.sizes, law.outputs - min(law.sizes))
+        k = min(law.k, law.outputs - law.k)
         # Rounded up, and by what an unknown token's last output weighs more than its others.
         p, q = math.nextafter((law.largest + law.outputs) / TOTAL, 1.0), math.nextafter(law.floor / TOTAL, 0.0)
         return discretized(lambda e: max(0.0, k * (p - math.exp(e) * q)), slack=0.0, speaks_of="any two inputs")

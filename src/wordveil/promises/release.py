@@ -117,7 +117,7 @@ class Provenance:
         test_source: True if the noise came from a seeded test source: such a release protects nothing.
         certificate: SHA-256 of the certificate's JSON form, "" where the mechanism needs none.
         public_data: SHA-256 of what the law is made of beyond vocabulary and parameters: what fitting computed, lists
-            or crowds that lay beside the vocabulary; "" where there is nothing.
+            or classes that lay beside the vocabulary; "" where there is nothing.
         arithmetic: What else the words drawn depend on: BLAS, NumPy and its instruction sets, the C library and who
             made the processor, or the card; "" where they do not.
     """

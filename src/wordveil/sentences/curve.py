@@ -10,12 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wordveil.arrays import Float32Array, IdArray
+from wordveil.arrays import Float32Array
 from wordveil.sentences.stock import Level
-from wordveil.vocabulary.stored_lists import crowds
 from wordveil.vocabulary.table import Embeddings
-
-CROWDS = (1, 2, 4, 8, 16, 32)
 
 
 def measured_levels(
@@ -40,23 +37,9 @@ def measured_levels(
             [table.words[i] for i in ids], table.vectors[ids], casing="cased", candidate_rule="all"
         )
         similar = these @ those[ids].T
-        lists = {k: _lists(own, k) for k in CROWDS if k == 1 or 2 * k <= len(ids)}
         near = {
-            name: {k: _mean(similar, lists[k], (rows @ own.vectors.T).argmax(axis=1)) for k in lists}
+            name: float(similar[np.arange(len(rows)), (rows @ own.vectors.T).argmax(axis=1)].mean())
             for name, rows in queries.items()
         }
         found.append(Level(ids=tuple(map(int, ids)), near=near, anywhere=float(similar.mean())))
     return tuple(found)
-
-
-def _lists(own: Embeddings, k: int) -> list[list[int]]:
-    """Return the crowd of each prototype."""
-    if k == 1:
-        return [[i] for i in range(len(own))]
-    found = crowds(own, k)
-    return [found.of(i).tolist() for i in range(len(own))]
-
-
-def _mean(similar: Float32Array, lists: Sequence[Sequence[int]], nearest: IdArray) -> float:
-    """Return the mean similarity of sentences to the lists of their nearest prototypes."""
-    return float(np.mean([similar[row, lists[i]].mean() for row, i in enumerate(nearest.tolist())]))

@@ -69,7 +69,7 @@ class SentenceOptions(TextOptions):
     """What a report says was chosen.
 
     Attributes:
-        chosen: Stock, size, encoder and crowd.
+        chosen: Stock, size and encoder.
     """
 
     chosen: dict[str, Any] = field(default_factory=dict, compare=False)
@@ -87,7 +87,6 @@ class Rephraser:
         stock: The public sentences; None for the general stock that comes with wordveil.
         epsilon: Largest loss between any two sentences, nats, in (0, inf).
         prototypes: Size of the stock; None for the one that its public curve says is best for this epsilon.
-        crowd: Least number of prototypes in a list: sentences of one crowd are not told apart, however often released.
         encoder: Name of what brings sentences to prototypes: "static", "minilm" or a model of sentence-transformers.
         grids: Grids for numbers of the sentences that keep their magnitude, each at an epsilon of its own that adds to
             the sentence's. A sentence releases the first number of the kind, or the middle of the grid where it has
@@ -110,7 +109,6 @@ class Rephraser:
         *,
         epsilon: float = EPSILON,
         prototypes: int | None = None,
-        crowd: int = 1,
         encoder: str = STATIC,
         grids: Sequence[NumberGrid] = (),
         source: RandomSource | None = None,
@@ -120,11 +118,9 @@ class Rephraser:
         check_kind("stock", self.stock, Stock)
         source = RandomSource() if source is None else source
         check_kind("source", source, RandomSource)
-        size = self.stock.choose(epsilon, crowd, encoder) if prototypes is None else prototypes
-        self.mechanism: NeighbourResponse = NeighbourResponse(
-            epsilon=epsilon, k=crowd, outputs=None, lists="nearest" if crowd == 1 else "crowds"
-        )
-        chosen, choices = self.stock.encoder(encoder), {"prototypes": size, "crowd": crowd, "encoder": encoder}
+        size = self.stock.choose(epsilon, encoder) if prototypes is None else prototypes
+        self.mechanism: NeighbourResponse = NeighbourResponse(epsilon=epsilon, k=1, outputs=None)
+        chosen, choices = self.stock.encoder(encoder), {"prototypes": size, "encoder": encoder}
         self.embeddings = self.stock.level(size, chosen)
         self.options = SentenceOptions(
             unknown="typed" if grids else "random",
@@ -184,8 +180,7 @@ def _sanitizer(stock: Stock, **given: Any) -> Sanitizer:
 def _explained(
     embeddings: Embeddings, randomizer: FittedNeighbourResponse, guarantee: Guarantee, **how: Any
 ) -> Explanation:
-    once = "at epsilon each; a crowd of several prototypes is all that repetition shows, where there is one"
-    advice = "" if randomizer.mechanism.k > 1 else f"several releases of one sentence show its prototype, {once}"
+    advice = "several releases of one sentence show its prototype, at epsilon each, and nothing beyond it"
     procedure = randomizer.procedure().replace("words", "sentences")
     return replace(explain(embeddings, guarantee, **how), procedure=procedure, advice=advice)
 

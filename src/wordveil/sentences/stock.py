@@ -27,7 +27,7 @@ import numpy as np
 from wordveil.arrays import Float32Array
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.files.atomic import write_whole
-from wordveil.parameters import check_positive, check_whole
+from wordveil.parameters import check_positive
 from wordveil.sentences.encoding import STATIC, SentenceEncoder, StaticEncoder, encoder_named
 from wordveil.sentences.slots import fill
 from wordveil.sentences.splitting import RULES
@@ -37,7 +37,7 @@ from wordveil.vocabulary.table import Embeddings, load_embeddings
 GENERAL = Path(__file__).parent / "general"
 FACTS_FILE, MAP_FILE, NOTICE_FILE = "stock.json", "map.npy", "NOTICE"
 _REMEDY = "Build one with: wordveil sentences build."
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,23 +46,20 @@ class Level:
 
     Attributes:
         ids: Its prototypes, as rows of the stock.
-        near: By the name of an encoder, for a crowd of k, the mean similarity of a public sentence to the k prototypes
-            of its list.
+        near: By the name of an encoder, the mean similarity of a public sentence to the prototype nearest to it.
         anywhere: The mean similarity to a prototype drawn at random.
     """
 
     ids: tuple[int, ...] = field(repr=False)
-    near: Mapping[str, Mapping[int, float]]
+    near: Mapping[str, float]
     anywhere: float
 
-    def expected(self, epsilon: float, crowd: int, encoder: str) -> float:
-        """Return the mean similarity of a public sentence to its release; -inf where no list is so long."""
+    def expected(self, epsilon: float, encoder: str) -> float:
+        """Return the mean similarity of a public sentence to its release."""
         near = self.near.get(encoder) or next(iter(self.near.values()))
-        if crowd not in near:
-            return -math.inf
-        weight = math.exp(-epsilon)  # of a prototype outside the list, if one inside has 1
-        anywhere = len(self.ids) * weight / (crowd + (len(self.ids) - crowd) * weight)
-        return anywhere * self.anywhere + (1 - anywhere) * near[crowd]
+        weight = math.exp(-epsilon)  # of any other prototype, if the nearest has 1
+        anywhere = len(self.ids) * weight / (1 + (len(self.ids) - 1) * weight)
+        return anywhere * self.anywhere + (1 - anywhere) * near
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +106,7 @@ class StockFacts:
             levels = tuple(
                 Level(
                     ids=tuple(map(int, level["ids"])),
-                    near={name: {int(k): float(x) for k, x in near.items()} for name, near in level["near"].items()},
+                    near={name: float(near) for name, near in level["near"].items()},
                     anywhere=float(level["anywhere"]),
                 )
                 for level in read.pop("levels")
@@ -148,16 +145,15 @@ class Stock:
     def _mapped(self) -> SentenceEncoder:
         return StaticEncoder(self.into, self.facts.identity)
 
-    def choose(self, epsilon: float, crowd: int = 1, encoder: str = STATIC) -> int:
+    def choose(self, epsilon: float, encoder: str = STATIC) -> int:
         """Return the number of prototypes that serves an epsilon best, by the public curve and by nothing else.
 
         Args:
             epsilon: Nats per sentence.
-            crowd: Prototypes in a list.
             encoder: What brings sentences to prototypes; one that was not measured counts as the stock's own.
 
         Raises:
-            ParameterError: If epsilon is not above 0, or no size was measured with such crowds.
+            ParameterError: If epsilon is not above 0.
 
         Example:
             >>> stock = load_stock()
@@ -165,12 +161,7 @@ class Stock:
             True
         """
         check_positive("epsilon", epsilon)
-        check_whole("crowd", crowd)
-        score, best = max((level.expected(epsilon, crowd, encoder), n) for n, level in self.levels.items())
-        if score == -math.inf:
-            measured = sorted({k for level in self.levels.values() for near in level.near.values() for k in near})
-            raise ParameterError("crowd", crowd, f"must be one of {', '.join(map(str, measured))}.")
-        return best
+        return max((level.expected(epsilon, encoder), n) for n, level in self.levels.items())[1]
 
     def level(self, prototypes: int, encoder: SentenceEncoder) -> Embeddings:
         """Return the stock of one size as a vocabulary.

@@ -101,7 +101,7 @@ class Service:
         return await self.work(partial(self.releaser.denoised, asked))
 
     async def hides_among(self, asked: HidesRequest) -> HidesAmong:
-        """Show what may be released for words: the list or crowd that each hides among, with chances."""
+        """Show what may be released for words: the list or class that each hides among, with chances."""
         return await self.work(partial(self.releaser.hides_among, asked))
 
     async def settings(self) -> list[dict[str, Any]]:

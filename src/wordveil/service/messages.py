@@ -61,7 +61,7 @@ class BatchRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class HidesRequest:
-    """Words whose lists or crowds are asked for."""
+    """Words whose lists or classes are asked for."""
 
     __pydantic_config__ = EXACTLY
     words: Annotated[list[Name], Field(max_length=500, examples=[["depression"]])]

@@ -28,7 +28,7 @@ T = TypeVar("T")
 REPHRASE = "rephrase"
 """What a setting names in the place of a mechanism to release whole public sentences."""
 
-SENTENCES = {"epsilon": float, "prototypes": int, "crowd": int}
+SENTENCES = {"epsilon": float, "prototypes": int}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
     neighbours-<key>.npy    (v, k) int32, memory-mapped
     neighbours-<key>.json   what the lists depend on, and their checksum; written last
-    crowds-<key>.npy        (v,) the block of each word, and crowds-<key>.json likewise
+    classes-<key>.npy       (v,) the face of each word's class, and classes-<key>.json likewise
 
 While lists are made they grow in `.neighbours-<key>.partial`, from which an interrupted build goes on. The embedded
 vocabulary has them packed: (v * k / 2, 3) uint8, 12 bits for each place among the outputs.
@@ -25,7 +25,7 @@ from wordveil.arrays import IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.files.atomic import sync, write_whole
 from wordveil.metrics.distances import AnyMetric
-from wordveil.vocabulary.crowds import CROWDS, Crowds, build_crowds
+from wordveil.vocabulary.classes import WordClasses, build_classes, classes_key
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import (
     ListsKey,
@@ -40,47 +40,44 @@ from wordveil.vocabulary.neighbour_lists import (
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER
 from wordveil.vocabulary.table import Embeddings
 
-_Made = TypeVar("_Made", NeighbourLists, Crowds)
+_Made = TypeVar("_Made", NeighbourLists, WordClasses)
 _REMEDY = "Remove it and build the lists again."
 
 
-def crowds(
-    embeddings: Embeddings, k: int, *, outputs: int | ArrayLike | None = None, progress: Progress | None = None
-) -> Crowds:
-    """Return the crowds of a vocabulary: those stored, else made now, and stored in its directory if that can be.
+def word_classes(embeddings: Embeddings, k: int, *, progress: Progress | None = None) -> WordClasses:
+    """Return the classes of a vocabulary: those stored, else made now, and stored in its directory if that can be.
 
     Args:
         embeddings: The public vocabulary.
-        k: Least number of outputs of a block, in [1, 64] and at most their number.
-        outputs: As for `neighbour_lists`.
-        progress: As for `build_crowds`.
+        k: Classes, as for `build_classes`.
+        progress: As for `build_classes`.
 
     Raises:
-        ParameterError: If k or an output is outside its domain.
-        EmbeddingFormatError, ChecksumError: If stored crowds are damaged.
+        ParameterError: If k is outside its domain.
+        EmbeddingFormatError, ChecksumError: If stored classes are damaged.
     """
-    chosen = _chosen(embeddings, outputs)
-    key = lists_key(embeddings, k, chosen, None, rule=CROWDS)
+    key = classes_key(embeddings, k)
     folder = embeddings.directory or PACKAGED_FOLDER
-    path = folder / f"crowds-{key.checksum[:16]}.npy"
+    path = folder / f"classes-{key.checksum[:16]}.npy"
     note = path.with_suffix(".json")
     if not note.exists():
-        made = build_crowds(embeddings, k, outputs=chosen, progress=progress)
+        made = build_classes(embeddings, k, progress=progress)
         if embeddings.directory is not None and os.access(folder, os.W_OK):
-            save_crowds(made, path)
+            save_classes(made, path)
         return made
     found, checksum, _ = _read_note(note)
     try:
-        stored = Crowds(key=key, outputs=chosen, block=np.load(path, allow_pickle=False).astype(np.int32))
+        face = np.load(path, allow_pickle=False).astype(np.int32)
+        stored = WordClasses(key=key, outputs=np.unique(face), face=face)
     except (OSError, ValueError, EOFError) as error:
         raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
-    return _verified(stored, path, found == key and stored.checksum == checksum)
+    return _verified(stored, path, found == key and stored.checksum == checksum and len(face) == len(embeddings))
 
 
-def save_crowds(made: Crowds, path: Path) -> None:
-    """Write the blocks in as few bytes as hold them, and what they depend on after them."""
+def save_classes(made: WordClasses, path: Path) -> None:
+    """Write the faces in as few bytes as hold them, and what they depend on after them."""
     packed = io.BytesIO()
-    np.save(packed, made.block.astype(np.min_scalar_type(int(made.block.max()))))
+    np.save(packed, made.face.astype(np.min_scalar_type(int(made.face.max()))))
     write_whole(path, packed.getvalue())
     _write_note(path, made)
 
@@ -260,14 +257,14 @@ def _notes(embeddings: Embeddings) -> list[Path]:
 
 
 def _verified(made: _Made, path: Path, whole: bool) -> _Made:
-    """Return lists or crowds that were read, after checking all that a proof rests on."""
+    """Return lists or classes that were read, after checking all that a proof rests on."""
     if not whole:
         raise ChecksumError(f"{path}: the {made.kind} differ from their checksum. {_REMEDY}")
     made.verify()
     return made
 
 
-def _write_note(path: Path, made: NeighbourLists | Crowds) -> None:
+def _write_note(path: Path, made: NeighbourLists | WordClasses) -> None:
     """Write what the array at a path depends on and its checksum, in one step."""
     note = {**asdict(made.key), "number_of_outputs": len(made.outputs), "checksum": made.checksum}
     write_whole(path.with_suffix(".json"), (json.dumps(note, indent=2) + "\n").encode())

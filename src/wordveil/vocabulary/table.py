@@ -298,7 +298,7 @@ class Embeddings:
     def verify(self) -> None:
         """Recompute the checksum of words and matrix, and all parts derived from them.
 
-        Of lists beside it that are used from then on, a fixed sample is built again; of crowds the form is checked.
+        Of lists beside it that are used from then on, a fixed sample is built again; of classes the form is checked.
 
         Raises:
             ChecksumError: If anything differs from what was recorded.

@@ -45,7 +45,6 @@ from wordveil.api import (
     round_down,
     to_local,
 )
-from wordveil.api import NeighbourListsName as Lists
 from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings
 
 __all__ = ["RECIPES", "RowPlan", "diameter", "noise_diameter"]
@@ -227,8 +226,8 @@ def _tem_local_certified(plan: RowPlan) -> Contender:
     return _with_certificate(plan, TEM(epsilon=plan.epsilon, calibration="certified-local"), diameter(plan.embeddings))
 
 
-def _neighbours(k: int, outputs: int | None = None, lists: Lists = "nearest") -> _Recipe:
-    unfitted = NeighbourResponse(k=k, outputs=outputs, lists=lists)
+def _neighbours(k: int, outputs: int | str | None = None) -> _Recipe:
+    unfitted = NeighbourResponse(k=k, outputs=outputs)
     return lambda plan: _selected(_listed(unfitted, plan.embeddings)(plan.epsilon))
 
 
@@ -340,7 +339,7 @@ _WORDS: dict[tuple[Group, str], _Recipe] = {
     (Group.LOCAL, "tem-certified"): _tem_local_certified,
     **{(Group.LOCAL, f"neighbours-{k}"): _neighbours(k) for k in (1, 4, 16, 64)},
     **{(Group.LOCAL, f"neighbours-{k}-of-4000"): _neighbours(k, outputs=4000) for k in (1, 8, 16)},
-    (Group.LOCAL, "neighbours-crowds-16"): _neighbours(16, lists="crowds"),
+    (Group.LOCAL, "neighbours-256-classes"): _neighbours(1, outputs="classes:256"),
 }
 
 RECIPES: dict[tuple[Group, str], _Recipe] = {

@@ -1,8 +1,8 @@
-"""Words that are released more than once: how often the best guess names them, nearest lists beside crowds.
+"""Words that are released more than once: how often the best guess names them, nearest lists beside classes.
 
 Usage: python -m wordveil_lab.leagues.lists repeats
 
-Attacks 2 000 words of the embedded vocabulary that are released 1 to 64 times by the default and by its crowds, as an
+Attacks 2 000 words of the embedded vocabulary that are released 1 to 64 times by the default and by 256 classes, as an
 audit does, says how often the best guess of somebody who knows how often words occur is right, and draws
 docs/results/repeats.svg.
 """
@@ -29,6 +29,7 @@ from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.plots import Plotted, draw
 
 WORDS = 2000
+RELEASED = {"nearest": NeighbourResponse(epsilon=8.0), "classes": NeighbourResponse(epsilon=8.0, outputs="classes:256")}
 
 
 def repeats() -> None:
@@ -40,8 +41,8 @@ def repeats() -> None:
     function = np.isin(embeddings.words, list(FUNCTION_WORDS))
     kinds = {"all": prior > 0, "function words": function, "others": ~function, "rarer than 2e-4": prior < 2e-4}
     points = []
-    for lists in ("nearest", "crowds"):
-        fitted = NeighbourResponse(lists=lists).fit(embeddings)
+    for lists, unfitted in RELEASED.items():
+        fitted = unfitted.fit(embeddings)
         guesses, hits = channel_guesses(word_channel(subject_of(fitted), prior), prior)
         right = named_after(fitted, inputs, prior, source)
         assert right is not None, "both lists state their law"
@@ -55,7 +56,7 @@ def repeats() -> None:
                     0.0 if n == 1 else float(np.std(right[kinds[name][inputs], i]) / kinds[name][inputs].sum() ** 0.5)
                 )
                 points.append(Plotted(figure=name, series=lists, epsilon=n, value=shares[name], error=error))
-    title = "Share of words named by the best guess after n releases of each: epsilon 8, k = 16 of 4 000"
+    title = "Share of words named by the best guess after n releases of each: epsilon 8, 16 of 4 000 or 256 classes"
     (ROOT / "docs/results/repeats.svg").write_bytes(draw(points, title, across="releases of the word"))
 
 

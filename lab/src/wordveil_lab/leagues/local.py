@@ -39,7 +39,7 @@ from wordveil_lab.tables import markdown_table, short_number
 
 WORDS = None  # all that may be output
 NATS = (4.0, 6.0, 8.0, 10.0, 12.0)
-OURS = tuple(f"neighbours-{lists}" for lists in (1, 4, 16, 64, "crowds-16", "16-of-4000"))
+OURS = tuple(f"neighbours-{lists}" for lists in (1, 4, 16, 64, "256-classes", "16-of-4000"))
 EPSILONS: Mapping[str, tuple[float, ...]] = {
     **dict.fromkeys(OURS, NATS),
     "neighbours-16-of-4000": (RANDOM, 4.0, 6.0, 8.0, 9.0, 10.0, 12.0),

@@ -79,14 +79,14 @@ EVERYWHERE: Mapping[tuple[Group, str], tuple[float, ...]] = {
     (Group.LOCAL, "neighbours-8-of-4000"): (8.0, 10.0, 12.0),
     (Group.LOCAL, "neighbours-16"): (10.0,),
     (Group.LOCAL, "neighbours-4"): (12.0,),
-    (Group.LOCAL, "neighbours-crowds-16"): (8.0,),
+    (Group.LOCAL, "neighbours-256-classes"): (7.0, 8.0),
     (Group.METRIC, "tem"): (7.0, 8.0, 9.36, 10.5),
     (Group.METRIC, "projection-principal-vectors"): (20.0, 35.0, 60.0),
     (Group.METRIC, "santext"): (7.5, 8.5, 9.5),
     (Group.METRIC, "projection-principal+nearest"): (20.0, 35.0),
 }
 ON_IMDB: Mapping[tuple[Group, str], tuple[float, ...]] = {
-    (Group.LOCAL, f"neighbours-{k}"): NATS for k in ("8-of-4000", "16-of-4000", "crowds-16", 1, 4, 16, 64)
+    (Group.LOCAL, f"neighbours-{k}"): NATS for k in ("8-of-4000", "16-of-4000", "256-classes", 1, 4, 16, 64)
 }
 
 

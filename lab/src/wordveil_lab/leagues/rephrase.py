@@ -142,18 +142,17 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
         known = set(map(str.lower, public))
         facts[name] = {"sentences": len(sentences), "in public text": sum(one.lower() in known for one in sentences)}
         stocks = {
-            f"{name}, MiniLM": (own, "minilm", 1),
-            f"{name}, MiniLM, crowds of 2": (own, "minilm", 2),
-            f"{name}, static": (own, "static", 1),
-            f"{name} built without MiniLM, static": (plain, "static", 1),
-            "general, MiniLM": (general, "minilm", 1),
-            "general, static": (general, "static", 1),
+            f"{name}, MiniLM": (own, "minilm"),
+            f"{name}, static": (own, "static"),
+            f"{name} built without MiniLM, static": (plain, "static"),
+            "general, MiniLM": (general, "minilm"),
+            "general, static": (general, "static"),
         }
         every = {MINILM: minilm, **others(public)}
-        for shown, (stock, encoder, crowd) in stocks.items():
+        for shown, (stock, encoder) in stocks.items():
             for epsilon in EPSILONS:
-                judges = every if epsilon == JUDGED and crowd == 1 else {MINILM: minilm}
-                rephraser = Rephraser(stock, epsilon=epsilon, encoder=encoder, crowd=crowd)
+                judges = every if epsilon == JUDGED else {MINILM: minilm}
+                rephraser = Rephraser(stock, epsilon=epsilon, encoder=encoder)
                 rows.append(new_row(shown, "local", epsilon, {name: cell(rephraser, sentences, judges)}))
                 print(rows[-1], flush=True)
     return new_report("rephrase", rows, repeats=1, domains=facts)

@@ -238,9 +238,12 @@ def _of_default(runs: Runs) -> _Phrases:
             [*runs.of("random words", "similarity"), runs.of_4000()],
         ),
         (
-            "the attacker of TEM at 9.36 finds {} of the rarer words where the default's finds {}; of all words they "
-            "find {} and {}",
-            [*runs.of(old, "rarer"), *runs.of(DEFAULT, "rarer"), *runs.of(old, "named"), *runs.of(DEFAULT, "named")],
+            "the attacker of TEM at 9.36 finds {} of the rarer words where the default's finds {}",
+            [*runs.of(old, "rarer"), *runs.of(DEFAULT, "rarer")],
+        ),
+        (
+            "Of all words it is the default that gives away more: {} for {}",
+            [*runs.of(DEFAULT, "named"), *runs.of(old, "named")],
         ),
     ]
 
