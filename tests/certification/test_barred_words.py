@@ -23,9 +23,9 @@ from wordveil.metrics.table import DistanceTable
 from worlds import placed
 
 
-def lonely(v=260, barred=40, d=12):
+def lonely(v=260, barred=40, d=12, *, number=8):
     """Return a vocabulary whose last words lie far out, where no output is near, and may not be output."""
-    rng = seeds.rng(8)
+    rng = seeds.rng(number)
     rows = rng.normal(size=(v, d))
     rows[-barred:] *= rng.uniform(1.0, 3.0, size=(barred, 1))
     rows[-1] = rows[0]  # a twin of an output, and one of a barred word
@@ -139,7 +139,11 @@ def test_no_claim_is_below_the_law_that_is_drawn_by_and_the_audit_agrees(engine,
 
 @pytest.mark.parametrize("broken", ["rest", "leads and rest", "near outputs only", "one order"])
 def test_a_search_that_leaves_something_out_is_found_out(broken, monkeypatch):
-    """Each falls short of the exact channel at one rate or more, so that equality with it says something."""
+    """Each falls short of the exact channel at one rate or more, so that equality with it says something.
+
+    Of 40 tables drawn one after the other the first one to show it ends the search. The least visible fault, of near
+    outputs only, showed in 29 of 40, so that 40 tables miss a fault with a chance far below 1e-9.
+    """
     if broken == "near outputs only":
         monkeypatch.setattr(barred_words._Group, "_exact_reach", lambda self, row, other: np.full(len(row), -np.inf))
     elif broken == "one order":
@@ -154,14 +158,15 @@ def test_a_search_that_leaves_something_out_is_found_out(broken, monkeypatch):
         monkeypatch.setattr(barred_words, "LEADS", 1)
         for name in broken.split(" and "):
             monkeypatch.setattr(barred_words._Group, name, lambda self, chunk, known: known)
-    embeddings = lonely()
-    short = []
-    for rate, cap in RATES:
+
+    def falls_short(number, rate, cap):
+        embeddings = lonely(number=number)
         exact = worst_of(embeddings, Euclidean(), rate, cap)
         work = LossComputation(DistinctVectors.of(embeddings, Euclidean()), threads=1)
         found = work.metric(rate, cap), work.local(rate, cap)
-        short += [a.computed < b * (1 - 1e-6) for a, b in zip(found, exact, strict=True)]
-    assert any(short)
+        return any(a.computed < b * (1 - 1e-6) for a, b in zip(found, exact, strict=True))
+
+    assert any(falls_short(number, rate, cap) for number in range(8, 48) for rate, cap in RATES)
 
 
 def test_threads_groups_and_resume_points_do_not_change_a_bit(monkeypatch, tmp_path):

@@ -48,7 +48,8 @@ def test_every_kernel_draws_the_law_that_the_mechanism_states(kind, metric):
         assert law[:3].tobytes() == law[-3:].tobytes(), "equal vectors have equal rows"
     assert excess(fitted, law) <= 0
     assert excess(precompute(fitted), law) <= 0
-    np.testing.assert_array_equal(fitted.law(ids[[5, 50]]), law[[5, 50]])
+    # Last bits may differ with the size of a product, as on a processor without AVX.
+    np.testing.assert_allclose(fitted.law(ids[[5, 50]]), law[[5, 50]], rtol=1e-12)
     wrong = kind(epsilon=3.3, metric=metric).fit(WORDS)
     assert excess(fitted, wrong.law(ids)) > 0.01, "a law of another rate is told apart"
 

@@ -340,7 +340,8 @@ def test_a_sentence_passes_few_modules_and_four_of_its_room(packaged):
         "wordveil.sanitizing.input_watch",
         "wordveil.sanitizing.places",
     }
-    assert len(passed) <= 19, sorted(passed)
+    of_text = {"wordveil.text.reference", "wordveil.text.tokenizer"}  # which read where there is no compiled code
+    assert len(passed) <= (21 if of_text <= passed else 13), sorted(passed)
 
 
 @dataclass(frozen=True)

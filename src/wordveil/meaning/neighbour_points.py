@@ -95,7 +95,7 @@ def _curves(
 ) -> Iterator[_Curve]:
     """Yield the curve of each length, ascending, from the longest lists, whose beginnings are the shorter ones."""
     longest = max(lengths)
-    chosen = NeighbourResponse(k=longest, outputs=outputs).chosen(embeddings)
+    chosen = NeighbourResponse(k=longest, outputs=outputs).listable(embeddings)
     lists = neighbour_lists(embeddings, longest, outputs=chosen).ids
     near, everywhere = _cosines(embeddings, lists, chosen, prior)
     places = np.searchsorted(chosen, lists).astype(np.int32)

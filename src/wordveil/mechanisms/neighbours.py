@@ -114,28 +114,8 @@ class NeighbourResponse(WordMechanism):
     def fit(self, embeddings: Embeddings) -> FittedNeighbourResponse:
         return self.fitter(embeddings)(self.epsilon)
 
-    def chosen(self, embeddings: Embeddings) -> IdArray:
-        """Return the ids that may be released, ascending.
-
-        Raises:
-            ParameterError: If there are no more than k of them.
-        """
-        if self.classes is not None:
-            chosen = word_classes(embeddings, self.classes).outputs
-        elif isinstance(self.outputs, int) and self.outputs < len(embeddings.candidates):
-            chosen = most_frequent(embeddings, self.outputs)
-        else:
-            chosen = embeddings.candidates
-        if self.k >= len(chosen):
-            raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
-        return chosen
-
     def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
-        chosen = self.chosen(embeddings)
-        if self.classes is None:
-            lists = neighbour_lists(embeddings, self.k, outputs=chosen).ids
-        else:
-            lists = word_classes(embeddings, self.classes).face[:, None]
+        chosen, lists = self._listed(embeddings)
         listed = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
 
         def at(epsilon: float) -> FittedNeighbourResponse:
@@ -145,6 +125,28 @@ class NeighbourResponse(WordMechanism):
             return fitted if even else replace(fitted, lists=np.sort(fitted.lists, axis=1))
 
         return at
+
+    def _listed(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
+        """Return the outputs and the list of each word."""
+        if self.classes is not None:
+            classes = word_classes(embeddings, self.classes)
+            return self._more_than_k(classes.outputs), classes.face[:, None]
+        chosen = self.listable(embeddings)
+        return chosen, neighbour_lists(embeddings, self.k, outputs=chosen).ids
+
+    def listable(self, embeddings: Embeddings) -> IdArray:
+        """Return the ids that may be in a list, ascending, where words have lists and no classes.
+
+        Raises:
+            ParameterError: If there are no more than k of them.
+        """
+        few = isinstance(self.outputs, int) and self.outputs < len(embeddings.candidates)
+        return self._more_than_k(most_frequent(embeddings, int(self.outputs or 0)) if few else embeddings.candidates)
+
+    def _more_than_k(self, chosen: IdArray) -> IdArray:
+        if self.k >= len(chosen):
+            raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
+        return chosen
 
 
 @dataclass(frozen=True, kw_only=True)
