@@ -11,6 +11,15 @@ Plan: increase metformin, refer to cardiology, call her daughter Anna on +46 70 
 Lives alone in Uppsala; works as a nurse; e-mail maria.lindqvist@example.org.
 """
 PAIRS = (("diabetes", "asthma"), ("diabetes", "holiday"))
+TITLES = {
+    "note": "a made-up note",
+    "redacted": "redacted: what is on a public list stays",
+    "claim": "what may and must be said of it",
+    "released": "released word by word: every word is drawn",
+    "function_words_public": "released once more, with function words declared public",
+    "denoised": "the same, denoised: no less private, better English, and a guess",
+    "promise": "what release word by word promises",
+}
 NEXT = (
     "Next: wordveil redact FILE -o READABLE --report report.html, wordveil sanitize FILE -o CLEAN, and wordveil explain"
 )
@@ -50,15 +59,6 @@ def demo(as_json: JsonOption = False) -> None:
         "denoised": denoised.text,
         "promise": str(told),
     }
-    titles = {
-        "note": "a made-up note",
-        "redacted": "redacted: what is on a public list stays",
-        "claim": "what may and must be said of it",
-        "released": "released word by word: every word is drawn",
-        "function_words_public": "released once more, with function words declared public",
-        "denoised": "the same, denoised: no less private, better English, and a guess",
-        "promise": "what release word by word promises",
-    }
-    lines = [line for key, title in titles.items() for line in (f"== {title} ==", result[key].rstrip("\n"), "")]
+    lines = [line for key, title in TITLES.items() for line in (f"== {title} ==", result[key].rstrip("\n"), "")]
     disclosed = [f"Disclosed whatever the noise: {line}." for line in plain.disclosed]
     show({**result, "disclosed": plain.disclosed}, [*lines[:-1], *disclosed, "", NEXT], as_json=as_json)
