@@ -231,6 +231,22 @@ def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
     assert len({found[1] for found in names}) > 10  # of 42 uniform draws from 64
 
 
+def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_path):
+    rows = [{"who": who, "text": "We saw her on 2026-03-14, and she went home."} for who in ("ann", "bob", "ann")]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    given = ["redact", tmp_path / "in.jsonl", "-c", "text", "--drop-others"]
+    chosen = ["--link", "who", "--dates", "shift", "--days", "2000"]
+    answer = wordveil(*given, *chosen, "-o", tmp_path / "out.jsonl", "--report", tmp_path / "r.json")
+    assert answer.status == 0, answer.err
+    dates = [re.findall(r"\d{4}-\d\d-\d\d", line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [len(each) for each in dates] == [1, 1, 1]
+    assert dates[0] == dates[2]
+    assert "d / 4001" in answer.err
+    assert wordveil("report", tmp_path / "out.jsonl", "--verify", tmp_path / "r.json").status == 0
+    for wrong in (["--dates", "shift"], ["--days", "5"], ["--dates", "year", "--days", "5"]):
+        assert wordveil(*given, *wrong).status == 2
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
