@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.api import PublicWords, Redactor
+from wordveil.api import PrivateText, PublicWords, Redactor
 from wordveil_lab.plots import Plotted, draw
 
 Spell = Callable[[str], str]
@@ -117,7 +117,7 @@ def released(redactor: Redactor | None, texts: Sequence[str]) -> list[str]:
     """Return releases; the texts themselves where nothing redacts."""
     if redactor is None:
         return list(texts)
-    rows = redactor.release_rows([[text] for text in texts], judged=False)
+    rows = redactor.release_rows([[PrivateText(text)] for text in texts], judged=False)
     return [text or "" for row in rows for text in row]
 
 
