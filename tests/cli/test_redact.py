@@ -239,6 +239,22 @@ def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
     assert len({found[1] for found in names}) > 10  # of 42 uniform draws from 64
 
 
+def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_path):
+    rows = [{"who": who, "text": "We saw her on 2026-03-14, and she went home."} for who in ("ann", "bob", "ann")]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    given = ["redact", tmp_path / "in.jsonl", "-c", "text", "--drop-others"]
+    chosen = ["--link", "who", "--dates", "shift", "--days", "2000"]
+    answer = wordveil(*given, *chosen, "-o", tmp_path / "out.jsonl", "--report", tmp_path / "r.json")
+    assert answer.status == 0, answer.err
+    dates = [re.findall(r"\d{4}-\d\d-\d\d", line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [len(each) for each in dates] == [1, 1, 1]
+    assert dates[0] == dates[2]
+    assert "d / 4001" in answer.err
+    assert wordveil("report", tmp_path / "out.jsonl", "--verify", tmp_path / "r.json").status == 0
+    for wrong in (["--dates", "shift"], ["--days", "5"], ["--dates", "year", "--days", "5"]):
+        assert wordveil(*given, *wrong).status == 2
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
@@ -282,7 +298,8 @@ def test_an_output_that_is_there_is_written_over_only_when_asked(wordveil, wires
 def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(tmp_path):
     rows = "".join(f"{json.dumps({'text': f'{TEXTS[n % 3]} It was number {n}.' * 40})}\n" for n in range(1200))
     (tmp_path / "in.jsonl").write_text(rows)
-    command = [*PROGRAM, "redact", str(tmp_path / "in.jsonl"), "-c", "text", "-q", "-o"]
+    # Links are for the reference in Python, which is slow enough to be interrupted.
+    command = [*PROGRAM, "redact", str(tmp_path / "in.jsonl"), "-c", "text", "-q", "--link", "document", "-o"]
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
     subprocess.run([*command, str(whole)], check=True)
     running = subprocess.Popen([*command, str(cut)])

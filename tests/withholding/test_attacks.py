@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.withholding.test_compiled import ROUGH
+from tests.withholding.test_non_interference import REMEMBERED, TEXTS
 
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
+from wordveil.withholding.tokens import MARKS
 from wordveil.withholding.words import Mark, PublicWords
 
 PERSONAL = {"PERSON", "GPE", "STREET_ADDRESS"}
@@ -106,3 +114,34 @@ def test_a_twin_without_a_part_of_the_rule_lets_names_leave(name):
 def test_a_twin_fails_on_the_marked_values_too(marked, name):
     found = passing(TWINS[name], marked)
     assert len(found) > 3 or {kind for kind, _ in found} & PERSONAL
+
+
+PLACED = re.compile(r"\[(?:name|number|link|word|other)\]")
+SHOWN = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)?")
+LAYOUT = frozenset(" \n") | MARKS - frozenset("[]")
+
+
+def unlisted(redactor: Redactor, released: str) -> list[str]:
+    """What of a release is on no list: read off the release alone, without the rule."""
+    rest = PLACED.sub(" ", released)
+    words = [found[0].lower() for found in SHOWN.finditer(rest)]
+    signs = set(SHOWN.sub("", rest)) - LAYOUT
+    public = set(redactor.words.marks())
+    return [word for word in words if word not in public and word.removesuffix("'s") not in public] + sorted(signs)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_nothing_leaves_that_is_not_on_the_list(real_texts, strict):
+    redactor = Redactor(rule=Rule(strict=strict))
+    left = Counter(
+        each for text in redactor.release_all(real_texts, Counter()) or () for each in unlisted(redactor, text)
+    )
+    assert left == {}
+    assert unlisted(redactor, "We saw Maria at 7 \u2603 [name].") == ["maria", "7", "\u2603"]
+
+
+@settings(max_examples=300)
+@given(text=st.one_of(st.text(), ROUGH, TEXTS))
+def test_nothing_of_any_text_leaves_that_is_not_on_the_list(text):
+    redactor = Redactor(words=REMEMBERED.setdefault(PublicWords(), PublicWords()))
+    assert unlisted(redactor, redactor.release(text, Counter())) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import json
 from collections import Counter
@@ -12,11 +13,13 @@ from tests.withholding.swapping import swapped
 
 import seeds
 import wordveil as wv
+from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError, TooLittleKeptError
 from wordveil.files.secret import Secret
 from wordveil.integrations.conversation import Conversation, Message
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
+from wordveil.withholding.runs import redact_documents
 
 TEXTS = [
     "Please call Maria Garcia at 555-0147.", None, "", "The house of E. Smith is old.", "My PIN is 4711, not B12.",
@@ -69,6 +72,37 @@ def test_a_table_in_another_language_is_refused(library):
         table_of(library, [GERMAN])
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "parquet"])
+def test_every_file_gives_equal_bytes_for_texts_that_agree(tmp_path, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    outputs = []
+    for name, texts in (("one", TEXTS), ("other", OTHER)):
+        private, released = tmp_path / f"{name}.{ending}", tmp_path / f"{name}.out.{ending}"
+        write(private, [text or "" for text in texts])
+        redact_documents(private, released, Redactor(), settings=DocumentSettings(columns=("text",), drop_others=True))
+        outputs.append(released.read_bytes())
+    assert outputs[0] == outputs[1]
+    assert b"[name]" in outputs[0]
+
+
+def write(path, texts):
+    """Write a file of one column of texts, and one more."""
+    rows = [{"text": text, "id": n} for n, text in enumerate(texts)]
+    if path.suffix == ".parquet":
+        arrow, parquet = (importlib.import_module(name) for name in ("pyarrow", "pyarrow.parquet"))
+        parquet.write_table(arrow.Table.from_pylist(rows), path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(rows))
+    else:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, ["text", "id"], delimiter="," if path.suffix == ".csv" else "\t")
+            writer.writeheader()
+            writer.writerows(rows)
+
+
 def test_tables_link_within_a_row_and_not_by_a_column():
     linked = Redactor(link="document").release_rows([["Maria came.", None, "Maria left, Tom not."]])
     assert linked == [["[name-1] came.", None, "[name-1] left, [name-2] not."]]
@@ -110,7 +144,8 @@ def test_a_conversation_gives_what_the_redactor_gives():
 
 @pytest.fixture
 def releaser(tmp_path):
-    pytest.importorskip("fastapi", reason="needs the extra serve")
+    for needed in ("fastapi", "sqlalchemy", "uvicorn"):
+        pytest.importorskip(needed, reason="needs the extra serve")
     from wordveil.service.opening import Opening
     from wordveil.service.settings import settings_of
 
@@ -152,7 +187,8 @@ def test_a_service_gives_what_the_redactor_gives(releaser):
 
 @pytest.mark.parametrize("setting", ["a=redact:common=3000", "a=redact:pack=law", "a=redact:law=surrogate"])
 def test_a_setting_that_does_not_exist_is_refused(tmp_path, setting):
-    pytest.importorskip("fastapi", reason="needs the extra serve")
+    for needed in ("fastapi", "sqlalchemy", "uvicorn"):
+        pytest.importorskip(needed, reason="needs the extra serve")
     from wordveil.service.opening import Opening
     from wordveil.service.settings import settings_of
 

@@ -20,6 +20,15 @@ TITLES = {
     "promise": "what release word by word promises",
 }
 PAIRS = (("diabetes", "asthma"), ("diabetes", "holiday"))
+TITLES = {
+    "note": "a made-up note",
+    "redacted": "redacted: what is on a public list stays",
+    "claim": "what may and must be said of it",
+    "released": "released word by word: every word is drawn",
+    "function_words_public": "released once more, with function words declared public",
+    "denoised": "the same, denoised: no less private, better English, and a guess",
+    "promise": "what release word by word promises",
+}
 NEXT = (
     "Next: wordveil redact FILE -o READABLE --report report.html, wordveil sanitize FILE -o CLEAN, and wordveil explain"
 )

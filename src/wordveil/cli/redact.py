@@ -99,6 +99,23 @@ class InPlace:
         ),
     ] = "none"
 
+    dates: Annotated[
+        str, Option("--dates", help="hide; or shift: move those written in full, a document's or person's all alike.")
+    ] = "hide"
+    days: Annotated[
+        int | None, Option("--days", help="By how many days dates are shifted at most, as likely each.")
+    ] = None
+
+    def most_days(self) -> int | None:
+        """Return by how many days dates are moved at most, None where they are hidden."""
+        from wordveil.errors import ParameterError
+
+        if self.dates not in ("hide", "shift"):
+            raise ParameterError("--dates", self.dates, "must be hide or shift.")
+        if (self.dates == "shift") != (self.days is not None):
+            raise ParameterError("--days", self.days, "must come together with --dates shift.")
+        return self.days
+
     def rule(self, public: PublicLists) -> Rule:
         """Return the rule with its choices."""
         from wordveil.withholding.rule import Rule
@@ -158,6 +175,7 @@ def redact(
         rule=place.rule(public),
         law=cast("LawName", place.law),
         link=place.link,
+        days=place.most_days(),
         source=run_source(output, resume=going.resume),
     )
     settings = reading.settings(Speed().block_tokens, line_buffered=False)

@@ -208,12 +208,12 @@ class Redacts:
         """Return the task as the driver makes it."""
         key, choices = key_file or driver_key(), redactor.choices()
         check_same_job(key, ("redacted", name, *columns), choices)
-        parts = packed((redactor.words, redactor.rule, redactor.law, redactor.link))
+        parts = packed((redactor.words, redactor.rule, redactor.law, redactor.link, redactor.days))
         return cls(redactor=parts, key_file=key, choices=choices, columns=columns, name=name)
 
     def __call__(self, batches: Batches) -> Batches:
-        words, rule, law, link = unpacked(self.redactor)
-        redactor = Redactor(words=words, rule=rule, law=law, link=link, source=keyed(self.key_file))
+        words, rule, law, link, days = unpacked(self.redactor)
+        redactor = Redactor(words=words, rule=rule, law=law, link=link, days=days, source=keyed(self.key_file))
         check_host(redactor.choices(), self.choices)
         part = json.dumps([self.name, *self.columns])
         for batch in batches:

@@ -17,6 +17,10 @@ MUST_SAY = (
     "Who wrote it, what it is about and what happened stay. A reader who knows the story recognizes it. A name spelled "
     "like a common word passes where it is written small. File names, other columns and row order are untouched."
 )
+MAY_SAY_MOVED = MAY_SAY.replace(
+    "Of every other token nothing",
+    "Dates written in full leave moved, all of a document by one number of days. Of every other token nothing",
+)
 _PRINTED = ("name", "number", "link", "word")
 
 
@@ -37,13 +41,16 @@ class Claim:
     must_say: str = MUST_SAY
 
     @classmethod
-    def of(cls, counts: Mapping[str, int], words: PublicWords, *, law: str = "placeholder") -> Claim:
+    def of(
+        cls, counts: Mapping[str, int], words: PublicWords, *, law: str = "placeholder", days: int | None = None
+    ) -> Claim:
         """Word the claim of a release.
 
         Args:
             counts: Tokens "kept" and "hidden", and those hidden by printed kind.
             words: The public words.
             law: What stands for hidden tokens; of surrogates more must be said.
+            days: By how many days dates are moved at most; None where they are hidden.
         """
         tokens = counts.get("kept", 0) + counts.get("hidden", 0)
         share = f" ({counts.get('kept', 0) / tokens:.0%})" if tokens else ""
@@ -58,6 +65,7 @@ class Claim:
         return cls(
             kept=f"{counts.get('kept', 0):,} of {tokens:,} tokens{share}, all on a list of {len(words):,} public words",
             hidden=f"{counts.get('hidden', 0):,} tokens{f': {kinds}' if kinds else ''}",
+            may_say=MAY_SAY if days is None else MAY_SAY_MOVED,
             must_say=MUST_SAY + more,
         )
 
@@ -71,7 +79,7 @@ class Claim:
         )
 
 
-def disclosures(words: PublicWords, rule: Rule, *, law: str, link: str) -> tuple[str, ...]:
+def disclosures(words: PublicWords, rule: Rule, *, law: str, link: str, days: int | None) -> tuple[str, ...]:
     """Return what every release with these choices shows, one sentence each."""
     merged = "" if link != NONE else "; a run of one kind is one placeholder"
     said = [
@@ -83,6 +91,12 @@ def disclosures(words: PublicWords, rule: Rule, *, law: str, link: str) -> tuple
     if link != NONE:
         whose = "a document" if link == DOCUMENT else f"a person, as the column {link} names persons,"
         said.append(f"which hidden tokens of {whose} are equal, without regard to capitals")
+    if days is not None:
+        said.append(
+            "dates written in full (2026-03-14, 14 March 2026, March 14, 2026), those of a document or person moved by "
+            f"one number of days, uniform from -{days} to {days}: intervals are kept, and two timelines d days apart "
+            f"are told apart with an advantage of d / {2 * days + 1}"
+        )
     if rule.titles:
         said.append("titles before names (Mr, Dr)")
     if rule.calendar:

@@ -60,7 +60,7 @@ class PersonLinks:
     """
 
     def __init__(self, source: RandomSource, person: str | None, document: str | None = None) -> None:
-        name = f"#{os.urandom(16).hex() if document is None else document}" if person is None else f"={person}"
+        name = owner_name(person, document)
         self._hash = hashlib.blake2b(
             f"{len(name)}:{name}".encode("utf-8", "surrogatepass"), key=source.export_key(), digest_size=_BYTES
         )
@@ -70,6 +70,11 @@ class PersonLinks:
         digest = self._hash.copy()
         digest.update(f"{kind.printed}\0{token.casefold()}".encode("utf-8", "surrogatepass"))
         return 1 + int.from_bytes(digest.digest(), "big")
+
+
+def owner_name(person: str | None, document: str | None) -> str:
+    """Return what is hashed for a person, or for a document of nobody's; None for one that is no other's."""
+    return f"#{os.urandom(16).hex() if document is None else document}" if person is None else f"={person}"
 
 
 def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> list[str | None]:

@@ -23,9 +23,10 @@ from wordveil.promises.withholding import Withholding
 from wordveil.randomness import RandomSource
 from wordveil.withholding.claim import Claim, disclosures
 from wordveil.withholding.compiled import compiled_pass
+from wordveil.withholding.dates import MOST_DAYS, date_at, drawn_shift
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, LawName, Slot
-from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, NoLinks, PersonLinks
+from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, NoLinks, PersonLinks, owner_name
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.tokens import Tokens, layout, tokenize
 from wordveil.withholding.words import PublicWords
@@ -87,6 +88,8 @@ class Redactor:
         link: "none"; or "document", where placeholders are numbered and equal hidden tokens of a document share a
             number; or the name of a column of persons, where those of a person do, in numbers under the source's key.
             That discloses which are equal, and helps guessing.
+        days: Dates written in full are moved by one number of days, up to so many: all of a document, or of a person
+            where a column links. None hides them.
         source: Randomness of surrogates and of the numbers of persons; a fresh secure source unless given.
 
     Raises:
@@ -101,11 +104,16 @@ class Redactor:
     rule: Rule = field(default_factory=Rule)
     law: LawName = "placeholder"
     link: str = NONE
+    days: int | None = None
     source: RandomSource = field(default_factory=RandomSource, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.law not in get_args(LawName):
             raise ParameterError("law", self.law, f"must be one of {', '.join(get_args(LawName))}.")
+        if self.days is not None and not 1 <= self.days <= MOST_DAYS:
+            raise ParameterError("days", self.days, f"must be a number of days from 1 to {MOST_DAYS}.")
+        if self.days is not None and (self.rule.calendar or self.rule.numbers is not None):
+            raise ParameterError("days", self.days, "moves dates, so months and numbers must not be kept beside them.")
         if not self.link:
             raise ParameterError("link", self.link, "must be none, document or the name of a column.")
 
@@ -128,11 +136,16 @@ class Redactor:
         counts = Counter[str]()
         released = self.release(PrivateText(text), counts)
         check_share(counts)
-        claim = Claim.of(counts, self.words, law=self.law)
+        claim = Claim.of(counts, self.words, law=self.law, days=self.days)
         return Redaction(text=released, guarantee=self.guarantee, disclosed=self.disclosed, claim=claim)
 
     def release(
-        self, text: PrivateText, counts: Counter[str], document: str | None = None, links: Links | None = None
+        self,
+        text: PrivateText,
+        counts: Counter[str],
+        document: str | None = None,
+        links: Links | None = None,
+        shift: int | None = None,
     ) -> ReleasedText:
         """Return the released text, judged by nobody.
 
@@ -141,6 +154,7 @@ class Redactor:
             counts: Adds the tokens kept ("kept"), hidden ("hidden") and hidden by printed kind.
             document: Id of the document under which a resumed run draws the same surrogates; None draws anew.
             links: What numbers hidden tokens, shared by texts in which equal ones are linked; None for this text alone.
+            shift: By how many days dates are moved, shared by texts of one owner; None draws for this text alone.
         """
         if (ready := self._compiled()) is not None:
             (released,), found = ready.release([text])
@@ -148,7 +162,8 @@ class Redactor:
             return ReleasedText(released)
         tokens = tokenize(text, self.words)
         kept = self.rule.kept(tokens)
-        pieces, slots = self._pieces(tokens, kept, self.links() if links is None else links)
+        moved = self.shift() if shift is None else shift
+        pieces, slots = self._pieces(tokens, kept, self.links() if links is None else links, moved)
         counts["kept"] += sum(kept)
         counts["hidden"] += len(kept) - sum(kept)
         counts.update(s.kind.printed for s, stays in zip(tokens.spellings, kept, strict=True) if not stays)
@@ -189,10 +204,10 @@ class Redactor:
             released = []
             for place, row in enumerate(rows):
                 document = None if ids is None else f"{part}\0{ids[place]}"
-                links = self.links(None, document)
+                links, shift = self.links(None, document), self.shift(None, document)
                 keys = [None if document is None else f"{document}\0{i}" for i in range(len(row))]
                 texts = zip(keys, row, strict=True)
-                released += [self.release(text, counts, key, links) for key, text in texts if text is not None]
+                released += [self.release(text, counts, key, links, shift) for key, text in texts if text is not None]
         if judged:
             check_share(counts)
         return into_rows(rows, released)
@@ -214,7 +229,11 @@ class Redactor:
 
     def _compiled(self) -> CompiledWithholding | None:
         """Return the compiled pass, which writes placeholders that nothing links."""
-        return compiled_pass(self.words, self.rule) if (self.law, self.link) == ("placeholder", NONE) else None
+        return (
+            compiled_pass(self.words, self.rule)
+            if (self.law, self.link, self.days) == ("placeholder", NONE, None)
+            else None
+        )
 
     def spans(self, text: str) -> list[Span]:
         """Return the tokens of a text and what becomes of each: for its owner, as it says where the hidden ones are."""
@@ -239,13 +258,27 @@ class Redactor:
             return DocumentLinks()
         return PersonLinks(self.source, person, document)
 
-    def _pieces(self, tokens: Tokens, kept: list[bool], links: Links) -> tuple[list[str | None], list[Slot]]:
+    def shift(self, person: str | None = None, document: str | None = None) -> int:
+        """Return by how many days the dates of a document are moved; the arguments are those of `links`."""
+        return 0 if self.days is None else drawn_shift(self.source, owner_name(person, document), self.days)
+
+    def _pieces(
+        self, tokens: Tokens, kept: list[bool], links: Links, shift: int
+    ) -> tuple[list[str | None], list[Slot]]:
         """Return what is written, None for a slot, and the slots."""
         pieces: list[str | None] = []
         slots = list[Slot]()
         open_slot = False  # whether the last piece is one
+        dated = 0  # tokens before this one are written
         for i, stays in enumerate(kept):
+            if i < dated:
+                continue
             gap, kind = tokens.gaps[i], tokens.spellings[i].kind
+            date = None if self.days is None or any(kept[i : i + 3]) else date_at(tokens, i, shift)
+            if date is not None:
+                pieces += [layout(gap), date]
+                dated, open_slot = i + 3, False
+                continue
             if open_slot and not stays and not self.link_numbers and _runs_on(slots[-1].kind, gap, kind):
                 continue
             pieces.append(layout(gap))
@@ -264,14 +297,15 @@ class Redactor:
     @property
     def guarantee(self) -> Guarantee:
         """What every release promises."""
-        drawn = self.law != "placeholder" or self.link not in (NONE, DOCUMENT)
+        drawn = self.law != "placeholder" or self.link not in (NONE, DOCUMENT) or self.days is not None
         if drawn and self.source.is_test_source:
             reason = "what was drawn comes from a seeded test source, so that anyone can tell it; use RandomSource()"
             return NoGuarantee(reason=reason, standing=Standing.REFUTED)
         agreeing = ["kept tokens", "where they stand", "the kinds of all others", "layout"]
         whose = "a document" if self.link == DOCUMENT else "a person"
+        agreeing += ["dates written in full"] if self.days is not None else []
         agreeing += [f"which hidden tokens of {whose} are equal"] if self.link_numbers else []
-        keyed = () if self.link in (NONE, DOCUMENT) else (_KEYED,)
+        keyed = () if self.link in (NONE, DOCUMENT) and self.days is None else (_KEYED,)
         return Withholding(
             agreeing=f"{', '.join(agreeing[:-1])} and {agreeing[-1]}",
             assumptions=("the lists are public, and were not chosen by looking at these texts", *keyed),
@@ -281,13 +315,20 @@ class Redactor:
     @property
     def disclosed(self) -> tuple[str, ...]:
         """What every release shows, one sentence each."""
-        return disclosures(self.words, self.rule, law=self.law, link=self.link)
+        return disclosures(self.words, self.rule, law=self.law, link=self.link, days=self.days)
 
     def choices(self) -> dict[str, Any]:
         """Return all choices as plain values that JSON can hold; what a run's output depends on."""
         rule = {name: getattr(self.rule, name) for name in ("strict", "titles", "calendar")}
         numbers = None if self.rule.numbers is None else list(self.rule.numbers)
-        chosen = {"law": self.law, "link": self.link, **rule, "numbers": numbers, "version": __version__}
+        chosen = {
+            "law": self.law,
+            "link": self.link,
+            "days": self.days,
+            **rule,
+            "numbers": numbers,
+            "version": __version__,
+        }
         return {**chosen, "words": self.words.choices()}
 
 

@@ -30,7 +30,7 @@ def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> li
     right = {
         "guarantee": redactor.guarantee.as_dict(),
         "disclosed": [*redactor.disclosed, *shown],
-        "claim": asdict(Claim.of(counts, words, law=redactor.law)),
+        "claim": asdict(Claim.of(counts, words, law=redactor.law, days=redactor.days)),
         "options": redactor.choices() | {"version": facts["options"]["version"]},
         "tokens": counts["kept"] + counts["hidden"],
     }
@@ -41,7 +41,7 @@ def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> li
 def _redactor(options: Mapping[str, Any], words: PublicWords) -> Redactor:
     numbers = None if options["numbers"] is None else tuple(options["numbers"])
     rule = Rule(strict=options["strict"], titles=options["titles"], calendar=options["calendar"], numbers=numbers)
-    return Redactor(words=words, rule=rule, law=options["law"], link=options["link"])
+    return Redactor(words=words, rule=rule, law=options["law"], link=options["link"], days=options["days"])
 
 
 def _as_json(value: Any) -> Any:

@@ -134,10 +134,11 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         return [text for record in records for text in of_record(record)] if together is None else together
 
     def of_record(record: Record) -> Iterator[ReleasedText]:
-        links = redactor.links(None if persons is None else persons[record.ordinal], f"{prefix}{record.key}")
+        owner = None if persons is None else persons[record.ordinal], f"{prefix}{record.key}"
+        links, shift = redactor.links(*owner), redactor.shift(*owner)
         for i, text in enumerate(record.texts):
             if text is not None:
-                yield redactor.release(text, counts, f"{prefix}{record.text_key(i)}", links)
+                yield redactor.release(text, counts, f"{prefix}{record.text_key(i)}", links, shift)
 
     def process(records: list[Record]) -> Answers:
         judged = counts["kept"] + counts["hidden"] < JUDGED
@@ -195,7 +196,7 @@ def _report(
     return RedactionReport(
         guarantee=redactor.guarantee,
         disclosed=(*redactor.disclosed, *run_shows(settings.missing, copied=copied, tree=tree)),
-        claim=Claim.of(counts, redactor.words, law=redactor.law),
+        claim=Claim.of(counts, redactor.words, law=redactor.law, days=redactor.days),
         provenance=redactor.provenance,
         source=_named(source),
         destination=_named(destination),

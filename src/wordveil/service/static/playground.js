@@ -154,7 +154,7 @@ async function release() {
   at("result").hidden = false;
   attacked(text, chosen, last);
   const left = Object.entries(last.left).map(([account, nats]) => `${account} has ${nats} nats left`).join("; ");
-  return `Each release cost ${last.cost} nats. ${left}.`;
+  return `Each release cost ${last.cost} nats.${left && ` ${left}.`}`;
 }
 
 takeKey();
