@@ -62,7 +62,6 @@ _HOMES = {
     "wordveil.mechanisms.gaussian_scale": "analytic_scale, classical_scale, gaussian_log_delta",
     "wordveil.mechanisms.jaccard": "class_delta, class_errors",
     "wordveil.mechanisms.laplace_profile": "laplace_delta, laplace_epsilon",
-    "wordveil.mechanisms.projection_matrices": "published_dimensions",
     "wordveil.mechanisms.rows": "clip_to_ball",
     "wordveil.mechanisms.selection": "SelectionMechanism",
     "wordveil.mechanisms.stretch": "exact_stretch",

@@ -130,7 +130,6 @@ from wordveil.mechanisms.neighbours import NeighbourResponse as NeighbourRespons
 from wordveil.mechanisms.precomputation import precompute as precompute
 from wordveil.mechanisms.precomputation import precomputed_size as precomputed_size
 from wordveil.mechanisms.projection import Projection as Projection
-from wordveil.mechanisms.projection_matrices import published_dimensions as published_dimensions
 from wordveil.mechanisms.rows import clip_to_ball as clip_to_ball
 from wordveil.mechanisms.santext import SanText as SanText
 from wordveil.mechanisms.selection import SelectionMechanism as SelectionMechanism
@@ -464,7 +463,6 @@ __all__ = [
     "precompute",
     "precomputed_size",
     "prior_of",
-    "published_dimensions",
     "published_half_width",
     "random_bits",
     "redact_documents",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
@@ -141,14 +141,13 @@ def _print_c(
 ) -> None:
     """Print where outputs lie under each c of the rank softmax, and the c with the largest share of near words."""
     from wordveil.decoding.rank_tuning import tune_rank_softmax
-    from wordveil.mechanisms.base import VectorMechanism
 
     name = "laplace" if mechanism == DEFAULT_MECHANISM else mechanism
     if decoder != "rank-softmax" or epsilon is None:
         sentence = "--decoder rank-softmax and --epsilon go together; no other decoder has a parameter to be found."
         raise ParameterError("decoder", decoder, sentence=sentence)
-    chosen = chosen_mechanism(name, epsilon, settings)
-    if not isinstance(chosen, VectorMechanism):
+    chosen: Any = chosen_mechanism(name, epsilon, settings)
+    if chosen.releases != "vectors":
         raise ParameterError("--decoder", decoder, f"is for vector mechanisms; {name} selects words itself.")
     tuning = tune_rank_softmax(lambda _: chosen, embeddings, [epsilon])
     columns = zip(tuning.grid, tuning.original, tuning.near, strict=True)

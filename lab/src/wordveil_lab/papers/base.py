@@ -78,14 +78,12 @@ def verdict(holds: bool, *, full: bool) -> str:
 
 def standing(cases: Sequence[tuple[Summary, Summary]], *, lower: bool = False) -> tuple[int, int, int]:
     """Return in how many cases the first score is better, level and worse, by two standard errors of the difference."""
-    signs = [0 if abs(a - b) <= reach else (a > b) - (a < b) for a, b, reach in map(_apart, cases)]
-    wins, losses = signs.count(1), signs.count(-1)
-    return (losses if lower else wins, signs.count(0), wins if lower else losses)
-
-
-def _apart(case: tuple[Summary, Summary]) -> tuple[float, float, float]:
-    own, other = case
-    return own.mean, other.mean, 2 * math.hypot(own.standard_error, other.standard_error)
+    signs = []
+    for own, other in cases:
+        ahead = other.mean - own.mean if lower else own.mean - other.mean
+        level = abs(ahead) <= 2 * math.hypot(own.standard_error, other.standard_error)
+        signs.append(0 if level else 1 if ahead > 0 else -1)
+    return signs.count(1), signs.count(0), signs.count(-1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -168,7 +168,7 @@ def results(shares: Shares, wide: Embeddings, *, full: bool) -> Iterator[Compari
             paper=claim,
             ours=f"the 100 nearest get {share:.3f} at most, at epsilon {epsilon:g}; the word itself {own:.3f} there, "
             f"others {other:.3f} ({wide.header.name})",
-            verdict=verdict(min(own, share, other) >= 0.05 if "softmax" in figure else share <= 0.1, full=full),
+            verdict=verdict(min(own, share, other) >= 0.1 if "softmax" in figure else share <= 0.1, full=full),
         )
 
 
