@@ -34,13 +34,32 @@ def another(kind: Kind, rng: np.random.Generator) -> str:
 
 
 def swapped(text: str, redactor: Redactor, rng: np.random.Generator) -> str:
-    """The text with every hidden token swapped for one of its kind that may not leave from its place."""
+    """The text with every hidden token swapped for one of its kind that may not leave from its place.
+
+    What is one unit may be a link to one reading and two words to another (`end.Two`, `end.two`), and then the texts
+    do not agree in kinds: there, only tokens that stand alone between blanks are swapped.
+    """
+    other = _swapped(text, redactor, rng, alone=False)
+    if not _agree(text, other, redactor):
+        other = _swapped(text, redactor, rng, alone=True)
+        assert _agree(text, other, redactor)
+    return other
+
+
+def _agree(text: str, other: str, redactor: Redactor) -> bool:
+    one, two = (tokenize(each, redactor.words) for each in (text, other))
+    return one.gaps == two.gaps and [s.kind for s in one.spellings] == [s.kind for s in two.spellings]
+
+
+def _swapped(text: str, redactor: Redactor, rng: np.random.Generator, *, alone: bool) -> str:
     tokens = tokenize(text, redactor.words)
     kept, places = redactor.rule.kept(tokens), redactor.rule.places(tokens)
     parts = [tokens.gaps[0]]
     for i, stays in enumerate(kept):
         token, kind = tokens.texts[i], tokens.spellings[i].kind
-        for _ in range(0 if stays else 8):
+        beside = tokens.gaps[i][-1:] + tokens.gaps[i + 1][:1]
+        fixed = stays or (alone and not (beside.isspace() or not beside))
+        for _ in range(0 if fixed else 8):
             drawn = another(kind, rng)
             spelling = redactor.words.spelling(drawn)
             if not redactor.rule.may_keep(drawn, spelling, places[i]) and spelling.kind in (kind, kind_of_link(kind)):

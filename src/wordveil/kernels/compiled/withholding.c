@@ -174,7 +174,7 @@ static int link(const byte *at, const byte *end) {
     for (const byte *c = at; c < end; c++) {
         if (strchr("@\\#=~^|_", *c) && *c) return 1;
         if (*c == ':' && end - c > 2 && c[1] == '/' && c[2] == '/') return 1;
-        if (*c == '.' && end - c > 2 && is_letter(c[1]) && is_letter(c[2])) return 1;
+        if (*c == '.' && end - c > 2 && is_letter(c[1]) && (is_letter(c[2]) || apostrophe(c + 2, end))) return 1;
         if (*c == 'w' && end - c > 3 && !memcmp(c, "www.", 4)) return 1;
         slashes += *c == '/';
     }
