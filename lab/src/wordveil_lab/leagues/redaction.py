@@ -212,6 +212,15 @@ def guessed(redactor: Redactor, attacked: Sequence[str], read: Sequence[str]) ->
     return right / max(1, total)
 
 
+STRONGER = """\
+Take the attacks for lower bounds. Run apart from this page, a linear classifier that reads three tokens on either side
+and the words of the question guesses .58 of the hidden words with the bank's text; naive Bayes over complaints and
+support chats .04; and one that reads runs of one to five letters, with layout, marks and placeholders, names the
+authors of .74 of the redacted posts (.80 of the posts as they are). The three words are the rarest, chosen by who has
+all 1,000 reviews: three random ones single out .27."""
+"""What readers that this module does not run find more."""
+
+
 def row(cells: Iterable[Any]) -> str:
     """Return a line of a table in Markdown, shares with two digits."""
     return "| " + " | ".join(f"{c:.2f}".lstrip("0") if isinstance(c, float) else str(c) for c in cells) + " |"
@@ -275,6 +284,7 @@ def page(data: Path) -> tuple[str, bytes]:
         "Of the Presidio set, whose sentences come from templates: values of which all tokens are kept, or some.", "",
         *_values(data), "",
         "## Gaps, and what still identifies", "", *_identifying(data, all_tasks, authors), "", told, "",
+        *STRONGER.split("\n"), "",
         f"All of it takes {(time.process_time() - start) / 60:.0f} minutes on one core.", "",
     ]  # fmt: skip
     points = [

@@ -101,7 +101,7 @@ def reproduce(options: Options) -> Reproduction:
     tuned = {table.header.name: tuned_c(table, options) for table in tables}
     shares: Shares = {}
     for table in tables:
-        shares |= _all_shares(table, tuned[table.header.name][0], options)
+        shares |= _all_shares(table, options)
     means = _means(embeddings, options)
     return Reproduction(
         name="curse",
@@ -144,6 +144,11 @@ def most(shares: Shares, table: str, figure: str) -> tuple[float, float]:
     return max((found[1], e) for (name, row, e), found in shares.items() if (name, row) == (table, figure))
 
 
+def fairest(shares: Shares, table: str, figure: str) -> float:
+    """Return the epsilon at which the smallest of the three shares is largest."""
+    return max((min(found), e) for (name, row, e), found in shares.items() if (name, row) == (table, figure))[1]
+
+
 def findings(shares: Shares, tuned: Mapping[str, tuple[float, float, float]]) -> tuple[str, ...]:
     """Return the findings; what they say of shares is computed."""
     lines = []
@@ -152,8 +157,8 @@ def findings(shares: Shares, tuned: Mapping[str, tuple[float, float, float]]) ->
         listed = ", ".join(f"{share:.3f} at epsilon {e:g} ({figure})" for figure, (share, e) in peaks.items())
         lines.append(
             f"The most that the 100 nearest words together get of the outputs of {table}: {listed}. The rank softmax "
-            f"has c = {c:g} there, chosen on the table: in the mean over the epsilons of that choice it gives them "
-            f"{best:.2f}, the authors' c = .04 for GloVe of 300 dimensions {authors:.2f}."
+            f"has the authors' c = .04, chosen for GloVe of 300 dimensions. Of the values tried on this table, "
+            f"c = {c:g} gives them most: {best:.2f} in the mean over the epsilons tried, c = .04 {authors:.2f}."
         )
     return tuple(lines)
 
@@ -162,13 +167,17 @@ def results(shares: Shares, wide: Embeddings, *, full: bool) -> Iterator[Compari
     """Yield one row for each figure of shares, on the wide table; `full` is at the paper's size."""
     for figure, claim in CLAIMS.items():
         share, epsilon = most(shares, wide.header.name, figure)
-        own, _, other = shares[wide.header.name, figure, epsilon]
+        fair = "softmax" in figure
+        if fair:
+            epsilon = fairest(shares, wide.header.name, figure)
+        own, share, other = shares[wide.header.name, figure, epsilon]
+        ours = f"the 100 nearest get {share:.3f}" + (" at most, " if not fair else ", where the shares are fairest, ")
         yield Comparison(
             what=figure,
             paper=claim,
-            ours=f"the 100 nearest get {share:.3f} at most, at epsilon {epsilon:g}; the word itself {own:.3f} there, "
-            f"others {other:.3f} ({wide.header.name})",
-            verdict=verdict(min(own, share, other) >= 0.1 if "softmax" in figure else share <= 0.1, full=full),
+            ours=ours + f"at epsilon {epsilon:g}; the word itself {own:.3f} there, others {other:.3f} "
+            f"({wide.header.name})",
+            verdict=verdict(min(own, share, other) >= 0.1 if fair else share <= 0.1, full=full),
         )
 
 
@@ -218,7 +227,7 @@ def _probabilities(embeddings: Embeddings, means: Mapping[str, Summary], options
         )
 
 
-def _all_shares(table: Embeddings, c: float, options: Options) -> Shares:
+def _all_shares(table: Embeddings, options: Options) -> Shares:
     size = min(options.pick(5000, 1000, 50), len(table))
     generator = np.random.Generator(np.random.PCG64(options.seed + 1))
     ids = np.sort(generator.choice(len(table), size, replace=False)).astype(np.int32)
@@ -227,7 +236,7 @@ def _all_shares(table: Embeddings, c: float, options: Options) -> Shares:
     for epsilon in options.among(SHARE_EPSILONS, SHARE_EPSILONS, (10.0,)):
         options.say(f"figures 2, 8 and 9 of {table.header.name} at epsilon {epsilon:g}")
         laplace = MultivariateLaplace(epsilon=epsilon)
-        softmax = RankSoftmax(epsilon=epsilon, c=c)
+        softmax = RankSoftmax(epsilon=epsilon, c=AUTHORS_C)
         fitted = {
             "figure 2, Laplace": Decoded(mechanism=laplace).fit(table),
             "figure 8, rank softmax": Decoded(mechanism=laplace, decoder=softmax).fit(table),

@@ -85,7 +85,7 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
     ahead = tem["accuracy"].mean - laplace["accuracy"].mean
     near = all(abs(part["auc"].mean - 0.5) <= 0.02 for part in (tem, laplace))
     for panel, score, paper, holds in (
-        ("a", "accuracy", "Madlib .52, TEM .75; TEM ahead everywhere", tem["accuracy"].mean >= 0.745 and ahead >= 0.2),
+        ("a", "accuracy", "Madlib .52, TEM .75", tem["accuracy"].mean >= 0.745 and ahead >= 0.2),
         ("b", "auc", "AUC .50 for both", near),
     ):
         yield Comparison(
