@@ -79,7 +79,7 @@ EVERYWHERE: Mapping[tuple[Group, str], tuple[float, ...]] = {
     (Group.LOCAL, "neighbours-8-of-4000"): (8.0, 10.0, 12.0),
     (Group.LOCAL, "neighbours-16"): (10.0,),
     (Group.LOCAL, "neighbours-4"): (12.0,),
-    (Group.LOCAL, "neighbours-256-classes"): (7.0, 8.0),
+    (Group.LOCAL, "neighbours-256-classes"): (8.0,),
     (Group.METRIC, "tem"): (7.0, 8.0, 9.36, 10.5),
     (Group.METRIC, "projection-principal-vectors"): (20.0, 35.0, 60.0),
     (Group.METRIC, "santext"): (7.5, 8.5, 9.5),
