@@ -39,7 +39,7 @@ def channel(fitted):
     if fitted.answers_unknown:
         rows = fitted.law(np.array([*range(v), -1], np.int32))
         found = np.zeros((v + 1, v))
-        found[:, embeddings.candidates] = rows
+        found[:, fitted.outputs] = rows  # of classes, their faces alone
         return found
     if isinstance(fitted, FittedExponential):
         weights = fitted.rows.weights(np.arange(v, dtype=np.int32))  # of the rows that draw

@@ -21,7 +21,7 @@ from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
 from wordveil.files.atomic import sibling
 from wordveil.files.run_key import load_run_key, run_key_path
-from wordveil.spark.budgets import person
+from wordveil.promises.rows import person
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402

@@ -62,7 +62,7 @@ class PublicLists:
         from wordveil.withholding.words import PublicWords
 
         name, _, number = self.words.partition(":")
-        if name != "common" or not number.isdigit():
+        if name != "common" or not number.isdecimal():
             raise ParameterError("--words", self.words, "must be common:1000, common:2000, common:4000 or common:8000.")
         if unknown := [which for which in self.keep_words or () if which not in DISCLOSED]:
             raise ParameterError("--keep-words", unknown[0], f"must be among {', '.join(DISCLOSED)}.")
@@ -129,7 +129,7 @@ class InPlace:
         if self.keep_numbers is None:
             return None
         low, _, high = self.keep_numbers.partition("-")
-        if not (low.isdigit() and high.isdigit()):
+        if not (low.isdecimal() and high.isdecimal()):
             raise ParameterError("--keep-numbers", self.keep_numbers, "must be two numbers, such as 0-10.")
         return int(low), int(high)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -10,7 +11,7 @@ from wordveil.errors import ParameterError
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance
 
-__all__ = ["ReleasedRows", "Rows", "RowsReleaser", "into_rows", "refused_row"]
+__all__ = ["ReleasedRows", "Rows", "RowsReleaser", "into_rows", "person", "refused_row"]
 
 Rows = Sequence[Sequence[PrivateText | None]]
 ReleasedRows = list[list[ReleasedText | None]]
@@ -52,3 +53,16 @@ def refused_row(error: ParameterError, rows: Rows) -> int | None:
     lengths = ((row, len(text)) for row, texts in enumerate(rows) for text in texts if text is not None)
     found = (row for row, length in lengths if (error.name, error.value) == ("text", f"<{length} characters>"))
     return next(found, None)
+
+
+def person(value: object) -> str | None:
+    """Return one name for all spellings of a person: files write 7, 7.0 and 7e0, and null, NaN or blanks for nobody.
+
+    Numbers that are one as doubles are one person, which counts too much for a person and never too little.
+    """
+    name = "" if value is None else str(value).strip()
+    try:
+        number = float(name)
+    except ValueError:
+        return name.lower() if name.lower() in ("true", "false") else name or None
+    return None if math.isnan(number) else repr(number + 0.0)

@@ -5,7 +5,6 @@ What it decides by, the number of tokens of each document, is disclosed by the r
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -15,6 +14,7 @@ from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.rounding import round_up
+from wordveil.promises.rows import person
 from wordveil.runs.sanitize import fingerprint
 from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.spark.frames import FILE_AND_ROW, functions_of_spark, with_ids
@@ -145,19 +145,6 @@ def within_budget(
     frame = with_ids(dataframe, ids, taken=names, check=True)
     lost = budget.left_out(tokens_of_rows(frame, names, sanitizer, user), sanitizer)
     return dataframe if over == "stop" else without(frame, lost).drop(ID)
-
-
-def person(value: object) -> str | None:
-    """Return one name for all spellings of a person: files write 7, 7.0 and 7e0, and null, NaN or blanks for nobody.
-
-    Numbers that are one as doubles are one person, which counts too much for a person and never too little.
-    """
-    name = "" if value is None else str(value).strip()
-    try:
-        number = float(name)
-    except ValueError:
-        return name.lower() if name.lower() in ("true", "false") else name or None
-    return None if math.isnan(number) else repr(number + 0.0)
 
 
 def without(frame: DataFrame, lost: DataFrame) -> DataFrame:

@@ -17,9 +17,10 @@ from wordveil.documents.blocks import blocks
 from wordveil.documents.trees import TreeFiles
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import write_whole
+from wordveil.promises.rows import person
 from wordveil.runs.sanitize import fingerprint
 from wordveil.sanitizing.sanitizer import Sanitizer
-from wordveil.spark.budgets import COUNTED, TOKENS, USER, UserBudget, person
+from wordveil.spark.budgets import COUNTED, TOKENS, USER, UserBudget
 from wordveil.spark.frames import functions_of_spark
 from wordveil.spark.workers import ID, on_this_host, packed_for_tasks
 

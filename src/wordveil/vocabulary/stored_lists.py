@@ -78,7 +78,7 @@ def save_classes(made: WordClasses, path: Path) -> None:
     """Write the faces in as few bytes as hold them, and what they depend on after them."""
     packed = io.BytesIO()
     np.save(packed, made.face.astype(np.min_scalar_type(int(made.face.max()))))
-    write_whole(path, packed.getvalue())
+    write_whole(path, packed.getvalue(), shared=True)  # processes that find none build them at once
     _write_note(path, made)
 
 
@@ -240,7 +240,7 @@ def _verified(made: _Made, path: Path, whole: bool) -> _Made:
 def _write_note(path: Path, made: NeighbourLists | WordClasses) -> None:
     """Write what the array at a path depends on and its checksum, in one step."""
     note = {**asdict(made.key), "number_of_outputs": len(made.outputs), "checksum": made.checksum}
-    write_whole(path.with_suffix(".json"), (json.dumps(note, indent=2) + "\n").encode())
+    write_whole(path.with_suffix(".json"), (json.dumps(note, indent=2) + "\n").encode(), shared=True)
 
 
 def _read_note(path: Path) -> tuple[ListsKey, str, int]:

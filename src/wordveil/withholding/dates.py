@@ -3,8 +3,8 @@
     written date = date + S,  S uniform on -days..days
 
 Intervals are kept, and shown. Two timelines of equal intervals that lie d days apart have laws at a total variation of
-min(1, d / (2 days + 1)), exactly: nothing else of a date is hidden. Dates of other forms are hidden whole, such as
-03/04/2026, of which nobody knows whether it is in March.
+min(1, d / (2 days + 1)), exactly, if all of their dates lie in 1800 to 2199: nothing else of a date is hidden. Dates of
+other forms are hidden whole, such as 03/04/2026, of which nobody knows whether it is in March.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
+from wordveil.promises.rows import person
 from wordveil.randomness import RandomSource
 from wordveil.withholding.kinds import Kind
 
@@ -94,4 +95,4 @@ def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSe
             "link", column, "names a column, which needs one file with columns, and no --missing skip; or use document."
         )
     with settings.open_values(path, column) as reader:
-        return [record.texts[0] if record.texts else None for record in reader if not record.structural]
+        return [person(record.texts[0]) if record.texts else None for record in reader if not record.structural]

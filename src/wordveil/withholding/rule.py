@@ -272,13 +272,13 @@ class _Around:
                 or spelling.announces
                 or self.tokens.texts[i].islower()
             )
-            if self.gaps[i].dot and before.kind in CAPITALS_LIKE and not always:
+            if self.gaps[i].dot and (before.kind in CAPITALS_LIKE or before.title) and not always:
                 yield i
 
     def _names(self, kept: Sequence[bool]) -> Iterator[int]:
-        """Rule 4: after a hidden capital and a dot only a function word opens."""
+        """Rule 4: after a title, or a hidden capital, and a dot only a function word opens."""
         for i in self.dots:
-            if kept[i] and not kept[i - 1]:
+            if kept[i] and (not kept[i - 1] or self.spellings[i - 1].title):
                 yield i
 
     def _groups(self, places: Sequence[Surroundings]) -> Iterator[range]:

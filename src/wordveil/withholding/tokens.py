@@ -31,7 +31,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9]+(?:['’][A-Za-z0-9]+)*")
 _FIGURES = re.compile(r"[0-9][0-9/]*")
 _ACRONYM = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
 _SENTENCES = re.compile(r"[A-Za-z']+[.][A-Z][A-Za-z']+")  # the blank between two was forgotten
-_LINK = re.compile(r"@|://|www\.|[\\#=~^|_]|\.[A-Za-z][A-Za-z'’]|^/|[^\s/]*/[^\s/]*/")
+_LINK = re.compile(r"@|://|www\.|[\\#=~^|_]|\.[A-Za-z][A-Za-z'’]|^/|/[^\s/]*/")
 _ADDRESS = re.compile(r"@|://|www\.|[\\/]|\.[A-Za-z]{2,}$")
 _BREAK = re.compile(r"\r\n?|<br\s*/?>")
 _BRACKETS = str.maketrans("[]", "()")

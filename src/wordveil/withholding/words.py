@@ -131,8 +131,9 @@ class PublicWords:
 
     common: int = DEFAULT_COMMON
     packs: tuple[str, ...] = PACKS[:1]
-    added: frozenset[str] = frozenset()
-    hidden: frozenset[str] = frozenset()
+    # These may be names: no repr holds them, and so no report and no metadata of a table.
+    added: frozenset[str] = field(default=frozenset(), repr=False)
+    hidden: frozenset[str] = field(default=frozenset(), repr=False)
     sensitive: bool = False
     _remembered: dict[str, Spelling] = field(default_factory=dict, init=False, repr=False, compare=False)
     _listed: Mapping[str, Mark] = field(init=False, repr=False, compare=False)

@@ -403,11 +403,12 @@ static int may_keep(const pass *w, int64_t i, int cased) {
     return !(follows && !(next->said & PRONOUN && !((after | w->around[i + 2]) & JOINED)));
 }
 
-/* Rule 4: after a hidden capital and a dot only a function word opens. */
+/* Rule 4: after a title, or a hidden capital, and a dot only a function word opens. */
 static void names(pass *w) {
     for (int64_t i = 1; i < w->count; i++) {
         token *t = w->tokens + i;
-        if (!(w->around[i] & DOT) || !t->kept || t[-1].kept || !capital(t[-1].kind)) continue;
+        int title = t[-1].said & TITLE;
+        if (!(w->around[i] & DOT) || !t->kept || !(title || (!t[-1].kept && capital(t[-1].kind)))) continue;
         int always = (t->said & FUNCTION && !w->s.strict) || t->said & (PRONOUN | SECRET | SMALL);
         if (!always) t->hidden = 1;
     }

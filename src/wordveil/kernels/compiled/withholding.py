@@ -104,7 +104,12 @@ class CompiledWithholding:
         packed, from_start = packed_strings(texts), True
         strings = Strings.of(*packed)
         while self._library.wordveil_withhold(self._pass, ctypes.byref(strings), ctypes.c_int64(from_start)):
-            self._learn()
+            try:
+                self._learn()
+            except BaseException:  # an interrupt: what was met and what was learned no longer agree
+                self._close()
+                self._open()
+                raise
             from_start = False
         ends, counts = ctypes.POINTER(ctypes.c_int64)(), ctypes.POINTER(ctypes.c_int64)()
         start = self._library.wordveil_withheld(self._pass, ctypes.byref(ends), ctypes.byref(counts))
