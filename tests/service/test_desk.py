@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.service.access import Caller, Secret
+from wordveil.files.secret import Secret
+from wordveil.service.access import Caller
 from wordveil.service.charges import Allowance, BudgetSpentError, RetryError
 from wordveil.service.costs import NAT_UNITS, cost_of
 from wordveil.service.desk import Desk

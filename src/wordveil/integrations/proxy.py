@@ -44,6 +44,7 @@ try:
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
+    from starlette.types import ASGIApp, Receive, Scope, Send
 except ImportError as missing:
     raise MissingExtraError("the proxy", str(missing.name), "proxy") from missing
 
@@ -164,10 +165,10 @@ class Proxy:
 class _Door:
     """Answers 401 to whoever does not show the token, before anything else of a request is read."""
 
-    def __init__(self, app: Callable[..., Awaitable[None]], token: str) -> None:
+    def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             shown = headers.get(TOKEN_HEADER) or headers.get("authorization", "").removeprefix("Bearer ")

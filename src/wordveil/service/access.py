@@ -1,4 +1,4 @@
-"""Who may use the service: API keys, stored as digests only, and the secret that idempotent noise is drawn under.
+"""Who may use the service: API keys, stored as digests only.
 
 An API key is 32 random bytes behind a public name, so one round of a hash keeps it: there is nothing to guess.
 """
@@ -17,11 +17,8 @@ from threading import Lock
 from sqlalchemy import insert, select, update
 
 from wordveil.errors import ParameterError
-from wordveil.files.secret import Secret
 from wordveil.service.ledger import Ledger
 from wordveil.service.schema import API_KEYS
-
-__all__ = ["SCOPES", "Buckets", "Caller", "Callers", "Secret", "accounts_of", "key_names", "make_key", "revoke_key"]
 
 SCOPES = ("release", "read")
 """What a key may be for: to release (and spend), and to read budgets."""

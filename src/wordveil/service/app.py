@@ -33,8 +33,6 @@ from wordveil.service.messages import (
 from wordveil.service.refusals import KNOWN, MISFIT, RequestRefusedError, told
 from wordveil.service.releasing import Asked, Releaser
 
-__all__ = ["Limits", "build_app", "build_routes"]
-
 STATIC = Path(__file__).parent / "static"
 RETRY_LENGTHS = {"idempotency-key": (1, 200), "idempotency-nonce": (16, 200)}
 
@@ -142,25 +140,16 @@ def _retry(request: Request) -> dict[str, str | None]:
     return {"retry": name, "nonce": nonce}
 
 
-def _header(name: str, description: str, **schema: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": "header",
-        "required": False,
-        "description": description,
-        "schema": {"type": "string", **schema},
-    }
+def _header(name: str, description: str) -> dict[str, Any]:
+    lengths = dict(zip(("minLength", "maxLength"), RETRY_LENGTHS.get(name, ()), strict=False))
+    return {"name": name, "in": "header", "description": description, "schema": {"type": "string", **lengths}}
 
 
 KEY = (_header("authorization", "Bearer wv_..."),)
+NONCE = "Secret of the client, drawn for this request: with it the same request is answered again, without it none is."
 RETRY = (
-    _header("idempotency-key", "Under one key a request is charged and drawn once.", minLength=1, maxLength=200),
-    _header(
-        "idempotency-nonce",
-        "Secret of the client, drawn for this request: with it the same request is answered again, without it none is.",
-        minLength=16,
-        maxLength=200,
-    ),
+    _header("idempotency-key", "Under one key a request is charged and drawn once."),
+    _header("idempotency-nonce", NONCE),
 )
 STATUSES: dict[int | str, dict[str, Any]] = {
     402: {"description": "A budget is spent; nothing was released."},

@@ -8,15 +8,6 @@ from dataclasses import dataclass
 from wordveil.errors import WordveilError
 from wordveil.service.costs import Cost
 
-__all__ = [
-    "Allowance",
-    "BudgetSpentError",
-    "Charge",
-    "Charged",
-    "KeyRevokedError",
-    "RetryError",
-]
-
 
 class BudgetSpentError(WordveilError):
     """A release would overdraw an account; nothing was charged and no noise was drawn.

@@ -20,8 +20,6 @@ from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.promises.composing import require_same_promise
 from wordveil.promises.guarantees import SUMMED, Guarantee, Standing
 
-__all__ = ["LARGEST", "NAT_UNITS", "Cost", "cost_of", "nats", "promise_of", "units"]
-
 NAT_UNITS = 10**9
 """Units of account of one nat (for metric DP: of one nat per unit of distance)."""
 
@@ -47,12 +45,7 @@ class Cost:
     @property
     def promise_id(self) -> str:
         """A short name of the promise."""
-        return _short(self.promise)
-
-
-@lru_cache(maxsize=64)
-def _short(promise: str) -> str:
-    return hashlib.sha256(promise.encode()).hexdigest()[:16]
+        return hashlib.sha256(self.promise.encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=64)
@@ -69,12 +62,7 @@ def promise_of(guarantee: Guarantee) -> str:
     if guarantee.unit not in SUMMED:
         raise GuaranteeError(f"A promise per '{guarantee.unit}' does not add up over texts; draw for each token.")
     require_same_promise(guarantee, guarantee)  # that it says what its unit is
-    facts = {
-        "promise": guarantee.promise,
-        "metric": guarantee.metric,
-        "graph": guarantee.graph,
-        "scope": guarantee.scope,
-    }
+    facts = {name: getattr(guarantee, name) for name in ("promise", "metric", "graph", "scope")}
     rounding = "ideal real noise" if guarantee.slack is None else "bounded"
     return json.dumps(facts | {"unit": str(guarantee.unit), "rounding": rounding}, sort_keys=True)
 

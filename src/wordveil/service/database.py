@@ -16,8 +16,6 @@ from sqlalchemy.exc import ArgumentError
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.service.schema import METADATA
 
-__all__ = ["WRITES", "open_database"]
-
 WRITES = {"writes": True}
 """Execution options of a connection whose transaction writes."""
 
@@ -38,10 +36,11 @@ def open_database(url: str) -> Engine:
     """
     try:
         place = make_url(url)
+        known = place.get_backend_name() in ("sqlite", "postgresql") and bool(place.database)
     except ArgumentError:
-        raise _unknown() from None
-    if place.get_backend_name() not in ("sqlite", "postgresql") or not place.database:
-        raise _unknown()
+        known = False
+    if not known:  # it may hold a password
+        raise ParameterError("--database", "<hidden>", "must be sqlite:///FILE or postgresql+psycopg://...")
     lite = place.get_backend_name() == "sqlite"
     engine = create_engine(
         place,
@@ -64,11 +63,6 @@ def open_database(url: str) -> Engine:
         engine.dispose()
         raise
     return engine
-
-
-def _unknown() -> ParameterError:
-    # The URL may hold a password.
-    return ParameterError("--database", "<hidden>", "must be sqlite:///FILE or postgresql+psycopg://...")
 
 
 def _prepare_sqlite(engine: Engine, place: URL) -> None:

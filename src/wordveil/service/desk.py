@@ -10,8 +10,6 @@ from wordveil.service.charges import Charged
 from wordveil.service.messages import ReleaseAnswer
 from wordveil.service.releasing import Asked, Counted, Releaser
 
-__all__ = ["Desk"]
-
 MOST = 256  # requests of one group
 PATIENCE = 0.5  # of what the latest group took: so long a group waits for as many as came then
 LONGEST_WAIT = 0.01  # seconds

@@ -11,22 +11,16 @@ import logging
 import time
 import traceback
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wordveil.errors import WordveilError
 from wordveil.service.access import Buckets, Caller, Callers
 from wordveil.service.refusals import UNAUTHENTICATED, RequestRefusedError, told
-
-__all__ = ["HEADERS", "Guard", "Limits", "log", "scope_of"]
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 UNCOUNTED = ("/health", "/ready")
 """What watches over the service asks here: nobody else can be in its way."""
@@ -94,15 +88,16 @@ class Guard:
         callers: Tells whose key a key is.
     """
 
-    def __init__(self, app: App, limits: Limits, callers: Callers) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits, callers: Callers) -> None:
         self.app, self.limits, self.callers = app, limits, callers
         self._buckets = Buckets(limits.rate, limits.burst)
         self._open: Counter[str] = Counter()
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
-            return await self.app(scope, receive, send)
+            await self.app(scope, receive, send)
+            return
         answer = _Answer(self, scope, receive, send)
         try:
             async with asyncio.timeout(self.limits.seconds) as answer.clock:
@@ -114,7 +109,6 @@ class Guard:
             await answer.fail(error)
         finally:
             answer.told()
-        return None
 
     async def _serve(self, answer: _Answer) -> None:
         if answer.scope["path"] in UNCOUNTED:
@@ -160,7 +154,7 @@ class Guard:
 class _Answer:
     """One request on its way."""
 
-    def __init__(self, guard: Guard, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send) -> None:
         self.guard, self.scope, self._receive, self._send = guard, scope, receive, send
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.began, self.status, self.read, self.patient = time.monotonic(), 0, 0, False

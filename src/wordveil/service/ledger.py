@@ -17,7 +17,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -31,8 +30,6 @@ from wordveil.service.charges import Allowance, BudgetSpentError, Charge, Charge
 from wordveil.service.costs import LARGEST, Cost, nats
 from wordveil.service.database import WRITES, open_database
 from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, PROMISES, RELEASES
-
-__all__ = ["Ledger"]
 
 DAY = 86_400  # seconds
 UNITS, DAILY, TODAY = (bindparam(name, type_=BigInteger) for name in ("units_", "daily_", "today_"))
@@ -341,11 +338,6 @@ def _made(asked: Charge, left: dict[str, str]) -> Charged:
     return Charged(release=os.urandom(16).hex(), salt=salt, repeated=False, left=left)
 
 
-@lru_cache(maxsize=64)
-def _listed(assumptions: tuple[str, ...]) -> str:
-    return json.dumps(assumptions)
-
-
 def _record(asked: Charge, made: Charged) -> dict[str, Any]:
     said = ("tokens", "mechanism", "vocabulary", "guarantee", "retry", "fingerprint", "setting")
     return {
@@ -353,7 +345,7 @@ def _record(asked: Charge, made: Charged) -> dict[str, Any]:
         "promise": asked.cost.promise_id,
         "units": asked.cost.units,
         "time": time.time(),
-        "assumptions": _listed(asked.assumptions),
+        "assumptions": json.dumps(asked.assumptions),
         "salt": made.salt,
         **{name: getattr(asked, name) for name in said},
     }

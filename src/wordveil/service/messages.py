@@ -8,11 +8,6 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-__all__ = [
-    "DEFAULT_SETTING", "BatchRequest", "DenoiseAnswer", "DenoiseRequest", "Error", "Fate", "HidesAmong", "HidesRequest",
-    "ReleaseAnswer", "TextRequest",
-]  # fmt: skip
-
 DEFAULT_SETTING = "default"
 """The setting that is open without any option, and meant where a request names none."""
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wordveil.files.secret import Secret
 from wordveil.sentences.stock import Stock, load_stock
-from wordveil.service.access import Secret
 from wordveil.service.charges import Allowance
 from wordveil.service.costs import cost_of, units
 from wordveil.service.ledger import Ledger
@@ -15,8 +15,6 @@ from wordveil.service.messages import DEFAULT_SETTING
 from wordveil.service.releasing import Releaser
 from wordveil.service.settings import Opened, Setting
 from wordveil.vocabulary.table import Embeddings, load_embeddings
-
-__all__ = ["Opening"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,6 @@ from wordveil.errors import GuaranteeError, ParameterError, TooLittleKeptError, 
 from wordveil.service.charges import BudgetSpentError, KeyRevokedError, RetryError
 from wordveil.service.messages import Error
 
-__all__ = ["KNOWN", "MISFIT", "UNAUTHENTICATED", "RequestRefusedError", "told"]
-
 UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
 MISFIT = "The request does not fit the schema at /openapi.json."
 LATE = "The request took too long and may be charged. Under the same Idempotency-Key and nonce it is not charged twice."

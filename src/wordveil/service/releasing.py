@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +12,10 @@ import numpy as np
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
+from wordveil.files.secret import Secret
 from wordveil.randomness import RandomSource
 from wordveil.sanitizing.ids import Prepared
-from wordveil.service.access import Caller, Secret
+from wordveil.service.access import Caller
 from wordveil.service.charges import Charge, Charged
 from wordveil.service.costs import cost_of, nats
 from wordveil.service.ledger import Ledger
@@ -28,8 +29,6 @@ from wordveil.service.messages import (
     TextRequest,
 )
 from wordveil.service.settings import Opened, OpenedRedactor, listed
-
-__all__ = ["Asked", "Counted", "Releaser"]
 
 SHORT = 2000  # characters
 SHOWN = 24  # words shown of a list
@@ -156,15 +155,18 @@ class Releaser:
         Each text has draws of its own: what is released together depends on nothing that it is released with.
         """
         answers: dict[int, ReleaseAnswer] = {}
-        salts = [charged.salt for _, charged in paid]
-        alone = [None if salt is None else place for place, salt in enumerate(salts)]
-        for places in _alike([(id(counted.opened), each) for (counted, _), each in zip(paid, alone, strict=True)]):
+        together: dict[Hashable, list[int]] = {}
+        for place, (counted, charged) in enumerate(paid):
+            alone = None if charged.salt is None else place
+            together.setdefault((id(counted.opened), alone), []).append(place)
+        for places in together.values():
+            counted, charged = paid[places[0]]
             prepared = Prepared.joined([paid[place][0].prepared for place in places])
-            drawn, salt = copy(paid[places[0]][0].opened.sanitizer), salts[places[0]]  # a copy has a fresh source
-            if salt is not None:
-                drawn.source = RandomSource(self.secret.noise_key(salt))
-            ids = None if salt is None else map(str, range(len(prepared.documents)))
-            release = drawn.release(prepared, None if ids is None else drawn.places(ids))
+            drawn, where = copy(counted.opened.sanitizer), None  # a copy has a fresh source
+            if charged.salt is not None:
+                drawn.source = RandomSource(self.secret.noise_key(charged.salt))
+                where = drawn.places(map(str, range(len(prepared.documents))))
+            release = drawn.release(prepared, where)
             texts = iter(release.texts)
             for place in places:
                 own = [next(texts) for _ in paid[place][0].asked.texts]
@@ -233,11 +235,3 @@ class Releaser:
     def listed(self) -> list[dict[str, Any]]:
         """Return the open settings with what each promises."""
         return [{"name": name, **opened.described()} for name, opened in self.settings.items()]
-
-
-def _alike(keys: Sequence[Hashable]) -> Iterable[list[int]]:
-    """Return the places of each key."""
-    places: dict[Hashable, list[int]] = {}
-    for place, key in enumerate(keys):
-        places.setdefault(key, []).append(place)
-    return places.values()

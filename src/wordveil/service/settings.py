@@ -28,8 +28,6 @@ from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.words import PACKS, PublicWords
 
-__all__ = ["Opened", "OpenedRedactor", "Setting", "listed", "settings_of"]
-
 T = TypeVar("T")
 
 REPHRASE, REDACT = "rephrase", "redact"
@@ -210,10 +208,9 @@ def _mechanism(name: str, values: dict[str, Any]) -> Any:
     """Return a mechanism; a calibration that is refuted is never made."""
     chosen = mechanism_class(name)
     hints = get_type_hints(chosen)
-    kinds = {field.name: hints[field.name] for field in fields(chosen) if field.init}
-    kinds = {each: kind for each, kind in kinds.items() if each not in ("allow_refuted", "metric")}
+    names = [field.name for field in fields(chosen) if field.init and field.name not in ("allow_refuted", "metric")]
     try:
-        return chosen(**_fitting(name, values, kinds))
+        return chosen(**_fitting(name, values, {each: hints[each] for each in names}))
     except TypeError:
         raise ParameterError("--setting", name, "lacks a parameter, or has one of another type.") from None
 
