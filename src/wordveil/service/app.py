@@ -59,13 +59,7 @@ class Direct(APIRoute):  # type: ignore[misc, unused-ignore]
 
 
 class Service:
-    """The handlers of all routes; whose request it is, the guard has found out.
-
-    Args:
-        releaser: Releases what is paid for.
-        limits: What may be asked for.
-        callers: Tells whose key a key is.
-    """
+    """The handlers of all routes; whose request it is, the guard has found out."""
 
     def __init__(self, releaser: Releaser, limits: Limits, callers: Callers) -> None:
         self.releaser, self.ledger, self.limits, self.callers = releaser, releaser.ledger, limits, callers

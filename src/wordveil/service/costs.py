@@ -29,15 +29,10 @@ LARGEST = 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one release costs.
+    """What one release costs."""
 
-    Attributes:
-        promise: Which budget pays, as JSON: costs of one promise add up, of two they do not.
-        units: Loss in units of 1 / NAT_UNITS, rounded up.
-    """
-
-    promise: str
-    units: int
+    promise: str  # which budget pays, as JSON: costs of one promise add up, of two they do not
+    units: int  # loss in units of 1 / NAT_UNITS, rounded up
 
     def __add__(self, other: Cost) -> Cost:
         return replace(self, units=self.units + other.units)

@@ -58,35 +58,20 @@ def scope_of(path: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one request, and one key, may ask for.
+    """What one request, and one key, may ask for."""
 
-    Attributes:
-        largest_body: Bytes of a body.
-        seconds: Until an answer begins, the body's arrival included.
-        rate: Requests a second of a key.
-        burst: Requests of a key at once.
-        workers: Requests worked on at once.
-        requests: Requests of a key that wait or are worked on at once.
-        strangers: Requests without a key that are answered at once, all of them together; as many keys not seen before.
-    """
-
-    largest_body: int = 1_000_000
-    seconds: float = 60.0
-    rate: float = 50.0
-    burst: float = 200.0
-    workers: int = 8
-    requests: int = 200
+    largest_body: int = 1_000_000  # bytes of a body
+    seconds: float = 60.0  # until an answer begins, the body's arrival included
+    rate: float = 50.0  # requests a second of a key
+    burst: float = 200.0  # requests of a key at once
+    workers: int = 8  # requests worked on at once
+    requests: int = 200  # requests of a key that wait or are worked on at once
+    # requests without a key that are answered at once, all of them together; as many keys not seen before
     strangers: int = 50
 
 
 class Guard:
-    """Guards an application, which finds the caller of a request in its state.
-
-    Args:
-        app: What is guarded.
-        limits: Of each request, and of all of a key at once.
-        callers: Tells whose key a key is.
-    """
+    """Guards an application, which finds the caller of a request in its state."""
 
     def __init__(self, app: ASGIApp, limits: Limits, callers: Callers) -> None:
         self.app, self.limits, self.callers = app, limits, callers

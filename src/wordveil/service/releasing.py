@@ -36,39 +36,25 @@ SHOWN = 24  # words shown of a list
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Texts to release together.
+    """Texts to release together."""
 
-    Attributes:
-        texts: The private texts.
-        how: The setting, and whose texts they are.
-        caller: Whose key pays.
-        retry: The name under which the request is charged once.
-        nonce: What only the client that made the request knows, with a name always: whoever knows the name alone could
-            else ask with guesses of the text, for free.
-    """
-
-    texts: Sequence[str] = field(repr=False)
-    how: TextRequest | BatchRequest = field(repr=False)
-    caller: Caller
-    retry: str | None = field(default=None, repr=False)
+    texts: Sequence[str] = field(repr=False)  # the private texts
+    how: TextRequest | BatchRequest = field(repr=False)  # the setting, and whose texts they are
+    caller: Caller  # whose key pays
+    retry: str | None = field(default=None, repr=False)  # the name under which the request is charged once
+    # what only the client that made the request knows, with a name always: whoever knows the name alone could else ask
+    # with guesses of the text, for free
     nonce: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What is to be released, with its charge.
+    """What is to be released, with its charge."""
 
-    Attributes:
-        asked: The texts.
-        opened: What releases them.
-        prepared: The texts as it reads them.
-        charge: What they cost.
-    """
-
-    asked: Asked
-    opened: Opened
-    prepared: Prepared = field(repr=False)
-    charge: Charge
+    asked: Asked  # the texts
+    opened: Opened  # what releases them
+    prepared: Prepared = field(repr=False)  # the texts as it reads them
+    charge: Charge  # what they cost
 
 
 class Releaser:

@@ -40,15 +40,11 @@ WITHHELD = {"common": int, "pack": str, "strict": bool, "sensitive": bool}
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What releases, as an operator writes it: `neighbours:epsilon=6,unknown=mask` or `rephrase:epsilon=8`.
+    """What releases, as an operator writes it: `neighbours:epsilon=6,unknown=mask` or `rephrase:epsilon=8`."""
 
-    Attributes:
-        releases: Name of a mechanism, "rephrase" or "redact".
-        values: Its parameters; for a mechanism also `vocabulary`, `unknown` and `casing`, for sentences `stock`, and to
-            redact `common`, `pack`, `strict` and `sensitive`.
-    """
-
-    releases: str = DEFAULT_MECHANISM
+    releases: str = DEFAULT_MECHANISM  # name of a mechanism, "rephrase" or "redact"
+    # its parameters; for a mechanism also `vocabulary`, `unknown` and `casing`, for sentences `stock`, and to redact
+    # `common`, `pack`, `strict` and `sensitive`
     values: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
