@@ -19,9 +19,9 @@ from wordveil.service.schema import METADATA
 WRITES = {"writes": True}
 """Execution options of a connection whose transaction writes."""
 
-WAIT = 30  # seconds for a lock or a connection
-CONNECTIONS = 16
-TABLES_LOCK = 0x776F7264  # any number that no other program locks
+_WAIT = 30  # seconds for a lock or a connection
+_CONNECTIONS = 16
+_TABLES_LOCK = 0x776F7264  # any number that no other program locks
 
 
 def open_database(url: str) -> Engine:
@@ -45,19 +45,19 @@ def open_database(url: str) -> Engine:
     engine = create_engine(
         place,
         hide_parameters=True,
-        pool_size=CONNECTIONS,
+        pool_size=_CONNECTIONS,
         max_overflow=0,
-        pool_timeout=WAIT,
+        pool_timeout=_WAIT,
         pool_pre_ping=not lite,
         # A server set to answer before a commit lies on its disk would forget a charge when its power fails.
-        connect_args={"timeout": WAIT} if lite else {"options": "-c synchronous_commit=on -c lock_timeout=30s"},
+        connect_args={"timeout": _WAIT} if lite else {"options": "-c synchronous_commit=on -c lock_timeout=30s"},
     )
     if lite:
         _prepare_sqlite(engine, place)
     try:
         with engine.execution_options(**WRITES).begin() as connection:
             if not lite:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TABLES_LOCK})")
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TABLES_LOCK})")
             _make_tables(connection)
     except BaseException:
         engine.dispose()

@@ -22,15 +22,15 @@ from wordveil.errors import WordveilError
 from wordveil.service.access import Buckets, Caller, Callers
 from wordveil.service.refusals import UNAUTHENTICATED, RequestRefusedError, told
 
-UNCOUNTED = ("/health", "/ready")
+_UNCOUNTED = ("/health", "/ready")
 """What watches over the service asks here: nobody else can be in its way."""
 
-VISITORS, UNKNOWN = "visitors", "unknown"
+_VISITORS, _UNKNOWN = "visitors", "unknown"
 """Who is counted together: who asks for what anybody may see, and whose key was not seen before."""
 
-TOO_LARGE = (413, "too-large", "The body is larger than this service takes.")
+_TOO_LARGE = (413, "too-large", "The body is larger than this service takes.")
 
-HEADERS = {
+_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -44,7 +44,7 @@ HEADERS = {
     "x-frame-options": "DENY",
 }
 
-ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_ENCODED = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
 
 log = logging.getLogger("wordveil.service")
 
@@ -96,11 +96,11 @@ class Guard:
             answer.told()
 
     async def _serve(self, answer: _Answer) -> None:
-        if answer.scope["path"] in UNCOUNTED:
+        if answer.scope["path"] in _UNCOUNTED:
             return await answer.run()
         wanted = scope_of(answer.scope["path"])
         if not wanted:
-            with self._among(VISITORS, self.limits.strangers):
+            with self._among(_VISITORS, self.limits.strangers):
                 return await answer.run()
         caller = await self._caller(answer.key)
         if wanted not in caller.scopes:
@@ -117,7 +117,7 @@ class Guard:
         if self.callers.known(key) is not None:
             caller = await self.callers.find(key)
         else:
-            with self._among(UNKNOWN, self.limits.strangers):
+            with self._among(_UNKNOWN, self.limits.strangers):
                 caller = await self.callers.find(key)
         if caller is None:
             raise RequestRefusedError(401, "unauthenticated", UNAUTHENTICATED)
@@ -156,7 +156,7 @@ class _Answer:
         """Run the application; until its answer begins the clock runs, without a key until its end."""
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self.guard.limits.largest_body:
-            raise RequestRefusedError(*TOO_LARGE)
+            raise RequestRefusedError(*_TOO_LARGE)
         await self.guard.app(self.scope, self.receive, self.send)
 
     async def receive(self) -> Message:
@@ -164,7 +164,7 @@ class _Answer:
         message = await self._receive()
         self.read += len(message.get("body", b""))
         if self.read > self.guard.limits.largest_body:
-            raise RequestRefusedError(*TOO_LARGE)
+            raise RequestRefusedError(*_TOO_LARGE)
         self.whole = self.whole or not message.get("more_body", False)
         return message
 
@@ -175,7 +175,7 @@ class _Answer:
             # Nobody waits for the rest of a body, and whoever has no key gets one answer a connection: a stranger who
             # asks on and on, and reads no answer, would else hold it.
             ending = [] if self.whole and self.patient else [(b"connection", b"close")]
-            message = {**message, "headers": [*message.get("headers", []), *ENCODED, *ending]}
+            message = {**message, "headers": [*message.get("headers", []), *_ENCODED, *ending]}
             if self.clock is not None and self.patient:
                 self.clock.reschedule(None)
         await self._send(message)

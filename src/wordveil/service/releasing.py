@@ -30,8 +30,8 @@ from wordveil.service.messages import (
 )
 from wordveil.service.settings import Opened, OpenedRedactor, listed
 
-SHORT = 2000  # characters
-SHOWN = 24  # words shown of a list
+_SHORT = 2000  # characters
+_SHOWN = 24  # words shown of a list
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class Releaser:
     def soon_done(self, asked: Asked) -> bool:
         """Whether a request is released at once: a short text whose words are drawn from lists."""
         opened = listed("setting", asked.how.setting, self.settings)
-        return isinstance(opened, Opened) and opened.soon_done and sum(map(len, asked.texts)) <= SHORT
+        return isinstance(opened, Opened) and opened.soon_done and sum(map(len, asked.texts)) <= _SHORT
 
     def release(self, asked: Asked) -> ReleaseAnswer:
         """Release what takes longer; what its accounts cannot pay one token of is refused before it is read.
@@ -214,7 +214,7 @@ class Releaser:
             id_ = kept.embeddings.id(word)
             rows = None if id_ is None else drawn.law(np.array([id_], dtype=np.int32))
             if rows is not None:
-                first = np.argsort(-rows[0], kind="stable")[:SHOWN]
+                first = np.argsort(-rows[0], kind="stable")[:_SHOWN]
                 among[word] = [(kept.embeddings.words[drawn.outputs[i]], float(rows[0][i])) for i in first]
         return HidesAmong(words=among)
 

@@ -16,8 +16,8 @@ from wordveil.service.ledger import Ledger
 if sys.platform != "win32":
     import resource
 
-GRACE = 30  # seconds that requests have to end after a signal
-SWEEP = 600.0  # seconds between two looks for idempotency keys whose time is over
+_GRACE = 30  # seconds that requests have to end after a signal
+_SWEEP = 600.0  # seconds between two looks for idempotency keys whose time is over
 
 
 def run(app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float) -> None:
@@ -43,7 +43,7 @@ def run(app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float) -
         server_header=False,
         lifespan="off",
         timeout_keep_alive=10,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=_GRACE,
         http=Impatient,
         ws="none",
     )
@@ -59,7 +59,7 @@ async def _serve(server: uvicorn.Server, ledger: Ledger, retry_hours: float) -> 
     async def sweep() -> None:
         while True:
             await asyncio.to_thread(ledger.forget, time.time() - 3600 * retry_hours)
-            await asyncio.sleep(SWEEP)
+            await asyncio.sleep(_SWEEP)
 
     sweeping = asyncio.create_task(sweep())
     await server.serve()

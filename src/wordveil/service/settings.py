@@ -30,12 +30,12 @@ from wordveil.withholding.words import PACKS, PublicWords
 
 T = TypeVar("T")
 
-REPHRASE, REDACT = "rephrase", "redact"
+_REPHRASE, _REDACT = "rephrase", "redact"
 """What a setting names in the place of a mechanism to release whole public sentences, or public words in their places.
 """
 
-SENTENCES = {"epsilon": float, "prototypes": int}
-WITHHELD = {"common": int, "pack": str, "strict": bool, "sensitive": bool}
+_SENTENCES = {"epsilon": float, "prototypes": int}
+_WITHHELD = {"common": int, "pack": str, "strict": bool, "sensitive": bool}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +69,11 @@ class Setting:
             ParameterError: If there is no such mechanism, vocabulary or stock, or a parameter does not fit.
         """
         values = dict(self.values)
-        if self.releases == REDACT:
-            return OpenedRedactor(_redactor(_fitting(REDACT, values, WITHHELD)))
-        if self.releases == REPHRASE:
+        if self.releases == _REDACT:
+            return OpenedRedactor(_redactor(_fitting(_REDACT, values, _WITHHELD)))
+        if self.releases == _REPHRASE:
             stock = listed("stock", values.pop("stock", "general"), stocks)
-            return Opened(Rephraser(stock, **_fitting(REPHRASE, values, SENTENCES)).sanitizer)
+            return Opened(Rephraser(stock, **_fitting(_REPHRASE, values, _SENTENCES)).sanitizer)
         table = listed("vocabulary", values.pop("vocabulary", "default"), vocabularies)
         around = {"unknown": "typed"} | {name: values.pop(name) for name in ("unknown", "casing") if name in values}
         return Opened(Sanitizer(table, _mechanism(self.releases, values), options=TextOptions(**around)))
