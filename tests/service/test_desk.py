@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.service.access import Caller, Secret
+from wordveil.files.secret import Secret
+from wordveil.service.access import Caller
 from wordveil.service.charges import Allowance, BudgetSpentError, RetryError
 from wordveil.service.costs import NAT_UNITS, cost_of
 from wordveil.service.desk import Desk
@@ -186,7 +187,7 @@ def test_a_setting_that_cannot_be_read_or_made_is_refused_when_the_service_opens
             settings_of(given)
     for text, problem in (
         ("nobody", "must be one of .*neighbours"),
-        ("neighbours:metric=euclidean", "has the parameters epsilon, k, lists, outputs"),
+        ("neighbours:metric=euclidean", "has the parameters epsilon, k, outputs"),
         ("laplace:epsilon=1,calibration=published,allow_refuted=True", "has the parameters"),
         ("neighbours:epsilon=many", "of another type|must be"),
         ("neighbours:vocabulary=/etc/passwd", "must be one of default"),
@@ -203,6 +204,6 @@ def test_a_setting_is_what_was_written(words):
     opened = settings_of(["notes=neighbours:epsilon=4,k=8,unknown=mask,casing=vocabulary"])
     assert [*opened] == ["default", "notes"]
     made = opened["notes"].open({"default": words}, {}).sanitizer
-    assert repr(made.mechanism) == "NeighbourResponse(epsilon=4.0, k=8, outputs=4000, lists='nearest')"
+    assert repr(made.mechanism) == "NeighbourResponse(epsilon=4.0, k=8, outputs=4000)"
     assert (made.options.unknown, made.options.casing) == ("mask", "vocabulary")
     assert settings_of(["default=tem:epsilon=2"])["default"].releases == "tem"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from wordveil.documents.arrow_types import bare_schema, visible_table
@@ -61,8 +61,6 @@ def sanitize(
         whole = [each.combine_chunks() if isinstance(each, pa.ChunkedArray) else each for each in made]
         return pa.RecordBatch.from_arrays(whole, schema=schema)
 
-    def batches() -> Iterator[Any]:
-        yield from map(released, table)
-
-    out = released(table) if isinstance(table, pa.Table) else pa.RecordBatchReader.from_batches(schema, batches())
+    whole = isinstance(table, pa.Table)
+    out = released(table) if whole else pa.RecordBatchReader.from_batches(schema, map(released, table))
     return described(out, sanitizer, chosen, copied, keyed=ids is not None)

@@ -94,17 +94,11 @@ class _Way:
 
 
 class Field(NamedTuple):
-    """What becomes of a field.
+    """What becomes of a field."""
 
-    Attributes:
-        fate: One of those above, such as `RELEASED`.
-        rule: What it must be, or what is done with it.
-        leaves: What leaves of its value; refuses what it must not be.
-    """
-
-    fate: str
-    rule: str
-    leaves: Callable[[Any, _Way], Any]
+    fate: str  # one of those above, such as `RELEASED`
+    rule: str  # what it must be, or what is done with it
+    leaves: Callable[[Any, _Way], Any]  # what leaves of its value; refuses what it must not be
 
 
 def released_request(body: Any, conversation: Conversation, tools: PublicTools) -> dict[str, Any]:

@@ -107,8 +107,11 @@ class Conversation:
         public: Collection[str] = (),
         replies: Replies | None = None,
     ) -> None:
-        if isinstance(sanitizer, Sanitizer):
-            _check_words(sanitizer)
+        if isinstance(sanitizer, Sanitizer) and sanitizer.options.unknown != "typed":
+            raise ParameterError("sanitizer", sanitizer.options.unknown, "must have options with unknown='typed'.")
+        if isinstance(sanitizer, Sanitizer) and not isinstance(sanitizer.parts.encoder, Encoder):
+            requirement = "must release words; a Rephraser releases sentences."
+            raise ParameterError("sanitizer", type(sanitizer).__name__, requirement)
         self._secret = Secret(secrets.token_bytes(SECRET_BYTES)) if secret is None else secret
         self._owner, self._public = owner, frozenset(public)
         self._replies = Replies() if replies is None else replies
@@ -194,14 +197,6 @@ class Conversation:
         return [(start, end, self._values[reply[start:end].lower()] or "") for start, end in places]
 
 
-def _check_words(sanitizer: Sanitizer) -> None:
-    if sanitizer.options.unknown != "typed":
-        raise ParameterError("sanitizer", sanitizer.options.unknown, "must have options with unknown='typed'.")
-    if not isinstance(sanitizer.parts.encoder, Encoder):
-        requirement = "must release words; a Rephraser releases sentences."
-        raise ParameterError("sanitizer", type(sanitizer).__name__, requirement)
-
-
 def _drawn(sanitizer: Sanitizer, text: PrivateText) -> list[tuple[str, str]]:
     """Return the surrogates of a text, in lower case, with their values."""
     typed, prepared = sanitizer.parts.encoder.typed, sanitizer.prepare([[text]])
@@ -220,7 +215,6 @@ def _drawn(sanitizer: Sanitizer, text: PrivateText) -> list[tuple[str, str]]:
 
 
 def _typed_values(sanitizer: Sanitizer, text: PrivateText) -> list[str]:
-    """Return the tokens of the text that are typed, in order."""
     encoder = sanitizer.parts.encoder
     assert isinstance(encoder, Encoder)  # a sanitizer reads words
     tokens = encoder.tokenizer.split(joined(text))[1::2]

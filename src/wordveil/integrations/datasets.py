@@ -53,7 +53,6 @@ def sanitize(
     chosen, copied = chosen_columns(columns, dataset.column_names, **how)
     used = copy(sanitizer or default_sanitizer())
     private = dataset.select_columns([name for name in dataset.column_names if name in chosen or name in copied])
-
     schema = bare_schema(private.features.arrow_schema, copied)
     kinds = datasets.Features.from_arrow_schema(schema)  # no more than types: other facts may tell of private text
     for name in copied:
@@ -79,8 +78,7 @@ def sanitize(
     card = described(None, used, chosen, copied, keyed=False).card()
     # Sizes, splits and addresses of the private data stand in its information.
     out = datasets.Dataset(made.data, info=datasets.DatasetInfo(description=card, features=features))
-    release = described(out, used, chosen, copied, keyed=False)
-    return release
+    return described(out, used, chosen, copied, keyed=False)
 
 
 def save(release: TableRelease, folder: str | Path) -> None:

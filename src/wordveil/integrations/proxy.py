@@ -44,6 +44,7 @@ try:
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
+    from starlette.types import ASGIApp, Receive, Scope, Send
 except ImportError as missing:
     raise MissingExtraError("the proxy", str(missing.name), "proxy") from missing
 
@@ -55,26 +56,17 @@ _PATIENCE = 600.0  # seconds that a vendor may be silent
 
 @dataclass(frozen=True, kw_only=True)
 class Proxy:
-    """A proxy to one vendor.
+    """A proxy to one vendor."""
 
-    Attributes:
-        conversation: Releases requests; each client's key has one like it.
-        upstream: The vendor's address, up to and with "/v1".
-        token: What clients must show, as their api key or in the header `TOKEN_HEADER`.
-        api_key: Sent to the vendor; None passes on the client's own, unless that is the token.
-        tools: Tools and schemas that are declared public.
-        found: Whether clients may ask which private values a reply holds the surrogates of.
-        transport: What carries requests; None is the network.
-        hosts: Names that clients may call it by: a web page under another name, which leads here too, is refused.
-    """
-
-    conversation: Conversation
-    upstream: str = field(repr=False)
-    token: str = field(repr=False)
+    conversation: Conversation  # releases requests; each client's key has one like it
+    upstream: str = field(repr=False)  # the vendor's address, up to and with "/v1"
+    token: str = field(repr=False)  # what clients must show, as their api key or in the header `TOKEN_HEADER`
+    # sent to the vendor; None passes on the client's own, unless that is the token
     api_key: str | None = field(default=None, repr=False)
-    tools: PublicTools = field(default_factory=PublicTools)
-    found: bool = False
-    transport: httpx.AsyncBaseTransport | None = None
+    tools: PublicTools = field(default_factory=PublicTools)  # tools and schemas that are declared public
+    found: bool = False  # whether clients may ask which private values a reply holds the surrogates of
+    transport: httpx.AsyncBaseTransport | None = None  # what carries requests; None is the network
+    # names that clients may call it by: a web page under another name, which leads here too, is refused
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
 
     def app(self) -> Starlette:
@@ -164,10 +156,10 @@ class Proxy:
 class _Door:
     """Answers 401 to whoever does not show the token, before anything else of a request is read."""
 
-    def __init__(self, app: Callable[..., Awaitable[None]], token: str) -> None:
+    def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             shown = headers.get(TOKEN_HEADER) or headers.get("authorization", "").removeprefix("Bearer ")

@@ -1,4 +1,4 @@
-"""Who may use the service: API keys, stored as digests only, and the secret that idempotent noise is drawn under.
+"""Who may use the service: API keys, stored as digests only.
 
 An API key is 32 random bytes behind a public name, so one round of a hash keeps it: there is nothing to guess.
 """
@@ -17,18 +17,15 @@ from threading import Lock
 from sqlalchemy import insert, select, update
 
 from wordveil.errors import ParameterError
-from wordveil.files.secret import Secret
 from wordveil.service.ledger import Ledger
 from wordveil.service.schema import API_KEYS
-
-__all__ = ["SCOPES", "Buckets", "Caller", "Callers", "Secret", "accounts_of", "key_names", "make_key", "revoke_key"]
 
 SCOPES = ("release", "read")
 """What a key may be for: to release (and spend), and to read budgets."""
 
 _KEY = re.compile(r"wv_([0-9a-f]{16})_([0-9a-f]{64})")
 _NAME = re.compile(r"[A-Za-z0-9_.@+-]{1,128}")
-MOMENT = 1.0  # seconds
+_MOMENT = 1.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,13 +134,13 @@ class Callers:
 
     async def look(self, *, again: bool = False) -> None:
         """Look, unless the latest look was a moment ago; `again` waits until it was."""
-        if again or time.monotonic() - self._looked > MOMENT:
+        if again or time.monotonic() - self._looked > _MOMENT:
             if self._looking is None or self._looking.done():
                 self._looking = asyncio.create_task(self._look_later())
             await asyncio.shield(self._looking)
 
     async def _look_later(self) -> None:
-        await asyncio.sleep(max(0.0, self._looked + MOMENT - time.monotonic()))
+        await asyncio.sleep(max(0.0, self._looked + _MOMENT - time.monotonic()))
         await asyncio.to_thread(self._look)
 
     def _look(self) -> None:

@@ -33,15 +33,13 @@ from wordveil.service.messages import (
 from wordveil.service.refusals import KNOWN, MISFIT, RequestRefusedError, told
 from wordveil.service.releasing import Asked, Releaser
 
-__all__ = ["Limits", "build_app", "build_routes"]
+_STATIC = Path(__file__).parent / "static"
+_RETRY_LENGTHS = {"idempotency-key": (1, 200), "idempotency-nonce": (16, 200)}
 
-STATIC = Path(__file__).parent / "static"
-RETRY_LENGTHS = {"idempotency-key": (1, 200), "idempotency-nonce": (16, 200)}
-
-JSON = re.compile(r"(?i)application/([^;]*\+)?json *(;|$)")
+_JSON = re.compile(r"(?i)application/([^;]*\+)?json *(;|$)")
 
 T = TypeVar("T")
-ANSWER = TypeAdapter(ReleaseAnswer)
+_ANSWER = TypeAdapter(ReleaseAnswer)
 
 
 class Direct(APIRoute):  # type: ignore[misc, unused-ignore]
@@ -52,7 +50,7 @@ class Direct(APIRoute):  # type: ignore[misc, unused-ignore]
         read = TypeAdapter(next(iter(get_type_hints(self.endpoint).values())))
 
         async def answer(request: Request) -> Response:
-            if not JSON.match(request.headers.get("content-type", "")):
+            if not _JSON.match(request.headers.get("content-type", "")):
                 raise RequestRefusedError(422, "request", MISFIT)
             answered: Response = await self.endpoint(read.validate_json(await request.body()), request)
             return answered
@@ -61,13 +59,7 @@ class Direct(APIRoute):  # type: ignore[misc, unused-ignore]
 
 
 class Service:
-    """The handlers of all routes; whose request it is, the guard has found out.
-
-    Args:
-        releaser: Releases what is paid for.
-        limits: What may be asked for.
-        callers: Tells whose key a key is.
-    """
+    """The handlers of all routes; whose request it is, the guard has found out."""
 
     def __init__(self, releaser: Releaser, limits: Limits, callers: Callers) -> None:
         self.releaser, self.ledger, self.limits, self.callers = releaser, releaser.ledger, limits, callers
@@ -94,7 +86,7 @@ class Service:
             answer = await self._desk.release(asked)
         else:
             answer = await self.work(partial(self.releaser.release, asked))
-        return Response(ANSWER.dump_json(answer), media_type="application/json")
+        return Response(_ANSWER.dump_json(answer), media_type="application/json")
 
     async def denoise(self, asked: DenoiseRequest) -> DenoiseAnswer:
         """Read what a release of this service may have said; nothing is charged, and a private text is refused."""
@@ -132,8 +124,8 @@ class Service:
 
 def _retry(request: Request) -> dict[str, str | None]:
     """Return under which name a request is charged once, and the nonce that tells its repeat."""
-    sent = {name: request.headers.get(name) for name in RETRY_LENGTHS}
-    for name, (least, most) in RETRY_LENGTHS.items():
+    sent = {name: request.headers.get(name) for name in _RETRY_LENGTHS}
+    for name, (least, most) in _RETRY_LENGTHS.items():
         if (value := sent[name]) is not None and not least <= len(value) <= most:
             raise RequestRefusedError(422, name, f"This header has {least} to {most} characters.")
     name, nonce = sent.values()
@@ -142,27 +134,18 @@ def _retry(request: Request) -> dict[str, str | None]:
     return {"retry": name, "nonce": nonce}
 
 
-def _header(name: str, description: str, **schema: Any) -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": "header",
-        "required": False,
-        "description": description,
-        "schema": {"type": "string", **schema},
-    }
+def _header(name: str, description: str) -> dict[str, Any]:
+    lengths = dict(zip(("minLength", "maxLength"), _RETRY_LENGTHS.get(name, ()), strict=False))
+    return {"name": name, "in": "header", "description": description, "schema": {"type": "string", **lengths}}
 
 
-KEY = (_header("authorization", "Bearer wv_..."),)
-RETRY = (
-    _header("idempotency-key", "Under one key a request is charged and drawn once.", minLength=1, maxLength=200),
-    _header(
-        "idempotency-nonce",
-        "Secret of the client, drawn for this request: with it the same request is answered again, without it none is.",
-        minLength=16,
-        maxLength=200,
-    ),
+_KEY = (_header("authorization", "Bearer wv_..."),)
+_NONCE = "Secret of the client, drawn for this request: with it the same request is answered again, without it none is."
+_RETRY = (
+    _header("idempotency-key", "Under one key a request is charged and drawn once."),
+    _header("idempotency-nonce", _NONCE),
 )
-STATUSES: dict[int | str, dict[str, Any]] = {
+_STATUSES: dict[int | str, dict[str, Any]] = {
     402: {"description": "A budget is spent; nothing was released."},
     **{status: {"description": "Refused; nothing was released."} for status in (401, 403, 409, 413, 422, 429)},
     **{status: {"description": "Failed."} for status in (500, 503, 504)},
@@ -176,19 +159,19 @@ def build_routes(service: Service) -> FastAPI:
         app.add_exception_handler(error, cast(Any, service.failed))
     post, get, released = ["POST"], ["GET"], {"response_model": ReleaseAnswer, "route_class_override": Direct}
     for path, handler, methods, headers, more in (
-        ("/v1/sanitize", service.sanitize, post, (*KEY, *RETRY), released),
-        ("/v1/sanitize/batch", service.sanitize_batch, post, (*KEY, *RETRY), released),
-        ("/v1/denoise", service.denoise, post, KEY, {}),
-        ("/v1/hides-among", service.hides_among, post, KEY, {}),
-        ("/v1/settings", service.settings, get, KEY, {}),
-        ("/v1/budgets/{account}", service.budgets, get, KEY, {}),
+        ("/v1/sanitize", service.sanitize, post, (*_KEY, *_RETRY), released),
+        ("/v1/sanitize/batch", service.sanitize_batch, post, (*_KEY, *_RETRY), released),
+        ("/v1/denoise", service.denoise, post, _KEY, {}),
+        ("/v1/hides-among", service.hides_among, post, _KEY, {}),
+        ("/v1/settings", service.settings, get, _KEY, {}),
+        ("/v1/budgets/{account}", service.budgets, get, _KEY, {}),
         ("/health", service.health, get, (), {}),
         ("/ready", service.ready, get, (), {}),
     ):
         extra = {"parameters": [*headers]}
-        app.router.add_api_route(path, handler, methods=methods, responses=STATUSES, openapi_extra=extra, **more)
-    if STATIC.is_dir():
-        app.mount("/", StaticFiles(directory=STATIC, html=True))
+        app.router.add_api_route(path, handler, methods=methods, responses=_STATUSES, openapi_extra=extra, **more)
+    if _STATIC.is_dir():
+        app.mount("/", StaticFiles(directory=_STATIC, html=True))
     return app
 
 

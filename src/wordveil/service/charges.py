@@ -8,15 +8,6 @@ from dataclasses import dataclass
 from wordveil.errors import WordveilError
 from wordveil.service.costs import Cost
 
-__all__ = [
-    "Allowance",
-    "BudgetSpentError",
-    "Charge",
-    "Charged",
-    "KeyRevokedError",
-    "RetryError",
-]
-
 
 class BudgetSpentError(WordveilError):
     """A release would overdraw an account; nothing was charged and no noise was drawn.
@@ -51,15 +42,10 @@ class KeyRevokedError(WordveilError):
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """What accounts may spend on releases of one promise every day, from midnight to midnight UTC, without a grant.
+    """What accounts may spend on releases of one promise every day, from midnight to midnight UTC, without a grant."""
 
-    Attributes:
-        promise: Id of the promise; on others, nothing is spent without a grant.
-        units: A day's, by the kind of the account, the part of its name before the colon.
-    """
-
-    promise: str
-    units: dict[str, int]
+    promise: str  # id of the promise; on others, nothing is spent without a grant
+    units: dict[str, int]  # a day's, by the kind of the account, the part of its name before the colon
 
     def of(self, account: str, promise: str) -> int:
         """Return what an account may spend a day on a promise."""
@@ -68,47 +54,26 @@ class Allowance:
 
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """What is to be charged and recorded.
+    """What is to be charged and recorded."""
 
-    Attributes:
-        accounts: Who pays, each the whole cost.
-        cost: The cost.
-        tokens: Number of tokens, or sentences.
-        mechanism: With its parameters.
-        vocabulary: SHA-256 of the vocabulary, or "".
-        guarantee: The promise in a sentence.
-        assumptions: What it assumes.
-        key: Public name of the API key, which must still hold; "" for none.
-        retry: Digest of the retry name under a secret key, or None.
-        fingerprint: Digest of the request under a secret key.
-        setting: Digest of what its noise is drawn for: mechanism, vocabulary, version.
-    """
-
-    accounts: Sequence[str]
+    accounts: Sequence[str]  # who pays, each the whole cost
     cost: Cost
-    tokens: int
-    mechanism: str
-    vocabulary: str
-    guarantee: str
-    assumptions: tuple[str, ...]
-    key: str = ""
-    retry: str | None = None
-    fingerprint: str | None = None
-    setting: str | None = None
+    tokens: int  # number of tokens, or sentences
+    mechanism: str  # with its parameters
+    vocabulary: str  # SHA-256 of the vocabulary, or ""
+    guarantee: str  # the promise in a sentence
+    assumptions: tuple[str, ...]  # what it assumes
+    key: str = ""  # public name of the API key, which must still hold; "" for none
+    retry: str | None = None  # digest of the retry name under a secret key, or None
+    fingerprint: str | None = None  # digest of the request under a secret key
+    setting: str | None = None  # digest of what its noise is drawn for: mechanism, vocabulary, version
 
 
 @dataclass(frozen=True, kw_only=True)
 class Charged:
-    """A charge that is on the disk.
+    """A charge that is on the disk."""
 
-    Attributes:
-        release: Name of the release in the ledger.
-        salt: What its noise is drawn under besides the service's key; None where no retry was asked for.
-        repeated: True if it was made by an earlier request and nothing was charged now.
-        left: What each account has left, in nats.
-    """
-
-    release: str
-    salt: str | None
-    repeated: bool
-    left: dict[str, str]
+    release: str  # name of the release in the ledger
+    salt: str | None  # what its noise is drawn under besides the service's key; None where no retry was asked for
+    repeated: bool  # true if it was made by an earlier request and nothing was charged now
+    left: dict[str, str]  # what each account has left, in nats

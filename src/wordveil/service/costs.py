@@ -20,8 +20,6 @@ from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.promises.composing import require_same_promise
 from wordveil.promises.guarantees import SUMMED, Guarantee, Standing
 
-__all__ = ["LARGEST", "NAT_UNITS", "Cost", "cost_of", "nats", "promise_of", "units"]
-
 NAT_UNITS = 10**9
 """Units of account of one nat (for metric DP: of one nat per unit of distance)."""
 
@@ -31,15 +29,10 @@ LARGEST = 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one release costs.
+    """What one release costs."""
 
-    Attributes:
-        promise: Which budget pays, as JSON: costs of one promise add up, of two they do not.
-        units: Loss in units of 1 / NAT_UNITS, rounded up.
-    """
-
-    promise: str
-    units: int
+    promise: str  # which budget pays, as JSON: costs of one promise add up, of two they do not
+    units: int  # loss in units of 1 / NAT_UNITS, rounded up
 
     def __add__(self, other: Cost) -> Cost:
         return replace(self, units=self.units + other.units)
@@ -47,12 +40,7 @@ class Cost:
     @property
     def promise_id(self) -> str:
         """A short name of the promise."""
-        return _short(self.promise)
-
-
-@lru_cache(maxsize=64)
-def _short(promise: str) -> str:
-    return hashlib.sha256(promise.encode()).hexdigest()[:16]
+        return hashlib.sha256(self.promise.encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=64)
@@ -69,12 +57,7 @@ def promise_of(guarantee: Guarantee) -> str:
     if guarantee.unit not in SUMMED:
         raise GuaranteeError(f"A promise per '{guarantee.unit}' does not add up over texts; draw for each token.")
     require_same_promise(guarantee, guarantee)  # that it says what its unit is
-    facts = {
-        "promise": guarantee.promise,
-        "metric": guarantee.metric,
-        "graph": guarantee.graph,
-        "scope": guarantee.scope,
-    }
+    facts = {name: getattr(guarantee, name) for name in ("promise", "metric", "graph", "scope")}
     rounding = "ideal real noise" if guarantee.slack is None else "bounded"
     return json.dumps(facts | {"unit": str(guarantee.unit), "rounding": rounding}, sort_keys=True)
 

@@ -16,14 +16,12 @@ from sqlalchemy.exc import ArgumentError
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.service.schema import METADATA
 
-__all__ = ["WRITES", "open_database"]
-
 WRITES = {"writes": True}
 """Execution options of a connection whose transaction writes."""
 
-WAIT = 30  # seconds for a lock or a connection
-CONNECTIONS = 16
-TABLES_LOCK = 0x776F7264  # any number that no other program locks
+_WAIT = 30  # seconds for a lock or a connection
+_CONNECTIONS = 16
+_TABLES_LOCK = 0x776F7264  # any number that no other program locks
 
 
 def open_database(url: str) -> Engine:
@@ -38,37 +36,33 @@ def open_database(url: str) -> Engine:
     """
     try:
         place = make_url(url)
+        known = place.get_backend_name() in ("sqlite", "postgresql") and bool(place.database)
     except ArgumentError:
-        raise _unknown() from None
-    if place.get_backend_name() not in ("sqlite", "postgresql") or not place.database:
-        raise _unknown()
+        known = False
+    if not known:  # it may hold a password
+        raise ParameterError("--database", "<hidden>", "must be sqlite:///FILE or postgresql+psycopg://...")
     lite = place.get_backend_name() == "sqlite"
     engine = create_engine(
         place,
         hide_parameters=True,
-        pool_size=CONNECTIONS,
+        pool_size=_CONNECTIONS,
         max_overflow=0,
-        pool_timeout=WAIT,
+        pool_timeout=_WAIT,
         pool_pre_ping=not lite,
         # A server set to answer before a commit lies on its disk would forget a charge when its power fails.
-        connect_args={"timeout": WAIT} if lite else {"options": "-c synchronous_commit=on -c lock_timeout=30s"},
+        connect_args={"timeout": _WAIT} if lite else {"options": "-c synchronous_commit=on -c lock_timeout=30s"},
     )
     if lite:
         _prepare_sqlite(engine, place)
     try:
         with engine.execution_options(**WRITES).begin() as connection:
             if not lite:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({TABLES_LOCK})")
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_TABLES_LOCK})")
             _make_tables(connection)
     except BaseException:
         engine.dispose()
         raise
     return engine
-
-
-def _unknown() -> ParameterError:
-    # The URL may hold a password.
-    return ParameterError("--database", "<hidden>", "must be sqlite:///FILE or postgresql+psycopg://...")
 
 
 def _prepare_sqlite(engine: Engine, place: URL) -> None:

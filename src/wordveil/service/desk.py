@@ -10,11 +10,9 @@ from wordveil.service.charges import Charged
 from wordveil.service.messages import ReleaseAnswer
 from wordveil.service.releasing import Asked, Counted, Releaser
 
-__all__ = ["Desk"]
-
-MOST = 256  # requests of one group
-PATIENCE = 0.5  # of what the latest group took: so long a group waits for as many as came then
-LONGEST_WAIT = 0.01  # seconds
+_MOST = 256  # requests of one group
+_PATIENCE = 0.5  # of what the latest group took: so long a group waits for as many as came then
+_LONGEST_WAIT = 0.01  # seconds
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -44,11 +42,11 @@ class Desk:
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
-            latest = loop.time() + min(PATIENCE * self._took, LONGEST_WAIT)
+            latest = loop.time() + min(_PATIENCE * self._took, _LONGEST_WAIT)
             while len(self._waiting) < self._came and loop.time() < latest:
-                await asyncio.sleep(min(PATIENCE * self._took, LONGEST_WAIT) / 8)
-            self._came, began = min(len(self._waiting), MOST), loop.time()
-            group, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+                await asyncio.sleep(min(_PATIENCE * self._took, _LONGEST_WAIT) / 8)
+            self._came, began = min(len(self._waiting), _MOST), loop.time()
+            group, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
             try:
                 outcomes = await asyncio.to_thread(self._served, [asked for asked, _ in group])
             except Exception as error:  # noqa: BLE001 - raised where each of them waits

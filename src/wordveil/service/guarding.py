@@ -11,32 +11,26 @@ import logging
 import time
 import traceback
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from wordveil.errors import WordveilError
 from wordveil.service.access import Buckets, Caller, Callers
 from wordveil.service.refusals import UNAUTHENTICATED, RequestRefusedError, told
 
-__all__ = ["HEADERS", "Guard", "Limits", "log", "scope_of"]
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
-
-UNCOUNTED = ("/health", "/ready")
+_UNCOUNTED = ("/health", "/ready")
 """What watches over the service asks here: nobody else can be in its way."""
 
-VISITORS, UNKNOWN = "visitors", "unknown"
+_VISITORS, _UNKNOWN = "visitors", "unknown"
 """Who is counted together: who asks for what anybody may see, and whose key was not seen before."""
 
-TOO_LARGE = (413, "too-large", "The body is larger than this service takes.")
+_TOO_LARGE = (413, "too-large", "The body is larger than this service takes.")
 
-HEADERS = {
+_HEADERS = {
     "cache-control": "no-store",
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -50,7 +44,7 @@ HEADERS = {
     "x-frame-options": "DENY",
 }
 
-ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+_ENCODED = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
 
 log = logging.getLogger("wordveil.service")
 
@@ -64,45 +58,31 @@ def scope_of(path: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one request, and one key, may ask for.
+    """What one request, and one key, may ask for."""
 
-    Attributes:
-        largest_body: Bytes of a body.
-        seconds: Until an answer begins, the body's arrival included.
-        rate: Requests a second of a key.
-        burst: Requests of a key at once.
-        workers: Requests worked on at once.
-        requests: Requests of a key that wait or are worked on at once.
-        strangers: Requests without a key that are answered at once, all of them together; as many keys not seen before.
-    """
-
-    largest_body: int = 1_000_000
-    seconds: float = 60.0
-    rate: float = 50.0
-    burst: float = 200.0
-    workers: int = 8
-    requests: int = 200
+    largest_body: int = 1_000_000  # bytes of a body
+    seconds: float = 60.0  # until an answer begins, the body's arrival included
+    rate: float = 50.0  # requests a second of a key
+    burst: float = 200.0  # requests of a key at once
+    workers: int = 8  # requests worked on at once
+    requests: int = 200  # requests of a key that wait or are worked on at once
+    # requests without a key that are answered at once, all of them together; as many keys not seen before
     strangers: int = 50
 
 
 class Guard:
-    """Guards an application, which finds the caller of a request in its state.
+    """Guards an application, which finds the caller of a request in its state."""
 
-    Args:
-        app: What is guarded.
-        limits: Of each request, and of all of a key at once.
-        callers: Tells whose key a key is.
-    """
-
-    def __init__(self, app: App, limits: Limits, callers: Callers) -> None:
+    def __init__(self, app: ASGIApp, limits: Limits, callers: Callers) -> None:
         self.app, self.limits, self.callers = app, limits, callers
         self._buckets = Buckets(limits.rate, limits.burst)
         self._open: Counter[str] = Counter()
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
-            return await self.app(scope, receive, send)
+            await self.app(scope, receive, send)
+            return
         answer = _Answer(self, scope, receive, send)
         try:
             async with asyncio.timeout(self.limits.seconds) as answer.clock:
@@ -114,14 +94,13 @@ class Guard:
             await answer.fail(error)
         finally:
             answer.told()
-        return None
 
     async def _serve(self, answer: _Answer) -> None:
-        if answer.scope["path"] in UNCOUNTED:
+        if answer.scope["path"] in _UNCOUNTED:
             return await answer.run()
         wanted = scope_of(answer.scope["path"])
         if not wanted:
-            with self._among(VISITORS, self.limits.strangers):
+            with self._among(_VISITORS, self.limits.strangers):
                 return await answer.run()
         caller = await self._caller(answer.key)
         if wanted not in caller.scopes:
@@ -138,7 +117,7 @@ class Guard:
         if self.callers.known(key) is not None:
             caller = await self.callers.find(key)
         else:
-            with self._among(UNKNOWN, self.limits.strangers):
+            with self._among(_UNKNOWN, self.limits.strangers):
                 caller = await self.callers.find(key)
         if caller is None:
             raise RequestRefusedError(401, "unauthenticated", UNAUTHENTICATED)
@@ -160,7 +139,7 @@ class Guard:
 class _Answer:
     """One request on its way."""
 
-    def __init__(self, guard: Guard, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send) -> None:
         self.guard, self.scope, self._receive, self._send = guard, scope, receive, send
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.began, self.status, self.read, self.patient = time.monotonic(), 0, 0, False
@@ -177,7 +156,7 @@ class _Answer:
         """Run the application; until its answer begins the clock runs, without a key until its end."""
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self.guard.limits.largest_body:
-            raise RequestRefusedError(*TOO_LARGE)
+            raise RequestRefusedError(*_TOO_LARGE)
         await self.guard.app(self.scope, self.receive, self.send)
 
     async def receive(self) -> Message:
@@ -185,7 +164,7 @@ class _Answer:
         message = await self._receive()
         self.read += len(message.get("body", b""))
         if self.read > self.guard.limits.largest_body:
-            raise RequestRefusedError(*TOO_LARGE)
+            raise RequestRefusedError(*_TOO_LARGE)
         self.whole = self.whole or not message.get("more_body", False)
         return message
 
@@ -196,7 +175,7 @@ class _Answer:
             # Nobody waits for the rest of a body, and whoever has no key gets one answer a connection: a stranger who
             # asks on and on, and reads no answer, would else hold it.
             ending = [] if self.whole and self.patient else [(b"connection", b"close")]
-            message = {**message, "headers": [*message.get("headers", []), *ENCODED, *ending]}
+            message = {**message, "headers": [*message.get("headers", []), *_ENCODED, *ending]}
             if self.clock is not None and self.patient:
                 self.clock.reschedule(None)
         await self._send(message)

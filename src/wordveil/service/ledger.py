@@ -17,7 +17,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -32,28 +31,28 @@ from wordveil.service.costs import LARGEST, Cost, nats
 from wordveil.service.database import WRITES, open_database
 from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, PROMISES, RELEASES
 
-__all__ = ["Ledger"]
-
-DAY = 86_400  # seconds
-UNITS, DAILY, TODAY = (bindparam(name, type_=BigInteger) for name in ("units_", "daily_", "today_"))
+_DAY = 86_400  # seconds
+_UNITS, _DAILY, _TODAY = (bindparam(name, type_=BigInteger) for name in ("units_", "daily_", "today_"))
 # A day began, and less is left than its allowance: what was not spent of the last one's does not add up.
-FILLED = (BUDGETS.c.day < TODAY) & (BUDGETS.c.granted - BUDGETS.c.spent < DAILY) & (BUDGETS.c.spent <= LARGEST - DAILY)
-GRANTED = case((FILLED, BUDGETS.c.spent + DAILY), else_=BUDGETS.c.granted)
+_FILLED = (
+    (BUDGETS.c.day < _TODAY) & (BUDGETS.c.granted - BUDGETS.c.spent < _DAILY) & (BUDGETS.c.spent <= LARGEST - _DAILY)
+)
+_GRANTED = case((_FILLED, BUDGETS.c.spent + _DAILY), else_=BUDGETS.c.granted)
 
 # Built once: building a statement takes longer than running it.
-REVOKED = select(API_KEYS.c.id).where((API_KEYS.c.id == bindparam("key")) & API_KEYS.c.revoked.is_not(None))
-SPEND = (
+_REVOKED = select(API_KEYS.c.id).where((API_KEYS.c.id == bindparam("key")) & API_KEYS.c.revoked.is_not(None))
+_SPEND = (
     update(BUDGETS)
     .where(
         (BUDGETS.c.account == bindparam("account_"))
         & (BUDGETS.c.promise == bindparam("promise_"))
-        & (BUDGETS.c.spent <= GRANTED - UNITS)  # as a difference, so that no sum leaves the range of the column
+        & (BUDGETS.c.spent <= _GRANTED - _UNITS)  # as a difference, so that no sum leaves the range of the column
     )
     .values(
-        granted=GRANTED,
-        day=case((BUDGETS.c.day < TODAY, TODAY), else_=BUDGETS.c.day),
-        daily=case((BUDGETS.c.day < TODAY, DAILY), else_=BUDGETS.c.daily),
-        spent=BUDGETS.c.spent + UNITS,
+        granted=_GRANTED,
+        day=case((BUDGETS.c.day < _TODAY, _TODAY), else_=BUDGETS.c.day),
+        daily=case((BUDGETS.c.day < _TODAY, _DAILY), else_=BUDGETS.c.daily),
+        spent=BUDGETS.c.spent + _UNITS,
     )
     .returning(BUDGETS.c.granted, BUDGETS.c.spent)
 )
@@ -149,7 +148,7 @@ class Ledger:
     def _charge(self, connection: Connection, asked: Sequence[Charge]) -> list[Charged]:
         """Charge all that is asked, or raise what one of them is refused for."""
         for key in {each.key for each in asked if each.key}:
-            if connection.execute(REVOKED, {"key": key}).first() is not None:
+            if connection.execute(_REVOKED, {"key": key}).first() is not None:
                 raise KeyRevokedError("This API key does not hold any more.")
         earlier = self._earlier(connection, asked)
         new = [each for each in asked if each.retry not in earlier]
@@ -207,10 +206,10 @@ class Ledger:
         given |= self._day_of(account, cost.promise_id)
         row = None
         if cost.units <= LARGEST:
-            row = connection.execute(SPEND, given).one_or_none()
+            row = connection.execute(_SPEND, given).one_or_none()
             if row is None and given["daily_"]:
                 self._open(connection, account, cost, day=0)
-                row = connection.execute(SPEND, given).one_or_none()
+                row = connection.execute(_SPEND, given).one_or_none()
         if row is None:
             left = self._left(connection, account, cost.promise_id)
             raise BudgetSpentError(account, nats(left), nats(cost.units))
@@ -222,12 +221,12 @@ class Ledger:
         return {"today_": self._today(), "daily_": daily}
 
     def _today(self) -> int:
-        return int(self.clock() // DAY)
+        return int(self.clock() // _DAY)
 
     def _left(self, connection: Connection, account: str, promise: str) -> int:
         """Return what an account could spend now."""
         day = self._day_of(account, promise)
-        left = select(GRANTED - BUDGETS.c.spent).where(_of(account, promise))
+        left = select(_GRANTED - BUDGETS.c.spent).where(_of(account, promise))
         units = connection.execute(left, day).scalar_one_or_none()
         return int(day["daily_"] if units is None else units)
 
@@ -341,11 +340,6 @@ def _made(asked: Charge, left: dict[str, str]) -> Charged:
     return Charged(release=os.urandom(16).hex(), salt=salt, repeated=False, left=left)
 
 
-@lru_cache(maxsize=64)
-def _listed(assumptions: tuple[str, ...]) -> str:
-    return json.dumps(assumptions)
-
-
 def _record(asked: Charge, made: Charged) -> dict[str, Any]:
     said = ("tokens", "mechanism", "vocabulary", "guarantee", "retry", "fingerprint", "setting")
     return {
@@ -353,7 +347,7 @@ def _record(asked: Charge, made: Charged) -> dict[str, Any]:
         "promise": asked.cost.promise_id,
         "units": asked.cost.units,
         "time": time.time(),
-        "assumptions": _listed(asked.assumptions),
+        "assumptions": json.dumps(asked.assumptions),
         "salt": made.salt,
         **{name: getattr(asked, name) for name in said},
     }

@@ -8,17 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-__all__ = [
-    "DEFAULT_SETTING", "BatchRequest", "DenoiseAnswer", "DenoiseRequest", "Error", "Fate", "HidesAmong", "HidesRequest",
-    "ReleaseAnswer", "TextRequest",
-]  # fmt: skip
-
 DEFAULT_SETTING = "default"
 """The setting that is open without any option, and meant where a request names none."""
 
-MOST_CHARACTERS = 100_000
-MOST_TEXTS = 1_000
-EXACTLY = ConfigDict(extra="forbid")
+_MOST_CHARACTERS = 100_000
+_MOST_TEXTS = 1_000
+_EXACTLY = ConfigDict(extra="forbid")
 
 
 class Fate(Enum):
@@ -32,7 +27,7 @@ class Fate(Enum):
 
 Name = Annotated[str, Field(max_length=64)]
 Setting = Annotated[str, Field(max_length=64, description="A name from /v1/settings: what the operator opened.")]
-Text = Annotated[str, Field(max_length=MOST_CHARACTERS, examples=["Maria was diagnosed with depression in March."])]
+Text = Annotated[str, Field(max_length=_MOST_CHARACTERS, examples=["Maria was diagnosed with depression in March."])]
 Subject = Annotated[
     str | None,
     Field(pattern=r"^[A-Za-z0-9_.@+-]{1,128}$", description="Whose text it is: pays for the release with the key."),
@@ -43,7 +38,7 @@ Subject = Annotated[
 class TextRequest:
     """One text to release, by a setting that the operator opened."""
 
-    __pydantic_config__ = EXACTLY
+    __pydantic_config__ = _EXACTLY
     text: Annotated[Text, Fate.RELEASED]
     setting: Setting = DEFAULT_SETTING
     subject: Subject = None
@@ -53,8 +48,8 @@ class TextRequest:
 class BatchRequest:
     """Texts to release together: all are paid for, or none is released."""
 
-    __pydantic_config__ = EXACTLY
-    texts: Annotated[list[Text], Field(max_length=MOST_TEXTS), Fate.RELEASED]
+    __pydantic_config__ = _EXACTLY
+    texts: Annotated[list[Text], Field(max_length=_MOST_TEXTS), Fate.RELEASED]
     setting: Setting = DEFAULT_SETTING
     subject: Subject = None
 
@@ -63,7 +58,7 @@ class BatchRequest:
 class HidesRequest:
     """Words whose lists or classes are asked for."""
 
-    __pydantic_config__ = EXACTLY
+    __pydantic_config__ = _EXACTLY
     words: Annotated[list[Name], Field(max_length=500, examples=[["depression"]])]
     setting: Setting = DEFAULT_SETTING
 
@@ -72,9 +67,9 @@ class HidesRequest:
 class DenoiseRequest:
     """Released texts as the service gave them, with their setting: what they may have said is read off them."""
 
-    __pydantic_config__ = EXACTLY
+    __pydantic_config__ = _EXACTLY
     texts: Annotated[
-        list[Text], Field(max_length=MOST_TEXTS, examples=[["Clara was seen with depression."]]), Fate.REFUSED
+        list[Text], Field(max_length=_MOST_TEXTS, examples=[["Clara was seen with depression."]]), Fate.REFUSED
     ]
     seal: Annotated[str, Field(max_length=64, description="Of the release: only what was released is read.")]
     setting: Setting = DEFAULT_SETTING

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wordveil.files.secret import Secret
 from wordveil.sentences.stock import Stock, load_stock
-from wordveil.service.access import Secret
 from wordveil.service.charges import Allowance
 from wordveil.service.costs import cost_of, units
 from wordveil.service.ledger import Ledger
@@ -16,30 +16,21 @@ from wordveil.service.releasing import Releaser
 from wordveil.service.settings import Opened, Setting
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
-__all__ = ["Opening"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """Where a service keeps what it keeps.
+    """Where a service keeps what it keeps."""
 
-    Attributes:
-        state: Folder of the secret, and of the ledger unless `database` says otherwise.
-        database: URL of the ledger; "" for SQLite in `state`.
-        vocabularies: Files or folders by name; "default" is the embedded one unless given.
-        stocks: Folders of stocks for rephrasing by name; "general" is the one that ships unless given.
-        settings: What is open to clients, by name; the default is, unless given otherwise.
-        subject_budget: Nats that a subject may spend a day, for the promise of the default setting.
-        key_budget: The same for API keys.
-    """
-
-    state: Path
-    database: str = field(default="", repr=False)
+    state: Path  # folder of the secret, and of the ledger unless `database` says otherwise
+    database: str = field(default="", repr=False)  # URL of the ledger; "" for SQLite in `state`
+    # files or folders by name; "default" is the embedded one unless given
     vocabularies: Mapping[str, Path] = field(default_factory=dict)
+    # folders of stocks for rephrasing by name; "general" is the one that ships unless given
     stocks: Mapping[str, Path] = field(default_factory=dict)
+    # what is open to clients, by name; the default is, unless given otherwise
     settings: Mapping[str, Setting] = field(default_factory=lambda: {DEFAULT_SETTING: Setting()})
-    subject_budget: str = "0"
-    key_budget: str = "0"
+    subject_budget: str = "0"  # nats that a subject may spend a day, for the promise of the default setting
+    key_budget: str = "0"  # the same for API keys
 
     def ledger(self) -> Ledger:
         """Open the ledger alone."""

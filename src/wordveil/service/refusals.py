@@ -15,11 +15,11 @@ from wordveil.errors import GuaranteeError, ParameterError, TooLittleKeptError, 
 from wordveil.service.charges import BudgetSpentError, KeyRevokedError, RetryError
 from wordveil.service.messages import Error
 
-__all__ = ["KNOWN", "MISFIT", "UNAUTHENTICATED", "RequestRefusedError", "told"]
-
 UNAUTHENTICATED = "Send a key of this service: Authorization: Bearer wv_..."
 MISFIT = "The request does not fit the schema at /openapi.json."
-LATE = "The request took too long and may be charged. Under the same Idempotency-Key and nonce it is not charged twice."
+_LATE = (
+    "The request took too long and may be charged. Under the same Idempotency-Key and nonce it is not charged twice."
+)
 KNOWN = (
     WordveilError,
     ClientDisconnect,
@@ -39,13 +39,13 @@ class RequestRefusedError(WordveilError):
         super().__init__(message)
 
 
-ANSWERS: tuple[tuple[Any, int, str, str], ...] = (
+_ANSWERS: tuple[tuple[Any, int, str, str], ...] = (
     (KeyRevokedError, 401, "unauthenticated", UNAUTHENTICATED),
     (RetryError, 409, "idempotency-key", ""),
     (GuaranteeError, 422, "guarantee", ""),
     (UnreadableReleaseError, 422, "unreadable", ""),
     (TooLittleKeptError, 422, "language", ""),
-    (TimeoutError, 504, "timeout", LATE),
+    (TimeoutError, 504, "timeout", _LATE),
     (SQLAlchemyError, 503, "ledger", "The ledger does not answer; nothing was released."),
     (RequestValidationError | ValidationError | HTTPException, 422, "request", MISFIT),
     (ClientDisconnect, 400, "request", "The request did not come whole."),
@@ -66,5 +66,5 @@ def told(error: Exception) -> tuple[int, Error]:
         return 422, Error(code="parameter", message=f"{error.name} {error.requirement}")
     if isinstance(error, HTTPException) and error.status_code in (404, 405):
         return error.status_code, Error(code="route", message="There is nothing at this address.")
-    _, status, code, message = next(answer for answer in ANSWERS if isinstance(error, answer[0]))
+    _, status, code, message = next(answer for answer in _ANSWERS if isinstance(error, answer[0]))
     return status, Error(code=code, message=message or str(error))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +12,10 @@ import numpy as np
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
+from wordveil.files.secret import Secret
 from wordveil.randomness import RandomSource
 from wordveil.sanitizing.ids import Prepared
-from wordveil.service.access import Caller, Secret
+from wordveil.service.access import Caller
 from wordveil.service.charges import Charge, Charged
 from wordveil.service.costs import cost_of, nats
 from wordveil.service.ledger import Ledger
@@ -29,47 +30,31 @@ from wordveil.service.messages import (
 )
 from wordveil.service.settings import Opened, OpenedRedactor, listed
 
-__all__ = ["Asked", "Counted", "Releaser"]
-
-SHORT = 2000  # characters
-SHOWN = 24  # words shown of a list
+_SHORT = 2000  # characters
+_SHOWN = 24  # words shown of a list
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Texts to release together.
+    """Texts to release together."""
 
-    Attributes:
-        texts: The private texts.
-        how: The setting, and whose texts they are.
-        caller: Whose key pays.
-        retry: The name under which the request is charged once.
-        nonce: What only the client that made the request knows, with a name always: whoever knows the name alone could
-            else ask with guesses of the text, for free.
-    """
-
-    texts: Sequence[str] = field(repr=False)
-    how: TextRequest | BatchRequest = field(repr=False)
-    caller: Caller
-    retry: str | None = field(default=None, repr=False)
+    texts: Sequence[str] = field(repr=False)  # the private texts
+    how: TextRequest | BatchRequest = field(repr=False)  # the setting, and whose texts they are
+    caller: Caller  # whose key pays
+    retry: str | None = field(default=None, repr=False)  # the name under which the request is charged once
+    # what only the client that made the request knows, with a name always: whoever knows the name alone could else ask
+    # with guesses of the text, for free
     nonce: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What is to be released, with its charge.
+    """What is to be released, with its charge."""
 
-    Attributes:
-        asked: The texts.
-        opened: What releases them.
-        prepared: The texts as it reads them.
-        charge: What they cost.
-    """
-
-    asked: Asked
-    opened: Opened
-    prepared: Prepared = field(repr=False)
-    charge: Charge
+    asked: Asked  # the texts
+    opened: Opened  # what releases them
+    prepared: Prepared = field(repr=False)  # the texts as it reads them
+    charge: Charge  # what they cost
 
 
 class Releaser:
@@ -98,7 +83,7 @@ class Releaser:
     def soon_done(self, asked: Asked) -> bool:
         """Whether a request is released at once: a short text whose words are drawn from lists."""
         opened = listed("setting", asked.how.setting, self.settings)
-        return isinstance(opened, Opened) and opened.soon_done and sum(map(len, asked.texts)) <= SHORT
+        return isinstance(opened, Opened) and opened.soon_done and sum(map(len, asked.texts)) <= _SHORT
 
     def release(self, asked: Asked) -> ReleaseAnswer:
         """Release what takes longer; what its accounts cannot pay one token of is refused before it is read.
@@ -156,15 +141,18 @@ class Releaser:
         Each text has draws of its own: what is released together depends on nothing that it is released with.
         """
         answers: dict[int, ReleaseAnswer] = {}
-        salts = [charged.salt for _, charged in paid]
-        alone = [None if salt is None else place for place, salt in enumerate(salts)]
-        for places in _alike([(id(counted.opened), each) for (counted, _), each in zip(paid, alone, strict=True)]):
+        together: dict[Hashable, list[int]] = {}
+        for place, (counted, charged) in enumerate(paid):
+            alone = None if charged.salt is None else place
+            together.setdefault((id(counted.opened), alone), []).append(place)
+        for places in together.values():
+            counted, charged = paid[places[0]]
             prepared = Prepared.joined([paid[place][0].prepared for place in places])
-            drawn, salt = copy(paid[places[0]][0].opened.sanitizer), salts[places[0]]  # a copy has a fresh source
-            if salt is not None:
-                drawn.source = RandomSource(self.secret.noise_key(salt))
-            ids = None if salt is None else map(str, range(len(prepared.documents)))
-            release = drawn.release(prepared, None if ids is None else drawn.places(ids))
+            drawn, where = copy(counted.opened.sanitizer), None  # a copy has a fresh source
+            if charged.salt is not None:
+                drawn.source = RandomSource(self.secret.noise_key(charged.salt))
+                where = drawn.places(map(str, range(len(prepared.documents))))
+            release = drawn.release(prepared, where)
             texts = iter(release.texts)
             for place in places:
                 own = [next(texts) for _ in paid[place][0].asked.texts]
@@ -226,18 +214,10 @@ class Releaser:
             id_ = kept.embeddings.id(word)
             rows = None if id_ is None else drawn.law(np.array([id_], dtype=np.int32))
             if rows is not None:
-                first = np.argsort(-rows[0], kind="stable")[:SHOWN]
+                first = np.argsort(-rows[0], kind="stable")[:_SHOWN]
                 among[word] = [(kept.embeddings.words[drawn.outputs[i]], float(rows[0][i])) for i in first]
         return HidesAmong(words=among)
 
     def listed(self) -> list[dict[str, Any]]:
         """Return the open settings with what each promises."""
         return [{"name": name, **opened.described()} for name, opened in self.settings.items()]
-
-
-def _alike(keys: Sequence[Hashable]) -> Iterable[list[int]]:
-    """Return the places of each key."""
-    places: dict[Hashable, list[int]] = {}
-    for place, key in enumerate(keys):
-        places.setdefault(key, []).append(place)
-    return places.values()

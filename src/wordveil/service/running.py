@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import uvicorn
@@ -18,10 +16,8 @@ from wordveil.service.ledger import Ledger
 if sys.platform != "win32":
     import resource
 
-__all__ = ["run"]
-
-GRACE = 30  # seconds that requests have to end after a signal
-SWEEP = 600.0  # seconds between two looks for idempotency keys whose time is over
+_GRACE = 30  # seconds that requests have to end after a signal
+_SWEEP = 600.0  # seconds between two looks for idempotency keys whose time is over
 
 
 def run(app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float) -> None:
@@ -34,7 +30,9 @@ def run(app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float) -
         port: Port to listen on.
         retry_hours: How long an idempotency key holds.
     """
-    _allow_connections()
+    if sys.platform != "win32":  # as many connections as we may have: strangers' too are held for some seconds
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     config = uvicorn.Config(
         app,
         host=host,
@@ -45,7 +43,7 @@ def run(app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float) -
         server_header=False,
         lifespan="off",
         timeout_keep_alive=10,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=_GRACE,
         http=Impatient,
         ws="none",
     )
@@ -53,19 +51,19 @@ def run(app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float) -
     ledger.close()
 
 
-def _allow_connections() -> None:
-    """Take as many connections as the system lets this process have: strangers' too are held for some seconds."""
-    if sys.platform != "win32":
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
 async def _serve(server: uvicorn.Server, ledger: Ledger, retry_hours: float) -> None:
     loop = asyncio.get_running_loop()
     for ending in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again when all is answered
         loop.add_signal_handler(ending, lambda: None)
-    async with _sweeping(ledger, retry_hours):
-        await server.serve()
+
+    async def sweep() -> None:
+        while True:
+            await asyncio.to_thread(ledger.forget, time.time() - 3600 * retry_hours)
+            await asyncio.sleep(_SWEEP)
+
+    sweeping = asyncio.create_task(sweep())
+    await server.serve()
+    sweeping.cancel()
 
 
 class Impatient(H11Protocol):  # type: ignore[misc, unused-ignore]
@@ -99,15 +97,3 @@ class Impatient(H11Protocol):  # type: ignore[misc, unused-ignore]
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
         self._await_head()
-
-
-@contextlib.asynccontextmanager
-async def _sweeping(ledger: Ledger, retry_hours: float) -> AsyncIterator[None]:
-    async def sweep() -> None:
-        while True:
-            await asyncio.to_thread(ledger.forget, time.time() - 3600 * retry_hours)
-            await asyncio.sleep(SWEEP)
-
-    task = asyncio.create_task(sweep())
-    yield
-    task.cancel()

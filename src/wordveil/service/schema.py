@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Float, ForeignKey, Index, MetaData, String, Table, Text
 
-__all__ = ["API_KEYS", "BUDGETS", "CHARGES", "FACTS", "METADATA", "PROMISES", "RELEASES"]
-
 METADATA = MetaData()
 
 PROMISES = Table(

@@ -28,29 +28,23 @@ from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.words import PACKS, PublicWords
 
-__all__ = ["Opened", "OpenedRedactor", "Setting", "listed", "settings_of"]
-
 T = TypeVar("T")
 
-REPHRASE, REDACT = "rephrase", "redact"
+_REPHRASE, _REDACT = "rephrase", "redact"
 """What a setting names in the place of a mechanism to release whole public sentences, or public words in their places.
 """
 
-SENTENCES = {"epsilon": float, "prototypes": int}
-WITHHELD = {"common": int, "pack": str, "strict": bool, "sensitive": bool}
+_SENTENCES = {"epsilon": float, "prototypes": int}
+_WITHHELD = {"common": int, "pack": str, "strict": bool, "sensitive": bool}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What releases, as an operator writes it: `neighbours:epsilon=6,unknown=mask` or `rephrase:epsilon=8`.
+    """What releases, as an operator writes it: `neighbours:epsilon=6,unknown=mask` or `rephrase:epsilon=8`."""
 
-    Attributes:
-        releases: Name of a mechanism, "rephrase" or "redact".
-        values: Its parameters; for a mechanism also `vocabulary`, `unknown` and `casing`, for sentences `stock`, and to
-            redact `common`, `pack`, `strict` and `sensitive`.
-    """
-
-    releases: str = DEFAULT_MECHANISM
+    releases: str = DEFAULT_MECHANISM  # name of a mechanism, "rephrase" or "redact"
+    # its parameters; for a mechanism also `vocabulary`, `unknown` and `casing`, for sentences `stock`, and to redact
+    # `common`, `pack`, `strict` and `sensitive`
     values: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
@@ -75,11 +69,11 @@ class Setting:
             ParameterError: If there is no such mechanism, vocabulary or stock, or a parameter does not fit.
         """
         values = dict(self.values)
-        if self.releases == REDACT:
-            return OpenedRedactor(_redactor(_fitting(REDACT, values, WITHHELD)))
-        if self.releases == REPHRASE:
+        if self.releases == _REDACT:
+            return OpenedRedactor(_redactor(_fitting(_REDACT, values, _WITHHELD)))
+        if self.releases == _REPHRASE:
             stock = listed("stock", values.pop("stock", "general"), stocks)
-            return Opened(Rephraser(stock, **_fitting(REPHRASE, values, SENTENCES)).sanitizer)
+            return Opened(Rephraser(stock, **_fitting(_REPHRASE, values, _SENTENCES)).sanitizer)
         table = listed("vocabulary", values.pop("vocabulary", "default"), vocabularies)
         around = {"unknown": "typed"} | {name: values.pop(name) for name in ("unknown", "casing") if name in values}
         return Opened(Sanitizer(table, _mechanism(self.releases, values), options=TextOptions(**around)))
@@ -210,10 +204,9 @@ def _mechanism(name: str, values: dict[str, Any]) -> Any:
     """Return a mechanism; a calibration that is refuted is never made."""
     chosen = mechanism_class(name)
     hints = get_type_hints(chosen)
-    kinds = {field.name: hints[field.name] for field in fields(chosen) if field.init}
-    kinds = {each: kind for each, kind in kinds.items() if each not in ("allow_refuted", "metric")}
+    names = [field.name for field in fields(chosen) if field.init and field.name not in ("allow_refuted", "metric")]
     try:
-        return chosen(**_fitting(name, values, kinds))
+        return chosen(**_fitting(name, values, {each: hints[each] for each in names}))
     except TypeError:
         raise ParameterError("--setting", name, "lacks a parameter, or has one of another type.") from None
 
