@@ -17,7 +17,7 @@ OTHERS = {
     Kind.LINK: ("a@b.example", "http://q.example/x", "/etc/passwd", "a_b", "x.yy"),
 }
 LISTED = {
-    Kind.WORD: ("the", "house", "password", "grant", "may", "cancer"),
+    Kind.WORD: ("the", "house", "password", "grant", "may", "cancer", "mr", "dr"),
     Kind.CAPITALIZED: ("Grant", "The", "Mr", "House", "May", "Will"),
     Kind.CAPITALS: ("US", "IT", "HOUSE", "MAY"),
 }

@@ -46,7 +46,6 @@ def test_a_long_unit_takes_time_in_proportion(unit, compiled_or_not):
 
 def test_a_name_after_a_title_is_hidden_where_titles_are_kept(compiled_or_not):
     assert released("We saw Dr. Happy there.", titles=True) == "We saw Dr. [name] there."
-    assert "Happy" not in released("We saw dr. Happy there.")
     assert "Happy" not in released("We saw Dr. Happy there.", titles=True, strict=True)
 
 

@@ -276,9 +276,13 @@ class _Around:
                 yield i
 
     def _names(self, kept: Sequence[bool]) -> Iterator[int]:
-        """Rule 4: after a title, or a hidden capital, and a dot only a function word opens."""
+        """Rule 4: after a kept title, or a hidden capital, and a dot only a function word opens.
+
+        Of a hidden token its kind is looked at and no letter: *mr* in small letters is one when it is kept alone.
+        """
         for i in self.dots:
-            if kept[i] and (not kept[i - 1] or self.spellings[i - 1].title):
+            before = self.spellings[i - 1]
+            if kept[i] and (before.title if kept[i - 1] else before.kind in CAPITALS_LIKE):
                 yield i
 
     def _groups(self, places: Sequence[Surroundings]) -> Iterator[range]:

@@ -403,12 +403,13 @@ static int may_keep(const pass *w, int64_t i, int cased) {
     return !(follows && !(next->said & PRONOUN && !((after | w->around[i + 2]) & JOINED)));
 }
 
-/* Rule 4: after a title, or a hidden capital, and a dot only a function word opens. */
+/* Rule 4: after a kept title, or a hidden capital, and a dot only a function word opens. */
 static void names(pass *w) {
     for (int64_t i = 1; i < w->count; i++) {
         token *t = w->tokens + i;
-        int title = t[-1].said & TITLE;
-        if (!(w->around[i] & DOT) || !t->kept || !(title || (!t[-1].kept && capital(t[-1].kind)))) continue;
+        /* Of a hidden token no letter is looked at. */
+        int name = t[-1].kept ? t[-1].said & TITLE : capital(t[-1].kind);
+        if (!(w->around[i] & DOT) || !t->kept || !name) continue;
         int always = (t->said & FUNCTION && !w->s.strict) || t->said & (PRONOUN | SECRET | SMALL);
         if (!always) t->hidden = 1;
     }
