@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from tests.times import assert_proportional
 
-import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
 from wordveil.kernels.compiled.library import withholding_library
@@ -72,7 +71,3 @@ def test_nobody_is_nobody_and_one_person_is_one(tmp_path: Path):
     (tmp_path / "who.csv").write_text("who,text\n,a\n7,b\n7.0,c\n ann ,d\nann,e\nnan,f\n")
     persons = persons_of(tmp_path / "who.csv", "who", DocumentSettings(columns=("text",), keep=()))
     assert persons == [None, "7.0", "7.0", "ann", "ann", None]
-
-
-def test_the_redactor_is_public():
-    assert wv.Redactor is Redactor

@@ -10,15 +10,6 @@ She reports chest pain at night, takes metformin 500 mg twice daily, and stopped
 Plan: increase metformin, refer to cardiology, call her daughter Anna on +46 70 555 01 23.
 Lives alone in Uppsala; works as a nurse; e-mail maria.lindqvist@example.org.
 """
-TITLES = {
-    "note": "a made-up note",
-    "redacted": "redacted: what is on a public list stays",
-    "claim": "what may and must be said of it",
-    "released": "released word by word: every word is drawn",
-    "function_words_public": "released once more, with function words declared public",
-    "denoised": "the same, denoised: no less private, better English, and a guess",
-    "promise": "what release word by word promises",
-}
 PAIRS = (("diabetes", "asthma"), ("diabetes", "holiday"))
 TITLES = {
     "note": "a made-up note",
