@@ -345,13 +345,13 @@ def test_a_run_killed_anywhere_resumes_to_the_same_bytes(tmp_path, files, rows, 
 
 @pytest.mark.slow
 def test_memory_is_bounded_by_the_block(tmp_path):
-    np.save(tmp_path / "small.npy", np.zeros((2_000, 64), np.float32))
-    np.save(tmp_path / "large.npy", np.zeros((120_000, 64), np.float32))  # 31 MB in, 61 MB out as float64
+    np.save(tmp_path / "small.npy", np.zeros((500, 512), np.float32))
+    np.save(tmp_path / "large.npy", np.zeros((15_000, 512), np.float32))  # 31 MB in, 61 MB out as float64
     program = """
 import resource, sys
 import wordveil as wv
 from wordveil.runs.vectors import VectorSettings, release_vector_file
-settings = VectorSettings(block_rows=1000, threads=1, dtype="float64")
+settings = VectorSettings(block_rows=250, threads=1, dtype="float64")
 release_vector_file(sys.argv[1], sys.argv[2], wv.MultivariateLaplace(epsilon=5.0), settings=settings)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

@@ -24,7 +24,7 @@ ARGUMENTS = [
     "--repeats",
     "2",
 ]
-TASKS = ["word-similarity", "odd-man-out", "deniability", "bayes", "pii-survival", "centroid-classification"]
+TASKS = ["word-similarity", "odd-man-out", "deniability", "bayes"]
 
 
 def command(vocabulary: Path, workers: int) -> list[str]:
