@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests run in two processes, each of which would wait busily for a second thread.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: setup setup-neural demo docs test test-left-out test-engines test-unit test-lowest lint types bench clean
+.PHONY: setup setup-neural demo docs test test-left-out test-engines test-unit test-lowest lint types release bench clean
 
 setup: .venv/.ready
 
@@ -58,6 +58,11 @@ test-unit: setup
 # With the lowest version of everything that pyproject.toml allows, in an environment of its own.
 test-lowest:
 	PYTHON=$(PYTHON) .ci/lowest
+
+# What an index takes, into dist/: the source archive and wheels for five platforms, all compiled here.
+release: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang==0.17.1
+	$(BIN)/python tools/release.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,8 +1,8 @@
 """Build hook: compile the optional kernels into the wheel where a compiler is found; never fail an installation.
 
 The wheel holds a library for every instruction set; which of them a processor can run is found out when they are
-loaded. Without a compiler, or on a processor the kernels are not written for, the wheel is the pure Python one. Set
-WORDVEIL_NO_COMPILE to any value to skip the compilation.
+loaded. Without a compiler the wheel is the pure Python one. Set WORDVEIL_NO_COMPILE to any value to skip the
+compilation, and WORDVEIL_WHEEL to the tag of another platform (see `make release`) to compile for it by ziglang.
 """
 
 from __future__ import annotations
@@ -26,15 +26,21 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         if self.target_name != "wheel" or os.environ.get("WORDVEIL_NO_COMPILE"):
             return
         folder = Path(self.root) / "src" / "wordveil" / "kernels" / "compiled"
+        if tag := os.environ.get("WORDVEIL_WHEEL"):
+            building = _building(folder / "building.py")
+            self._hold(building.build(folder / "built", building.target_of(tag)), tag, build_data)
+            return
         try:
             made = _building(folder / "building.py").build(folder / "built")
         except Exception as error:  # noqa: BLE001 - an optional part must not stop an installation
             self.app.display_warning(f"compiled kernels were not built ({type(error).__name__}); NumPy does the work")
             return
-        if not made or version == "editable":
-            return
+        if made and version != "editable":
+            self._hold(made, _platform_tag(made), build_data)
+
+    def _hold(self, made: list[Path], tag: str, build_data: dict[str, Any]) -> None:
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{_platform_tag(made)}"
+        build_data["tag"] = f"py3-none-{tag}"
         for path in made:
             build_data["force_include"][str(path)] = f"wordveil/kernels/compiled/built/{path.name}"
 

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import traceback
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 import seeds
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.kernels.compiled.library import document_bits
+from wordveil.kernels.compiled.library import _aes_bits, text_library
 from wordveil.randomness import RandomSource, document_nonce, random_bits
 
 KEY = seeds.key(100)
@@ -119,9 +120,11 @@ def test_words_of_many_documents_are_those_of_each(counts, size, lane, width):
         n.ravel()
         for (n,) in source.documents(nonces, counts).chunks(lambda s, n: (random_bits(s.lane(lane), (n, width)),), size)
     ]
-    drawn = list(document_bits(source.documents(nonces, counts), lane, size, width))
-    assert [len(part) for part in drawn] == [len(part) for part in expected]
-    assert all(map(np.array_equal, drawn, expected))
+    ways = [_aes_bits, partial(_aes_bits, by_bits=True)] if text_library() is not None else [None]
+    for way in ways:
+        drawn = list(source.documents(nonces, counts).lane_bits(lane, size, width, way))
+        assert [len(part) for part in drawn] == [len(part) for part in expected]
+        assert all(map(np.array_equal, drawn, expected))
     if sum(counts):
         oracle = [
             aes_words(KEY, ((nonce << 8) | lane) << 40, n * width) for nonce, n in zip(nonces, counts, strict=True) if n

@@ -3,6 +3,7 @@
 import importlib
 import json
 import pickle
+from datetime import date
 
 import leak_free
 import pytest
@@ -234,6 +235,31 @@ def test_nothing_that_no_row_uses_is_copied_with_a_column_of_pandas():
     assert list(released["code"]) == ["x"]
     assert b"zzsecret" not in pickle.dumps(released)
     assert [list(level) for level in released.index.levels] == [["p"], [1]]
+
+
+class Carrier(str):
+    """A text that holds more than it shows."""
+
+
+def test_pandas_refuses_objects_that_may_carry_more_than_they_show():
+    pd, sanitize = adapter("pandas")
+    carrier = Carrier("x")
+    carrier.whose = "zzsecret"
+    for odd in (carrier, object(), ["zzsecret"], {"a": 1}):
+        for column in ([odd, 1], pd.Categorical([odd, 1])) if not isinstance(odd, (list, dict)) else ([odd, 1],):
+            frame = pd.DataFrame({"note": ["a house", "a dog"], "code": pd.Series(column)})
+            with pytest.raises(ParameterError, match="may carry more than they show") as refused:
+                sanitize(frame, ["note"], keep=["code"])
+            assert "zzsecret" not in str(refused.value)
+    plain = pd.DataFrame({"note": ["a", "b", "c"], "code": ["x", None, 2.5], "day": [date(2026, 1, 2)] * 3})
+    assert sanitize(plain, ["note"], keep=["code", "day"]).table[["code", "day"]].equals(plain[["code", "day"]])
+
+
+def test_one_name_never_copies_two_columns_of_pandas():
+    pd, sanitize = adapter("pandas")
+    frame = pd.DataFrame([["a house", 1, 2]], columns=["note", "id", "id"])
+    with pytest.raises(ParameterError, match="is the name of 2 columns"):
+        sanitize(frame, ["note"], keep=["id"])
 
 
 def test_one_name_never_copies_a_column_and_an_index_of_pandas():

@@ -4,15 +4,18 @@ import asyncio
 import re
 from collections import Counter
 from dataclasses import replace
+from threading import Event
 
 import pytest
 
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.files.secret import Secret
-from wordveil.service.access import Caller
+from wordveil.service.access import Caller, Callers
+from wordveil.service.app import Service
 from wordveil.service.charges import Allowance, BudgetSpentError, RetryError
 from wordveil.service.costs import NAT_UNITS, cost_of
 from wordveil.service.desk import Desk
+from wordveil.service.guarding import Limits
 from wordveil.service.ledger import Ledger
 from wordveil.service.messages import BatchRequest, DenoiseRequest, ReleaseAnswer, TextRequest
 from wordveil.service.releasing import Asked, Releaser
@@ -207,3 +210,28 @@ def test_a_setting_is_what_was_written(words):
     assert repr(made.mechanism) == "NeighbourResponse(epsilon=4.0, k=8, outputs=4000)"
     assert (made.options.unknown, made.options.casing) == ("mask", "vocabulary")
     assert settings_of(["default=tem:epsilon=2"])["default"].releases == "tem"
+
+
+def test_a_request_that_nobody_waits_for_any_more_counts_until_it_ends(releaser):
+    """Twelve that are given up at once, then one that is waited for: never more at work than there may be."""
+    anyio = pytest.importorskip("anyio")
+    service = Service(releaser, Limits(workers=2), Callers(releaser.ledger))
+    running, most, go = [0], [0], Event()
+
+    def task():
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        go.wait(5)
+        running[0] -= 1
+        return "done"
+
+    async def ask():
+        for _ in range(12):
+            with anyio.move_on_after(0.01):
+                await service.work(task)
+        assert running[0] == 2
+        go.set()
+        return await service.work(task)
+
+    assert anyio.run(ask) == "done"
+    assert most[0] == 2

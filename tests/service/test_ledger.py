@@ -169,7 +169,31 @@ def test_what_was_granted_is_all_there_is_and_a_grant_adds_to_an_allowance(url):
     for days[0] in (0, 3):
         with pytest.raises(BudgetSpentError):
             ledger.charge(charge(accounts=("subject:closed",)))
-    assert left(ledger) == Fraction(2 * COST.units, 10**9)  # no less than a day's: not filled up
+    assert left(ledger) == Fraction(2 * COST.units, 10**9)  # granted now, and filled up no more
+    for days[0] in (3, 4):
+        ledger.charge(charge())
+    for days[0] in (4, 9):
+        with pytest.raises(BudgetSpentError):
+            ledger.charge(charge())
+    assert (ledger.balances(ACCOUNT)[0]["left"], ledger.balances(ACCOUNT)[0]["daily"]) == ("0", "0")
+    ledger.close()
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+@pytest.mark.parametrize("later", [0, 1, 30])
+def test_an_allowance_that_changed_holds_for_every_account_at_once(url, most, later):
+    """An account that has spent one of two: what is left on the same day counts what was spent on it."""
+    first = Ledger.open(url, DAILY)
+    first.clock = lambda: NOON
+    first.charge(charge())
+    first.close()
+    ledger = Ledger.open(url, Allowance(promise=COST.promise_id, units={"subject": most * COST.units}))
+    ledger.clock = lambda: NOON + 86_400 * later
+    wanted = max(0, most - (not later))
+    assert left(ledger) == Fraction(wanted * COST.units, 10**9)
+    outcomes = [ledger.charge_all([charge()])[0] for _ in range(4)]
+    assert [isinstance(outcome, BudgetSpentError) for outcome in outcomes] == [False] * wanted + [True] * (4 - wanted)
+    assert left(ledger) == 0
     ledger.close()
 
 

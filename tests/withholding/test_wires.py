@@ -14,7 +14,7 @@ from tests.withholding.swapping import swapped
 import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
-from wordveil.errors import ParameterError, TooLittleKeptError
+from wordveil.errors import ParameterError, TooLittleKeptError, WordveilError
 from wordveil.files.secret import Secret
 from wordveil.integrations.conversation import Conversation, Message
 from wordveil.withholding.redactor import Redactor
@@ -155,13 +155,13 @@ def releaser(tmp_path):
     ).releaser()
 
 
-def answered(releaser, texts, setting):
+def answered(releaser, texts, setting, **named):
     from wordveil.service.access import Caller
     from wordveil.service.messages import BatchRequest
     from wordveil.service.releasing import Asked
 
     how = BatchRequest(texts=[text for text in texts if text is not None], setting=setting)
-    return releaser.release(Asked(texts=how.texts, how=how, caller=Caller(id="nobody", scopes=frozenset())))
+    return releaser.release(Asked(texts=how.texts, how=how, caller=Caller(id="nobody", scopes=frozenset()), **named))
 
 
 def test_a_service_gives_what_the_redactor_gives(releaser):
@@ -183,6 +183,8 @@ def test_a_service_gives_what_the_redactor_gives(releaser):
         releaser.denoised(DenoiseRequest(texts=right, seal="", setting="readable"))
     with pytest.raises(TooLittleKeptError):
         answered(releaser, [GERMAN], "readable")
+    with pytest.raises(WordveilError, match="nothing is drawn or charged"):
+        answered(releaser, TEXTS, "readable", retry="visit-17", nonce="n" * 16)
 
 
 @pytest.mark.parametrize("setting", ["a=redact:common=3000", "a=redact:pack=law", "a=redact:law=surrogate"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from wordveil.errors import MissingExtraError
+from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.promises.rows import RowsReleaser
 from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
 from wordveil.sanitizing.sanitizer import Sanitizer
@@ -20,6 +22,9 @@ except ImportError as missing:
 NUMBERS = (*(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)), "Float32", "Float64")
 REBUILT = (pd.StringDtype, pd.DatetimeTZDtype, pd.BooleanDtype, *(getattr(pd, f"{name}Dtype") for name in NUMBERS))
 """Types of pandas' own in which kept values are written again; those of any other come out as plain objects."""
+PLAIN = {str, bytes, bool, int, float, complex, Decimal, date, time, datetime, timedelta, type(None)}
+PLAIN |= {type(pd.NA), type(pd.NaT), pd.Timestamp, pd.Timedelta, pd.Period, pd.Interval}
+"""Types of objects that are nothing but the value they show."""
 
 
 def sanitize(
@@ -82,8 +87,14 @@ def sanitize(
 def _visible(column: pd.Series | pd.Index) -> Any:
     """Return the values that a column shows, in an array of their own: categories and masks hold others."""
     kind = column.dtype
-    if isinstance(kind, np.dtype):
+    if isinstance(kind, np.dtype) and kind.kind != "O":
         return column.to_numpy(copy=True)
     if isinstance(kind, REBUILT):
         return pd.array(column.tolist(), dtype=kind)
-    return np.fromiter(column.astype(object), dtype=object, count=len(column))
+    values = np.fromiter(column.astype(object), dtype=object, count=len(column))
+    if odd := {
+        type(value).__name__ for value in values if type(value) not in PLAIN and not isinstance(value, np.generic)
+    }:
+        kinds = f"objects of other types than text, numbers and times: {', '.join(sorted(odd))}"
+        raise ParameterError("keep", str(column.name), f"holds {kinds}. They may carry more than they show.")
+    return values

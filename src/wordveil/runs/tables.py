@@ -102,6 +102,9 @@ def chosen_columns(
     others = [name for name in there if name not in chosen] + list(also)
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     copied = copied_columns(chosen, others, **how, where="the table")
+    for name in keep or ():
+        if (times := there.count(name)) > 1:
+            raise ParameterError("keep", name, f"is the name of {times} columns. Rename all but one.")
     if both := [name for name in copied if name in there and name in also]:
         raise ParameterError(
             "keep", both[0], "is the name of a column and of an index. Rename one, or reset the index."

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import anyio
@@ -67,9 +69,24 @@ class Service:
         self._workers: anyio.CapacityLimiter | None = None
 
     async def work(self, task: Callable[[], T]) -> T:
-        """Run in a worker thread, of which there are only so many."""
-        self._workers = self._workers or anyio.CapacityLimiter(self.limits.workers)
-        done: T = await anyio.to_thread.run_sync(task, limiter=self._workers, abandon_on_cancel=True)
+        """Run in a worker thread, of which there are only so many: one that nobody waits for counts until it ends."""
+        workers = self._workers = self._workers or anyio.CapacityLimiter(self.limits.workers)
+        loop, own = asyncio.get_running_loop(), Lock()
+
+        def counted() -> T:
+            if not own.acquire(blocking=False):
+                raise RuntimeError("nobody waited for this any more before it began.")
+            try:
+                return task()
+            finally:
+                loop.call_soon_threadsafe(workers.release_on_behalf_of, own)
+
+        await workers.acquire_on_behalf_of(own)
+        try:
+            done: T = await anyio.to_thread.run_sync(counted, limiter=anyio.CapacityLimiter(1), abandon_on_cancel=True)
+        finally:
+            if own.acquire(blocking=False):  # cancelled before the thread began
+                workers.release_on_behalf_of(own)
         return done
 
     async def sanitize(self, asked: TextRequest, request: Request) -> Response:

@@ -33,11 +33,14 @@ from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, PROMISES,
 
 _DAY = 86_400  # seconds
 _UNITS, _DAILY, _TODAY = (bindparam(name, type_=BigInteger) for name in ("units_", "daily_", "today_"))
-# A day began, and less is left than its allowance: what was not spent of the last one's does not add up.
-_FILLED = (
-    (BUDGETS.c.day < _TODAY) & (BUDGETS.c.granted - BUDGETS.c.spent < _DAILY) & (BUDGETS.c.spent <= LARGEST - _DAILY)
+# Where a day began, what was not spent of the last one's does not add up; an allowance that changed holds at once.
+_BEGUN, _GOING = BUDGETS.c.day < _TODAY, BUDGETS.c.day == _TODAY
+_GRANTED = case(
+    (_BEGUN & (BUDGETS.c.spent <= LARGEST - _DAILY), BUDGETS.c.spent + _DAILY),
+    (_BEGUN, BUDGETS.c.spent),
+    (_GOING & (BUDGETS.c.granted <= LARGEST - _DAILY), BUDGETS.c.granted - BUDGETS.c.daily + _DAILY),
+    else_=BUDGETS.c.granted,
 )
-_GRANTED = case((_FILLED, BUDGETS.c.spent + _DAILY), else_=BUDGETS.c.granted)
 
 # Built once: building a statement takes longer than running it.
 _REVOKED = select(API_KEYS.c.id).where((API_KEYS.c.id == bindparam("key")) & API_KEYS.c.revoked.is_not(None))
@@ -50,8 +53,8 @@ _SPEND = (
     )
     .values(
         granted=_GRANTED,
-        day=case((BUDGETS.c.day < _TODAY, _TODAY), else_=BUDGETS.c.day),
-        daily=case((BUDGETS.c.day < _TODAY, _DAILY), else_=BUDGETS.c.daily),
+        day=case((_BEGUN, _TODAY), else_=BUDGETS.c.day),
+        daily=case((_BEGUN | _GOING, _DAILY), else_=BUDGETS.c.daily),
         spent=BUDGETS.c.spent + _UNITS,
     )
     .returning(BUDGETS.c.granted, BUDGETS.c.spent)
@@ -228,7 +231,7 @@ class Ledger:
         day = self._day_of(account, promise)
         left = select(_GRANTED - BUDGETS.c.spent).where(_of(account, promise))
         units = connection.execute(left, day).scalar_one_or_none()
-        return int(day["daily_"] if units is None else units)
+        return int(day["daily_"] if units is None else max(units, 0))
 
     def check_paying(self, asked: Charge) -> None:
         """Refuse a charge that its accounts could not pay now, before anything is done for it; charge nothing.
@@ -255,14 +258,18 @@ class Ledger:
     def grant(self, account: str, cost: Cost) -> dict[str, Any]:
         """Grant an account what `cost` says, on top of what it has; return its budget, as `balances` does.
 
+        An account that an allowance filled every day has what it was granted from then on, and no allowance.
+
         Raises:
             ParameterError: If the sum is more than a ledger can hold.
         """
         promise = cost.promise_id
         with self.transaction() as connection:
             self._open(connection, account, cost, day=None)
-            roomy = _of(account, promise) & (BUDGETS.c.granted <= LARGEST - cost.units)
-            raised = connection.execute(update(BUDGETS).where(roomy).values(granted=BUDGETS.c.granted + cost.units))
+            day = self._day_of(account, promise)
+            roomy = _of(account, promise) & (LARGEST - cost.units >= _GRANTED)
+            had = case((BUDGETS.c.spent < _GRANTED, _GRANTED), else_=BUDGETS.c.spent)
+            raised = connection.execute(update(BUDGETS).where(roomy).values(granted=had + cost.units, day=None), day)
             if raised.rowcount != 1:
                 raise ParameterError("amount", nats(cost.units), "is more than a ledger can hold with what is there.")
         return next(balance for balance in self.balances(account) if balance["promise"] == json.loads(cost.promise))
@@ -284,7 +291,9 @@ class Ledger:
         """Return a budget as it stands now: filled up if a day began since it was spent from."""
         allowed = row.daily if self.allowance is None else self.allowance.of(row.account, row.promise)
         daily = allowed or 0 if row.day is not None else 0
-        granted = max(row.granted, row.spent + daily) if daily and row.day < self._today() else row.granted
+        granted = row.granted
+        if row.day is not None and row.day <= self._today():
+            granted = row.spent + daily if row.day < self._today() else max(row.spent, row.granted - row.daily + daily)
         counts = {"granted": granted, "spent": row.spent, "left": granted - row.spent, "daily": daily}
         return {
             "account": row.account,

@@ -59,7 +59,7 @@ class HidesRequest:
     """Words whose lists or classes are asked for."""
 
     __pydantic_config__ = _EXACTLY
-    words: Annotated[list[Name], Field(max_length=500, examples=[["depression"]])]
+    words: Annotated[list[Name], Field(max_length=50, examples=[["depression"]])]
     setting: Setting = DEFAULT_SETTING
 
 

@@ -29,6 +29,7 @@ KNOWN = (
     HTTPException,
     Exception,
 )
+NOTHING_DRAWN = "This setting redacts: nothing is drawn or charged. Ask without Idempotency-Key and Idempotency-Nonce."
 
 
 class RequestRefusedError(WordveilError):

@@ -28,6 +28,7 @@ from wordveil.service.messages import (
     ReleaseAnswer,
     TextRequest,
 )
+from wordveil.service.refusals import NOTHING_DRAWN, RequestRefusedError
 from wordveil.service.settings import Opened, OpenedRedactor, listed
 
 _SHORT = 2000  # characters
@@ -91,9 +92,12 @@ class Releaser:
         Raises:
             BudgetSpentError: If an account has less left than the cost.
             TooLittleKeptError: If a setting redacts, and would keep too little.
+            RequestRefusedError: If it redacts, and the request has a name under which it is to be charged once.
         """
         opened = listed("setting", asked.how.setting, self.settings)
         if isinstance(opened, OpenedRedactor):
+            if asked.retry is not None:
+                raise RequestRefusedError(422, "idempotency-key", NOTHING_DRAWN)
             return opened.answer(asked.texts)
         self.ledger.check_paying(self._charge(asked, opened, 1))
         (counted,) = self.count([asked])
@@ -210,7 +214,7 @@ class Releaser:
             return HidesAmong(words={word: opened.becomes(word) for word in asked.words if word})
         kept = opened.sanitizer
         drawn, among = kept.parts.randomizer, {}
-        for word in asked.words:
+        for word in dict.fromkeys(asked.words):
             id_ = kept.embeddings.id(word)
             rows = None if id_ is None else drawn.law(np.array([id_], dtype=np.int32))
             if rows is not None:

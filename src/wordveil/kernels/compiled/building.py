@@ -11,17 +11,19 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).parent
 SOURCES = ("selection.c", "ceilings.c", "nearest.c")
 HEADERS = ("products.h", "text.h", "words.h")
-PORTABLE = {"withholding": ("withholding.c",)}
+PORTABLE = {"text": ("reading.c", "writing.c", "drawing.c"), "withholding": ("withholding.c",)}
 """Libraries that any processor can run -> sources."""
-PLAIN = {"processor": ("processor.c",), "text": ("reading.c", "writing.c", "drawing.c")}
+PLAIN = {"processor": ("processor.c",)}
 """Libraries that any x86-64 can run -> sources."""
 COMMON = ("-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared", "-std=gnu11", "-Wno-psabi")
 WIDE = ("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mprefer-vector-width=512")
@@ -31,7 +33,32 @@ LEVELS: dict[str, tuple[str, ...]] = {
     "amx": (*WIDE, "-mavx512bf16", "-mamx-tile", "-mamx-bf16"),
 }
 """Instruction set -> compiler flags, in the order of the bits that processor.c returns."""
-TIME_LIMIT = 120  # seconds for one compilation
+
+
+class Target(NamedTuple):
+    """What libraries are built for, and by what."""
+
+    system: str  # as `platform.system` has it
+    machine: str  # as `platform.machine` has it
+    compiler: tuple[str, ...]
+    time_limit: int = 120  # seconds for one library
+
+
+CROSS = {
+    "manylinux_2_17_x86_64": ("Linux", "x86_64", "x86_64-linux-gnu.2.17"),
+    "manylinux_2_17_aarch64": ("Linux", "aarch64", "aarch64-linux-gnu.2.17"),
+    "macosx_11_0_x86_64": ("Darwin", "x86_64", "x86_64-macos.11.0"),
+    "macosx_11_0_arm64": ("Darwin", "arm64", "aarch64-macos.11.0"),
+    "win_amd64": ("Windows", "AMD64", "x86_64-windows-gnu"),
+}
+"""Platform tag of a wheel -> system, machine, and the name that the compiler of the package ziglang has for both."""
+
+
+def target_of(tag: str) -> Target:
+    """Return what a wheel of one of the tags of `CROSS` holds libraries for."""
+    system, machine, name = CROSS[tag]
+    # The first time, it compiles a C library of the platform's, too.
+    return Target(system, machine, (sys.executable, "-m", "ziglang", "cc", "-target", name), time_limit=1200)
 
 
 def find_compiler() -> str | None:
@@ -49,9 +76,20 @@ def source_mark() -> str:
     return digest.hexdigest()[:12]
 
 
-def library_name(level: str) -> str:
-    """Return the file name of a level's library for this system."""
-    return f"wordveil-{level}-{source_mark()}-{platform.system()}-{platform.machine()}.so".lower()
+def jobs(system: str, machine: str) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the libraries for a system and machine -> sources and flags of each."""
+    found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {name: (own, ()) for name, own in PORTABLE.items()}
+    if machine in ("x86_64", "AMD64"):
+        found |= {name: (own, ()) for name, own in PLAIN.items()}
+        # The wide tiles of amx have to be asked for, and only of Linux is it known how.
+        found |= {level: (SOURCES, flags) for level, flags in LEVELS.items() if system == "Linux" or level != "amx"}
+    return found
+
+
+def library_name(level: str, system: str | None = None, machine: str | None = None) -> str:
+    """Return the file name of a level's library for a system and machine, as a rule this one."""
+    where = f"{system or platform.system()}-{machine or platform.machine()}"
+    return f"wordveil-{level}-{source_mark()}-{where}.so".lower()
 
 
 def built_directories() -> tuple[Path, ...]:
@@ -60,39 +98,46 @@ def built_directories() -> tuple[Path, ...]:
     return HERE / "built", Path(cache) / "wordveil" / "kernels"
 
 
-def build(destination: Path | None = None) -> list[Path]:
+def build(destination: Path | None = None, target: Target | None = None) -> list[Path]:
     """Compile every level that the compiler supports, into the first of `built_directories` that can be written to.
 
     Nothing is written where there is no compiler, or it could build nothing. On another processor than an x86-64, which
-    the kernels were written for and tested on, only what any processor can run is built.
+    the other kernels were written for and tested on, only what any processor can run is built.
+
+    Args:
+        destination: Folder to build into instead.
+        target: What to build for instead of this machine; then what cannot be built is a `RuntimeError`.
     """
     compiler = find_compiler()
     directory = destination or next((place for place in built_directories() if _writable(place)), None)
-    if compiler is None or directory is None:
+    if directory is None or (target is None and compiler is None):
         return []
+    wanted = target or Target(platform.system(), platform.machine(), (str(compiler),))
     directory.mkdir(parents=True, exist_ok=True)
-    jobs: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {name: (own, ()) for name, own in PORTABLE.items()}
-    if platform.machine() in ("x86_64", "AMD64"):
-        jobs.update((name, (own, ())) for name, own in PLAIN.items())
-        jobs.update((level, (SOURCES, flags)) for level, flags in LEVELS.items())
-    made = [_compile(compiler, directory / library_name(level), *job) for level, job in jobs.items()]
+    made = {
+        level: _compile(wanted, directory / library_name(level, *wanted[:2]), *job)
+        for level, job in jobs(*wanted[:2]).items()
+    }
+    if target is not None and None in made.values():
+        missing = ", ".join(level for level, path in made.items() if path is None)
+        raise RuntimeError(f"{missing} could not be built for {target.system} on {target.machine}.")
     for old in directory.glob("wordveil-*.so"):
         if source_mark() not in old.name:
             old.unlink()
-    return [path for path in made if path is not None]
+    return [path for path in made.values() if path is not None]
 
 
-def _compile(compiler: str, target: Path, sources: tuple[str, ...], flags: tuple[str, ...]) -> Path | None:
+def _compile(wanted: Target, library: Path, sources: tuple[str, ...], flags: tuple[str, ...]) -> Path | None:
     """Compile to a temporary name and move into place, so that no process ever loads half a library."""
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        made = Path(scratch) / target.name
-        command = [compiler, *COMMON, *flags, "-o", str(made), *(str(HERE / name) for name in sources), "-lm"]
+    with tempfile.TemporaryDirectory(dir=library.parent) as scratch:
+        made = Path(scratch) / library.name
+        command = [*wanted.compiler, *COMMON, *flags, "-o", str(made), *(str(HERE / name) for name in sources), "-lm"]
         try:
-            subprocess.run(command, check=True, capture_output=True, timeout=TIME_LIMIT)  # noqa: S603 - our sources
+            subprocess.run(command, check=True, capture_output=True, timeout=wanted.time_limit)  # noqa: S603 - our sources
         except (OSError, subprocess.SubprocessError):
             return None  # an older compiler does not know every level
-        os.replace(made, target)
-    return target
+        os.replace(made, library)
+    return library
 
 
 def _writable(directory: Path) -> bool:

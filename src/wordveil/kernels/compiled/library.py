@@ -131,13 +131,16 @@ def document_bits(documents: DocumentStreams, lane: int, size: int, width: int =
 
     The words are the same whether drawing.c is there to draw them or not.
     """
-    library = text_library()
-    can_draw = library is not None and bool(library.wordveil_can_draw())
-    return documents.lane_bits(lane, size, width, _aes_bits if can_draw else None)
+    return documents.lane_bits(lane, size, width, None if text_library() is None else _aes_bits)
 
 
-def _aes_bits(key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int) -> NDArray[np.uint64]:
-    """Return the words of one lane, in [0, 256), of each document, all end to end, less the first `skip`."""
+def _aes_bits(
+    key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int, *, by_bits: bool = False
+) -> NDArray[np.uint64]:
+    """Return the words of one lane, in [0, 256), of each document, all end to end, less the first `skip`.
+
+    By the processor's instructions for AES where it has them, unless they are to be found bit by bit.
+    """
     library = text_library()
     assert library is not None
     assert 0 <= lane < 256
@@ -145,6 +148,6 @@ def _aes_bits(key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane
     words = np.empty(int(counts.sum()), np.uint64)
     library.wordveil_draw(
         ctypes.c_char_p(key), ctypes.c_char_p(places), pointer(counts),
-        *map(ctypes.c_int64, (len(nonces), lane, skip)), pointer(words),
+        *map(ctypes.c_int64, (len(nonces), lane, skip)), ctypes.c_int(by_bits), pointer(words),
     )  # fmt: skip
     return words

@@ -1,6 +1,6 @@
 /* What reading and writing text share: a table of byte strings, UTF-8, growing arrays.
 
-   Compiled for any x86-64. Every function works on bytes that Python encoded, so UTF-8 is well formed but for lone
+   Compiled for any processor. Every function works on bytes that Python encoded, so UTF-8 is well formed but for lone
    surrogates, which come as three bytes like any other character.
 */
 #ifndef WORDVEIL_TEXT_H

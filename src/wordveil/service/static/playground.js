@@ -104,7 +104,7 @@ async function released(text, chosen) {
 }
 
 async function explained(text, chosen, last) {
-  const asked = [...new Set(words(text).map(bare).filter(Boolean))].filter((word) => word.length <= 64).slice(0, 500);
+  const asked = [...new Set(words(text).map(bare).filter(Boolean))].filter((word) => word.length <= 64).slice(0, 50);
   const told = settings.find(({ name }) => name === chosen.setting);
   const among = await ask("v1/hides-among", { ...chosen, words: asked });
   const rows = asked.flatMap((word) => {
