@@ -221,7 +221,7 @@ def test_every_option_around_the_mechanism_is_on_the_pages_of_what_it_promises()
 
 def data_table():
     """File -> columns and tasks, as the table of data files lists them."""
-    text = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([^`]+)` \| (.*?) \| (.*?) \|", text, flags=re.MULTILINE)
     return {
         name: (re.findall(r"`([\w.]+)`", columns.partition(" (")[0]), re.findall(r"`([\w-]+)`", tasks))
