@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("", "explanation", "guides", "integrations", "learn", "reference")
+FOLDERS = ("", "explanation", "integrations", "reference", "start")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))])
 OPTIONAL = {
     "pandas", "polars", "datasets", "torch", "gensim", "langchain_core", "langchain_openai", "pyspark",
@@ -203,10 +203,10 @@ def test_three_questions_of_a_newcomer_are_answered_in_a_file_each():
         assert all(part in text for part in wanted)
 
 
-def test_every_command_is_in_the_overview_of_the_readme():
+def test_every_command_is_in_the_overview_of_the_command_line():
     from wordveil.cli.app import command_lines
 
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     missing = [name for name in command_lines() if f"wordveil {name}" not in text]
     assert missing == []
 

@@ -77,7 +77,7 @@ def aligned(rows: Sequence[Mapping[str, Any]], width: int = 80) -> list[str]:
     lines = []
     for row in table:
         head = "".join(f"{str(row[key]).ljust(wide)}  " for key, wide in widths.items())
-        parts = textwrap.wrap(str(row[last]), max(24, width - left), break_long_words=False, break_on_hyphens=False)
+        parts = textwrap.wrap(str(row[last]), max(12, width - left), break_long_words=False, break_on_hyphens=False)
         lines += [(head + part).rstrip() for part in parts[:1] or [""]]
         lines += [" " * left + part for part in parts[1:]]
     return lines
