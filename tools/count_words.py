@@ -3,8 +3,8 @@
     python tools/count_words.py [--long 35]
 
 A word is a run of characters without blanks that holds a letter or a digit. What programs write is not counted: the
-reference of commands and names, and the tables of stored runs on the pages of results. A page of nothing but such
-tables is no page.
+reference of commands, names and mechanisms, and tables of stored runs on the pages of results. A page of nothing but
+such tables is no page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-REFERENCE = "reference"
+REFERENCE = ("reference/", "mechanisms/")
 RESULTS = "results"
 CAPTION = 60
 """Words that a page of tables may have besides them: where they come from, and by which command."""
@@ -83,6 +83,7 @@ def main() -> None:
     for page in sorted(pages(), key=lambda page: page.words):
         print(f"{page.words:6} {page.name}{' (tables)' if page.tables else ''}")
     print("{} pages, {} words".format(*counts()))
+    print("{} words of the README".format(words((ROOT / "README.md").read_text(encoding="utf-8"))))
 
 
 if __name__ == "__main__":
