@@ -47,7 +47,7 @@ def test_keep_is_no_policy_for_unknown_words():
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("unknown", "random", "drawn by one law, the same for all such tokens"),
+        ("unknown", "random", "by one law for all such tokens"),
         ("unknown", "typed", "and of which kind"),
         ("unknown", "drop", "they are missing"),
         ("unknown", "mask", re.escape(MASK)),
