@@ -1,7 +1,7 @@
 """Puts the numbers of the stored runs into the sentences and tables that quote them.
 
-The runs are league.json, local.json, neighbours.json and together.json of docs/results; the pages README.md,
-docs/results/README.md, docs/rephrase.md, and the notes on the choice of the default and on crowds. A quotation is a
+The runs are league.json, local.json, neighbours.json and together.json of docs/results. The pages are README.md,
+docs/which.md, docs/results/README.md, docs/rephrase.md, and the notes on the default and on crowds. A quotation is a
 phrase with {} where a number stands: the words are written by hand, and must be read again when a number moves. The
 tests check that running this changes nothing.
 
