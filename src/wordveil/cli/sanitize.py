@@ -399,7 +399,7 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
 
 
 def _summary(report: RunReport, job: Job) -> Summary:
-    from wordveil.runs.report import left_out
+    from wordveil.runs.report import left_out, read_and_attacked
     from wordveil.runs.warnings import release_warnings
 
     words = job.sanitizer.in_words
@@ -417,7 +417,7 @@ def _summary(report: RunReport, job: Job) -> Summary:
         bounds.append(f"of one person: {report.budget['sentence']}")
     warnings = release_warnings(report.guarantee, words)
     return Summary(
-        released="; ".join(released),
+        released="; ".join([*released, *read_and_attacked(vars(report))[:2]]),
         guarantee="; ".join([guarantee, *bounds]),
         unchanged=_unchanged(report, job.sanitizer.options),
         warnings=warnings,

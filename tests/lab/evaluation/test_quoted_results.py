@@ -1,4 +1,4 @@
-"""The numbers quoted on the pages README.md, docs/which.md, docs/results/README.md and others are those of the stored runs."""
+"""The numbers quoted on README.md, docs/which.md, docs/results/README.md and others are those of the stored runs."""
 
 from __future__ import annotations
 
