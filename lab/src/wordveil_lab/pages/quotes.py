@@ -129,7 +129,7 @@ def quotations(runs: Runs) -> list[tuple[Path, str, list[str]]]:
     found = {
         PAGE: _of_league(runs) + _of_rivals(runs) + _of_promises(runs),
         README: _of_needs(runs, short=True),
-        WHICH: [*_of_needs(runs, short=False), *_of_default(runs)],
+        WHICH: [*_of_needs(runs, short=False), *_of_default(runs), *_of_gist(runs)],
         NOTE: _of_choice(runs),
         LISTS: _of_crowds(runs),
         REPHRASE: _of_recipes(runs),
@@ -359,22 +359,35 @@ def _of_choice(runs: Runs) -> _Phrases:
 
 def _of_recipes(runs: Runs) -> _Phrases:
     """Return what the stocks of two domains keep at 6 nats by MiniLM, with random prototypes beside it."""
-    numbers = []
-    for domain in ("clinical", "support"):
-        for stock in ("domain", "general"):
-            row = next(
-                row
-                for row in together.rows_of(runs.together, domain)
-                if (row.series, row.epsilon) == (f"rephrase, minilm, {stock}", 6.0)
-            )
-            numbers += [written(row.scores["similarity"][0]), written(row.random["similarity"][0])]
     return [
         (
             "at 6 nats a similarity of {} on clinical notes (random prototypes: {}), where the general stock keeps {} "
             "({}), and of {} ({}) on questions to a bank, where the general stock keeps {} ({})",
-            numbers,
+            [*_kept_by_stocks(runs, "clinical"), *_kept_by_stocks(runs, "support")],
         )
     ]
+
+
+def _of_gist(runs: Runs) -> _Phrases:
+    return [
+        (
+            "similarity {} on clinical notes at 6 nats with a stock of the domain (random {})",
+            _kept_by_stocks(runs, "clinical")[:2],
+        )
+    ]
+
+
+def _kept_by_stocks(runs: Runs, domain: str) -> list[str]:
+    """Return the similarity of the domain's stock and of the general one, each before that of random prototypes."""
+    numbers = []
+    for stock in ("domain", "general"):
+        row = next(
+            row
+            for row in together.rows_of(runs.together, domain)
+            if (row.series, row.epsilon) == (f"rephrase, minilm, {stock}", 6.0)
+        )
+        numbers += [written(row.scores["similarity"][0]), written(row.random["similarity"][0])]
+    return numbers
 
 
 def _of_crowds(runs: Runs) -> _Phrases:
