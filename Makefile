@@ -11,7 +11,8 @@ setup: .venv/.ready
 .venv/.ready: pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -m venv .venv
 	@echo "installing into .venv: about two minutes the first time"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable './lab[evaluation,plots]'
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev]' --editable './lab[evaluation,plots]' \
+	  > .venv/install.log 2>&1 || { cat .venv/install.log; exit 1; }
 	@touch $@
 
 # What the neural tests need besides; without it they are skipped. One version of PyTorch, so that runs compare.

@@ -9,10 +9,11 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("", "explanation", "guides", "integrations", "learn", "reference")
+FOLDERS = ("", "explanation", "integrations", "reference", "start")
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / "docs" / folder).glob("*.md"))])
 OPTIONAL = {
     "pandas", "polars", "datasets", "torch", "gensim", "langchain_core", "langchain_openai", "pyspark",
@@ -203,10 +204,10 @@ def test_three_questions_of_a_newcomer_are_answered_in_a_file_each():
         assert all(part in text for part in wanted)
 
 
-def test_every_command_is_in_the_overview_of_the_readme():
+def test_every_command_is_in_the_overview_of_the_command_line():
     from wordveil.cli.app import command_lines
 
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     missing = [name for name in command_lines() if f"wordveil {name}" not in text]
     assert missing == []
 
@@ -221,7 +222,7 @@ def test_every_option_around_the_mechanism_is_on_the_pages_of_what_it_promises()
 
 def data_table():
     """File -> columns and tasks, as the table of data files lists them."""
-    text = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([^`]+)` \| (.*?) \| (.*?) \|", text, flags=re.MULTILINE)
     return {
         name: (re.findall(r"`([\w.]+)`", columns.partition(" (")[0]), re.findall(r"`([\w-]+)`", tasks))
@@ -249,3 +250,68 @@ def test_the_listed_columns_are_in_the_file(name):
     assert locate(name)
     if not name.startswith("embeddings/"):
         assert next(read_rows(name, data_table()[name][0]))
+
+
+MOST_PAGES, MOST_WORDS, MOST_OF_THE_README = 60, 60_000, 900
+
+
+def counter():
+    path = ROOT / "tools" / "count_words.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    tool = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = tool  # a dataclass asks for its module
+    spec.loader.exec_module(tool)
+    return tool
+
+
+def test_the_documentation_stays_as_short_as_it_was_made():
+    pages, words = counter().counts()
+    assert pages <= MOST_PAGES
+    assert words <= MOST_WORDS
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= MOST_OF_THE_README
+
+
+def test_a_page_counts_unless_it_is_nothing_but_tables():
+    tool = counter()
+    table = "# Rows\n\nBy a run.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    assert tool.Page("results/rows.md", table).tables
+    assert not tool.Page("limits.md", table).tables, "only what a program wrote is left out"
+    assert not tool.Page("results/rows.md", table + "word " * (tool.CAPTION + 1)).tables
+    assert tool.Page("results/rows.md", table).words == 3
+    assert tool.Page("limits.md", "One two - three.\n").words == 3
+    assert tool.Page("limits.md", f"{'long ' * 36}end. Short.\n").long_sentences(35) == [f"{'long ' * 36}end."]
+
+
+def test_the_readme_shows_what_the_program_prints(tmp_path):
+    shown = re.findall(
+        r"```console\n\$ (.+)\n```\n\n```text\n(.+)\n```", (ROOT / "README.md").read_text(encoding="utf-8")
+    )
+    assert len(shown) == 3
+    for command, output in shown:
+        run = done("", command, tmp_path)
+        assert run.returncode == 0, run.stderr
+        if " sanitize " in command:  # a draw: as many words as the text has, and its end
+            assert (len(run.stdout.split()), run.stdout[-2:]) == (len(output.split()), ".\n")
+            assert [line.partition(":")[0] for line in run.stderr.splitlines()] == [
+                "released",
+                "guarantee",
+                "passed unchanged",
+                "warning",
+            ]
+        else:
+            assert run.stdout == f"{output}\n"
+
+
+@pytest.mark.slow
+def test_the_commands_in_the_tables_of_the_readme_run(tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^\|.*?`(wordveil (?:sanitize IN|release V) [^`]+)`", text, flags=re.MULTILINE)
+    assert len(commands) == 5
+    (tmp_path / "IN.txt").write_text("The doctor came at night.\n")
+    np.save(tmp_path / "V.npy", np.random.default_rng(0).standard_normal((20, 32)).astype(np.float32))
+    for command in commands:
+        kind = "IN.txt" if " IN" in command else "V.npy"
+        run = done(
+            "", f"{command.replace(' IN', ' IN.txt').replace(' V ', ' V.npy ')} -o {len(command)}{kind}", tmp_path
+        )
+        assert run.returncode == 0, f"{command}\n{run.stderr}"

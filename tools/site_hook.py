@@ -23,6 +23,8 @@ PAGES = {
     "SECURITY.md": "security.md",
 }
 """File of the repository -> page of the site."""
+LAST = re.compile(r"design/|results/|(?:changelog|contributing|security|vulnerabilities|dependencies)\.md$")
+"""Pages that search shows after all others: those for contributors, and tables."""
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
@@ -64,6 +66,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
 
     A comment at the start goes: behind one the page's title is not seen, and the navigation shows the file's name.
     """
+    if LAST.match(page.file.src_uri):
+        page.meta.setdefault("search", {"boost": 0.1})
     markdown = re.sub(r"\A<!--.*?-->\s*", "", markdown, flags=re.DOTALL)
     source = Path(page.file.abs_src_path)
     here = posixpath.dirname(page.file.src_uri)

@@ -75,10 +75,14 @@ def test_mechanisms_are_listed_with_promise_and_standing(wordveil):
     table = wordveil("mechanisms").out.splitlines()
     assert table[0].split() == list(rows[0])
     assert {"name", "promise", "standing", "paper"} <= set(rows[0])
-    for row, line in zip(rows, table[1:], strict=True):
+    lines = [line for line in table[1:] if not line.startswith(" ")]
+    assert max(map(len, table)) <= 80
+    for row, line in zip(rows, lines, strict=True):
         promises = ("metric DP", "local DP", "neighbour DP", "none")
         assert row["promise"] in (("post-processing",) if row["name"] in DECODERS else promises)
-        assert all(value in line for value in row.values())
+        *first, paper = row.values()
+        assert all(value in line for value in first)
+        assert paper.split()[0] in line  # what follows is wrapped below
 
 
 # Vocabularies.
@@ -242,7 +246,7 @@ def test_calibrate_prints_the_points_that_the_library_finds(wordveil):
 
 
 def test_sanitize_says_epsilon_guarantee_and_what_is_disclosed(wordveil, vocabulary, notes, tmp_path):
-    answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary)
+    answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "--explain")
     assert answer.status == 0
     assert answer.out == ""
     guarantee = wv.NeighbourResponse().fit(wv.load_embeddings(vocabulary)).guarantee()
@@ -281,7 +285,7 @@ def test_typed_tokens_magnitudes_and_function_words(wordveil, vocabulary, tmp_pa
     note.write_text("The babaq, 47, of maria.k@clinic.de isn't at 10:30.\n")
     answer = wordveil(
         "sanitize", note, "--vocabulary", vocabulary, "--unknown", "typed", "--numbers", "metric",
-        "--grid", "number=0:90:30@9", "--grid", "money=1:100:10:log@1", "--public-words", "function",
+        "--grid", "number=0:90:30@9", "--grid", "money=1:100:10:log@1", "--public-words", "function", "--explain",
     )  # fmt: skip
     assert answer.status == 0
     form = r"The [a-z]+, (0|30|60|90), of \w+\.\w+@(mail\.)?example\.\w+ isn't at \d\d:\d\d\.\n"
@@ -301,7 +305,7 @@ def test_policies_for_unknown_words(wordveil, vocabulary, notes, unknown):
 
 def test_a_whole_file_is_one_document(wordveil, vocabulary, notes):
     answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--whole-file")
-    assert "1 document, 4 tokens\n" in answer.err
+    assert answer.err.startswith("released: 1 document, 4 tokens; ")
 
 
 def test_a_damaged_vocabulary_is_noticed_before_a_reported_run(wordveil, vocabulary, notes, tmp_path):
@@ -523,7 +527,7 @@ def test_text_of_another_language_needs_a_yes(wordveil, tmp_path, command):
     said = wordveil(*arguments, "--yes", "--again", "--report", tmp_path / "r.html").err
     assert "warning: this does not look like English text" in said
     assert not any(word in said for word in ("Weber", "Wochen", "Besuch"))
-    told = re.search(r"^outside the vocabulary: (\d+) of (\d+) words", said, re.M)
+    told = re.search(r"^released: .*; outside the vocabulary: (\d+) of (\d+) words", said, re.M)
     assert (told is None) == (command == "rephrase")
     page = (tmp_path / "r.html").read_text()
     assert "outside the vocabulary:" not in page

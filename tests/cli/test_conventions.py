@@ -179,7 +179,7 @@ def test_the_demo_releases_the_note_of_the_examples_and_says_what_that_promises(
     told = json.loads(wordveil("demo", "--json").out)
     assert told["note"] == note
     assert told["promise"].count("'diabetes' or ") == 2
-    assert told["redacted"] in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert told["redacted"] in (ROOT / "docs" / "start" / "tutorial.md").read_text(encoding="utf-8")
     assert told["claim"].startswith("kept: 30 of 59 tokens")
     texts = [told[name] for name in ("released", "function_words_public", "denoised")]
     for text in (told["redacted"], *texts):

@@ -48,9 +48,11 @@ def test_all_are_copied_only_after_it_is_said(wordveil, vocabulary, tables):
     answer = wordveil(*common, "--keep-others")
     assert answer.err.splitlines()[0] == "every column besides the text is copied unchanged: customer, email"
     assert answer.out.splitlines()[0] == "customer,email,text"
-    kept = wordveil(*common, "--keep", "email")
+    kept = wordveil(*common, "--keep", "email", "--explain")
     assert kept.out.splitlines()[0] == "email,text"
     assert "disclosed: these columns, copied unchanged: email" in kept.err.splitlines()
+    shortly = wordveil(*common, "--keep-others").err.splitlines()
+    assert [line.endswith("; columns customer, email") for line in shortly if line.startswith("passed ")] == [True]
 
 
 def test_what_later_records_have_besides_is_counted_in_summary_and_report(wordveil, vocabulary, tmp_path):

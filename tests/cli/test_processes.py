@@ -112,7 +112,7 @@ def test_a_directory(process, tmp_path):
     done = process("sanitize", tmp_path / "in", "-o", tmp_path / "out")
     assert done.returncode == 0
     assert (tmp_path / "out" / "deep" / "a.txt").read_text().count("\n") == 1
-    assert b"file names and the directory tree" in done.stderr
+    assert b"; file names and folders\n" in done.stderr
 
 
 def test_a_reader_that_stops_early_is_no_error():

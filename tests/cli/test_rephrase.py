@@ -43,7 +43,7 @@ def test_the_summary_says_what_is_promised_disclosed_and_lost(wordveil, built, t
     (tmp_path / "in.txt").write_text("The cook lost a hat. The king wept!\nA boat.\n")
     answer = wordveil(
         "rephrase", tmp_path / "in.txt", "--stock", built / "stock", "-e", 4, "--prototypes", 16, "-o",
-        tmp_path / "out.txt", "--report", tmp_path / "out.json",
+        tmp_path / "out.txt", "--report", tmp_path / "out.json", "--explain",
     )  # fmt: skip
     assert answer.status == 0
     assert "2 documents, 3 sentences" in answer.err
@@ -65,7 +65,7 @@ def test_numbers_on_a_grid_add_to_the_promise(wordveil, built, tmp_path):
     (tmp_path / "in.txt").write_text("They lost 12 boats.\n")
     answer = wordveil(
         "rephrase", tmp_path / "in.txt", "--stock", built / "stock", "-e", 4, "--prototypes", 4,
-        "--numbers", "metric", "--grid", "number=0:100:50@0.5",
+        "--numbers", "metric", "--grid", "number=0:100:50@0.5", "--explain",
     )  # fmt: skip
     assert answer.status == 0
     assert "factor of at most exp(5)" in answer.err

@@ -50,12 +50,22 @@ def test_screen_json_and_page_give_the_same_warnings(wordveil, vocabulary, notes
     common = ["sanitize", notes, "-o", tmp_path / "out.txt", "--yes", "--again", "--vocabulary", vocabulary, *chosen]
     shown = []
     for ending in ("json", "html"):
-        answer = wordveil(*common, "--report", tmp_path / f"r.{ending}")
+        answer = wordveil(*common, "--report", tmp_path / f"r.{ending}", "--explain")
         assert answer.status == 0, answer.err
         shown.append([line.removeprefix("warning: ") for line in answer.err.splitlines() if line.startswith("warning")])
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     boxes = re.findall(r'<p class="warning"><strong>Warning:</strong> (.*?)\.</p>', page)
     assert facts_of(tmp_path / "r.json")["warnings"] == shown[0] == shown[1] == [html.unescape(line) for line in boxes]
+    four = wordveil("sanitize", notes, "--yes", "--vocabulary", vocabulary, *chosen).err.splitlines()
+    four = [
+        line
+        for line in four
+        if line.partition(":")[0] != "certifying the rate on this vocabulary; to keep it for next time"
+    ]
+    assert [line.partition(":")[0] for line in four[:3]] == ["released", "guarantee", "passed unchanged"]
+    strongest = f"warning: {shown[0][0]} (" if shown[0] else "more: "
+    assert (len(four), four[3].startswith(strongest)) == (4, True)
+    assert ("1 more warning, " in four[3]) == (len(shown[0]) == 2)
     first = wordveil("report", tmp_path / "out.txt", "--verify", tmp_path / "r.html", "--vocabulary", vocabulary)
     assert first.status == 0, first.err
     assert [line for line in first.out.splitlines() if line.startswith("warning: ")] == [

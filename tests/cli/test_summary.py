@@ -27,17 +27,17 @@ from worlds import drawn, scattered, spoken
 def test_the_strength_is_said_in_words(wordveil, notes, tmp_path, epsilon, weak):
     # No two words share a vector. That two of 200 lie nearer than 14 / 400 has a chance of less than 1e-11.
     apart = Embeddings.from_arrays(spoken(200), scattered(0, 200, 8)).save(tmp_path / "apart").directory
-    said = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", apart, "-e", epsilon, "--yes").err
+    said = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", apart, "-e", epsilon, "--yes", "--explain").err
     sentence = re.search(r"^in words: between two words at a typical distance \(.*\), an even guess (.*)$", said, re.M)
     assert ("all but certain" in sentence[1]) == weak
     assert ("warning: this promise hides nothing" in said) == weak
 
 
 def test_the_epsilon_said_is_the_epsilon_that_runs(wordveil, vocabulary, notes):
-    default = wordveil("sanitize", notes, "--vocabulary", vocabulary).err
+    default = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--explain").err
     assert "epsilon 8 nats a word: the default of neighbours" in default
     assert "at most exp(8)" in default
-    given = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 5).err
+    given = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 5, "--explain").err
     assert "default" not in given
     assert "at most exp(5)" in given
     other = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-m", "tem")
@@ -46,13 +46,13 @@ def test_the_epsilon_said_is_the_epsilon_that_runs(wordveil, vocabulary, notes):
 
 
 def test_the_largest_loss_is_exact_where_it_is_known_and_a_bound_elsewhere(wordveil, vocabulary, notes, tmp_path):
-    textbook = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", 4).err
+    textbook = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", 4, "--explain").err
     guarantee = wv.TEM(epsilon=4.0).fit(wv.load_embeddings(vocabulary)).guarantee()
     bound = wv.promises.guarantees.round_up(guarantee.loss(guarantee.largest_distance))
     assert f"largest loss between any two words: {bound} nats, a bound: no pair need reach it" in textbook
     arguments = ["-m", "tem", "--vocabulary", vocabulary, "-e", 4, "--calibration", "certified-local"]
     wordveil("certify", *arguments, "-o", tmp_path / "c.json")
-    local = wordveil("sanitize", notes, *arguments, "--certificate", tmp_path / "c.json").err
+    local = wordveil("sanitize", notes, *arguments, "--certificate", tmp_path / "c.json", "--explain").err
     found = wv.Certificate.load(tmp_path / "c.json")
     claim = wv.TEM(epsilon=4.0, calibration="certified-local").fit(wv.load_embeddings(vocabulary), found).guarantee()
     assert claim.slack > 0
@@ -90,7 +90,7 @@ def test_the_largest_loss_holds_the_slack_and_says_who_computed_it():
 
 
 def test_every_assumption_is_printed(wordveil, vocabulary, notes):
-    answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-m", "nadp", "-e", 4)
+    answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-m", "nadp", "-e", 4, "--explain")
     options = wv.TextOptions(unknown="typed")
     fitted = wv.Sanitizer(wv.load_embeddings(vocabulary), wv.NADP(epsilon=4.0), options=options)
     assumptions = fitted.guarantee.assumptions
@@ -159,7 +159,7 @@ def test_the_embedded_vocabulary_leaves_out_slurs_unless_told(wordveil, notes, t
     checksums = {}
     for name, extra in {"default": [], "none": ["--exclude-outputs", "none"]}.items():
         report = tmp_path / f"{name}.json"
-        answer = wordveil("sanitize", notes, "-o", tmp_path / f"{name}.txt", "--report", report, *extra)
+        answer = wordveil("sanitize", notes, "-o", tmp_path / f"{name}.txt", "--report", report, "--explain", *extra)
         assert answer.status == 0, answer.err
         assert ("never output: the slurs and obscene words" in answer.err) == (name == "default")
         checksums[name] = json.loads(report.read_text())["provenance"]["candidates_checksum"]
@@ -171,10 +171,11 @@ def test_an_own_list_is_read_without_case_and_counted(wordveil, vocabulary, note
     entries = list(wv.load_embeddings(vocabulary).words)
     barred = tmp_path / "barred.txt"
     barred.write_text("\n".join([*(word.upper() for word in entries[:-2]), "nowhere", "Maria"]))
-    answer = wordveil("sanitize", notes, "--set", "k=1", "--vocabulary", vocabulary, "--exclude-outputs", barred)
+    arguments = ["sanitize", notes, "--vocabulary", vocabulary, "--explain"]
+    answer = wordveil(*arguments, "--set", "k=1", "--exclude-outputs", barred)
     assert set(re.findall(r"[a-z]+", answer.out.lower())) <= set(entries[-2:])
     assert f"never output: 198 words of {barred}; the other 2 never were" in answer.err
-    offensive = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--exclude-outputs", "offensive")
+    offensive = wordveil(*arguments, "--exclude-outputs", "offensive")
     assert f"public list of {len(never_output())}" in offensive.err
 
 

@@ -204,7 +204,7 @@ def test_an_index_of_pandas_is_a_column_like_the_others():
         with pytest.raises(ParameterError, match=f"columns='note' is the name of {which}"):
             sanitize(twins, ["note"], keep_others=True)
     beside = pd.DataFrame([["a house", 1, 2]], columns=["note", "n", "n"])
-    assert sanitize(beside, ["note"], keep=["n"]).table[["n"]].to_numpy().tolist() == [[1, 2]]
+    assert sanitize(beside, ["note"], keep_others=True).table[["n"]].to_numpy().tolist() == [[1, 2]]
     assert list(sanitize(beside, ["note"], drop_others=True).table.columns) == ["note"]
 
 

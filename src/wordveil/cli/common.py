@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from wordveil.cli.printing import for_screen
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
 from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
 from wordveil.plugins import build_decoder, build_mechanism, decoder_class, mechanism_class
@@ -54,9 +55,9 @@ CertificateOption = Annotated[
 
 
 def say(line: str) -> None:
-    """Print one line for the person at the terminal, on standard error."""
+    """Print one line for the person at the terminal, on standard error; a terminal gets it wrapped at words."""
     if sys.stderr is not None:
-        print(line, file=sys.stderr, flush=True)
+        print(for_screen(line, sys.stderr), file=sys.stderr, flush=True)
 
 
 def say_promise(guarantee: Guarantee, disclosed: Sequence[str], *between: str) -> None:

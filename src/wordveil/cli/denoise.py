@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Argument, Option
 
-from wordveil.cli.common import CertificateOption, VocabularyOption, end_of_run, read_lines, say
+from wordveil.cli.common import CertificateOption, VocabularyOption, counted, end_of_run, read_lines, say
 from wordveil.cli.file_options import (
     AgainOption,
     AllowBadFilesOption,
@@ -21,9 +21,12 @@ from wordveil.cli.file_options import (
 )
 from wordveil.cli.progress import document_bar
 from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
+from wordveil.cli.summary import ExplainOption, Summary, copied_columns
 from wordveil.denoising.denoiser import LEAST
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from wordveil.denoising.denoiser import Denoiser, Style
     from wordveil.runs.denoise import ReleaseReport
 
@@ -79,6 +82,7 @@ def denoise(
     again: AgainOption = False,
     allow_bad_files: AllowBadFilesOption = False,
     quiet: QuietOption = False,
+    explain: ExplainOption = False,
     keep: KeepOption = None,
     keep_others: KeepOthersOption = False,
     drop_others: DropOthersOption = False,
@@ -94,8 +98,7 @@ def denoise(
     """
     from wordveil.runs.denoise import ReleaseReport, denoise_documents
     from wordveil.runs.engine import check_report_path
-    from wordveil.runs.report import left_out, read_and_attacked, write_facts
-    from wordveil.runs.warnings import shown
+    from wordveil.runs.report import write_facts
 
     if report_to is not None:
         check_report_path(report_to, others=(release, report, output, guess.prior, guess.public))
@@ -115,13 +118,24 @@ def denoise(
             deliver=None if report_to is None else lambda said: write_facts(said, report_to),
         )
     if not quiet:
-        if missed := left_out(told):
-            say(f"left out or replaced: {missed}")
-        say(f"guarantee: {told['guarantee']['sentence']}")
-        for line in shown(told.get("warnings", ())):
-            say(line)
-        for line in read_and_attacked(told):
-            say(line)
+        _summary(told).say(explained=explain)
     if report_to is not None and not report_to.exists():  # of an output that was complete before
         write_facts(told, report_to)
     return end_of_run(told["bad_files"] - facts.facts.get("bad_files", 0), allowed=allow_bad_files)
+
+
+def _summary(told: Mapping[str, Any]) -> Summary:
+    from wordveil.runs.report import left_out, read_and_attacked
+    from wordveil.runs.warnings import shown
+
+    read = read_and_attacked(told)
+    missed = [f"left out or replaced: {missed}" for missed in [left_out(told)] if missed]
+    warnings = told.get("warnings", ())
+    return Summary(
+        released="; ".join([counted(told["documents"], "document"), *read[:2], *missed]),
+        guarantee=told["guarantee"]["sentence"],
+        unchanged=["the layout of the release", *copied_columns(told["copied"], tree=told["tree"])],
+        warnings=warnings,
+        lines=[*missed, f"guarantee: {told['guarantee']['sentence']}", *shown(warnings), *read],
+        destination=told["destination"],
+    )

@@ -20,6 +20,7 @@ from wordveil.cli.file_options import (
 )
 from wordveil.cli.progress import document_bar
 from wordveil.cli.sanitize import ReadingOptions, Speed
+from wordveil.cli.summary import ExplainOption, Summary, copied_columns
 
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
@@ -143,6 +144,7 @@ class Going:
     allow_bad_files: AllowBadFilesOption = False
     report: Annotated[Path | None, Option("--report", help="Write a report, .json or .html.")] = None
     quiet: QuietOption = False
+    explain: ExplainOption = False
 
 
 def redact(
@@ -160,8 +162,8 @@ def redact(
     """Keep what is on a public list of words, hide everything else, and write IN in its own format.
 
     No detector decides: a token leaves only if it is on the list and stands where no name is expected. Plain text is
-    one document a line; .jsonl, .json, .csv, .tsv and .parquet need --column. What is kept, what is hidden, what may
-    and what must be said is printed on standard error.
+    one document a line; .jsonl, .json, .csv, .tsv and .parquet need --column. Standard error gets four lines: what was
+    released, what may be said, what passed unchanged, what must be said with it.
     """
     from wordveil.files.run_key import run_source
     from wordveil.runs.engine import check_report_path
@@ -198,7 +200,7 @@ def redact(
     if going.report is not None and not going.report.exists():  # of an output that was complete before
         _deliver(result, going.report)
     if not going.quiet:
-        _print_summary(result)
+        _summary(result).say(explained=going.explain)
     return end_of_run(result.bad_files, allowed=going.allow_bad_files)
 
 
@@ -210,19 +212,27 @@ def _deliver(result: RedactionReport, path: Path | None) -> None:
         write_facts({"schema": SCHEMA, "kind": REDACTION, **result.as_dict()}, path)
 
 
-def _print_summary(result: RedactionReport) -> None:
+def _summary(result: RedactionReport) -> Summary:
     from wordveil.runs.report import left_out
 
-    say(f"{counted(result.documents, 'document')}, {counted(result.tokens, 'token')}")
-    for line in result.claim.lines():
-        say(line)
-    if missed := left_out(vars(result)):
-        say(f"left out or replaced: {missed}")
-    say(f"guarantee: {result.guarantee.sentence()}")
-    for line in result.guarantee.assumptions:
-        say(f"assumes: {line}")
-    for line in result.disclosed:
-        say(f"disclosed: {line}")
+    claim, documents = result.claim, counted(result.documents, "document")
+    missed = [f"left out or replaced: {missed}" for missed in [left_out(vars(result))] if missed]
+    return Summary(
+        released="; ".join([f"{documents}, {claim.kept}", f"hidden: {claim.hidden}", *missed]),
+        guarantee=f"withholding ({result.guarantee.standing}). You may say: {claim.may_say}",
+        unchanged=["the words kept", "punctuation and layout", *copied_columns(result.copied, tree=result.tree)],
+        warnings=[claim.must_say],
+        lines=[
+            f"{documents}, {counted(result.tokens, 'token')}",
+            *claim.lines(),
+            *missed,
+            f"guarantee: {result.guarantee.sentence()}",
+            *(f"assumes: {line}" for line in result.guarantee.assumptions),
+            *(f"disclosed: {line}" for line in result.disclosed),
+        ],
+        destination=result.destination,
+        warned="must also say",
+    )
 
 
 def _show(redactor: Redactor, source: str, settings: DocumentSettings, rows: int) -> None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from wordveil.cli.common import PreparedMechanism, counted, say, say_promise
+from wordveil.cli.common import PreparedMechanism, counted
 from wordveil.cli.file_options import DestinationOption, SourceArgument, ThreadsOption
 from wordveil.cli.progress import document_bar
 from wordveil.cli.sanitize import Job, ReadingOptions, Running, Speed
+from wordveil.cli.summary import Summary, copied_columns
 
 if TYPE_CHECKING:
     from wordveil.promises.number_grids import NumberGrid
@@ -112,7 +113,7 @@ def rephrase(
             watch=job.watch,
         )
     if not running.quiet:
-        _print_summary(result, rephraser)
+        _summary(result, rephraser).say(explained=running.explain)
     return job.end(result, settings)
 
 
@@ -122,23 +123,40 @@ def _checked(stock: Stock, running: Running) -> Stock:
     return stock
 
 
-def _print_summary(report: RunReport, rephraser: Rephraser) -> None:
+def _summary(report: RunReport, rephraser: Rephraser) -> Summary:
     from wordveil.promises.rounding import round_up
     from wordveil.runs.report import left_out
     from wordveil.runs.warnings import release_warnings, shown
 
     promise: Any = report.guarantee
     chosen = rephraser.options.choices()
-    say(f"{counted(report.documents, 'document')}, {counted(report.tokens, 'sentence')}")
+    released = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'sentence')}", LOSES]
     if missed := left_out(vars(report)):
-        say(f"left out or replaced: {missed}")
-    say(f"stock: {rephraser.embeddings.header.name}, {chosen['prototypes']} sentences, encoder {chosen['encoder']}")
-    words = rephraser.in_words
-    between = [f"in words: {words.sentence}", *shown(release_warnings(promise, words))]
+        released.append(f"left out or replaced: {missed}")
+    in_words = f"in words: {rephraser.in_words.sentence}"
+    totals = []
     if report.documents:
         mean = report.tokens / report.documents
         total = round_up(mean * promise.epsilon)
-        between.append(
+        totals.append(
             f"a whole text: the losses of its sentences add up, {total} nats for a text of {mean:.3g}, the mean here"
         )
-    say_promise(promise, report.disclosed, *between, LOSES)
+    warnings = release_warnings(promise, rephraser.in_words)
+    stock = f"stock: {rephraser.embeddings.header.name}, {chosen['prototypes']} sentences, encoder {chosen['encoder']}"
+    return Summary(
+        released="; ".join(released),
+        guarantee="; ".join([promise.sentence(), in_words, *totals]),
+        unchanged=["the number of sentences of each text", *copied_columns(report.copied, tree=report.tree)],
+        warnings=warnings,
+        lines=[
+            *released,
+            stock,
+            f"guarantee: {promise.sentence()}",
+            *(f"assumes: {line}" for line in promise.assumptions),
+            in_words,
+            *shown(warnings),
+            *totals,
+            *(f"disclosed: {line}" for line in report.disclosed),
+        ],
+        destination=report.destination,
+    )

@@ -36,12 +36,14 @@ from wordveil.cli.file_options import (
     YesOption,
 )
 from wordveil.cli.progress import document_bar
+from wordveil.cli.summary import ExplainOption, Summary, copied_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wordveil.denoising.denoiser import Style
     from wordveil.documents import DocumentSettings
     from wordveil.documents.base import Missing
-    from wordveil.meaning.explanations import InWords
     from wordveil.promises.certificates import Certificate
     from wordveil.promises.guarantees import Guarantee
     from wordveil.promises.release import TextOptions
@@ -216,6 +218,7 @@ class Running:
     ] = False
     verify: Annotated[bool, Option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
     quiet: QuietOption = False
+    explain: ExplainOption = False
     yes: YesOption = False
 
 
@@ -233,8 +236,8 @@ def sanitize(
     """Sanitize IN and write it in its own format.
 
     Plain text is one document a line; .jsonl, .json, .csv, .tsv and .parquet need --column, and one of --keep,
-    --keep-others and --drop-others where there are other columns. Files may end in .gz or .zst. The guarantee and what
-    is disclosed whatever the noise are printed on standard error.
+    --keep-others and --drop-others where there are other columns. Files may end in .gz or .zst. Standard error gets
+    four lines: what was released, the promise, what passed unchanged, the strongest warning.
     """
     from wordveil.runs.sanitize import sanitize_documents
 
@@ -339,7 +342,7 @@ class Job:
     def print_summary(self, result: RunReport) -> None:
         """Say what was done and what was promised."""
         if not self.running.quiet:
-            _print_summary(result, self.prepared, self.sanitizer.in_words, self.watch.in_words())
+            _summary(result, self).say(explained=self.running.explain)
 
 
 def sanitizing_vocabulary(
@@ -395,33 +398,60 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     return ""
 
 
-def _print_summary(report: RunReport, prepared: PreparedMechanism, words: InWords, unknown: str) -> None:
+def _summary(report: RunReport, job: Job) -> Summary:
     from wordveil.runs.report import left_out, read_and_attacked
-    from wordveil.runs.warnings import release_warnings, shown
+    from wordveil.runs.warnings import release_warnings
 
-    said = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
+    words = job.sanitizer.in_words
+    released = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'token')}"]
     if report.seconds >= WORTH_A_RATE:
-        said.append(f"{report.tokens_per_second:,.0f} tokens/s")
-    say(", ".join(said))
-    if unknown:
-        say(unknown)
+        released[0] += f", {report.tokens_per_second:,.0f} tokens/s"
+    if unknown := job.watch.in_words():
+        released.append(unknown)
     if report.resumed_documents:
-        say(f"{counted(report.resumed_documents, 'document')} taken over from the interrupted run")
+        released.append(f"{counted(report.resumed_documents, 'document')} taken over from the interrupted run")
     if missed := left_out(vars(report)):
-        say(f"left out or replaced: {missed}")
-    for note in prepared.notes:
-        say(note)
-    say(f"guarantee: {report.guarantee.sentence()}")
+        released.append(f"left out or replaced: {missed}")
+    guarantee, bounds = f"{report.guarantee.sentence()}; in words: {words.sentence}", []
     if report.budget:
-        say(f"of one person: {report.budget['sentence']}")
-    say(f"in words: {words.sentence}; `wordveil explain` says more")
-    if largest := _largest_loss(report.guarantee, prepared.certificate):
-        say(f"largest loss between any two words: {largest}")
-    for line in shown(release_warnings(report.guarantee, words)):
-        say(line)
-    for line in report.guarantee.assumptions:
-        say(f"assumes: {line}")
-    for line in report.disclosed:
-        say(f"disclosed: {line}")
-    for line in read_and_attacked(vars(report)):
-        say(line)
+        bounds.append(f"of one person: {report.budget['sentence']}")
+    warnings = release_warnings(report.guarantee, words)
+    return Summary(
+        released="; ".join([*released, *read_and_attacked(vars(report))[:2]]),
+        guarantee="; ".join([guarantee, *bounds]),
+        unchanged=_unchanged(report, job.sanitizer.options),
+        warnings=warnings,
+        lines=[*released, *job.prepared.notes, *_promised(report, job, bounds, warnings)],
+        destination=report.destination,
+    )
+
+
+def _unchanged(report: RunReport, options: TextOptions) -> list[str]:
+    """Return what passed as it was, in a few words each; the disclosures say the same in full."""
+    public = f"{counted(report.exempt, 'token')} of {counted(len(options.public_words), 'public word')}"
+    return [
+        "punctuation, layout and the number of tokens",
+        *["the kinds of numbers, dates and links"] * (options.unknown == "typed"),
+        *["the casing of every token"] * (options.casing == "shape"),
+        *["plain tags"] * (options.markup == "html"),
+        *[public] * bool(options.public_words),
+        *copied_columns(report.copied, tree=report.tree),
+    ]
+
+
+def _promised(report: RunReport, job: Job, bounds: Sequence[str], warnings: Sequence[str]) -> list[str]:
+    """Return every line on what is promised, assumed and disclosed."""
+    from wordveil.runs.report import read_and_attacked
+    from wordveil.runs.warnings import shown
+
+    largest = _largest_loss(report.guarantee, job.prepared.certificate)
+    return [
+        f"guarantee: {report.guarantee.sentence()}",
+        *bounds,
+        f"in words: {job.sanitizer.in_words.sentence}; `wordveil explain` says more",
+        *[f"largest loss between any two words: {largest}"] * bool(largest),
+        *shown(warnings),
+        *(f"assumes: {line}" for line in report.guarantee.assumptions),
+        *(f"disclosed: {line}" for line in report.disclosed),
+        *read_and_attacked(vars(report)),
+    ]

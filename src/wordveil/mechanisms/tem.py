@@ -42,10 +42,9 @@ class TEM(SelectionMechanism):
         promise is unverified.
 
         At the textbook rate, with gamma computed, the loss is capped at epsilon * gamma = 2 ln((1 - beta)(v - 1)/beta),
-        the same at every epsilon: a larger epsilon cuts off nearer. It is what beta costs: so that the words beyond
-        gamma keep at most beta between them, each must be that much less likely than the word itself. Only beta, the
-        number of words that may be output, or a gamma of one's own moves it; epsilon says how fast the loss grows up to
-        there.
+        the same at every epsilon, because a larger epsilon cuts off nearer. The words beyond gamma may get at most beta
+        together, so each must be that much less likely than the word itself. The cap depends on beta, on the number of
+        words that may be output, and on a gamma of your own. Epsilon says how fast the loss grows up to the cap.
 
     Attributes:
         epsilon: Loss per unit of distance, unit 1/distance (with calibration="certified-local": loss between any two

@@ -24,9 +24,9 @@ MASK = "[unknown]"
 OWN_LOSS = "else its own loss is added"
 """Of a number on a grid, which the epsilon of a token does not cover."""
 KEYED = (
-    "whether a document changed between two releases under the same key and id: on the same version and engine an "
-    "unchanged document comes out identical and a changed one is drawn afresh; on another each is one more release "
-    "(in a run the id is the file name without its folder, the chosen columns and the record number)"
+    "whether a document changed between two releases under one key and id: an unchanged one comes out as before and a "
+    "changed one is drawn afresh, on the same version and engine; on another each is one more release (in a run the id "
+    "is the file name without its folder, the chosen columns and the record number)"
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 
@@ -287,15 +287,14 @@ def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tup
     """
     said = [
         "the number of tokens, their positions, punctuation and layout",
-        "words are cut at hyphens and apostrophes by a public rule, but stay whole where the vocabulary lists the "
-        "longer form: which it lists shows in the layout",
+        "whether a word with a hyphen or an apostrophe is in the vocabulary: there it stays whole, else it is cut",
     ]
     if options.unknown in _MISSING:
         said.append(_MISSING[options.unknown])
     else:
         said.append(
-            "a token outside the vocabulary becomes a word drawn by one law, the same for all such tokens: no output "
-            "distinguishes two unknown words"
+            "a token outside the vocabulary becomes a random word, by one law for all such tokens, so that no output "
+            "distinguishes two of them"
         )
         if guarantee is not None:
             said[-1] += "; between an unknown and a known word "

@@ -1,4 +1,4 @@
-"""The numbers quoted in README.md, docs/results/README.md and a note on the design are those of the stored runs."""
+"""The numbers quoted on README.md, docs/which.md, docs/results/README.md and others are those of the stored runs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_the_pages_quote_the_stored_runs(path, phrase, numbers):
     )
 
 
-def test_the_table_of_the_readme_quotes_the_stored_run():
-    readme = quotes.README.read_text(encoding="utf-8")
+def test_the_table_of_the_page_by_need_quotes_the_stored_run():
+    page = quotes.WHICH.read_text(encoding="utf-8")
     for line in quotes.table_lines(RUNS):
-        assert line in readme.splitlines(), "run python -m wordveil_lab.pages.quotes"
+        assert line in page.splitlines(), "run python -m wordveil_lab.pages.quotes"
 
 
 def test_the_default_and_its_rivals_met_every_attacker():

@@ -58,7 +58,7 @@ def test_the_table_of_all_papers_is_read_off_their_pages():
     """`python -m wordveil_lab.papers.summary docs/results` writes it."""
     rows = summary_table(RESULTS)
     assert len(rows) > 60
-    assert "\n".join(rows) in (RESULTS / "README.md").read_text(encoding="utf-8")
+    assert "\n".join(rows) in (RESULTS / "papers.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -104,7 +104,7 @@ def evaluate(
 
     The data sets are files in the folder named by the environment variable WORDVEIL_DATA, or your own (--data);
     nothing is downloaded. Tasks whose files or packages are not here are left out and listed with the reason;
-    docs/evaluation.md lists the files. A file given to a task that trains and tests is split.
+    docs/measure.md lists the files. A file given to a task that trains and tests is split.
 
     Only promises whose epsilon is given are compared; without any: 2, 5 and 10 (metric), 4, 6, 8, 10 and 12 nats
     (local), 2 (ranks). With all tasks and 10 000 words a row takes about a minute of one processor at --size reduced,

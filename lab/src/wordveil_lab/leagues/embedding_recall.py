@@ -1,4 +1,4 @@
-"""Recall@10 of released embeddings on 20 Newsgroups: the table of docs/integrations/langchain.md.
+"""Recall@10 of released embeddings on 20 Newsgroups: the table of docs/integrations/README.md.
 
     WORDVEIL_DATA=... python -m wordveil_lab.leagues.embedding_recall 1500
 

@@ -20,7 +20,7 @@ from wordveil_lab.clone import ROOT
 from wordveil_lab.pages.quotes import quoted, written
 from wordveil_lab.plots import SETTINGS, svg
 
-FOLDER, EPSILON = ROOT / "docs" / "explanation", ROOT / "docs" / "guides" / "epsilon.md"
+FOLDER, EPSILON = ROOT / "docs" / "explanation", ROOT / "docs" / "start" / "epsilon.md"
 HUNDREDTH = 4  # place of rank 100 among the ranks
 DIMENSIONS = (2, 8, 32, 128)
 RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
@@ -154,7 +154,7 @@ def quotations(facts: dict[str, Any]) -> dict[Path, list[tuple[str, list[str]]]]
                  for nats, digits in ((1, 1), (3, 1), (8, 2))],
             ),
         ],
-        ROOT / "docs" / "learn" / "tutorial.md": [
+        ROOT / "docs" / "start" / "tutorial.md": [
             ("may become up to {} % sure", [f"{math.ceil(1e4 / (1 + math.exp(-8))) / 100:.2f}"]),
         ],
         EPSILON: [("outputs are unrelated at {} nats", [f"{facts['half_listed_nats']:.2f}"])],

@@ -2,8 +2,8 @@
 
     python -m wordveil_lab.pages.mechanisms [--measure]
 
-Pages come from docstrings and from docs/mechanisms/figures.json, which --measure makes anew. Nothing in a page is
-written by hand: to change one, change the docstring or the figure.
+Pages come from docstrings, from advice.toml beside this file, and from docs/mechanisms/figures.json, made by --measure
+anew. Nothing in a page is written by hand: to change one, change the docstring, the advice or the figure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import inspect
 import json
 import math
 import re
+import tomllib
 from dataclasses import MISSING, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,21 @@ from wordveil_lab.pages import mechanism_figures
 from wordveil_lab.pages.figure_values import Figure, Series
 from wordveil_lab.tables import markdown_table
 
-__all__ = ["FOLDER", "NAMES", "cell", "example_code", "index", "listing", "page", "sections", "value_at", "write"]
+__all__ = [
+    "FOLDER",
+    "NAMES",
+    "cell",
+    "example_code",
+    "index",
+    "listing",
+    "opening",
+    "page",
+    "sections",
+    "value_at",
+    "write",
+]
 
+ADVICE = Path(__file__).with_name("advice.toml")
 FOLDER = mechanism_figures.STORED.parent
 NAMES: dict[str, str] = {**MECHANISMS, **DECODERS}
 SECTION = re.compile(r"^(Guarantee|Attributes|Raises|Edge cases|Reference|Example):$", re.MULTILINE)
@@ -123,6 +138,22 @@ def _table(figure: Figure) -> list[str]:
     return markdown_table([figure.axis, *labels], body)
 
 
+@cache
+def _advice() -> dict[str, dict[str, str]]:
+    told: dict[str, dict[str, str]] = tomllib.loads(ADVICE.read_text(encoding="utf-8"))
+    return told
+
+
+def opening(name: str) -> list[str]:
+    """Return what a page begins with: the mechanism in one sentence, when to take it and when not."""
+    said = _advice()[name]
+    return [
+        f"**In one sentence.** {said['sentence']}",
+        f"**Take it when** {said['take']}",
+        f"**Do not take it when** {said['leave']}",
+    ]
+
+
 def page(name: str, figure: Figure) -> str:
     """Return the Markdown page of a mechanism or decoder."""
     kind, parts = public_class(name), sections(public_class(name))
@@ -137,6 +168,7 @@ def page(name: str, figure: Figure) -> str:
         f"# {kind.__name__} (`{name}`)",
         f"{'Decoder' if decoder else 'Mechanism'} of {kind.paper}. [All mechanisms](README.md) · "
         "[How to read a guarantee](../guarantees.md)",
+        *opening(name),
         "## Formula",
         _prose(parts["Summary"]),
         "## Guarantee",
@@ -144,9 +176,8 @@ def page(name: str, figure: Figure) -> str:
         "## Parameters",
         "\n".join(_attributes(kind, parts["Attributes"])) if "Attributes" in parts else "None.",
     ]
-    for title in ("Edge cases", "Raises"):
-        if title in parts:
-            text += [f"## {title}", _as_list(parts[title]) if title == "Raises" else parts[title]]
+    if "Edge cases" in parts:
+        text += ["## Edge cases", parts["Edge cases"]]
     text += [
         "## Example",
         f"```python\n{example_code(kind)}\n```",
@@ -178,13 +209,6 @@ def _needed(kind: Any) -> str:
 def _prose(body: str) -> str:
     """Return a docstring's text with its choices (calibration="...": ...) as a Markdown list."""
     return re.sub(r'^ *(?=(?:\w+=)?"[\w-]+": )', "- ", body, flags=re.MULTILINE)
-
-
-def _as_list(body: str) -> str:
-    return "\n".join(
-        f"- `{n}`: {' '.join(m.split())}"
-        for n, m in re.findall(r"^(\w+): (.*?)(?=^\w+: |\Z)", body, re.MULTILINE | re.DOTALL)
-    )
 
 
 def listing() -> list[dict[str, str]]:

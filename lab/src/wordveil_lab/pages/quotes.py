@@ -1,7 +1,7 @@
 """Puts the numbers of the stored runs into the sentences and tables that quote them.
 
-The runs are league.json, local.json, neighbours.json and together.json of docs/results; the pages README.md,
-docs/results/README.md, docs/rephrase.md, and the notes on the choice of the default and on crowds. A quotation is a
+The runs are league.json, local.json, neighbours.json and together.json of docs/results. The pages are README.md,
+docs/which.md, docs/results/README.md, docs/rephrase.md, and the notes on the default and on crowds. A quotation is a
 phrase with {} where a number stands: the words are written by hand, and must be read again when a number moves. The
 tests check that running this changes nothing.
 
@@ -22,7 +22,9 @@ from wordveil_lab.leagues import neighbours as reviews
 from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
 
-RESULTS, PAGE, README = (ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md"))
+RESULTS, PAGE, README, WHICH = (
+    ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md", "docs/which.md")
+)
 REPHRASE = ROOT / "docs/rephrase.md"
 NOTE, LISTS = (ROOT / f"docs/design/2026-11-22-neighbour-{name}.md" for name in ("response", "lists"))
 NUMBER = r"-?\d*\.?\d+"
@@ -34,7 +36,7 @@ SHOWN = {
     "named": ("SST-2 attack", "best"),
     "rarer": ("SST-2 attack", "best-content"),
 }
-"""Columns of the README's table -> task and score."""
+"""Columns of the table of docs/which.md -> task and score."""
 WORDS = "projection-principal+nearest"
 DEFAULT, SHORT, PLAIN = (f"neighbours-{k}-of-4000 @ 8" for k in (16, 8, 1))
 EIGHT, WIDE = "neighbours-8-of-4000 @ 9", "neighbours-64 @ 8"
@@ -69,7 +71,7 @@ class Runs:
         return self.score(label, "inversion-reviews", "best")
 
     def of(self, label: str, *columns: str) -> list[str]:
-        """Return some columns of the README's table for a row of the run at equal promise."""
+        """Return some columns of the table of docs/which.md for a row of the run at equal promise."""
         return [_score(self.local, label, *SHOWN[column]) for column in columns]
 
     def plain_beside(self, label: str, column: str) -> str:
@@ -126,7 +128,8 @@ def quotations(runs: Runs) -> list[tuple[Path, str, list[str]]]:
     """Return the phrases of all pages, each with its page and its numbers."""
     found = {
         PAGE: _of_league(runs) + _of_rivals(runs) + _of_promises(runs),
-        README: _of_default(runs),
+        README: _of_needs(runs, short=True),
+        WHICH: [*_of_needs(runs, short=False), *_of_default(runs), *_of_gist(runs)],
         NOTE: _of_choice(runs),
         LISTS: _of_crowds(runs),
         REPHRASE: _of_recipes(runs),
@@ -248,6 +251,57 @@ def _of_default(runs: Runs) -> _Phrases:
     ]
 
 
+def _of_needs(runs: Runs, *, short: bool) -> _Phrases:
+    """Return what stands in the rows by need: of the README, or of the page that says more."""
+    vectors = "laplace-vectors @ 10"
+    search = [runs.score(label, "retrieval", "ndcg") for label in (vectors, "no noise", "random words")]
+    told = [*runs.of(DEFAULT, "topic"), *runs.of("no noise", "topic"), *runs.of("random words", "topic")]
+    intents = [_redacted("Use", name)[1].split(" / ")[0] for name in ("common:4000", "as they are", "nothing (the")]
+    gaps = _redacted("Gaps, and what still identifies", "common:4000")
+    league = [f"{len(runs.league['rows']) - 2}", f"{len(runs.league['tasks'])}"]
+    marked = _redacted("Marked values that pass", "common:4000")[5]
+    if short:
+        return [
+            ("intent, of 77: {} (originals {})", intents[:2]),
+            ("{} of the hidden words, with the bank's own questions", gaps[5:6]),
+            ("{} of the unmarked words", [marked]),
+            ("search {} (originals {})", search[:2]),
+            ("| {} of the words |", [runs.best(vectors)]),
+            ("topic {} (originals {})", told[:2]),
+            ("{} of all words, {} of rarer ones", runs.of(DEFAULT, "named", "rarer")),
+            ("{} rows on {} tasks", league),
+        ]
+    return [
+        ("of 77, told in {} of cases (originals {}, commonest {})", intents),
+        ("{} of the hidden words by whoever has the bank's own questions, {} with public text", gaps[5:7]),
+        (
+            "topic, of four, {} (originals {}, chance {}) | {} of all words, {} of the rarer ones",
+            [*told, *runs.of(DEFAULT, "named", "rarer")],
+        ),
+        ("{} of the words outside marked values", [marked]),
+        ("search, nDCG {} (originals {}, random words {}) | {} of the words |", [*search, runs.best(vectors)]),
+        (
+            "sentiment {} (originals {}), search {} (originals {}) | {} of all words, {} of the rarer ones",
+            [
+                *runs.of(DEFAULT, "sentiment"),
+                *runs.of("no noise", "sentiment"),
+                *runs.of(DEFAULT, "search"),
+                *runs.of("no noise", "search"),
+                *runs.of(DEFAULT, "named", "rarer"),
+            ],
+        ),
+        ("{} rows and two baselines on {} tasks", league),
+    ]
+
+
+def _redacted(heading: str, name: str) -> list[str]:
+    """Return the cells of a row of the page on redaction, numbers of three digits as two."""
+    table = (RESULTS / "redaction.md").read_text(encoding="utf-8").split(f"## {heading}\n")[1].split("\n## ")[0]
+    row = next(line for line in table.splitlines() if line.startswith(f"| {name}"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    return [re.sub(r"(?<![\d.])\.\d{3}", lambda number: written(float(number[0])), cell) for cell in cells]
+
+
 def _of_choice(runs: Runs) -> _Phrases:
     old = "tem @ 9.36"
     return [
@@ -305,22 +359,35 @@ def _of_choice(runs: Runs) -> _Phrases:
 
 def _of_recipes(runs: Runs) -> _Phrases:
     """Return what the stocks of two domains keep at 6 nats by MiniLM, with random prototypes beside it."""
-    numbers = []
-    for domain in ("clinical", "support"):
-        for stock in ("domain", "general"):
-            row = next(
-                row
-                for row in together.rows_of(runs.together, domain)
-                if (row.series, row.epsilon) == (f"rephrase, minilm, {stock}", 6.0)
-            )
-            numbers += [written(row.scores["similarity"][0]), written(row.random["similarity"][0])]
     return [
         (
             "at 6 nats a similarity of {} on clinical notes (random prototypes: {}), where the general stock keeps {} "
             "({}), and of {} ({}) on questions to a bank, where the general stock keeps {} ({})",
-            numbers,
+            [*_kept_by_stocks(runs, "clinical"), *_kept_by_stocks(runs, "support")],
         )
     ]
+
+
+def _of_gist(runs: Runs) -> _Phrases:
+    return [
+        (
+            "similarity {} on clinical notes at 6 nats with a stock of the domain (random {})",
+            _kept_by_stocks(runs, "clinical")[:2],
+        )
+    ]
+
+
+def _kept_by_stocks(runs: Runs, domain: str) -> list[str]:
+    """Return the similarity of the domain's stock and of the general one, each before that of random prototypes."""
+    numbers = []
+    for stock in ("domain", "general"):
+        row = next(
+            row
+            for row in together.rows_of(runs.together, domain)
+            if (row.series, row.epsilon) == (f"rephrase, minilm, {stock}", 6.0)
+        )
+        numbers += [written(row.scores["similarity"][0]), written(row.random["similarity"][0])]
+    return numbers
 
 
 def _of_crowds(runs: Runs) -> _Phrases:
@@ -358,11 +425,11 @@ TABLE = (
     ("randomized response, all words", "12", "neighbours-1 @ 12"),
     ("TEM, certified local DP", "12", "tem-certified @ 12"),
 )
-"""Rows of the README's table: name, nats that any two words may lose, label in the run."""
+"""Rows of the table of docs/which.md: name, nats that any two words may lose, label in the run."""
 
 
 def table_lines(runs: Runs) -> list[str]:
-    """Return the lines of the README's table below its head."""
+    """Return the lines of the table of docs/which.md below its head."""
     lines = []
     for name, nats, label in TABLE:
         cells = [name, nats, *runs.of(label, *SHOWN)]
@@ -385,20 +452,20 @@ def quoted(page: str, phrase: str, numbers: list[str]) -> str:
     return re.sub(pattern, lambda match: "".join(part + next(pieces) for part in match.groups()), page)
 
 
-def with_table(readme: str, lines: list[str]) -> str:
-    """Return the README with these lines in its table of results."""
-    start = readme.index("|---", readme.index("| mechanism | nats a word |"))
-    start = readme.index("\n", start) + 1
-    end = readme.index("\n\n", start)
-    return readme[:start] + "\n".join(lines) + readme[end:]
+def with_table(page: str, lines: list[str]) -> str:
+    """Return the page with these lines in its table of results."""
+    start = page.index("|---", page.index("| mechanism | nats a word |"))
+    start = page.index("\n", start) + 1
+    end = page.index("\n\n", start)
+    return page[:start] + "\n".join(lines) + page[end:]
 
 
 def pages(runs: Runs) -> dict[Path, str]:
     """Return the pages with the numbers of the runs."""
-    found = {path: path.read_text(encoding="utf-8") for path in (PAGE, README, NOTE, LISTS, REPHRASE)}
+    found = {path: path.read_text(encoding="utf-8") for path in (PAGE, README, WHICH, NOTE, LISTS, REPHRASE)}
     for path, phrase, numbers in quotations(runs):
         found[path] = quoted(found[path], phrase, numbers)
-    return found | {README: with_table(found[README], table_lines(runs))}
+    return found | {WHICH: with_table(found[WHICH], table_lines(runs))}
 
 
 def main() -> None:

@@ -34,9 +34,9 @@ def summary_table(folder: Path) -> list[str]:
 
 
 def main() -> None:
-    """Fill the table of README.md."""
+    """Fill the table of papers.md."""
     folder = Path(sys.argv[1])
-    page = folder / "README.md"
+    page = folder / "papers.md"
     page.write_text(refilled(page.read_text(encoding="utf-8"), {MARK: summary_table(folder)}), encoding="utf-8")
 
 

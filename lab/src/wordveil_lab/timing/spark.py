@@ -1,4 +1,4 @@
-"""What Spark on this machine makes of a tree of documents, beside one process and beside the model of docs/scale.md.
+"""What Spark on this machine makes of a tree of documents, beside one process and beside the model of docs/spark.md.
 
 Public texts are replicated with distinct ids into 16 files of JSON lines. In one run, by turns: one process (the
 reference), then local clusters of one and two executors of one core each. The model's two constants, the tokens a core
