@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.mechanisms.grids import noise_counts
 from wordveil.promises.composing import compose_releases
 from wordveil.promises.guarantees import Standing
-from wordveil.promises.number_grids import NumberGrid, noise_counts
+from wordveil.promises.number_grids import NumberGrid
 
 TOTAL = 2**64
 CASES = [(2, 1.0), (2, 60.0), (3, 1e-9), (5, 0.3), (7, 700.0), (40, 0.05), (60, 2.5)]

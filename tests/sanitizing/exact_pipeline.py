@@ -17,7 +17,7 @@ import seeds
 import wordveil as wv
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.promises.number_grids import noise_counts
+from wordveil.mechanisms.grids import noise_counts
 from wordveil.randomness import RandomSource, random_bits
 from wordveil.sanitizing.ids import TYPED_LANE, UNKNOWN_LANE
 from wordveil.text.kinds import KINDS

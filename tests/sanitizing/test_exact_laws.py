@@ -19,12 +19,13 @@ import seeds
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.errors import ParameterError
+from wordveil.mechanisms.grids import noise_counts
 from wordveil.mechanisms.precomputation import precompute
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises import number_grids
 from wordveil.promises import release as releases
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, PrivacyUnit
-from wordveil.promises.number_grids import NumberGrid, noise_counts
+from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import TextOptions
 from wordveil.sanitizing import ids
 from wordveil.sanitizing.fitting import fit_words

@@ -1,0 +1,85 @@
+"""A word mechanism around another one: it adds a draw of a lane of its own, and hands on what is asked of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from wordveil.kernels.compiled.library import document_bits
+from wordveil.mechanisms.base import WordRandomizer
+from wordveil.promises.guarantees import Guarantee
+from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
+
+TOGETHER = 1 << 16  # words of the lane drawn at a time: arrays that stay in the second cache
+
+
+def _handed_on(name: str) -> Any:
+    """Return a property that is that of the randomizer inside."""
+    return property(lambda self: getattr(self.randomizer, name))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Around(WordRandomizer):
+    """What randomizers around another have in common.
+
+    Every token, whatever it is, takes one word of the lane: what becomes of one place never depends on what stands at
+    others.
+
+    Attributes:
+        lane: Of the word, one of the last: mechanisms and decoders stay below them.
+        randomizer: The one inside.
+    """
+
+    lane: ClassVar[int]
+    answers_unknown: ClassVar[bool] = True
+    randomizer: WordRandomizer = field(repr=False)
+
+    embeddings = _handed_on("embeddings")
+    draws_by_engine = _handed_on("draws_by_engine")
+    metric = _handed_on("metric")
+    laplace_dimensions = _handed_on("laplace_dimensions")
+    public_data = _handed_on("public_data")
+    vectors = _handed_on("vectors")
+    selection = _handed_on("selection")
+    outputs = _handed_on("outputs")
+    likelihoods = _handed_on("likelihoods")
+    keep_probabilities = _handed_on("keep_probabilities")
+    likely_inputs = _handed_on("likely_inputs")
+    pair_loss = _handed_on("pair_loss")
+    loss_profile = _handed_on("loss_profile")
+    together = _handed_on("together")
+    procedure = _handed_on("procedure")
+    advice = _handed_on("advice")
+    disclosed = _handed_on("disclosed")
+
+    def guarantee(self) -> Guarantee:
+        return self.randomizer.guarantee()
+
+    def published(self) -> Guarantee:
+        return self.randomizer.published()
+
+    @property
+    def draw_width(self) -> int:  # type: ignore[override]
+        return 1 + self.randomizer.draw_width
+
+    def on(self, device: str) -> Self:
+        return replace(self, randomizer=self.randomizer.on(device))
+
+    def for_batch_job(self) -> Self:
+        return replace(self, randomizer=self.randomizer.for_batch_job())
+
+    def sample(self, stream: Stream, n: int) -> Draws:
+        return (random_bits(stream.lane(self.lane), (n,)), *self.randomizer.sample(stream, n))
+
+    def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
+        words, rest = document_bits(documents, self.lane, TOGETHER), np.empty(0, np.uint64)
+        for inside in self.randomizer.draws(documents, size):
+            n, parts = len(inside[0]), [rest]
+            while sum(map(len, parts)) < n:
+                parts.append(next(words))
+            joined = np.concatenate(parts)
+            rest = joined[n:]
+            yield (joined[:n], *inside)
