@@ -11,7 +11,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, IdArray, PrivateIds, Progress, ReleasedIds
 from wordveil.mechanisms.around import Around
 from wordveil.mechanisms.base import LAW_ROWS, WordRandomizer
-from wordveil.parameters import check_draws, checked_ids
+from wordveil.parameters import check_draws
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import AtDistance, DistanceFunction, Inputs, Pair, Relation
 from wordveil.randomness import Draws, multiply_high
@@ -91,10 +91,9 @@ class StandIns(Around):
     def randomize(
         self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
-        given = checked_ids(ids, len(self.embeddings), unknown=True)
         words, *inside = draws
-        check_draws([words], (len(given),))
+        check_draws([words], (len(ids),))
         # For every token, known or not, so that time does not tell which are unknown.
         public = self.public[multiply_high(words, np.uint64(len(self.public)))]
-        placed = PrivateIds(np.where(given < 0, public, given))
+        placed = PrivateIds(np.where(ids < 0, public, ids))
         return self.randomizer.randomize(placed, tuple(inside), threads=threads, progress=progress)

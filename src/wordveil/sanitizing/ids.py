@@ -108,10 +108,8 @@ def release_ids(
         first, counts, spread = once_per_document(ids, counts)
         ids = PrivateIds(ids[first])
     released, start = ReleasedIds(np.empty(len(ids), dtype=np.int32)), 0
-    mechanism = parts.randomizer
-    for draws in mechanism.draws(
-        source.documents(nonces, counts.tolist()), max(1, DRAW_VALUES // mechanism.draw_width)
-    ):
+    mechanism, streams = parts.randomizer, source.documents(nonces, counts.tolist())
+    for draws in mechanism.draws(streams, max(1, DRAW_VALUES // mechanism.draw_width)):
         stop = start + len(draws[0])
         part = mechanism.randomize(PrivateIds(ids[start:stop]), draws, threads=threads, progress=progress)
         write_ids(released, slice(start, stop), part)
