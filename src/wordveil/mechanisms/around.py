@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -11,6 +12,7 @@ import numpy as np
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.relations import Pair, Relation
 from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 
 TOGETHER = 1 << 16  # words of the lane drawn at a time: arrays that stay in the second cache
@@ -60,6 +62,19 @@ class Around(WordRandomizer):
 
     def published(self) -> Guarantee:
         return self.randomizer.published()
+
+    def related(self, claim: Guarantee | None = None) -> Relation:
+        return self.randomizer.related(self.published() if claim is None else claim)
+
+    def worst_pairs(self, n: int = 8, seed: int = 0, *, claim: Guarantee | None = None) -> list[Pair]:
+        """Return those of the randomizer inside, the last of them replaced by pairs of other tokens than words."""
+        claim = self.published() if claim is None else claim
+        others = self.other_pairs(claim)[: n - 2]
+        return [*self.randomizer.worst_pairs(n, seed, claim=claim)[: n - len(others)], *others]
+
+    @abstractmethod
+    def other_pairs(self, claim: Guarantee) -> list[Pair]:
+        """Return pairs to try of which one at least is no word."""
 
     @property
     def draw_width(self) -> int:  # type: ignore[override]

@@ -45,7 +45,7 @@ class StandIns(Around):
         return cls(randomizer=randomizer, public=public_sample(randomizer.embeddings, most))
 
     def related(self, claim: Guarantee | None = None) -> Relation:
-        words = self.randomizer.related(claim)
+        words = super().related(claim)
         return replace(words, distances=self._of(words.distances)) if isinstance(words, AtDistance) else words
 
     def _of(self, distances: DistanceFunction) -> DistanceFunction:
@@ -63,13 +63,11 @@ class StandIns(Around):
 
         return known_or_not
 
-    def worst_pairs(self, n: int = 8, seed: int = 0, *, claim: Guarantee | None = None) -> list[Pair]:
-        """Return those of the mechanism inside, the last of them replaced by the unknown token and a word."""
-        *pairs, _ = self.randomizer.worst_pairs(n, seed, claim=claim)
-        relation, word = self.related(claim), pairs[0].first
+    def other_pairs(self, claim: Guarantee) -> list[Pair]:
+        relation, word = self.related(claim), int(self.outputs[0])
         epsilon, delta = relation.loss(UNKNOWN, word) or (None, 0.0)
-        label = f"unknown token and word {word}"
-        return [*pairs, Pair(first=UNKNOWN, second=word, label=label, epsilon=epsilon, delta=delta)]
+        label = f"an unknown token and word {word}"
+        return [Pair(first=UNKNOWN, second=word, label=label, epsilon=epsilon, delta=delta)]
 
     def law(self, ids: IdArray) -> Float64Array | None:
         rows = self.randomizer.law(np.maximum(ids, 0))

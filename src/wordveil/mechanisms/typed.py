@@ -17,6 +17,7 @@ from wordveil.parameters import check_draws
 from wordveil.promises.composing import of_either
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.pair_loss import PairLoss
+from wordveil.promises.relations import Pair
 from wordveil.randomness import BitArray, Draws
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.surrogates import Span, Surrogates
@@ -54,6 +55,18 @@ class Typed(Around):
     @property
     def kinds(self) -> Sequence[WordRandomizer]:
         return (self.randomizer, *map(Grid.of, self.surrogates.grids))
+
+    def other_pairs(self, claim: Guarantee) -> list[Pair]:
+        ends = [(span.codes[0], span.codes[-1], span.grid) for span in self.surrogates.spans() if span.grid]
+        return [
+            Pair(
+                first=low,
+                second=high,
+                label=f"the ends of the grid of {grid.kind}",
+                epsilon=grid.guarantee().loss(grid.points - 1),
+            )
+            for low, high, grid in ends
+        ]
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         return None if self.surrogates.grids else self.randomizer.loss_profile(diameter)
