@@ -29,8 +29,8 @@ from wordveil.decoding.nearest import Nearest
 from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.decoding.vickrey import Vickrey
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.around import Around
 from wordveil.mechanisms.common import Mechanism
+from wordveil.mechanisms.wrapper import Wrapper
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import DocumentStreams, Stream
@@ -164,7 +164,7 @@ def it_leaves_the_lanes_of_decoders_alone(example: Example) -> None:
     assert seen
     assert len(set(seen)) == len(seen)
     layer = example.randomizer
-    while isinstance(layer, Around):  # each has one of the last lanes
+    while isinstance(layer, Wrapper):  # each has one of the last lanes
         assert layer.lane > DECODER_LANE
         seen.remove(layer.lane)
         layer = layer.randomizer

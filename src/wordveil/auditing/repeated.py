@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, PrivateIds
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.frequencies import word_frequencies
@@ -58,8 +58,7 @@ def named_after(
     The attacker knows a multiple of every word's probability, `prior`. None where the mechanism states no law.
     """
     most, stream, job = releases[-1], source.stream("repeated releases"), randomizer.for_batch_job()
-    ids = PrivateIds(np.repeat(inputs, most))
-    drawn = job.randomize(ids, job.sample(stream, len(ids))).reshape(-1, most)
+    drawn = job.trial(np.repeat(inputs, most), stream).reshape(-1, most)
     right = np.zeros((len(inputs), len(releases)), dtype=bool)
     for low in range(0, len(inputs), TOGETHER):
         distinct, places = np.unique(drawn[low : low + TOGETHER], return_inverse=True)

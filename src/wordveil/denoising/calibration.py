@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray, PrivateIds
+from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.denoising.posterior import Posterior
 from wordveil.denoising.prior import Prior
 from wordveil.errors import ParameterError
@@ -51,7 +51,7 @@ def trial_releases(
     ids = true[counted]
     outputs = randomizer.outputs
     drawn = {
-        "released": randomizer.randomize(PrivateIds(ids), randomizer.sample(stream, len(ids))),
+        "released": randomizer.trial(ids, stream),
         "random": outputs[(stream.lane(7).random(len(ids)) * len(outputs)).astype(np.int64)],
     }
     cuts = np.cumsum([len(segment) for segment in taken])[:-1]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray, PrivateIds
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.decoded import as_words
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
@@ -55,8 +55,7 @@ def keep_probability(randomizer: WordRandomizer, ids: IdArray, weights: Float64A
     """
     kept = randomizer.keep_probabilities(ids)
     if kept is None:
-        draws = randomizer.sample(RandomSource.public("calibration"), len(ids))
-        kept = (randomizer.randomize(PrivateIds(ids), draws) == ids).astype(np.float64)
+        kept = (randomizer.trial(ids, RandomSource.public("calibration")) == ids).astype(np.float64)
     return float(np.average(kept, weights=weights))
 
 

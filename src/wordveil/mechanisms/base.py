@@ -360,6 +360,10 @@ class WordRandomizer(Randomizer):
         """
         return self
 
+    def trial(self, ids: IdArray, stream: Stream) -> ReleasedIds:
+        """Return what public ids become by the next draws of a stream, as a check or a calibration asks."""
+        return self.randomize(PrivateIds(ids), self.sample(stream, len(ids)))
+
     def release(self, ids: PrivateIds, source: RandomSource, *, threads: int | None = None) -> ReleasedIds:
         """Randomize ids with a fresh stream of the source: the one-call form for small batches."""
         return self.randomize(ids, self.sample(source.fresh_stream(), len(ids)), threads=threads)

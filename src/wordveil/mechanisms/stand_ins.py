@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray, PrivateIds, Progress, ReleasedIds
-from wordveil.mechanisms.around import Around
 from wordveil.mechanisms.base import LAW_ROWS, WordRandomizer
+from wordveil.mechanisms.wrapper import Wrapper
 from wordveil.parameters import check_draws
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import AtDistance, DistanceFunction, Inputs, Pair, Relation
@@ -23,7 +23,7 @@ MOST = 4096
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class StandIns(Around):
+class StandIns(Wrapper):
     """Draws a uniform public word for an unknown token and releases it by another mechanism.
 
     P(y | unknown) = mean over the s public words x of P(y | x), each drawn by floor(s w / 2^64) of a 64-bit word w.

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray, PrivateIds, Progress, ReleasedIds, write_ids
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.around import Around
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.grids import Grid, moved
+from wordveil.mechanisms.wrapper import Wrapper
 from wordveil.parameters import check_draws
-from wordveil.promises.composing import of_either
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Pair
 from wordveil.randomness import BitArray, Draws
 from wordveil.text.readings import UNKNOWN
-from wordveil.text.surrogates import Span, Surrogates
+from wordveil.text.surrogates import Surrogates
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Typed(Around):
+class Typed(Wrapper):
     """Releases a token of a kind as a public value of that kind, and a word, known or not, by another mechanism.
 
     A value is one of the 2^b of its kind, by the top b bits of a 64-bit word: exactly uniform, whatever the token. A
@@ -43,55 +43,42 @@ class Typed(Around):
     surrogates: Surrogates
 
     def guarantee(self) -> Guarantee:
-        return of_either(self.randomizer.guarantee(), self._grid_claims)
+        return self._of_any(self.randomizer.guarantee())
 
     def published(self) -> Guarantee:
-        return of_either(self.randomizer.published(), self._grid_claims)
+        return self._of_any(self.randomizer.published())
 
-    @property
-    def _grid_claims(self) -> list[Guarantee]:
-        return [grid.guarantee() for grid in self.surrogates.grids]
+    def _of_any(self, claim: Any) -> Guarantee:
+        losses = [grid.guarantee().largest_loss() or math.inf for grid in self.surrogates.grids]
+        speaks_of_words_alone = claim.metric or claim.graph or claim.epsilon is None
+        widest: Guarantee = claim if speaks_of_words_alone else replace(claim, epsilon=max([claim.epsilon, *losses]))
+        return widest
 
     @property
     def kinds(self) -> Sequence[WordRandomizer]:
         return (self.randomizer, *map(Grid.of, self.surrogates.grids))
 
     def other_pairs(self, claim: Guarantee) -> list[Pair]:
-        ends = [(span.codes[0], span.codes[-1], span.grid) for span in self.surrogates.spans() if span.grid]
+        grids = [span for span in self.surrogates.spans() if span.grid]
         return [
-            Pair(
-                first=low,
-                second=high,
-                label=f"the ends of the grid of {grid.kind}",
-                epsilon=grid.guarantee().loss(grid.points - 1),
-            )
-            for low, high, grid in ends
+            Pair(first=grid.codes[0], second=grid.codes[-1], label=f"the ends of a {grid.kind} grid", epsilon=end.loss)
+            for grid, kind in zip(grids, self.kinds[1:], strict=True)
+            for end in kind.ends
         ]
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         return None if self.surrogates.grids else self.randomizer.loss_profile(diameter)
 
-    def span(self, ids: IdArray) -> Span | None:
-        """Return the one kind of some inputs; None for words.
-
-        Raises:
-            ParameterError: If they are of several kinds.
-        """
-        if not len(ids) or ids.min() >= UNKNOWN:
-            return None
-        for span in self.surrogates.spans():
-            if span.codes[-1] <= ids.min() <= ids.max() <= span.codes[0]:
-                return span
-        raise ParameterError("ids", "<hidden>", "must be of one kind: each kind has outputs of its own.")
-
     def law(self, ids: IdArray) -> Float64Array | None:
         """Return the exact rows P(output | input) of inputs of one kind, over `outputs`, or the ids of their span."""
-        span = self.span(ids)
-        if span is None:
-            return self.randomizer.law(ids)
-        if span.grid is not None:
-            return Grid.of(span.grid).law(span.codes[0] - ids)
-        return np.full((len(ids), len(span.ids)), 1 / len(span.ids))
+        for span in self.surrogates.spans():
+            if len(ids) and span.codes[-1] <= ids.min() <= ids.max() <= span.codes[0]:
+                if span.grid is None:
+                    return np.full((len(ids), len(span.ids)), 1 / len(span.ids))
+                return Grid.of(span.grid).law(span.codes[0] - ids)
+        if len(ids) and ids.min() < UNKNOWN:
+            raise ParameterError("ids", "<hidden>", "must be of one kind: each kind has outputs of its own.")
+        return self.randomizer.law(ids)
 
     def randomize(
         self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None

@@ -51,21 +51,6 @@ def compose_releases(guarantees: Sequence[Guarantee]) -> Guarantee:
     return _sum(first, guarantees)
 
 
-def of_either(claim: Guarantee, others: Sequence[Guarantee]) -> Guarantee:
-    """Return the promise for a token of any of several kinds, where two texts agree in the kind of each.
-
-    Args:
-        claim: Of words.
-        others: Of other kinds, each with a largest loss.
-
-    Returns:
-        Of one loss for any two words, the largest of all losses; another promise as it is: it speaks of words alone.
-    """
-    if not isinstance(claim, LocalDP):
-        return claim
-    return replace(claim, epsilon=max([claim.epsilon, *(other.largest_loss() or math.inf for other in others)]))
-
-
 def _add_slacks(slacks: Sequence[float | None]) -> float | None:
     known = [slack for slack in slacks if slack is not None]
     return math.fsum(known) if len(known) == len(slacks) else None

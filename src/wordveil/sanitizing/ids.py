@@ -85,17 +85,9 @@ def release_ids(
 ) -> ReleasedIds:
     """Return the released id of every token: the draws of each document's stream, seated, through the mechanism.
 
-    Args:
-        parts: What a sanitizer is made of.
-        source: Randomness.
-        threads: Threads for the mechanism.
-        tokens: Ids of all documents end to end, shape (t,), -1 where unknown, below where typed.
-        counts: Tokens of each document, shape (n,).
-        nonces: One per document: the places of their noise.
-        progress: Called with the number of tokens done since the last call.
-
-    Returns:
-        Shape (t,), int32; -1 where a token was unknown and the options disclose it, above v for surrogates.
+    Documents lie end to end; `counts` are their tokens, `nonces` the places of their noise. A token is -1 where
+    unknown, below where typed; a released one -1 where it was unknown and the options disclose it, above v for a
+    surrogate.
     """
     shown = ReleasedIds(np.full(len(tokens), UNKNOWN, dtype=np.int32))
     drawn = np.ones(len(tokens), np.bool_)

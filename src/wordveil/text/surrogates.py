@@ -37,22 +37,14 @@ class Generator(NamedTuple):
     text: Callable[[int], str]
 
 
-class Span(NamedTuple):
-    """The ids of one kind of tokens, or of the points of a grid for one.
-
-    Attributes:
-        kind: The kind.
-        codes: Its private ids: one, or one a point.
-        ids: Its released ids.
-        text: What its value number i reads.
-        grid: Its grid; None where values are drawn uniformly.
-    """
+class KindIds(NamedTuple):
+    """The ids of one kind of tokens, or of the points of a grid for one."""
 
     kind: str
-    codes: range
-    ids: range
-    text: Callable[[int], str]
-    grid: NumberGrid | None
+    codes: range  # private: one, or one a point
+    ids: range  # released
+    text: Callable[[int], str]  # of value number i
+    grid: NumberGrid | None  # None where values are drawn uniformly
 
 
 _WORDS = (
@@ -128,13 +120,13 @@ class Surrogates:
     first: int
     grids: tuple[NumberGrid, ...] = ()
 
-    def spans(self) -> Iterator[Span]:
+    def spans(self) -> Iterator[KindIds]:
         """Yield the kinds, then the grids, in the order of their ids."""
         codes, ids = UNKNOWN - 1, self.first
         values = [(name, 1, 1 << GENERATORS[name].bits, GENERATORS[name].text, None) for name in KINDS]
         grids = [(grid.kind, grid.points, grid.points, grid.text, grid) for grid in self.grids]
         for name, inputs, outputs, text, grid in [*values, *grids]:
-            yield Span(name, range(codes, codes - inputs, -1), range(ids, ids + outputs), text, grid)
+            yield KindIds(name, range(codes, codes - inputs, -1), range(ids, ids + outputs), text, grid)
             codes, ids = codes - inputs, ids + outputs
 
     def code(self, token: str) -> int | None:

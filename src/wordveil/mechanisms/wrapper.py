@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,15 +17,15 @@ from wordveil.promises.relations import Pair, Relation
 from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 
 TOGETHER = 1 << 16  # words of the lane drawn at a time: arrays that stay in the second cache
-
-
-def _handed_on(name: str) -> Any:
-    """Return a property that is that of the randomizer inside."""
-    return property(lambda self: getattr(self.randomizer, name))
+_OF_WORDS = (
+    "embeddings draws_by_engine metric laplace_dimensions public_data vectors selection outputs likelihoods "
+    "keep_probabilities likely_inputs pair_loss loss_profile together procedure advice disclosed"
+)
+"""What is asked of words, and so of the randomizer inside."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Around(WordRandomizer):
+class Wrapper(WordRandomizer):
     """What randomizers around another have in common.
 
     Every token, whatever it is, takes one word of the lane: what becomes of one place never depends on what stands at
@@ -38,24 +39,6 @@ class Around(WordRandomizer):
     lane: ClassVar[int]
     answers_unknown: ClassVar[bool] = True
     randomizer: WordRandomizer = field(repr=False)
-
-    embeddings = _handed_on("embeddings")
-    draws_by_engine = _handed_on("draws_by_engine")
-    metric = _handed_on("metric")
-    laplace_dimensions = _handed_on("laplace_dimensions")
-    public_data = _handed_on("public_data")
-    vectors = _handed_on("vectors")
-    selection = _handed_on("selection")
-    outputs = _handed_on("outputs")
-    likelihoods = _handed_on("likelihoods")
-    keep_probabilities = _handed_on("keep_probabilities")
-    likely_inputs = _handed_on("likely_inputs")
-    pair_loss = _handed_on("pair_loss")
-    loss_profile = _handed_on("loss_profile")
-    together = _handed_on("together")
-    procedure = _handed_on("procedure")
-    advice = _handed_on("advice")
-    disclosed = _handed_on("disclosed")
 
     def guarantee(self) -> Guarantee:
         return self.randomizer.guarantee()
@@ -98,3 +81,11 @@ class Around(WordRandomizer):
             joined = np.concatenate(parts)
             rest = joined[n:]
             yield (joined[:n], *inside)
+
+
+def _inside(name: str, wrapper: Wrapper) -> Any:
+    return getattr(wrapper.randomizer, name)
+
+
+for _name in _OF_WORDS.split():
+    setattr(Wrapper, _name, property(partial(_inside, _name)))
