@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, PrivateIds
 from wordveil.errors import ParameterError, printable
 
 NAMED = 20  # columns that a message names
@@ -105,7 +105,7 @@ def check_draws(draws: Sequence[NDArray[Any]], *shapes: tuple[int, ...]) -> None
         raise ParameterError("draws", f"shapes {found}", f"must have the shapes {shapes}: one draw a row.")
 
 
-def checked_ids(ids: IdArray, words: int, *, unknown: bool = False) -> IdArray:
+def checked_ids(ids: IdArray, words: int, *, unknown: bool = False) -> PrivateIds:
     """Return word ids after checking that each is one of a vocabulary, or -1 where `unknown`; they are never shown.
 
     Raises:
@@ -117,7 +117,7 @@ def checked_ids(ids: IdArray, words: int, *, unknown: bool = False) -> IdArray:
     least = -1 if unknown else 0
     if given.size and not least <= given.min() <= given.max() < words:
         raise ParameterError("ids", "<hidden>", f"must be in [{least}, {words}), the words of the vocabulary.")
-    return np.asarray(given, dtype=np.int32)
+    return PrivateIds(np.asarray(given, dtype=np.int32))
 
 
 def unique_ids(ids: Sequence[str], n: int) -> list[str]:

@@ -287,9 +287,9 @@ class DocumentStreams:
         if size < 1:
             raise ParameterError("size", size, "must be at least 1.")
         parts: list[Draws] = []
-        room = size
+        room, stream = size, Stream(self._stream._key)  # one of its own: others may draw in between
         for nonce, count in self._documents:
-            stream = self._stream.seat(nonce)
+            stream.seat(nonce)
             while count > 0:
                 taken = min(count, room)
                 parts.append(sample(stream, taken))

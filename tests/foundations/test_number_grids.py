@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.mechanisms.grids import moved, noise_counts
 from wordveil.promises.composing import compose_releases
 from wordveil.promises.guarantees import Standing
-from wordveil.promises.number_grids import NumberGrid, noise_counts
+from wordveil.promises.number_grids import NumberGrid
 
 TOTAL = 2**64
 CASES = [(2, 1.0), (2, 60.0), (3, 1e-9), (5, 0.3), (7, 700.0), (40, 0.05), (60, 2.5)]
@@ -86,7 +87,7 @@ def test_words_are_drawn_by_these_counts(points, epsilon):
     starts = list(accumulate(law, initial=0))
     for z, first, stop in zip(range(1 - points, points), starts[:-1], starts[1:], strict=True):
         for word in (first, stop - 1):
-            drawn = grid.draw(np.arange(points), np.full(points, word, np.uint64))
+            drawn = moved(grid, np.arange(points), np.full(points, word, np.uint64))
             assert drawn.tolist() == [min(max(i + z, 0), points - 1) for i in range(points)]
 
 

@@ -36,9 +36,15 @@ THROUGH = {
     "vectors of private ids": "return Nearest().fit(embeddings).decode(embeddings.vectors[batch.ids], ())",
     "a private text as a released one": "texts_out: list[ReleasedText] = texts\n    return texts_out",
     "a private text to denoise": "return denoiser.read(texts)",
+    "released ids as private ones": "return words.randomize(words.release(batch.ids, source), ())",
     "typed tokens never drawn": "write_ids(words.release(batch.ids, source), slice(0), batch.ids)\n    return writer",
     "vectors rounded without noise": "return round_to_grid(vectors, 1.0, 'float32')",
 }
+SWAPPED = {
+    "typed": ("self.values(codes, words[typed])", "codes"),
+    "stand_ins": ("self.randomizer.randomize(placed, tuple(inside), threads=threads, progress=progress)", "placed"),
+}
+"""Of mechanisms around another, by module: what draws, and the private codes to put in its place."""
 HOLDS = (
     "writer.write(batch, words.release(batch.ids, source))\n"
     "    noisy = noise.release(vectors, source)\n"
@@ -55,11 +61,16 @@ def complaints(tmp_path_factory):
     pytest.importorskip("mypy", reason="mypy is not installed")
     folder = tmp_path_factory.mktemp("steps")
     steps = {"holds": HOLDS, **{name.replace(" ", "_"): line for name, line in THROUGH.items()}}
-    for name, line in steps.items():
-        (folder / f"{name}.py").write_text(f"{START}    {line}\n", encoding="utf-8")
+    texts = {name: f"{START}    {line}\n" for name, line in steps.items()}
+    for name, (draw, codes) in SWAPPED.items():
+        text = (ROOT / f"src/wordveil/mechanisms/{name}.py").read_text(encoding="utf-8")
+        assert text.count(draw) == 1
+        texts |= {f"kept_{name}": text, f"swapped_{name}": text.replace(draw, codes)}
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
     run = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", "made"]
-        + [f"{name}.py" for name in steps],
+        + [f"{name}.py" for name in texts],
         cwd=folder,
         env={**os.environ, "MYPYPATH": str(ROOT / "src")},
         capture_output=True,
@@ -67,7 +78,7 @@ def complaints(tmp_path_factory):
     )
     assert run.returncode == 1, run.stderr
     lines = run.stdout.splitlines()
-    return {name: [line for line in lines if line.startswith(f"{name}.py:") and ": error:" in line] for name in steps}
+    return {name: [line for line in lines if line.startswith(f"{name}.py:") and ": error:" in line] for name in texts}
 
 
 @pytest.mark.slow
@@ -75,6 +86,14 @@ def complaints(tmp_path_factory):
 def test_private_values_do_not_pass_where_released_ones_belong(name, complaints):
     (told,) = complaints[name.replace(" ", "_")]
     assert "Released" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SWAPPED)
+def test_private_codes_in_the_place_of_a_draw_do_not_pass(name, complaints):
+    assert complaints[f"kept_{name}"] == []
+    (told,) = complaints[f"swapped_{name}"]
+    assert "ReleasedIds" in told
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from wordveil.decoding.rank_softmax import RankSoftmax
 from wordveil.decoding.vickrey import Vickrey
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.common import Mechanism
+from wordveil.mechanisms.wrapper import Wrapper
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import DocumentStreams, Stream
@@ -162,6 +163,11 @@ def it_leaves_the_lanes_of_decoders_alone(example: Example) -> None:
     example.randomizer.sample(Watched(seeds.key(16)).seat(0), 3)
     assert seen
     assert len(set(seen)) == len(seen)
+    layer = example.randomizer
+    while isinstance(layer, Wrapper):  # each has one of the last lanes
+        assert layer.lane > DECODER_LANE
+        seen.remove(layer.lane)
+        layer = layer.randomizer
     assert max(seen) < DECODER_LANE
 
 
@@ -171,9 +177,9 @@ def no_two_consumers_of_a_stream_share_a_lane(example: Example) -> None:
     of_one, of_many = Stream.lane, DocumentStreams.lane_bits
 
     def note(index, frame):
-        frame = frame.f_back if frame.f_code.co_name == "_words" else frame
         if "lane_bits" not in frame.f_code.co_qualname:
-            consumers.setdefault(index, set()).add((frame.f_code.co_filename, frame.f_code.co_qualname))
+            asker = type(frame.f_locals.get("self")).__name__
+            consumers.setdefault(index, set()).add((frame.f_code.co_filename, frame.f_code.co_qualname, asker))
 
     def lane(self, index):
         note(index, sys._getframe(1))
@@ -188,10 +194,9 @@ def no_two_consumers_of_a_stream_share_a_lane(example: Example) -> None:
         patch.setattr(DocumentStreams, "lane_bits", lane_bits)
         for per in ("token", "document"):
             example.sanitizer(TextOptions(per=per, unknown="typed"))(text)
-    asked_by = {name for of_lane in consumers.values() for _, name in of_lane}
+    asked_by = {asker for of_lane in consumers.values() for *_, asker in of_lane}
     answers = getattr(example.randomizer, "answers_unknown", False)
-    for expected in ["_place_surrogates"] + ["_place_unknown"] * (not answers):
-        assert any(expected in name for name in asked_by)
+    assert asked_by >= ({"Typed"} if answers else {"Typed", "StandIns"})
     assert all(len(of_lane) == 1 for of_lane in consumers.values())
 
 
@@ -272,7 +277,7 @@ def the_claim_holds_on_the_exact_channel(example: Example) -> None:
     verdict = verify_law(randomizer)
     assert verdict.holds, verdict
     assert verdict.triples > 0
-    everyone = np.arange(len(example.words), dtype=np.int32)
+    everyone = np.arange(-randomizer.answers_unknown, len(example.words), dtype=np.int32)
     losses = randomizer.related().losses(everyone, everyone)
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(randomizer.law(everyone))
@@ -296,6 +301,27 @@ def words_that_it_does_not_know_never_pass(example: Example) -> None:
     text = example.sanitizer()("xqzzy " * 200).text
     assert "xqzzy" not in text.lower()
     assert len(set(text.lower().split())) > 1, "a stand-in is drawn for each"
+
+
+def kinds_of_tokens_follow_laws_of_their_own(example: Example) -> None:
+    randomizer = example.randomizer
+    for kind in randomizer.kinds[1:]:
+        points = Example(example.mechanism, kind.embeddings, kind)
+        outputs_do_not_depend_on_batch_or_thread(points)
+        words_follow_the_law_that_is_stated(points)
+        the_claim_holds_on_the_exact_channel(points)
+    for span in randomizer.surrogates.spans():
+        if len(span.ids) > 1 << 10:
+            continue  # `tests/text/test_surrogates.py` draws the long ones
+        inputs = np.array(span.codes, dtype=np.int32)
+        law = randomizer.law(inputs)
+        assert law.shape == (len(inputs), len(span.ids))
+        for code, own in zip(inputs[[0, -1]], law[[0, -1]], strict=True):
+            released = randomizer.randomize(np.full(SAMPLES, code), some_draws(randomizer, SAMPLES))
+            counts = np.bincount(released - span.ids.start, minlength=len(span.ids))
+            assert counts_p_value(own, counts) >= ALPHA, f"a token of the kind {span.kind} is not released by its law"
+            counts[own.argmin()] += SAMPLES // 50
+            assert counts_p_value(own, counts) < ALPHA, "a fiftieth that goes to one value is noticed"
 
 
 def two_thousand_words_are_no_special_case(example: Example) -> None:
@@ -430,3 +456,11 @@ VECTORS: list[Callable[[Example], None]] = [
 def contract_of(mechanism: Mechanism) -> list[Callable[[Example], None]]:
     """The checks that a mechanism of its kind owes."""
     return EVERY + (VECTORS if mechanism.releases == "vectors" else WORDS)
+
+
+def around(*, typed: bool) -> list[Callable[[Example], None]]:
+    """The checks that a mechanism around another owes."""
+    without = [parameters_are_frozen_hashable_and_rebuilt_by_repr] + [no_two_consumers_of_a_stream_share_a_lane] * typed
+    return [check for check in EVERY + WORDS if check not in without] + [
+        kinds_of_tokens_follow_laws_of_their_own
+    ] * typed

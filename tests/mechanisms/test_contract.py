@@ -12,13 +12,49 @@ from contract import Example, contract_of
 import seeds
 import wordveil as wv
 from wordveil import names
+from wordveil.mechanisms.base import WordMechanism
+from wordveil.sanitizing.assembly import answering
+from wordveil.text.surrogates import Surrogates
 
 ALL = {
     f"{name}{i}": one
     for name in names.MECHANISMS
     for i, one in enumerate(getattr(wv, names.MECHANISMS[name]).examples())
 }
-CASES = [
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Wrapped(WordMechanism):
+    """A mechanism with what answers for unknown tokens, and for typed ones, around it."""
+
+    mechanism: WordMechanism
+    typed: bool = False
+    name = "wrapped"
+
+    @property
+    def epsilon(self):
+        return self.mechanism.epsilon
+
+    def with_epsilon(self, epsilon):
+        return dataclasses.replace(self, mechanism=self.mechanism.with_epsilon(epsilon))
+
+    def fit(self, embeddings):
+        typed = Surrogates(first=len(embeddings), grids=GRIDS) if self.typed else None
+        return answering(self.mechanism.fit(embeddings), wv.TextOptions(), typed)
+
+
+GRIDS = (wv.NumberGrid.parse("number=0:50:5@0.3"), wv.NumberGrid.parse("money=1:900:3:log@1.2"))
+WRAPPED = {
+    "stand-ins": Wrapped(mechanism=wv.TEM(epsilon=4.0)),
+    "typed": Wrapped(mechanism=wv.SanText(epsilon=2.0), typed=True),
+    "typed-neighbours": Wrapped(mechanism=wv.NeighbourResponse(epsilon=3.0, k=2, outputs=None), typed=True),
+}
+AROUND = [
+    pytest.param(mechanism, check, id=f"{label}-{check.__name__}")
+    for label, mechanism in WRAPPED.items()
+    for check in contract.around(typed=mechanism.typed)
+]
+CASES = AROUND + [
     pytest.param(mechanism, check, id=f"{label}-{check.__name__}")
     for label, mechanism in ALL.items()
     for check in contract_of(mechanism)
@@ -74,6 +110,18 @@ def broken(mechanism, **methods):
     return Example(mechanism, WORDS, made)
 
 
+STAND_INS, TYPED = WRAPPED["stand-ins"], WRAPPED["typed"]
+
+
+def unmoved(kept, ids, draws):
+    """Numbers of a grid are released as their own points."""
+    released = kept.randomize(ids, draws)
+    for span in kept.surrogates.spans():
+        here = (ids <= span.codes[0]) & (ids >= span.codes[-1])
+        released = np.where(here & (span.grid is not None), span.ids.start + span.codes[0] - ids, released)
+    return released
+
+
 def less_noise(mechanism, times):
     return contract.fitted(mechanism.with_epsilon(times * mechanism.epsilon), WORDS)
 
@@ -90,6 +138,20 @@ BROKEN = {
     "a law that is not drawn": (
         "words_follow_the_law_that_is_stated",
         broken(TEM, law=lambda kept, ids: less_noise(TEM, 1.1).law(ids)),
+    ),
+    "a stand-in that is always the same": (
+        "words_follow_the_law_that_is_stated",
+        broken(STAND_INS, randomize=lambda kept, ids, draws, **_: kept.randomize(ids, (0 * draws[0], *draws[1:]))),
+    ),
+    "numbers that stay where they are": (
+        "kinds_of_tokens_follow_laws_of_their_own",
+        broken(TYPED, randomize=lambda kept, ids, draws, **_: unmoved(kept, ids, draws)),
+    ),
+    "a surrogate for every other token of a kind": (
+        "kinds_of_tokens_follow_laws_of_their_own",
+        broken(
+            TYPED, randomize=lambda kept, ids, draws, **_: kept.randomize(ids, (draws[0] >> np.uint64(1), *draws[1:]))
+        ),
     ),
     "columns of another law": (
         "words_follow_the_law_that_is_stated",

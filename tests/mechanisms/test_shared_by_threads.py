@@ -167,7 +167,7 @@ def test_calls_without_an_id_never_share_noise():
 def test_a_worker_that_was_forked_while_rows_were_kept_does_not_wait_for_ever():
     job = wv.Sanitizer(wv.load_embeddings(), wv.TEM(epsilon=9.0), threads=1).for_batch_job()
     job("She went home.")
-    with job.parts.randomizer.rows._cache._lock:  # as another thread may hold it at the fork
+    with job.parts.randomizer.randomizer.rows._cache._lock:  # as another thread may hold it at the fork
         child = os.fork()
         if not child:
             job("She went home.")

@@ -17,9 +17,11 @@ import seeds
 import wordveil as wv
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
-from wordveil.promises.number_grids import noise_counts
+from wordveil.mechanisms.grids import noise_counts
+from wordveil.mechanisms.stand_ins import StandIns
+from wordveil.mechanisms.typed import Typed
 from wordveil.randomness import RandomSource, random_bits
-from wordveil.sanitizing.ids import TYPED_LANE, UNKNOWN_LANE
+from wordveil.sanitizing.ids import once_per_document
 from wordveil.text.kinds import KINDS
 
 GRID = np.linspace(-60.0, 60.0, 20_001)
@@ -161,12 +163,12 @@ class _Stream:
         self.document = document
         chosen, places = source.assignments[document], np.flatnonzero(source.ids == -1)
         stand_ins = [-(-(number << 64) // source.stand_ins) for number in chosen.numbers]  # the first words that pick
-        self._words = {UNKNOWN_LANE: np.zeros(len(source.ids), np.uint64)}
-        self._words[TYPED_LANE] = self._words[UNKNOWN_LANE].copy()
+        self._words = {StandIns.lane: np.zeros(len(source.ids), np.uint64)}
+        self._words[Typed.lane] = self._words[StandIns.lane].copy()
         for place, word in zip(places, stand_ins, strict=False):
-            self._words[UNKNOWN_LANE][place] = word
+            self._words[StandIns.lane][place] = word
         for place, word in zip(np.flatnonzero(source.ids < -1), chosen.typed, strict=True):
-            self._words[TYPED_LANE][place] = word
+            self._words[Typed.lane][place] = word
         self.outputs = chosen.numbers[len(places) :]
 
     def lane(self, index):
@@ -213,6 +215,8 @@ def law(fitted, matrix, options, document):
     ids = np.concatenate([np.empty(0, np.int32), *(encoded.ids for encoded in reader.encode(document))])
     if options.unknown not in ("random", "typed"):
         ids = ids[ids >= 0]  # nothing is drawn for the others
+    if options.per == "document":
+        ids = ids[once_per_document(ids, np.array([len(ids)]))[0]]  # what is drawn for, in its order
     if fitted.answers_unknown:
         ids = np.where(ids == -1, 0, ids)  # no stand-ins are drawn
     spent = int((ids == -1).sum()) + len(ids)

@@ -207,7 +207,7 @@ def test_metrics_of_one_class_name_and_other_code_share_nothing(make, one, other
     claims = [sanitizer.guarantee for sanitizer in made]
     laws = [np.log(sanitizer.parts.randomizer.law(np.arange(16))) for sanitizer in made]
     losses = sum(np.abs(law[:, None] - law[None]).max(axis=2) for law in laws)
-    reach = made[0].parts.randomizer.distances(np.arange(16))
+    reach = made[0].parts.randomizer.randomizer.distances(np.arange(16))
     assert (losses > sum(c.epsilon for c in claims) * reach).any(), "what the sum would have claimed does not hold"
     with pytest.raises(GuaranteeError, match="metric"):
         wv.compose_releases(claims)
@@ -329,9 +329,9 @@ READINGS = {  # two readings of one text, and what is one token to the first and
 
 
 def loss(sanitizer, texts):
-    """The exact loss between two texts, from the integers that are drawn from."""
+    """The exact loss between two texts, from the law of each token."""
     one, other = (sanitizer.parts.encoder.encode([text])[0].ids for text in texts)
-    weights = (sanitizer.parts.randomizer.weights(np.maximum(ids, -1)).astype(float) for ids in (one, other))
+    weights = (sanitizer.parts.randomizer.law(np.maximum(ids, -1)) for ids in (one, other))
     return float(np.abs(np.log(np.divide(*weights))).max(axis=1).sum())
 
 

@@ -257,12 +257,21 @@ def test_distances_that_a_sentence_assumes_are_not_rounded_up():
         assert percent >= 100 / (1 + math.exp(-weaker.loss(distance)))
 
 
-def test_the_sum_of_a_text_says_that_numbers_on_grids_lose_more():
+def test_numbers_on_grids_are_in_the_promise_and_in_the_sum_of_a_text():
     table = wv.Embeddings.from_arrays(["a", "b", "c"], [[0.0], [1.0], [2.0]])
-    mechanism = wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None)
-    grid = wv.NumberGrid(kind="number", low=0, high=1000, step=1, epsilon=0.5)
+    local, metric = wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None), wv.SanText(epsilon=3.0)
+    grid = wv.NumberGrid(kind="number", low=0, high=100, step=1, epsilon=0.5)
     kept = wv.TextOptions(unknown="typed", numbers="metric", grids=(grid,))
-    for options, beside in ((kept, True), (wv.TextOptions(unknown="typed"), False)):
-        text = wv.Sanitizer(table, mechanism, options=options).explained(4).examples[-2]
-        assert ("8 nats, and what numbers lose on their grids." in text) == beside
-        assert "only by the sum, 8 nats" in text
+    for mechanism, options, per_token in (
+        (local, kept, 50),
+        (local, wv.TextOptions(unknown="typed"), 2),
+        (metric, kept, 50),
+    ):
+        sanitizer = wv.Sanitizer(table, mechanism, options=options)
+        *examples, text, _ = sanitizer.explained(4).examples
+        assert re.search(rf"only by the sum, {4 * per_token}(\.1)? nats", text)  # slack, rounded up
+        assert any("'0' or '100': seeing the output" in line for line in examples) == bool(options.grids)
+        assert any("else its own loss is added" in line for line in sanitizer.guarantee.assumptions) == (
+            mechanism is metric
+        )
+        assert mechanism is metric or sanitizer.guarantee.epsilon == per_token

@@ -213,7 +213,7 @@ def released(engine=None, epsilon=0.5):
 @pytest.mark.parametrize("engine", available_engines())
 def test_a_pinned_engine_draws_what_a_machine_draws_that_has_no_other(engine, monkeypatch):
     made, text = released(engine)
-    assert made.provenance.engine == made.parts.randomizer.rows.engine == engine
+    assert made.provenance.engine == made.parts.randomizer.randomizer.rows.engine == engine
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
     assert released()[1] == text
     monkeypatch.setenv("WORDVEIL_ENGINE", available_engines()[0])

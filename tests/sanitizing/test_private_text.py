@@ -17,12 +17,12 @@ import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
 from wordveil.errors import WordveilError
+from wordveil.mechanisms.stand_ins import StandIns
 from wordveil.promises.release import MASK, TextOptions
 from wordveil.randomness import RandomSource
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
 from wordveil.runs.sanitize import sanitize_documents
-from wordveil.sanitizing.ids import IdReleaser
 from wordveil.text.characters import GAP_CHARACTERS
 from wordveil.text.encoding import Encoder
 from wordveil.text.schemes import tokenizer_for
@@ -185,5 +185,5 @@ def test_released_words_come_from_the_released_ids_alone(vocabulary, monkeypatch
     """What is written after the mechanism does not change when the private ids do."""
     sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=1.0), threads=1)
     fixed = np.arange(3, dtype=np.int32)
-    monkeypatch.setattr(IdReleaser, "_randomize", lambda self, tokens, *_: fixed[: len(tokens)])
+    monkeypatch.setattr(StandIns, "randomize", lambda self, tokens, *_, **__: fixed[: len(tokens)])
     assert sanitizer("babaq dadaq zzz").text == sanitizer("Fabaq ZZZ 1.5").text

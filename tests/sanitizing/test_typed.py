@@ -15,6 +15,7 @@ import seeds
 import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
+from wordveil.mechanisms.typed import Typed
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
@@ -121,10 +122,10 @@ def by_digits(self, token):
 
 def by_draws(self, codes, drawn):
     """A kind that consumes more of the stream than others shifts what comes after it."""
-    return REAL_DRAW(self, codes, np.roll(drawn, int(codes.sum())))
+    return REAL_VALUES(self, codes, np.roll(drawn, int(codes.sum())))
 
 
-REAL_CODE, REAL_DRAW = Surrogates.code, Surrogates.draw
+REAL_CODE, REAL_VALUES = Surrogates.code, Typed.values
 
 
 def test_a_surrogate_made_of_the_tokens_digits_is_noticed(vocabulary, monkeypatch):
@@ -138,14 +139,14 @@ def test_a_kept_length_is_noticed(vocabulary, monkeypatch):
     marked = lambda self, token: None if (k := REAL_CODE(self, token)) is None else k - 100 * len(token)  # noqa: E731
     monkeypatch.setattr(Surrogates, "code", marked)
     monkeypatch.setattr(
-        Surrogates, "draw", lambda self, codes, drawn: REAL_DRAW(self, -(-codes % 100), drawn) - codes // 100
+        Typed, "values", lambda self, codes, drawn: REAL_VALUES(self, -(-codes % 100), drawn) - codes // 100
     )
     with pytest.raises(AssertionError):
         test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, "e-mail", "sentence", "token")
 
 
 def test_a_kind_that_shows_in_the_number_of_draws_is_noticed(vocabulary, monkeypatch):
-    monkeypatch.setattr(Surrogates, "draw", by_draws)
+    monkeypatch.setattr(Typed, "values", by_draws)
     with pytest.raises(AssertionError):
         test_what_stands_at_other_places_does_not_depend_on_a_kind(vocabulary, "identifier")
 

@@ -22,10 +22,11 @@ from wordveil.auditing.subjects import Subject
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.run_key import run_source
+from wordveil.mechanisms.grids import noise_counts
 from wordveil.mechanisms.neighbours import TOTAL, NeighbourResponse
 from wordveil.promises.composing import compose_tokens
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit
-from wordveil.promises.number_grids import NumberGrid, noise_counts
+from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 from wordveil.sentences.rephrasing import Rephraser, rephrase_documents

@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import chisquare
 
 import seeds
+from wordveil.mechanisms.typed import Typed
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.randomness import random_bits
 from wordveil.text.encoding import Encoder
@@ -21,6 +22,12 @@ from wordveil.text.tokenizer import Tokenizer
 from wordveil.text.writing import Writer
 
 TYPED = Surrogates(first=3)
+
+
+def draw(surrogates, codes, words):
+    return Typed(randomizer=None, surrogates=surrogates).values(codes, words)
+
+
 ALPHA = 1e-9
 GRIDS = (NumberGrid.parse("number=0:100:10@1"), NumberGrid.parse("date=2000-01-01:2020-12-31:30@0.5"))
 
@@ -81,7 +88,7 @@ def test_every_surrogate_is_picked_by_equally_many_words(name):
     first = np.arange(1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
     last = first + np.uint64((1 << (64 - bits)) - 1)
     codes = np.full(len(first), -2 - KINDS.index(name), np.int32)
-    low, high = TYPED.draw(codes, first).astype(int), TYPED.draw(codes, last).astype(int)
+    low, high = draw(TYPED, codes, first).astype(int), draw(TYPED, codes, last).astype(int)
     width = 1 << (GENERATORS[name].bits - bits)
     start = TYPED.first + sum(1 << GENERATORS[other].bits for other in KINDS[: KINDS.index(name)])
     assert (low == start + width * np.arange(1 << bits)).all()
@@ -98,7 +105,7 @@ def test_drawn_surrogates_are_uniform(name):
     n, size = 400_000, 1 << GENERATORS[name].bits
     drawn = random_bits(seeds.source(11).stream(name).lane(254), (n,))
     start = TYPED.first + sum(1 << GENERATORS[other].bits for other in KINDS[: KINDS.index(name)])
-    numbers = TYPED.draw(np.full(n, -2 - KINDS.index(name), np.int32), drawn) - start
+    numbers = draw(TYPED, np.full(n, -2 - KINDS.index(name), np.int32), drawn) - start
     assert uniform(numbers, size)
     # A twin that gives up a fiftieth of its draws to one value, as a default for odd tokens would.
     numbers[:: n // (n // 50)] = 3
@@ -109,7 +116,7 @@ def test_ids_of_all_kinds_and_grid_points_read_as_drawn():
     typed = Surrogates(first=3, grids=GRIDS)
     for token, expected in (("34", r"\d+0|0"), ("2010-05-05", r"20\d\d-\d\d-\d\d"), ("a@b.de", r".+@.*example\.\w+")):
         code = typed.code(token)
-        drawn = typed.draw(np.full(2, code, np.int32), np.array([1 << 62, 3 << 62], np.uint64))
+        drawn = draw(typed, np.full(2, code, np.int32), np.array([1 << 62, 3 << 62], np.uint64))
         assert all(re.fullmatch(expected, typed.text(i)) for i in drawn.tolist())
     last = typed.first + sum(1 << bits for bits, _ in GENERATORS.values()) + sum(grid.points for grid in GRIDS)
     assert typed.text(last - 1) == GRIDS[1].text(GRIDS[1].points - 1)
@@ -143,7 +150,7 @@ def test_typed_tokens_have_no_casing():
 def test_surrogates_are_written_in_any_part_of_a_batch():
     reading = encoder()
     batch = reading.encode_batch(["seen 5 on 10", "5 x@y.de's", ""])
-    number, mail = (TYPED.draw(np.array([TYPED.code(t)], np.int32), np.zeros(1, np.uint64))[0] for t in ("5", "a@b.c"))
+    number, mail = (draw(TYPED, np.array([TYPED.code(t)], np.int32), np.zeros(1, np.uint64))[0] for t in ("5", "a@b.c"))
     released = np.array([0, number, 1, number, number, mail, 2], np.int32)
     for casing in ("vocabulary", "sentence"):
         writer = Writer(words=list(LOOKUP), typed=TYPED, casing=casing)

@@ -27,11 +27,17 @@ def verify_law(
 ) -> ChannelVerdict | None:
     """Check every pair of words, and an unknown token where the mechanism answers for it, against a claim about it.
 
-    None stands for the claim that an audit tries to refute. There is no verdict where no law is stated, no epsilon is
-    claimed, or the vocabulary is too large. `ParameterError` if what is stated is no law, or the claim's distances are
-    none.
+    Of several kinds of tokens each is checked, and the first that fails is the verdict. None stands for the claim that
+    an audit tries to refute. There is no verdict where no law is stated, no epsilon is claimed, or the vocabulary is
+    too large. `ParameterError` if what is stated is no law, or the claim's distances are none.
     """
     relation = randomizer.related(claim)
+    if len(randomizer.kinds) > 1:
+        words, *others = randomizer.kinds
+        verdicts = [verify_law(words, relation.claim, threads=threads)]
+        verdicts += [verify_law(kind, threads=threads) for kind in others]
+        found = [verdict for verdict in verdicts if verdict is not None]
+        return min(found, key=lambda each: each.holds) if len(found) == len(verdicts) else None
     epsilon, slack = relation.claim.epsilon, relation.claim.slack or 0.0
     v, local = len(randomizer.embeddings), isinstance(relation, EveryPair)
     everyone = np.arange(v, dtype=np.int32)

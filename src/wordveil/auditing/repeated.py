@@ -58,7 +58,7 @@ def named_after(
     The attacker knows a multiple of every word's probability, `prior`. None where the mechanism states no law.
     """
     most, stream, job = releases[-1], source.stream("repeated releases"), randomizer.for_batch_job()
-    drawn = job.randomize(np.repeat(inputs, most), job.sample(stream, most * len(inputs))).reshape(-1, most)
+    drawn = job.trial(np.repeat(inputs, most), stream).reshape(-1, most)
     right = np.zeros((len(inputs), len(releases)), dtype=bool)
     for low in range(0, len(inputs), TOGETHER):
         distinct, places = np.unique(drawn[low : low + TOGETHER], return_inverse=True)

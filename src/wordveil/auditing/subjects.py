@@ -107,8 +107,8 @@ class WordSubject(Subject):
         self._source, self._calls = source, count(1)  # shared by threads, as a `+= 1` is not
 
     def sample(self, private: Any, n: int) -> Outputs:
-        ids, job = np.full(n, int(private), dtype=np.int32), self.randomizer.for_batch_job()
-        return job.randomize(ids, job.sample(_stream(self._source, next(self._calls)), n))
+        ids = np.full(n, int(private), dtype=np.int32)
+        return self.randomizer.for_batch_job().trial(ids, _stream(self._source, next(self._calls)))
 
 
 class VectorFunctionSubject(Subject):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.arrays import IdArray, ReleasedIds
+from wordveil.arrays import PrivateIds, ReleasedIds
 from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
 from wordveil.mechanisms.base import Progress, VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
@@ -134,7 +134,7 @@ class FittedDecoded(WordRandomizer):
         return (*self.randomizer.sample(stream, n), *self.decoder.sample(stream, n))
 
     def randomize(
-        self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+        self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
         kept = len(draws) - self.decoder.draws
         ids = checked_ids(ids, len(self.embeddings))

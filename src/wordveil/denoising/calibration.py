@@ -51,7 +51,7 @@ def trial_releases(
     ids = true[counted]
     outputs = randomizer.outputs
     drawn = {
-        "released": randomizer.randomize(ids, randomizer.sample(stream, len(ids))),
+        "released": randomizer.trial(ids, stream),
         "random": outputs[(stream.lane(7).random(len(ids)) * len(outputs)).astype(np.int64)],
     }
     cuts = np.cumsum([len(segment) for segment in taken])[:-1]

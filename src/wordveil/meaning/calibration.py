@@ -55,8 +55,7 @@ def keep_probability(randomizer: WordRandomizer, ids: IdArray, weights: Float64A
     """
     kept = randomizer.keep_probabilities(ids)
     if kept is None:
-        draws = randomizer.sample(RandomSource.public("calibration"), len(ids))
-        kept = (randomizer.randomize(ids, draws) == ids).astype(np.float64)
+        kept = (randomizer.trial(ids, RandomSource.public("calibration")) == ids).astype(np.float64)
     return float(np.average(kept, weights=weights))
 
 

@@ -17,7 +17,6 @@ from wordveil.mechanisms.base import WordRandomizer
 from wordveil.metrics.distances import AnyMetric, Euclidean, Metric
 from wordveil.promises.composing import compose_tokens
 from wordveil.promises.guarantees import SUMMED, Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
-from wordveil.promises.release import OWN_LOSS
 from wordveil.promises.rounding import claimed, round_down, round_up
 from wordveil.promises.worked import InWords, WorkedPair
 from wordveil.vocabulary.public_sample import public_sample
@@ -37,6 +36,7 @@ class Explanation:
     Attributes:
         guarantee: The guarantee.
         pairs: Worked pairs, near ones first; empty where there is no guarantee.
+        grids: The ends of every grid that numbers are released on.
         tokens: Length of the text in the per-text sum.
         typical: The distance of each token in that sum, in the guarantee's metric; None where none is needed.
         text: The sum over `tokens` differing tokens, as the promise of a whole text; None without one.
@@ -48,6 +48,7 @@ class Explanation:
     guarantee: Guarantee
     pairs: tuple[WorkedPair, ...]
     tokens: int
+    grids: tuple[WorkedPair, ...] = ()
     typical: float | None = None
     text: LocalDP | NoGuarantee | None = None
     longest: bool = False
@@ -73,7 +74,7 @@ class Explanation:
     def examples(self) -> list[str]:
         """What the promise comes to, one sentence a line: on the pairs, on a whole text, on several releases."""
         given = self._condition()
-        lines = [f"Example{given}: {pair.sentence()}" for pair in self.pairs]
+        lines = [f"Example{given}: {pair.sentence()}" for pair in (*self.pairs, *self.grids)]
         if self.text is not None:
             lines.append(f"A whole text{given}: {self._text_sentence(self.text)}")
         return [*lines, "Several releases of the same text add up."]
@@ -92,7 +93,8 @@ class Explanation:
         return f" ({', '.join(conditions)})" if conditions else ""
 
     def _text_sentence(self, text: LocalDP | NoGuarantee) -> str:
-        apart = "" if self.typical is None else f", each by {round_down(self.typical)} (a typical distance),"
+        apart = "" if self.typical is None else f", each by {round_down(self.typical)} (a typical distance)"
+        apart += ", or a number by its whole grid," if apart and self.grids else "," if apart else ""
         here = ", as long as the longest one here," if self.longest else ""
         texts = f"two texts of {self.tokens} {self._unit}s{here} that differ in every {self._unit}{apart} are covered"
         if text.epsilon is None:
@@ -100,11 +102,12 @@ class Explanation:
         delta = f" and delta {round_up(text.delta)}" if text.delta else ""
         loss = round_up(text.epsilon + (text.slack or 0.0))
         little = "word says little about a sentence" if self._unit == "token" else "sentence says little about a text"
-        beside = ", and what numbers lose on their grids" if any(OWN_LOSS in said for said in text.assumptions) else ""
-        return f"{texts} only by the sum, {loss} nats{delta}{beside}. A promise per {little}."
+        return f"{texts} only by the sum, {loss} nats{delta}. A promise per {little}."
 
 
-def _of_a_text(guarantee: Guarantee, typical: float | None, tokens: int) -> LocalDP | NoGuarantee | None:
+def _of_a_text(
+    guarantee: Guarantee, typical: float | None, tokens: int, grids: Sequence[WorkedPair]
+) -> LocalDP | NoGuarantee | None:
     """Return the sum over the tokens of a text; None where the promise is no promise per token."""
     if typical == 0 or guarantee.unit not in SUMMED:
         return None
@@ -114,7 +117,8 @@ def _of_a_text(guarantee: Guarantee, typical: float | None, tokens: int) -> Loca
     if one.delta * tokens >= 1:
         return NoGuarantee(reason=f"the deltas of {tokens} tokens add up to 1 or more", unit=PrivacyUnit.TEXT)
     slack = None if one.slack is None else one.slack * tokens
-    return replace(one, epsilon=one.epsilon * tokens, delta=one.delta * tokens, slack=slack)  # a list would fill memory
+    epsilon = max([one.epsilon, *(pair.loss for pair in grids)]) * tokens
+    return replace(one, epsilon=epsilon, delta=one.delta * tokens, slack=slack)  # a list would fill memory
 
 
 def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: AnyMetric | None = None) -> InWords:
@@ -167,10 +171,10 @@ def explain(
     """
     if tokens < 1:
         raise ParameterError("tokens", tokens, "must be at least 1.")
+    grids = () if randomizer is None else tuple(pair for kind in randomizer.kinds for pair in kind.ends)
     if not guarantee.of_any_two:
-        return Explanation(
-            guarantee=guarantee, pairs=(), tokens=tokens, advice=randomizer.advice() if randomizer else ""
-        )
+        advice = randomizer.advice() if randomizer else ""
+        return Explanation(guarantee=guarantee, pairs=(), grids=grids, tokens=tokens, advice=advice)
     metric = _measure(guarantee, metric)
     middle = _typical_pair(embeddings, metric)
     chosen = [_look_up(embeddings, pair) for pair in pairs] or _example_pairs(embeddings, metric, middle)
@@ -178,9 +182,10 @@ def explain(
     return Explanation(
         guarantee=guarantee,
         pairs=guarantee.explain(_known(embeddings, guarantee, metric, pair, randomizer) for pair in chosen),
+        grids=grids,
         tokens=tokens,
         typical=typical,
-        text=_of_a_text(guarantee, typical, tokens),
+        text=_of_a_text(guarantee, typical, tokens, grids),
         longest=longest,
         procedure=randomizer.procedure() if randomizer else "",
         advice=randomizer.advice() if randomizer else "",

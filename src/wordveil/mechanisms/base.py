@@ -16,17 +16,18 @@ asks for the class. A mechanism of a third party needs no more than the abstract
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray, ReleasedIds, ReleasedVectors
+from wordveil.arrays import Float64Array, FloatArray, IdArray, PrivateIds, ReleasedIds, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.common import Mechanism, Randomizer
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Pair, Relation
+from wordveil.promises.worked import WorkedPair
 from wordveil.randomness import DocumentStreams, Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
 
@@ -213,7 +214,7 @@ class WordRandomizer(Randomizer):
         embeddings: The public vocabulary.
         draw_width: Eight-byte values drawn per token: callers bound memory with it.
         answers_unknown: Whether `randomize` and `law` take -1, a token outside the vocabulary, and its guarantee
-            covers such tokens; otherwise the caller puts a uniform public word in its place first.
+            covers such tokens; otherwise `StandIns` around it does.
         draws_by_engine: Whether the words drawn can differ with what computes its weights: the engine, and the
             machine's arithmetic.
     """
@@ -242,6 +243,16 @@ class WordRandomizer(Randomizer):
         """The ids it can return, sorted: the columns of `law`."""
         return self.embeddings.candidates
 
+    @property
+    def kinds(self) -> Sequence[WordRandomizer]:
+        """The mechanisms of the kinds of tokens that are told apart, each with a law of its own; else itself."""
+        return (self,)
+
+    @property
+    def ends(self) -> Sequence[WorkedPair]:
+        """Its two most distant inputs, where it is that of numbers: what its whole range loses; else none."""
+        return ()
+
     @abstractmethod
     def sample(self, stream: Stream, n: int) -> Draws:
         """Draw for the next n tokens of the document the stream is seated at, one lane for each law."""
@@ -255,7 +266,7 @@ class WordRandomizer(Randomizer):
 
     @abstractmethod
     def randomize(
-        self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+        self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
         """Return the released ids, shape (n,), given input ids in [0, v) and their draws."""
 
@@ -349,6 +360,10 @@ class WordRandomizer(Randomizer):
         """
         return self
 
-    def release(self, ids: IdArray, source: RandomSource, *, threads: int | None = None) -> ReleasedIds:
+    def trial(self, ids: IdArray, stream: Stream) -> ReleasedIds:
+        """Return what public ids become by the next draws of a stream, as a check or a calibration asks."""
+        return self.randomize(PrivateIds(ids), self.sample(stream, len(ids)))
+
+    def release(self, ids: PrivateIds, source: RandomSource, *, threads: int | None = None) -> ReleasedIds:
         """Randomize ids with a fresh stream of the source: the one-call form for small batches."""
         return self.randomize(ids, self.sample(source.fresh_stream(), len(ids)), threads=threads)

@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray, ReleasedIds
+from wordveil.arrays import Float64Array, IdArray, PrivateIds, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.selection import SelectionRows
@@ -130,7 +130,7 @@ class FittedExponential(WordRandomizer):
         return ((some.reshape(-1, self.draw_width),) for some in words)
 
     def randomize(
-        self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+        self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
         ids = checked_ids(ids, self.size)
         check_draws(draws, (len(ids), self.draw_width))

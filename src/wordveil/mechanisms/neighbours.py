@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray, ReleasedIds
+from wordveil.arrays import Float64Array, IdArray, PrivateIds, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.threads import resolve_threads
@@ -351,7 +351,7 @@ class FittedNeighbourResponse(WordRandomizer):
         return ((drawn,) for drawn in document_bits(documents, 0, min(size, _TOGETHER)))
 
     def randomize(
-        self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+        self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
         ids = checked_ids(ids, len(self.embeddings), unknown=True)
         check_draws(draws, (len(ids),))

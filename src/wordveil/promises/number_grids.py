@@ -1,22 +1,6 @@
-r"""Numbers that keep their magnitude: a public grid, an exact law over it, and what it promises.
+r"""A public grid for numbers that keep their magnitude, and what a release on it promises.
 
-A number moves to the nearest point i of a public grid of n points, then by a step count z of an integer law that does
-not depend on it, and stays inside the grid:
-
-    released point = min(max(i + z, 0), n - 1),      P(z) = N(|z|) / 2**64
-
-This is the discrete Laplace (two-sided geometric) mechanism, clamped at both ends, with integers in place of reals:
-
-    N(z + 1) = ceil(a N(z)) for z + 1 < n - 1,       a = e**-epsilon rounded up to a multiple of 2**-64,
-    N(n - 1) >= ceil(a N(n - 2) / (1 - a)),          N(0) + 2 (N(1) + ... + N(n - 1)) = 2**64
-
-*Proof that one step of input costs at most epsilon.* Between the ends P(j | i) = N(|j - i|), and N(z) <= N(z + 1) / a.
-At an end P is a tail T(i) = N(i) + ... + N(n - 1). From the last line N(n - 2) + N(n - 1) <= N(n - 1) / a, that is
-T(n - 2) <= T(n - 1) / a, and T(i) = N(i) + T(i + 1) <= (N(i + 1) + T(i + 2)) / a = T(i + 1) / a follows downwards. The
-other direction of each quotient is at most 1. All of it holds for the integers that are drawn from: slack 0.
-
-Reference: Ghosh, Roughgarden and Sundararajan (2012), Universally Utility-maximizing Privacy Mechanisms, section 2; the
-integers and the remedy for their last tail are ours.
+A number moves to the nearest point of the grid and from there by `mechanisms.grids`, whose law does not depend on it.
 """
 
 from __future__ import annotations
@@ -26,18 +10,12 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from decimal import Context, Decimal
-from functools import cache
-from itertools import accumulate
 from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_choice
 from wordveil.promises.guarantees import MetricDP, Standing
 
-WORD = 1 << 64
 MOST_POINTS = 1 << 16
 LEAST_EPSILON = 1e-9
 _FORM = re.compile(r"(\w+)=([^:@]+):([^:@]+):([^:@]+)(?::(\w+))?@([^:@]+)")
@@ -46,7 +24,7 @@ _KINDS = ("number", "year", "money", "date")
 
 @dataclass(frozen=True, kw_only=True)
 class NumberGrid:
-    """The grid that numbers of one kind are released on, with its law and its claim.
+    """The grid that numbers of one kind are released on, with its claim.
 
     Range and step are public: choose them without looking at the private texts. What lies outside is moved to the
     nearer end.
@@ -143,15 +121,6 @@ class NumberGrid:
         written = f"{value.normalize() if value else Decimal(0):f}"
         return f"${written}" if self.kind == "money" else written
 
-    def draw(self, points: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the released points, given uniform 64-bit words, one each.
-
-        The step count is found from the word alone, so the time taken says nothing of the point.
-        """
-        last = self.points - 1
-        counts = np.searchsorted(_bounds(last + 1, self.epsilon), words, side="right") - last
-        return np.asarray(np.clip(points + counts, 0, last))
-
     def guarantee(self) -> MetricDP:
         """What one released number promises, between two numbers of this kind."""
         return MetricDP(
@@ -161,34 +130,3 @@ class NumberGrid:
             standing=Standing.PROVED,
             scope=(f"{self.kind} {self._place('low')!r} to {self._place('high')!r}, step {self.step!r} {self.scale}",),
         )
-
-
-@cache
-def noise_counts(points: int, epsilon: float) -> list[int]:
-    """Return N(0), ..., N(points - 1) of the law above, of 2**64 in all with both signs.
-
-    Args:
-        points: Points of the grid, at least 2.
-        epsilon: In nats for a step, at least 1e-9.
-    """
-    # exp is correctly rounded to 60 digits, so the next multiple of 2**-64 above it is an upper bound.
-    a = int(Context(prec=60).exp(-Decimal(epsilon)) * WORD) + 1
-    top = (WORD * (WORD - a) // (WORD + a)) & ~1
-    while True:
-        counts = [top]
-        for _ in range(points - 2):
-            counts.append(-(-counts[-1] * a // WORD))
-        counts.append(-(-counts[-1] * a // (WORD - a)))
-        excess = top + 2 * sum(counts[1:]) - WORD
-        if excess <= 0:
-            # Even, as the first count is. At the ends it raises the smaller of two tails, so no quotient grows.
-            counts[-1] -= excess // 2
-            return counts
-        top -= 2 * (excess * (WORD - a) // (WORD + a) // 2 + 1)
-
-
-@cache
-def _bounds(points: int, epsilon: float) -> NDArray[np.uint64]:
-    """Return the running sums of the law but the last, from the lowest step count up."""
-    counts = noise_counts(points, epsilon)
-    return np.array(list(accumulate(counts[:0:-1] + counts))[:-1], dtype=np.uint64)

@@ -21,8 +21,6 @@ from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.rounding import round_up
 
 MASK = "[unknown]"
-OWN_LOSS = "else its own loss is added"
-"""Of a number on a grid, which the epsilon of a token does not cover."""
 KEYED = (
     "whether a document changed between two releases under one key and id: an unchanged one comes out as before and a "
     "changed one is drawn afresh, on the same version and engine; on another each is one more release (in a run the id "
@@ -222,7 +220,7 @@ def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_sour
         return guarantee
     bounded: Any = guarantee
     unit = PrivacyUnit.DOCUMENT_WORD if options.per == "document" else guarantee.unit
-    return within_scope(replace(bounded, unit=unit), _reading(options), assuming=[_agreement(options)])
+    return within_scope(replace(bounded, unit=unit), _reading(options), assuming=[_agreement(options, guarantee)])
 
 
 def _reading(options: TextOptions) -> str:
@@ -232,8 +230,8 @@ def _reading(options: TextOptions) -> str:
     return f"reading {hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()}"
 
 
-def _agreement(options: TextOptions) -> str:
-    """Return what two texts must have in common for the promise to speak of them: what no noise covers."""
+def _agreement(options: TextOptions, guarantee: Guarantee) -> str:
+    """Return what two texts must have in common for the promise to speak of them: what it does not cover."""
     shared = ["the number and positions of tokens, punctuation and layout"]
     if options.markup == "html":
         shared.append("tags and entities")
@@ -241,7 +239,9 @@ def _agreement(options: TextOptions) -> str:
         shared.append("which tokens are unknown")
     if options.unknown == "typed":
         shared.append("which tokens are typed and of which kind")
-    shared += [f"the magnitude of tokens of the kind {grid.kind}, {OWN_LOSS}" for grid in options.grids]
+    if guarantee.metric or guarantee.graph:  # which speak of words alone
+        apart = "the magnitude of tokens of the kind {}, else its own loss is added"
+        shared += [apart.format(grid.kind) for grid in options.grids]
     if options.casing == "shape":
         shared.append("the casing of every token")
     if options.public_words:

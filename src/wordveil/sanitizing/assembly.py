@@ -8,11 +8,13 @@ from functools import partial
 from typing import Any, Protocol
 
 from wordveil import __version__
-from wordveil.arrays import IdArray, PrivateText, ReleasedIds, ReleasedText
+from wordveil.arrays import PrivateText, ReleasedIds, ReleasedText
 from wordveil.kernels.arithmetic import arithmetic_name
 from wordveil.kernels.compiled import engine_name
 from wordveil.meaning.explanations import Explanation, explain
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
+from wordveil.mechanisms.stand_ins import StandIns
+from wordveil.mechanisms.typed import Typed
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures, effective_guarantee
@@ -22,13 +24,9 @@ from wordveil.text.encoding import EncodedBatch, Encoder
 from wordveil.text.schemes import tokenizer_for
 from wordveil.text.surrogates import Surrogates
 from wordveil.text.writing import Writer
-from wordveil.vocabulary.public_sample import public_sample
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Assembled", "TextReader", "TextWriter", "assemble"]
-
-STAND_INS = 4096
-"""Public words an unknown token is replaced by: any public list keeps the promise, a long one only costs time."""
+__all__ = ["Assembled", "TextReader", "TextWriter", "answering", "assemble"]
 
 
 class TextReader(Protocol):
@@ -55,9 +53,8 @@ class Assembled:
 
     Attributes:
         encoder: Reads the private texts.
-        randomizer: The mechanism, fitted.
+        randomizer: The mechanism, fitted, and around it what answers for unknown and typed tokens.
         writer: Writes the released texts.
-        stand_ins: Ids of the public words that stand for unknown tokens, shape (s,).
         promise: What every release promises.
         unprotected: What stands in its place where the noise comes from a test source.
         options: Choices around the mechanism.
@@ -73,7 +70,6 @@ class Assembled:
     encoder: TextReader
     randomizer: WordRandomizer
     writer: TextWriter
-    stand_ins: IdArray
     promise: Guarantee
     unprotected: Guarantee
     options: TextOptions
@@ -120,7 +116,7 @@ def assemble(
         typed=typed,
     )
     certificate = certificate_in_use(mechanism, embeddings, certificate)
-    randomizer = fit_words(mechanism, embeddings, certificate).on(device)
+    randomizer = answering(fit_words(mechanism, embeddings, certificate).on(device), options, typed)
     claim = randomizer.guarantee()
     provenance = Provenance(
         version=__version__,
@@ -137,7 +133,6 @@ def assemble(
         encoder=encoder,
         randomizer=randomizer,
         writer=writer,
-        stand_ins=public_sample(embeddings, STAND_INS),
         promise=effective_guarantee(claim, options, test_source=False),
         unprotected=effective_guarantee(claim, options, test_source=True),
         options=options,
@@ -147,6 +142,13 @@ def assemble(
         explain=partial(explain, embeddings, metric=randomizer.metric, randomizer=randomizer),
         words=encoder,
     )
+
+
+def answering(randomizer: WordRandomizer, options: TextOptions, typed: Surrogates | None) -> WordRandomizer:
+    """Return a mechanism of words as one of all tokens that the options have it release."""
+    if options.unknown in ("random", "typed") and not randomizer.answers_unknown:
+        randomizer = StandIns.of(randomizer)
+    return randomizer if typed is None else Typed(randomizer=randomizer, surrogates=typed)
 
 
 def _arithmetic(randomizer: WordRandomizer, device: str) -> str:

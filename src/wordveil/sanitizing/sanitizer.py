@@ -26,7 +26,7 @@ from wordveil.promises.guarantees import Guarantee, PrivacyUnit
 from wordveil.promises.release import KEYED, BatchRelease, Provenance, Release, TextOptions
 from wordveil.randomness import RandomSource
 from wordveil.sanitizing.assembly import Assembled, assemble
-from wordveil.sanitizing.ids import Counts, IdReleaser, Prepared
+from wordveil.sanitizing.ids import Counts, Prepared, release_ids
 from wordveil.sanitizing.input_watch import InputWatch, Look, Warn, unwatched, warn_caller
 from wordveil.sanitizing.places import Place, nonces
 from wordveil.vocabulary.table import Embeddings
@@ -194,7 +194,7 @@ class Sanitizer:
         self, ids: PrivateIds, counts: Counts, nonces: list[int], progress: Progress | None = None
     ) -> ReleasedIds:
         """Return the released id of every token of all documents end to end, -1 where it was unknown and stays so."""
-        return IdReleaser(self.parts, self.source, self.threads).release(ids, counts, nonces, progress)
+        return release_ids(self.parts, self.source, self.threads, ids, counts, nonces, progress)
 
     @property
     def guarantee(self) -> Guarantee:

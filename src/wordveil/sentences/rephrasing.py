@@ -42,7 +42,7 @@ from wordveil.promises.release import (
 )
 from wordveil.randomness import RandomSource
 from wordveil.runs.sanitize import RunReport, file_digests, sanitize_documents
-from wordveil.sanitizing.assembly import Assembled
+from wordveil.sanitizing.assembly import Assembled, answering
 from wordveil.sanitizing.places import shown, text_domain
 from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.sentences.encoding import STATIC, SentenceEncoder
@@ -217,9 +217,8 @@ def _assembled(
     )
     return Assembled(
         encoder=SentenceReader(embeddings=embeddings, encoder=encoder, typed=typed, threads=threads),
-        randomizer=randomizer,
+        randomizer=answering(randomizer, options, typed),
         writer=SentenceWriter(words=embeddings.words, typed=typed),
-        stand_ins=np.empty(0, np.int32),  # the response answers for sentences of unknown words itself
         promise=promise,
         unprotected=effective_guarantee(promise, TextOptions(), test_source=True),
         options=options,

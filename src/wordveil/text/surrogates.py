@@ -1,14 +1,12 @@
 r"""Surrogates: what stands in a release for tokens that have a kind, drawn from public lists of harmless values.
 
-A surrogate is a uniform draw from the 2**b members of its kind's public generator, chosen by the top b bits of one
-64-bit word, and so exactly uniform and independent of the token: two tokens of one kind cannot be told apart. Every
-member is one token of its own kind, and no person's: published test cards, account numbers of a bank code that no bank
-has, reserved domains and documentation addresses, telephone numbers set aside for fiction.
-
-Numbers, years, sums and dates may keep their magnitude instead, by `NumberGrid`, under its own epsilon.
+A surrogate is one of the 2**b members of its kind's public generator. Every member is one token of its own kind, and no
+person's: published test cards, account numbers of a bank code that no bank has, reserved domains and documentation
+addresses, telephone numbers set aside for fiction. Numbers, years, sums and dates may keep their magnitude instead, by
+`NumberGrid`.
 
 Token ids carry all of it: -2 - k in a private text for a token of kind k, or of grid point k - 14; in a release, ids
-above the vocabulary's for surrogates and grid points. Nothing here reads a text or draws random words.
+above the vocabulary's for surrogates and grid points. Nothing here reads a text or draws: `mechanisms.typed` does.
 
 Reference: RFC 2606 (domains), RFC 5737 and RFC 3849 (addresses), 555-0100 to 555-0199 of the North American Numbering
 Plan, Ofcom's telephone numbers for drama, ISO 13616 (IBAN check digits), ISO/IEC 7812 (Luhn).
@@ -16,15 +14,11 @@ Plan, Ofcom's telephone numbers for drama, ISO 13616 (IBAN check digits), ISO/IE
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from wordveil.arrays import PrivateIds, ReleasedIds
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.text.amounts import amount
 from wordveil.text.kinds import KINDS, kind
@@ -41,6 +35,16 @@ class Generator(NamedTuple):
 
     bits: int
     text: Callable[[int], str]
+
+
+class KindIds(NamedTuple):
+    """The ids of one kind of tokens, or of the points of a grid for one."""
+
+    kind: str
+    codes: range  # private: one, or one a point
+    ids: range  # released
+    text: Callable[[int], str]  # of value number i
+    grid: NumberGrid | None  # None where values are drawn uniformly
 
 
 _WORDS = (
@@ -116,49 +120,26 @@ class Surrogates:
     first: int
     grids: tuple[NumberGrid, ...] = ()
 
+    def spans(self) -> Iterator[KindIds]:
+        """Yield the kinds, then the grids, in the order of their ids."""
+        codes, ids = UNKNOWN - 1, self.first
+        values = [(name, 1, 1 << GENERATORS[name].bits, GENERATORS[name].text, None) for name in KINDS]
+        grids = [(grid.kind, grid.points, grid.points, grid.text, grid) for grid in self.grids]
+        for name, inputs, outputs, text, grid in [*values, *grids]:
+            yield KindIds(name, range(codes, codes - inputs, -1), range(ids, ids + outputs), text, grid)
+            codes, ids = codes - inputs, ids + outputs
+
     def code(self, token: str) -> int | None:
         """Return the id that stands for a private token: of its kind, or of its grid point; None for a word."""
         found = kind(token)
         if found is None:
             return None
-        start = len(KINDS)
-        for grid in self.grids:
-            if grid.kind == found:
-                return UNKNOWN - 1 - start - grid.nearest(amount(token, found))
-            start += grid.points
-        return UNKNOWN - 1 - KINDS.index(found)
-
-    def draw(self, codes: PrivateIds, words: NDArray[np.uint64]) -> ReleasedIds:
-        """Return released ids.
-
-        Args:
-            codes: What `code` returned, shape (n,).
-            words: One uniform word each, shape (n,).
-        """
-        numbers = UNKNOWN - 1 - codes.astype(np.int64)
-        released = np.empty(len(codes), np.int64)
-        first = self.first
-        for k, name in enumerate(KINDS):
-            some = numbers == k
-            released[some] = first + (words[some] >> np.uint64(64 - GENERATORS[name].bits)).astype(np.int64)
-            first += 1 << GENERATORS[name].bits
-        start = len(KINDS)
-        for grid in self.grids:
-            some = (numbers >= start) & (numbers < start + grid.points)
-            released[some] = first + grid.draw(numbers[some] - start, words[some])
-            first += grid.points
-            start += grid.points
-        return ReleasedIds(released.astype(np.int32))
+        *_, span = (span for span in self.spans() if span.kind == found)  # a grid stands behind its kind
+        return span.codes[span.grid.nearest(amount(token, found)) if span.grid else 0]
 
     def text(self, released: int) -> str:
-        """Return what a released id of `draw` reads."""
-        number = released - self.first
-        for name in KINDS:
-            if number < 1 << GENERATORS[name].bits:
-                return GENERATORS[name].text(number)
-            number -= 1 << GENERATORS[name].bits
-        for grid in self.grids:
-            if number < grid.points:
-                return grid.text(number)
-            number -= grid.points
+        """Return what a released id reads."""
+        for span in self.spans():
+            if released in span.ids:
+                return span.text(released - span.ids.start)
         raise IndexError(released)

@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.api import TEM, Float64Array, IdArray, NearestWords, PrivateText, RandomSource, Sanitizer, resolve_threads
+from wordveil.api import (
+    TEM,
+    Float64Array,
+    IdArray,
+    NearestWords,
+    PrivateIds,
+    PrivateText,
+    RandomSource,
+    Sanitizer,
+    resolve_threads,
+)
 from wordveil_lab.benchmarks import peers
 from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, peak_memory_bytes
 from wordveil_lab.benchmarks.workload import Workload
@@ -143,13 +153,13 @@ def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
     fitted = TEM(epsilon=EPSILON).fit(workload.embeddings).on(workload.device)
     source = RandomSource()
     draws = fitted.sample(source.fresh_stream(), workload.tokens)
-    ids = workload.ids
+    ids = PrivateIds(workload.ids)
     timing = best_timing(
         lambda: fitted.for_batch_job().randomize(ids, draws, threads=workload.threads), workload.repeats
     )
     distinct = len(np.unique(ids))
     lines = [setting.line(f"{NAME}, {distinct} distinct words", len(ids), _billed(workload, timing))]
-    once = np.unique(ids)
+    once = PrivateIds(np.unique(ids))
     timing = best_timing(
         lambda: fitted.for_batch_job().randomize(once, (draws[0][: len(once)],), threads=workload.threads),
         workload.repeats,

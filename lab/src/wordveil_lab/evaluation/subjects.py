@@ -18,6 +18,7 @@ from wordveil.api import (
     Guarantee,
     IdArray,
     NoGuarantee,
+    PrivateIds,
     RandomSource,
     ReleasedIds,
     Standing,
@@ -47,7 +48,7 @@ class Unprotected(WordRandomizer):
         return (np.empty((n, 0)),)
 
     def randomize(
-        self, ids: IdArray, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
+        self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
         return ReleasedIds(np.asarray(ids, dtype=np.int32))  # a baseline: public words, and no promise
 
@@ -97,7 +98,7 @@ class Entrant:
         for start in range(0, len(given), size):
             part = given[start : start + size]
             draws = words.sample(stream, len(part))
-            parts.append(words.randomize(part, draws, threads=self.threads))
+            parts.append(words.randomize(PrivateIds(part), draws, threads=self.threads))
         return np.concatenate(parts)
 
     def release_vectors(self, ids: IdArray, source: RandomSource, label: str) -> Float64Array:

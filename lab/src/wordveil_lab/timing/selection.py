@@ -28,6 +28,7 @@ from wordveil.api import (
     Encoder,
     Euclidean,
     IdArray,
+    PrivateIds,
     PrivateText,
     RandomSource,
     SelectionRows,
@@ -88,9 +89,9 @@ def measure_corpus(vectors: Path, texts: Path, column: str, share: float) -> Non
         for engine in dict.fromkeys((available_engines()[-1], "numpy")):
             os.environ["WORDVEIL_ENGINE"] = engine
             fitted = TEM(epsilon=4.0).fit(embeddings)
-            draws = fitted.sample(RandomSource().fresh_stream(), len(ids))
+            draws, given = fitted.sample(RandomSource().fresh_stream(), len(ids)), PrivateIds(ids)
             for threads in (2, 1):
-                timing = best_timing(partial(fitted.for_batch_job().randomize, ids, draws, threads=threads), 1)
+                timing = best_timing(partial(fitted.for_batch_job().randomize, given, draws, threads=threads), 1)
                 print(
                     f"{engine}, {threads} threads: {timing.wall:.1f} s on the clock, {len(ids) / timing.wall:,.0f} "
                     f"tokens/s; {timing.cpu:.1f} s of processor time, {len(ids) / timing.cpu:,.0f} tokens/s a core",
