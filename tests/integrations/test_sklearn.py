@@ -106,6 +106,6 @@ def test_no_text_in_a_row_of_numbers_is_shown(rows):
         assert "Maria" not in shown.replace('"Maria"', "")  # but in the line of this file
 
 
-@pytest.mark.parametrize("kind", [TextSanitizer, PrivateVectors])
+@pytest.mark.parametrize("kind", [TextSanitizer, TextClasses, PrivateVectors])
 def test_no_setting_puts_the_index_of_a_private_frame_beside_what_is_released(kind):
     assert not hasattr(kind(), "set_output")

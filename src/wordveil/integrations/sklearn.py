@@ -69,7 +69,7 @@ class _Texts(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_wrap_ou
         return tags
 
 
-class TextSanitizer(_Texts):
+class TextSanitizer(_Texts, auto_wrap_output_keys=None):  # type: ignore[call-arg, unused-ignore]
     """Releases texts.
 
     Args:
@@ -99,7 +99,7 @@ class TextSanitizer(_Texts):
         return tags
 
 
-class TextClasses(_Texts):
+class TextClasses(_Texts, auto_wrap_output_keys=None):  # type: ignore[call-arg, unused-ignore]
     """Puts the face of its class in the place of every word, for a model that learnt from releases; no release itself.
 
     Args:

@@ -11,7 +11,7 @@ from typing import overload
 
 import numpy as np
 
-from wordveil.arrays import PrivateText, ReleasedIds
+from wordveil.arrays import PrivateIds, PrivateText, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse
 from wordveil.parameters import strings
@@ -83,5 +83,5 @@ class ClassMap:
         shown = np.where(ids < 0, UNKNOWN, self._faces[np.maximum(ids, 0)]).astype(np.int32)
         kinds = np.flatnonzero(ids < UNKNOWN)
         if parts.encoder.typed is not None and len(kinds):
-            shown[kinds] = parts.encoder.typed.draw(ids[kinds], np.zeros(len(kinds), np.uint64))
+            shown[kinds] = parts.encoder.typed.draw(PrivateIds(ids[kinds]), np.zeros(len(kinds), np.uint64))
         return [PrivateText(str(text)) for text in parts.writer.write_parts(prepared.parts, ReleasedIds(shown))]

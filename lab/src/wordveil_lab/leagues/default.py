@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -222,12 +222,12 @@ def fitted(row: str, epsilon: float) -> WordRandomizer:
         classes = classes_of(int(first), ROOTS[rest.removeprefix("classes")])
         made = wv.NeighbourResponse(epsilon=epsilon, k=1, outputs=len(classes.outputs)).fit(table())
         return replace(made, chosen=classes.outputs, lists=classes.face[:, None])
-    outputs = None if rest == "of all" else int(rest.removeprefix("of "))
-    return _listed(int(first), outputs)(epsilon)
+    made_of = _listed(int(first), None if rest == "of all" else int(rest.removeprefix("of ")))
+    return made_of(epsilon)
 
 
 @lru_cache(maxsize=8)
-def _listed(k: int, outputs: int | None) -> Any:
+def _listed(k: int, outputs: int | None) -> Callable[[float], WordRandomizer]:
     return wv.NeighbourResponse(k=k, outputs=outputs).fitter(table())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import Embeddings, Prior, load_embeddings, prior_of, split_sentences
+from wordveil.api import Embeddings, Prior, PrivateText, load_embeddings, prior_of, split_sentences
 from wordveil_lab.clone import ROOT
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.data import mixed_order, plain
@@ -126,7 +126,7 @@ class TextSet:
             texts += own
         texts = [text for text in texts if " ".join(text.split()[: self.words]) not in attacked]
         if self.sentences:
-            texts = [sentence for text in texts for sentence in split_sentences(text)]
+            texts = [sentence for text in texts for sentence in split_sentences(PrivateText(text))]
         if any(" n't " in f"{text} " for text in attacked):
             for contraction in CUT:
                 texts = [contraction.sub(r" \1", text) for text in texts]
