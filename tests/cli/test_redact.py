@@ -352,4 +352,6 @@ def test_words_are_shown_with_the_faces_of_their_classes(wordveil):
     (doctor, face), surgeon, unknown = (line.split("\t") for line in answer.out.splitlines())
     assert (doctor, surgeon, unknown) == ("doctor", ["surgeon", face], ["zzxqk", "-"])
     every = json.loads(wordveil("words", "--classes", "256", "--json").out)
-    assert len(every) == 32_000 and len(set(every.values())) == 256 and every["doctor"] == face
+    assert len(every) == 32_000
+    assert len(set(every.values())) == 256
+    assert every["doctor"] == face

@@ -18,7 +18,9 @@ MECHANISM = wv.NeighbourResponse(epsilon=CERTAIN, outputs="classes:256")
 
 def sanitizer(**options) -> wv.Sanitizer:
     source = RandomSource.seeded_for_tests(seeds.seed(31))
-    return wv.Sanitizer(wv.load_embeddings(), MECHANISM, options=wv.TextOptions(unknown="typed", **options), source=source)
+    return wv.Sanitizer(
+        wv.load_embeddings(), MECHANISM, options=wv.TextOptions(unknown="typed", **options), source=source
+    )
 
 
 CLASSES = wv.ClassMap(sanitizer())

@@ -74,9 +74,7 @@ class WordClasses(Keyed):
             raise ChecksumError("The classes of words are damaged. Build them again.")
 
 
-def build_classes(
-    embeddings: Embeddings, k: int, *, roots: int = 1, progress: Progress | None = None
-) -> WordClasses:
+def build_classes(embeddings: Embeddings, k: int, *, roots: int = 1, progress: Progress | None = None) -> WordClasses:
     """Compute the classes; seconds for 32 000 words.
 
     Words whose count is not known weigh least. A cell without a word that may be output joins the nearest that has one.

@@ -196,3 +196,46 @@ def _growth(report: Mapping[str, Any]) -> list[str]:
         for row in report["growth"]
     ]
     return markdown_table(["set", "read", "row", "nats", "words named", "rarer"], body)
+
+
+README = (
+    ("no noise", NO_NOISE, None, ""),
+    ("random outputs of 256 faces", "256 classes", RANDOM, "0"),
+    ("**256 classes (the default)**", "256 classes", 7.0, "7"),
+    ("16 of 4 000 (the default before)", *BEFORE, "8"),
+    ("128 classes", "128 classes", 7.0, "7"),
+    ("256 classes", "256 classes", 8.0, "8"),
+    ("512 classes", "512 classes", 8.0, "8"),
+    ("1 024 classes", "1024 classes", 8.0, "8"),
+    ("randomized response, 4 000 words", "1 of 4000", 8.0, "8"),
+    ("TEM, certified local DP", "TEM, certified", 8.0, "8"),
+    ("TEM at epsilon 9.36 (metric DP)", "TEM", 9.36, "34.56 (truly at most 13.81)"),
+    ("randomized response, all words", "1 of all", 12.0, "12"),
+)
+"""Rows of the README's table: what is said, name, epsilon, nats that any two words may lose."""
+REVIEWS = ("MR", "IMDB", "Yelp")
+BLIND = {"classes": "256 classes", "4000": "16 of 4000"}
+
+
+def readme(report: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the README's table."""
+    names, rows = [one.name for one in REPORTED], {label(row): row for row in report["rows"]}
+    head = ["mechanism", "nats a word", "sentiment", "topic", "intent", "search", "similarity beyond random"]
+    head += ["real text: sentiment", "real text: intent", "words found", "rarer words found"]
+    body = []
+    for said, name, epsilon, nats in README:
+        row = rows[name, epsilon]
+        kind = "real, by its classes" if "classes" in name else "real"
+        values: list[float | None] = [mean(row, "released", REVIEWS)[0], scores(row, "news")["released"][0]]
+        values += [scores(row, "bank")[score][0] for score in LEFT]
+        values += [beyond_random(row, rows, names)]
+        values += [mean(row, kind, REVIEWS)[0], scores(row, "bank")[kind][0]]
+        values += [mean(row, score, names)[0] for score in ("named", "rarer")]
+        body.append([said, nats, *("-" if one is None else f"{one:.2f}".replace("0.", ".", 1) for one in values)])
+    return {"<!-- table: default -->": markdown_table(head, body)}
+
+
+def beyond_random(row: Mapping[str, Any], rows: Mapping[Any, Any], names: Sequence[str]) -> float | None:
+    """Return the mean similarity less that of random outputs of the same kind, None where none were measured."""
+    blind = next((rows[base, RANDOM] for kind, base in BLIND.items() if kind in row["name"]), None)
+    return None if blind is None else mean(row, "similarity", names)[0] - mean(blind, "similarity", names)[0]
