@@ -146,7 +146,7 @@ def neighbour_points(
     outputs: int | str | None = USUAL,
     tokens: int = 50,
 ) -> tuple[NeighbourPoint, ...]:
-    """Return for each k and outputs the epsilon that reaches a target: the largest for what must stay low, else the smallest.
+    """Return for each k and outputs the epsilon that reaches a target: the largest for what must stay low, or smallest.
 
     Args:
         embeddings: The public vocabulary.

@@ -23,13 +23,11 @@ import wordveil as wv
 from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes, write_whole
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation.aligned import AlignedSimilarity
-from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.corpora import centroids, place_unknown
 from wordveil_lab.evaluation.evidence import observe
 from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
 from wordveil_lab.evaluation.priors import content_words
-from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE, RANDOM
@@ -61,7 +59,6 @@ SHOWN: Mapping[str, tuple[float, ...]] = {
     "512 classes": (8.0,),
     "1024 classes": (8.0,),
     "1 of all": (12.0,),
-    "TEM, certified": (8.0,),
 }
 
 
@@ -216,9 +213,8 @@ class Ridge:
 def fitted(row: str, epsilon: float) -> WordRandomizer:
     """Return the mechanism of a row: "16 of 4000", "256 classes", "256 classes, all alike", "TEM" and the like."""
     first, _, rest = row.partition(" ")
-    if row.startswith("TEM"):
-        name, group = ("tem", Group.METRIC) if row == "TEM" else ("tem-certified", Group.LOCAL)
-        return fit_contender(Target(name=name, group=group, epsilon=epsilon), table(), PromiseSettings()).words
+    if row == "TEM":
+        return wv.TEM(epsilon=epsilon).fit(table())
     if rest.startswith("classes"):
         classes = classes_of(int(first), ROOTS[rest.removeprefix("classes")])
         made = wv.NeighbourResponse(epsilon=epsilon, k=1, outputs=len(classes.outputs)).fit(table())

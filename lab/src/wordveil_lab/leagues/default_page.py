@@ -208,7 +208,6 @@ README = (
     ("512 classes", "512 classes", 8.0, "8"),
     ("1 024 classes", "1024 classes", 8.0, "8"),
     ("randomized response, 4 000 words", "1 of 4000", 8.0, "8"),
-    ("TEM, certified local DP", "TEM, certified", 8.0, "8"),
     ("TEM at epsilon 9.36 (metric DP)", "TEM", 9.36, "34.56 (truly at most 13.81)"),
     ("randomized response, all words", "1 of all", 12.0, "12"),
 )

@@ -214,12 +214,10 @@ SETS: Mapping[str, TextSet] = {one.name: one for one in (*CHOICE, *REPORTED)}
 GROWTH: Mapping[str, Mapping[str, Any]] = {
     "MR": {
         "4 000 film reviews": ((REVIEWS, "text", 4000),),
-        "16 000 film reviews": ((REVIEWS, "text", 16_000),),
         "25 000 film reviews": ((REVIEWS, "text", 25_000),),
-        "40 000 reviews": ((REVIEWS, "text", 25_000), (OTHERS, "text", 10_000), (SHOPS, "text", 5000)),
     },
     "bank": {
-        "25 000 film reviews": ((REVIEWS, "text", 25_000),),
+        "4 000 film reviews": ((REVIEWS, "text", 4000),),
         "4 000 film reviews, 10 003 questions to a bank": SETS["bank"].public,
     },
 }
