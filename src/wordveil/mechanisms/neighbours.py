@@ -291,8 +291,8 @@ class FittedNeighbourResponse(WordRandomizer):
             )
         return (
             "n releases of one word lose n epsilon at worst, and any number of them shows its class and nothing of "
-            "which word of the class it was; whoever reads the words around it may still guess that, about 6 words of 10 in "
-            "reviews of which only the classes show"
+            "which word of the class it was; whoever reads the words around it may still guess that, about 6 words of "
+            "10 in reviews of which only the classes show"
         )
 
     def weights(self, ids: IdArray) -> BitArray:

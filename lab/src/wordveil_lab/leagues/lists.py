@@ -2,9 +2,9 @@
 
 Usage: python -m wordveil_lab.leagues.lists repeats
 
-Attacks 2 000 words of the embedded vocabulary that are released 1 to 64 times by 16 of 4 000 at 8 nats and by 256 classes at 7, as
-an audit does, says how often the best guess of somebody who knows how often words occur is right, and draws
-docs/results/repeats.svg.
+Attacks 2 000 words of the embedded vocabulary that are released 1 to 64 times by 16 of 4 000 at 8 nats and by 256
+classes at 7, as an audit does, says how often the best guess of somebody who knows how often words occur is right, and
+draws docs/results/repeats.svg.
 """
 
 from __future__ import annotations
