@@ -85,6 +85,7 @@ def tables(report: Mapping[str, Any]) -> dict[str, list[str]]:
     choice, told = [one.name for one in CHOICE], [one.name for one in REPORTED]
     rows = _ordered(report, choice)
     return {
+        "## In short": summary(report),
         "## Sets": _sets(report),
         "## The choice": _sheet(report, rows, choice, LEFT, ("named", "rarer")),
         "### Which candidates are admitted": _admitted(report),
@@ -198,7 +199,7 @@ def _growth(report: Mapping[str, Any]) -> list[str]:
     return markdown_table(["set", "read", "row", "nats", "words named", "rarer"], body)
 
 
-README = (
+SHORT = (
     ("no noise", NO_NOISE, None, ""),
     ("random outputs of 256 faces", "256 classes", RANDOM, "0"),
     ("**256 classes (the default)**", "256 classes", 7.0, "7"),
@@ -211,18 +212,18 @@ README = (
     ("TEM at epsilon 9.36 (metric DP)", "TEM", 9.36, "34.56 (truly at most 13.81)"),
     ("randomized response, all words", "1 of all", 12.0, "12"),
 )
-"""Rows of the README's table: what is said, name, epsilon, nats that any two words may lose."""
+"""Rows of the table of means: what is said, name, epsilon, nats that any two words may lose."""
 REVIEWS = ("MR", "IMDB", "Yelp")
 BLIND = {"classes": "256 classes", "4000": "16 of 4000"}
 
 
-def readme(report: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the README's table."""
+def summary(report: Mapping[str, Any]) -> list[str]:
+    """Return the table of means."""
     names, rows = [one.name for one in REPORTED], {label(row): row for row in report["rows"]}
     head = ["mechanism", "nats a word", "sentiment", "topic", "intent", "search", "similarity beyond random"]
     head += ["real text: sentiment", "real text: intent", "words found", "rarer words found"]
     body = []
-    for said, name, epsilon, nats in README:
+    for said, name, epsilon, nats in SHORT:
         row = rows[name, epsilon]
         kind = "real, by its classes" if "classes" in name else "real"
         values: list[float | None] = [mean(row, "released", REVIEWS)[0], scores(row, "news")["released"][0]]
@@ -231,7 +232,7 @@ def readme(report: Mapping[str, Any]) -> dict[str, list[str]]:
         values += [mean(row, kind, REVIEWS)[0], scores(row, "bank")[kind][0]]
         values += [mean(row, score, names)[0] for score in ("named", "rarer")]
         body.append([said, nats, *("-" if one is None else f"{one:.2f}".replace("0.", ".", 1) for one in values)])
-    return {"<!-- table: default -->": markdown_table(head, body)}
+    return markdown_table(head, body)
 
 
 def beyond_random(row: Mapping[str, Any], rows: Mapping[Any, Any], names: Sequence[str]) -> float | None:
