@@ -416,7 +416,7 @@ def beyond(value: str, base: str) -> str:
 TABLE = (
     ("no noise", "", "no noise"),
     ("random words", "0", "random words"),
-    ("**neighbours, 16 of 4 000 (the default)**", "8", "neighbours-16-of-4000 @ 8"),
+    ("neighbours, 16 of 4 000 (the default before)", "8", "neighbours-16-of-4000 @ 8"),
     ("neighbours, 8 of 4 000", "9", "neighbours-8-of-4000 @ 9"),
     ("randomized response, 4 000 words", "8", "neighbours-1-of-4000 @ 8"),
     ("TEM, certified local DP", "8", "tem-certified @ 8"),
