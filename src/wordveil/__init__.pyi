@@ -68,6 +68,7 @@ from wordveil.runs.vectors.releasing import VectorSettings as VectorSettings
 from wordveil.runs.vectors.releasing import release_vectors as release_vectors
 from wordveil.runs.vectors.retrieval import measure_retrieval as measure_retrieval
 from wordveil.runs.vectors.values import VectorRelease as VectorRelease
+from wordveil.sanitizing.class_map import ClassMap as ClassMap
 from wordveil.sanitizing.default import sanitize as sanitize
 from wordveil.sanitizing.sanitizer import Sanitizer as Sanitizer
 from wordveil.sentences.building import StockSettings as StockSettings
@@ -93,6 +94,7 @@ __all__ = [
     "Angular",
     "BatchRelease",
     "Certificate",
+    "ClassMap",
     "ClippedGaussian",
     "ClippedL2",
     "ClippedLaplace",

@@ -99,9 +99,11 @@ _HOMES = {
     ),
     "wordveil.text.readings": "UNKNOWN as UNKNOWN_READING",
     "wordveil.text.schemes": "DEFAULT_SCHEME, tokenizer_for",
+    "wordveil.vocabulary.classes": "build_classes",
     "wordveil.vocabulary.frequencies": "word_frequencies",
     "wordveil.vocabulary.nearest_lists": "nearest_lists",
     "wordveil.vocabulary.overlap_graph": "overlap_graph",
+    "wordveil.vocabulary.stored_lists": "word_classes",
 }
 
 

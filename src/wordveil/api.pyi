@@ -196,6 +196,7 @@ from wordveil.runs.vectors.releasing import VectorSettings as VectorSettings
 from wordveil.runs.vectors.releasing import release_vectors as release_vectors
 from wordveil.runs.vectors.retrieval import measure_retrieval as measure_retrieval
 from wordveil.runs.vectors.values import VectorRelease as VectorRelease
+from wordveil.sanitizing.class_map import ClassMap as ClassMap
 from wordveil.sanitizing.default import sanitize as sanitize
 from wordveil.sanitizing.fitting import fit_words as fit_words
 from wordveil.sanitizing.fitting import shipped_certificate as shipped_certificate
@@ -232,11 +233,13 @@ from wordveil.text.minilm import sentence_pieces as minilm_pieces
 from wordveil.text.readings import UNKNOWN as UNKNOWN_READING
 from wordveil.text.schemes import DEFAULT_SCHEME as DEFAULT_SCHEME
 from wordveil.text.schemes import tokenizer_for as tokenizer_for
+from wordveil.vocabulary.classes import build_classes as build_classes
 from wordveil.vocabulary.frequencies import word_frequencies as word_frequencies
 from wordveil.vocabulary.importing import import_embeddings as import_embeddings
 from wordveil.vocabulary.nearest_lists import nearest_lists as nearest_lists
 from wordveil.vocabulary.overlap_graph import overlap_graph as overlap_graph
 from wordveil.vocabulary.rank_metric import NeighbourRank as NeighbourRank
+from wordveil.vocabulary.stored_lists import word_classes as word_classes
 from wordveil.vocabulary.table import Embeddings as Embeddings
 from wordveil.vocabulary.table import load_embeddings as load_embeddings
 from wordveil.withholding.redactor import Redaction as Redaction
@@ -255,6 +258,7 @@ __all__ = [
     "CertificateError",
     "ChannelEvidence",
     "ChannelVerdict",
+    "ClassMap",
     "ClippedGaussian",
     "ClippedL2",
     "ClippedLaplace",
@@ -388,6 +392,7 @@ __all__ = [
     "audit_result",
     "available_engines",
     "build_app",
+    "build_classes",
     "build_prior",
     "build_stock",
     "calibrate",
@@ -489,6 +494,7 @@ __all__ = [
     "verify_channel",
     "with_vocabulary",
     "within_scope",
+    "word_classes",
     "word_distances",
     "word_frequencies",
     "write_whole",

@@ -37,6 +37,7 @@ _HOMES = {
     "wordveil.metrics.distances": "Angular, Euclidean, Precomputed",
     "wordveil.meaning.calibration": "calibrate",
     "wordveil.meaning.explanations": "explain",
+    "wordveil.sanitizing.class_map": "ClassMap",
     "wordveil.sanitizing.default": "sanitize",
     "wordveil.runs.sanitize": "sanitize_documents",
     "wordveil.sanitizing.sanitizer": "Sanitizer",

@@ -345,3 +345,13 @@ def test_words_prints_what_may_leave(wordveil):
     assert set(wordveil("words", "--sensitive").out.split()) == closed_list("sensitive")
     assert PublicWords().digest in wordveil("words").out
     assert len(wordveil("words", "--kept", "--pack", "none").out.split()) == len(PublicWords(packs=()))
+
+
+def test_words_are_shown_with_the_faces_of_their_classes(wordveil):
+    answer = wordveil("words", "--classes", "256", "doctor", "surgeon", "zzxqk")
+    (doctor, face), surgeon, unknown = (line.split("\t") for line in answer.out.splitlines())
+    assert (doctor, surgeon, unknown) == ("doctor", ["surgeon", face], ["zzxqk", "-"])
+    every = json.loads(wordveil("words", "--classes", "256", "--json").out)
+    assert len(every) == 32_000
+    assert len(set(every.values())) == 256
+    assert every["doctor"] == face

@@ -95,7 +95,7 @@ def test_what_everybody_should_read_stands_above_the_promise(wordveil, vocabular
         "unchanged: the columns customer, mail",
         "What stays",
         "Anybody who holds the release",
-        "an even guess becomes at most 99.97 % sure",
+        "an even guess becomes at most 99.91 % sure",
         "16 nats, the sum over the 2 tokens of the longest text here",
         "a weak promise",
         "the column customer\n",

@@ -35,8 +35,8 @@ def test_the_strength_is_said_in_words(wordveil, notes, tmp_path, epsilon, weak)
 
 def test_the_epsilon_said_is_the_epsilon_that_runs(wordveil, vocabulary, notes):
     default = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--explain").err
-    assert "epsilon 8 nats a word: the default of neighbours" in default
-    assert "at most exp(8)" in default
+    assert "epsilon 7 nats a word: the default of neighbours" in default
+    assert "at most exp(7)" in default
     given = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 5, "--explain").err
     assert "default" not in given
     assert "at most exp(5)" in given

@@ -14,13 +14,18 @@ sklearn = pytest.importorskip("sklearn", reason="needs the extra sklearn")
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from wordveil.integrations.sklearn import PrivateVectors, TextSanitizer
+from wordveil.integrations.sklearn import PrivateVectors, TextClasses, TextSanitizer
 
 AFRESH = "every transform draws afresh"
+CLASSES = wv.Sanitizer(wv.load_embeddings(), wv.NeighbourResponse(outputs="classes:128"))
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("estimator", [TextSanitizer(), PrivateVectors(wv.ClippedLaplace(epsilon=10.0))], ids=repr)
+@pytest.mark.parametrize(
+    "estimator",
+    [TextSanitizer(), TextClasses(sanitizer=CLASSES), PrivateVectors(wv.ClippedLaplace(epsilon=10.0))],
+    ids=lambda one: type(one).__name__,
+)
 def test_scikit_learns_own_checks(estimator):
     excused = {"check_estimators_pickle": AFRESH, "check_fit_idempotent": AFRESH}
     answers = check_estimator(estimator, on_fail=None, expected_failed_checks=excused)
@@ -38,6 +43,13 @@ def test_texts_are_released_in_their_shape():
     assert TextSanitizer().transform(["x"]).shape == (1,)
     with pytest.raises(ParameterError):
         TextSanitizer().transform([7])
+
+
+def test_texts_go_through_the_classes_in_their_shape():
+    made, mapped = TextClasses(sanitizer=CLASSES), wv.ClassMap(CLASSES)
+    given = np.array([["a doctor", "b"], ["c", None]], dtype=object)
+    assert made.fit(given).transform(given).tolist() == [mapped.map(row) for row in given.tolist()]
+    assert made.transform(["a doctor"])[0] == made.transform(["a surgeon"])[0]
 
 
 def test_clones_have_the_same_parameters_and_a_key_of_their_own():
@@ -94,6 +106,6 @@ def test_no_text_in_a_row_of_numbers_is_shown(rows):
         assert "Maria" not in shown.replace('"Maria"', "")  # but in the line of this file
 
 
-@pytest.mark.parametrize("kind", [TextSanitizer, PrivateVectors])
+@pytest.mark.parametrize("kind", [TextSanitizer, TextClasses, PrivateVectors])
 def test_no_setting_puts_the_index_of_a_private_frame_beside_what_is_released(kind):
     assert not hasattr(kind(), "set_output")

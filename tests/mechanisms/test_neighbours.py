@@ -208,7 +208,7 @@ def _best_rank_law(ranked: np.ndarray, epsilon: float) -> float:
 @pytest.mark.slow
 def test_any_two_ranks_meet_in_the_embedded_vocabulary_so_that_the_proof_of_flat_lists_holds() -> None:
     table = load_embeddings()
-    outputs = NeighbourResponse().fit(table).outputs
+    outputs = NeighbourResponse(outputs=4000).fit(table).outputs
     rows = table.vectors / np.maximum(np.linalg.norm(table.vectors, axis=1, keepdims=True), 1e-9)
     has = np.zeros((len(outputs), len(outputs)), np.float32)  # whether an output has a rank for some input
     for some in np.array_split(rows, 16):
@@ -268,7 +268,9 @@ def test_outputs_that_cannot_be_are_refused(given: dict[str, Any], problem: str)
 
 
 def test_the_usual_length_of_lists_is_16_and_1_for_classes() -> None:
-    assert (NeighbourResponse().k, NeighbourResponse(outputs="classes:256").k) == (16, 1)
+    assert (NeighbourResponse(outputs=4000).k, NeighbourResponse(outputs=None).k) == (16, 16)
+    assert NeighbourResponse() == NeighbourResponse(k=1, outputs="classes:256")
+    assert (NeighbourResponse(k=1).outputs, NeighbourResponse(k=8).outputs) == (4000, 4000)
     assert NeighbourResponse(outputs="classes:256").with_epsilon(3.0).k == 1
 
 

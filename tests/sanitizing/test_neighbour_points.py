@@ -19,9 +19,9 @@ def words():
     return wv.Embeddings.from_arrays(WORDS, seeds.rng(2).normal(size=(12, 4)))
 
 
-def by_hand(embeddings, epsilon, k):
+def by_hand(embeddings, epsilon, k, outputs=None):
     """Return far, attacker and similarity from the exact channel, one word at a time."""
-    fitted = NeighbourResponse(epsilon=epsilon, k=k, outputs=None).fit(embeddings)
+    fitted = NeighbourResponse(epsilon=epsilon, k=k, outputs=outputs).fit(embeddings)
     law = fitted.law(np.arange(len(embeddings), dtype=np.int32))
     counts = wv.vocabulary.frequencies.word_frequencies(embeddings, smoothing=0.5)
     prior = counts / counts.sum()
@@ -45,6 +45,22 @@ def test_a_point_is_what_the_exact_channel_says_and_keeps_the_wish(words, target
     assert reached >= value if target == "similarity" else reached <= value
     nearby = neighbour_points(words, "nats", 20 * point.epsilon * 1.01, k=k, outputs=None, tokens=20)[0]
     assert (getattr(nearby, target) > reached) == (target != "far")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_points_of_classes_are_what_their_exact_channel_says(words, target):
+    value = {"attacker": 0.5, "similarity": 0.1, "far": 0.4, "nats": 60.0}[target]
+    (point,) = neighbour_points(words, target, value, outputs="classes:3", tokens=20)
+    assert (point.k, point.outputs) == (1, "classes:3")
+    found = point.far, point.attacker, point.similarity
+    assert found == pytest.approx(by_hand(words, point.epsilon, 1, "classes:3"), rel=1e-6)
+
+
+def test_classes_stand_beside_lists_where_no_outputs_are_given():
+    found = neighbour_points(wv.load_embeddings(), "nats", 350.0)
+    assert [point.outputs for point in found[:4]] == [f"classes:{count}" for count in (128, 256, 512, 1024)]
+    assert {point.outputs for point in found[4:]} == {4000}
+    assert len(found) == 10
 
 
 def test_each_k_has_a_line_and_what_no_k_reaches_is_refused(words):

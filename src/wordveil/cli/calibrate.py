@@ -88,7 +88,8 @@ def calibrate(
 ) -> None:
     """Find parameters from what they come to, on public words alone.
 
-    For neighbours: epsilon for each length k of lists, from one of --attacker, --similarity, --far and --nats. Without
+    For neighbours: epsilon for numbers of classes, and for each length k of lists, from one of --attacker,
+    --similarity, --far and --nats. Without
     one, what the default epsilon comes to. For other mechanisms: the epsilon at which a typical word stays itself with
     probability --keep. With --decoder rank-softmax and --epsilon: the c at which near words come out most often.
     """
@@ -116,12 +117,13 @@ def _print_points(
     given = parse_settings(settings, ("k", "outputs"))
     target, value = next(iter(targets.items()), ("nats", NeighbourResponse.epsilon * tokens))
     points = neighbour_points(embeddings, target, value, tokens=tokens, **given)
-    lines = [f"{'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}"]
+    lines = [f"{'outputs':>12} {'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}"]
     rounded = round_down if target in ("attacker", "nats") else round_up  # the target holds for what is printed
     for one in points:
         epsilon = float(rounded(one.epsilon))
         lines.append(
-            f"{one.k:4} {epsilon:8.3f} {one.far:6.3f} {one.attacker:9.3f} {one.similarity:11.3f} {one.nats:8.1f}"
+            f"{one.outputs or 'None':>12} {one.k:4} {epsilon:8.3f} {one.far:6.3f} {one.attacker:9.3f} "
+            f"{one.similarity:11.3f} {one.nats:8.1f}"
         )
     lines.append(
         "far: words drawn from all outputs; attacker: words named by the best guess at one output, knowing how often "

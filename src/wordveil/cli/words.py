@@ -1,16 +1,21 @@
-"""`wordveil words`: the public words that `wordveil redact` may keep, and the words that it hides."""
+"""`wordveil words`: the public words that `wordveil redact` may keep, those that it hides, and classes of words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.redact import PublicLists
 
 
 def words(
+    which: Annotated[list[str] | None, Argument(metavar="WORD", help="With --classes: these words alone.")] = None,
+    classes: Annotated[
+        int | None, Option("--classes", metavar="K", min=2, help="Print each word and the face of its class of K.")
+    ] = None,
     kept: Annotated[bool, Option("--kept", help="Print all words that may leave, the commonest first.")] = False,
     sensitive: Annotated[bool, Option("--sensitive", help="Print the words hidden unless they are asked for.")] = False,
     as_json: JsonOption = False,
@@ -24,6 +29,9 @@ def words(
     """
     from wordveil.withholding.words import Mark, closed_list
 
+    if classes is not None:
+        faces = _faces(classes, which or ())
+        return show(faces, (f"{word}\t{face or '-'}" for word, face in faces.items()), as_json=as_json)
     lists = public.lists()
     marks = {word: mark.value for word, mark in lists.marks().items()}
     hidden = sorted(closed_list("sensitive"))
@@ -39,3 +47,15 @@ def words(
             f"digest {lists.digest}",
         )
         show({**lists.choices(), "marked": unsure, "sensitive_words": len(hidden)}, lines, as_json=as_json)
+
+
+def _faces(classes: int, which: Sequence[str]) -> dict[str, str | None]:
+    """Return the faces of some words of the embedded vocabulary, or of all; None of a word that it lacks."""
+    from wordveil.mechanisms.neighbours import NeighbourResponse
+    from wordveil.sanitizing.class_map import ClassMap
+    from wordveil.sanitizing.sanitizer import Sanitizer
+    from wordveil.vocabulary.table import load_embeddings
+
+    table = load_embeddings()
+    mapped = ClassMap(Sanitizer(table, NeighbourResponse(outputs=f"classes:{classes}")))
+    return {word: mapped.face(word) for word in which or table.words}

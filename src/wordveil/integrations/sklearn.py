@@ -20,6 +20,7 @@ from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.promises.guarantees import Guarantee
 from wordveil.runs.tables import released_columns
 from wordveil.runs.vectors import VectorRelease, VectorSettings, release_vectors
+from wordveil.sanitizing.class_map import ClassMap
 from wordveil.sanitizing.default import default_sanitizer
 from wordveil.sanitizing.sanitizer import Sanitizer
 
@@ -33,17 +34,8 @@ except ImportError as missing:
 # No `set_output` for either: scikit-learn would put the index of the private frame beside what is released.
 
 
-class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, unused-ignore]
-    """Releases texts: a sequence of them, or an array or data frame all of whose columns hold texts.
-
-    Args:
-        epsilon: Loss between any two words, nats; of the default sanitizer.
-        sanitizer: Another one, whose own parameters count then.
-    """
-
-    def __init__(self, *, epsilon: float = NeighbourResponse.epsilon, sanitizer: Sanitizer | None = None) -> None:
-        self.epsilon = epsilon
-        self.sanitizer = sanitizer
+class _Texts(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, unused-ignore]
+    """What takes texts: a sequence of them, or an array or data frame all of whose columns hold texts."""
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803  # scikit-learn's name
         """Remember the names of the columns."""
@@ -54,7 +46,7 @@ class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_
         return self
 
     def transform(self, X: Any) -> NDArray[np.object_]:  # noqa: N803  # scikit-learn's name
-        """Return the released texts, of the same shape; None stays None.
+        """Return the texts that come out, of the same shape; None stays None.
 
         Raises:
             ParameterError: If a value is neither text nor None.
@@ -62,10 +54,32 @@ class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_
         rows = np.asarray(X, dtype=object)
         table = rows if rows.ndim == 2 else rows.reshape(-1, 1)
         columns = {str(number): column for number, column in enumerate(table.T.tolist())}
-        released = np.empty(table.shape, dtype=object)
-        for number, texts in released_columns(columns, self._used).items():
-            released[:, int(number)] = texts
-        return released.reshape(rows.shape)
+        written = np.empty(table.shape, dtype=object)
+        for number, texts in self._written(columns).items():
+            written[:, int(number)] = texts
+        return written.reshape(rows.shape)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False, True
+        tags.requires_fit = False
+        return tags
+
+
+class TextSanitizer(_Texts, auto_wrap_output_keys=None):  # type: ignore[call-arg, unused-ignore]
+    """Releases texts.
+
+    Args:
+        epsilon: Loss between any two words, nats; of the default sanitizer.
+        sanitizer: Another one, whose own parameters count then.
+    """
+
+    def __init__(self, *, epsilon: float = NeighbourResponse.epsilon, sanitizer: Sanitizer | None = None) -> None:
+        self.epsilon = epsilon
+        self.sanitizer = sanitizer
 
     @property
     def guarantee(self) -> Guarantee:
@@ -76,14 +90,28 @@ class TextSanitizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_
     def _used(self) -> Sanitizer:
         return default_sanitizer(self.epsilon) if self.sanitizer is None else self.sanitizer
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
+    def _written(self, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        return released_columns(columns, self._used)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string, tags.input_tags.two_d_array, tags.input_tags.one_d_array = True, False, True
-        tags.requires_fit, tags.non_deterministic = False, True
+        tags.non_deterministic = True
         return tags
+
+
+class TextClasses(_Texts, auto_wrap_output_keys=None):  # type: ignore[call-arg, unused-ignore]
+    """Puts the face of its class in the place of every word, for a model that learnt from releases; no release itself.
+
+    Args:
+        sanitizer: Whose classes count; the default one unless given.
+    """
+
+    def __init__(self, *, sanitizer: Sanitizer | None = None) -> None:
+        self.sanitizer = sanitizer
+
+    def _written(self, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        classes = ClassMap(self.sanitizer)
+        return {name: classes.map(texts) for name, texts in columns.items()}
 
 
 class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, unused-ignore]

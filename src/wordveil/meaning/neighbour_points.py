@@ -1,4 +1,4 @@
-"""Epsilon and k of neighbour response from what a user cares about, worked out on public words alone.
+"""Epsilon, k and outputs of neighbour response from what a user cares about, worked out on public words alone.
 
     far         share of released words that are drawn from all outputs alike, whatever the word was
     attacker    share of words named by the best guess at one released word, for whoever knows how often words occur
@@ -19,14 +19,15 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.neighbours import NeighbourResponse
+from wordveil.mechanisms.neighbours import USUAL, NeighbourResponse
 from wordveil.vocabulary.frequencies import word_frequencies
-from wordveil.vocabulary.stored_lists import neighbour_lists
+from wordveil.vocabulary.stored_lists import neighbour_lists, word_classes
 from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["KS", "TARGETS", "NeighbourPoint", "neighbour_points"]
 
 KS = (1, 4, 8, 16, 32, 64)
+CLASSES = (128, 256, 512, 1024)
 TARGETS = ("attacker", "similarity", "far", "nats")
 RANGE = (0.01, 40.0)  # nats in which epsilons are searched
 STEPS = 40  # halvings: the range ends below 1e-10
@@ -36,11 +37,12 @@ BLOCK = 1 << 10  # words: their lists of vectors stay in the third cache
 
 @dataclass(frozen=True, kw_only=True)
 class NeighbourPoint:
-    """A choice of epsilon and k, and what it comes to; see the module for the four numbers.
+    """A choice of epsilon, k and outputs, and what it comes to; see the module for the four numbers.
 
     Attributes:
         epsilon: Nats a word.
         k: Length of a list.
+        outputs: As for `NeighbourResponse`.
         far: In (0, 1).
         attacker: In (0, 1).
         similarity: In (-1, 1).
@@ -49,6 +51,7 @@ class NeighbourPoint:
 
     epsilon: float
     k: int
+    outputs: int | str | None
     far: float
     attacker: float
     similarity: float
@@ -56,9 +59,10 @@ class NeighbourPoint:
 
 
 class _Curve:
-    """The numbers of one k at any epsilon.
+    """The numbers of one k and some outputs at any epsilon.
 
     Args:
+        said: The outputs, as for `NeighbourResponse`.
         lists: The list of every word, as places among the outputs, shape (number of words, k).
         outputs: v, number of outputs.
         prior: What every word weighs, shape (number of words,).
@@ -68,8 +72,17 @@ class _Curve:
     """
 
     def __init__(
-        self, lists: IdArray, outputs: int, prior: Float64Array, *, near: float, everywhere: float, tokens: int
+        self,
+        said: int | str | None,
+        lists: IdArray,
+        outputs: int,
+        prior: Float64Array,
+        *,
+        near: float,
+        everywhere: float,
+        tokens: int,
     ) -> None:
+        self.said = said
         self.v, self.k, self.tokens = outputs, lists.shape[1], tokens
         self.near, self.all, self.likeliest = near, everywhere, float(prior.max())
         self.listed = np.zeros(outputs)  # the likeliest input of each output among those that list it
@@ -83,6 +96,7 @@ class _Curve:
         return NeighbourPoint(
             epsilon=epsilon,
             k=k,
+            outputs=self.said,
             far=v * q,
             attacker=float(np.maximum(p * self.listed, q * self.likeliest).sum()),
             similarity=(p - q) * self.near + (q - 1 / v) * self.all,
@@ -91,17 +105,21 @@ class _Curve:
 
 
 def _curves(
-    embeddings: Embeddings, lengths: Sequence[int], outputs: int | None, prior: Float64Array, tokens: int
+    embeddings: Embeddings, lengths: Sequence[int], outputs: int | str | None, prior: Float64Array, tokens: int
 ) -> Iterator[_Curve]:
     """Yield the curve of each length, ascending, from the longest lists, whose beginnings are the shorter ones."""
-    longest = max(lengths)
-    chosen = NeighbourResponse(k=longest, outputs=outputs).listable(embeddings)
-    lists = neighbour_lists(embeddings, longest, outputs=chosen).ids
+    if isinstance(outputs, str):
+        mechanism = NeighbourResponse(k=max(lengths), outputs=outputs)
+        classes = word_classes(embeddings, min(mechanism.classes or 2, len(embeddings.candidates)))
+        chosen, lists = classes.outputs, classes.face[:, None]
+    else:
+        chosen = NeighbourResponse(k=max(lengths), outputs=outputs).listable(embeddings)
+        lists = neighbour_lists(embeddings, max(lengths), outputs=chosen).ids
     near, everywhere = _cosines(embeddings, lists, chosen, prior)
     places = np.searchsorted(chosen, lists).astype(np.int32)
     for k in lengths:
         sums = {"near": float(near[k - 1]), "everywhere": everywhere}
-        yield _Curve(places[:, :k], len(chosen), prior, **sums, tokens=tokens)
+        yield _Curve(outputs, places[:, :k], len(chosen), prior, **sums, tokens=tokens)
 
 
 def _cosines(
@@ -125,21 +143,21 @@ def neighbour_points(
     value: float,
     *,
     k: int | None = None,
-    outputs: int | None = 4000,
+    outputs: int | str | None = USUAL,
     tokens: int = 50,
 ) -> tuple[NeighbourPoint, ...]:
-    """Return for each k the epsilon that reaches a target: the largest for what must stay low, else the smallest.
+    """Return for each k and outputs the epsilon that reaches a target: the largest for what must stay low, or smallest.
 
     Args:
         embeddings: The public vocabulary.
         target: "attacker", "far" or "nats", to be at most `value`, or "similarity", to be at least that.
         value: What to reach.
         k: The only length of lists to look at; None looks at those of `KS` that the vocabulary allows.
-        outputs: As for `NeighbourResponse`.
+        outputs: As for `NeighbourResponse`; unless given, each of `CLASSES`, and the 4 000 most frequent words.
         tokens: Length of the text whose nats are summed.
 
     Returns:
-        One point for each k that can reach it.
+        One point for each that can reach it, classes first.
 
     Raises:
         ParameterError: If the target is unknown, or no k reaches the value.
@@ -150,14 +168,32 @@ def neighbour_points(
         raise ParameterError("tokens", tokens, "must be at least 1.")
     prior = word_frequencies(embeddings, smoothing=SMOOTHING)
     prior = prior / prior.sum()
-    most = min(len(embeddings.candidates), outputs or len(embeddings.candidates))
-    lengths = [one for one in KS if one < most] if k is None else [k]
-    curves = _curves(embeddings, lengths, outputs, prior, tokens) if lengths else ()
-    points = (_reach(curve, target, value) for curve in curves)
+    points = (
+        _reach(curve, target, value)
+        for one in _searched(embeddings, k, outputs)
+        if (lengths := _lengths(embeddings, k, one))
+        for curve in _curves(embeddings, lengths, one, prior, tokens)
+    )
     found = [point for point in points if point is not None]
     if not found:
         raise ParameterError(target, value, f"is not reached for any epsilon from {RANGE[0]:g} to {RANGE[1]:g} nats.")
     return tuple(found)
+
+
+def _searched(embeddings: Embeddings, k: int | None, outputs: int | str | None) -> list[int | str | None]:
+    if outputs != USUAL:
+        return [outputs]
+    few = [count for count in CLASSES if count < len(embeddings.candidates)]
+    return [*(f"classes:{count}" for count in few if k in (None, 1)), 4000]
+
+
+def _lengths(embeddings: Embeddings, k: int | None, outputs: int | str | None) -> list[int]:
+    if k is not None:
+        return [k]
+    if isinstance(outputs, str):
+        return [1]
+    most = min(len(embeddings.candidates), outputs or len(embeddings.candidates))
+    return [one for one in KS if one < most]
 
 
 def _reach(curve: _Curve, target: str, value: float) -> NeighbourPoint | None:

@@ -30,6 +30,7 @@ from wordveil.vocabulary.stored_lists import neighbour_lists, word_classes
 from wordveil.vocabulary.table import Embeddings
 
 LENGTH = 16  # of a list, where none is given
+USUAL = "usual"  # outputs, where none are given: classes, or common words where the length of a list is given
 CLASSES = re.compile(r"classes:([1-9]\d{0,3})")
 TOTAL = 1 << 64  # of every row's integer weights: one draw is one 64-bit word
 _EXACT = Context(prec=60)
@@ -57,9 +58,10 @@ class NeighbourResponse(WordMechanism):
             no smaller probability, and the claim stays below epsilon.
         k: Length of a list, at least 1 and below the number of outputs: the k outputs nearest to a word by cosine,
             itself first. 0 takes the usual length, 16, and 1 for classes, which have no other.
-        outputs: Release only so many of the words that may be output, the most frequent in public English text; None
-            for all; or "classes:K", the faces of K public classes of words: the list of a word is the face of its class
-            (`vocabulary.classes`). Every word stays an input.
+        outputs: "classes:K", the faces of K public classes of words, or as many as there are words that may be output:
+            the list of a word is the face of its class (`vocabulary.classes`); or so many of the words that may be
+            output, the most frequent in public English text; None for all. Unless given, "classes:256", and 4 000 words
+            where k is given. Every word stays an input.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or (when fitted) there are no more than k outputs.
@@ -73,22 +75,24 @@ class NeighbourResponse(WordMechanism):
         >>> from wordveil import load_embeddings
         >>> from wordveil.randomness import RandomSource
         >>> table = load_embeddings()
-        >>> randomizer = NeighbourResponse(epsilon=8.0).fit(table)
+        >>> randomizer = NeighbourResponse(epsilon=7.0).fit(table)
         >>> randomizer.release(table.ids(["doctor", "not-a-word"]), RandomSource.seeded_for_tests(1)).shape
         (2,)
         >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
-        local DP (proved): ... by a factor of at most exp(8); ...
+        local DP (proved): ... by a factor of at most exp(7); ...
     """
 
     name: ClassVar[str] = "neighbours"
     paper: ClassVar[str] = "wordveil; after Kairouz et al. 2014"
-    epsilon: float = 8.0
+    epsilon: float = 7.0
     k: int = 0
-    outputs: int | str | None = 4000
+    outputs: int | str | None = USUAL
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
         check_whole("k", self.k, least=0)
+        if self.outputs == USUAL:
+            object.__setattr__(self, "outputs", 4000 if self.k else "classes:256")
         if isinstance(self.outputs, str):
             if not CLASSES.fullmatch(self.outputs):
                 raise ParameterError("outputs", self.outputs, 'must be a number of words, "classes:256" or the like.')
@@ -129,7 +133,7 @@ class NeighbourResponse(WordMechanism):
     def _listed(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
         """Return the outputs and the list of each word."""
         if self.classes is not None:
-            classes = word_classes(embeddings, self.classes)
+            classes = word_classes(embeddings, min(self.classes, len(embeddings.candidates)))
             return self._more_than_k(classes.outputs), classes.face[:, None]
         chosen = self.listable(embeddings)
         return chosen, neighbour_lists(embeddings, self.k, outputs=chosen).ids
@@ -286,8 +290,9 @@ class FittedNeighbourResponse(WordRandomizer):
                 "--set outputs=classes:256 shows no more than the word's class, however often a word is released"
             )
         return (
-            "any number of releases of one word shows its class, and nothing of which word of the class it was; "
-            "whoever reads the words around it may still guess that"
+            "n releases of one word lose n epsilon at worst, and any number of them shows its class and nothing of "
+            "which word of the class it was; whoever reads the words around it may still guess that, about 6 words of "
+            "10 in reviews of which only the classes show"
         )
 
     def weights(self, ids: IdArray) -> BitArray:

@@ -28,8 +28,8 @@ def sanitize(
 ) -> Release | BatchRelease:
     """Sanitize one text or many, with the vocabulary that comes with wordveil, drawn afresh in every call.
 
-    Every word becomes one of its 16 public neighbours or, with probability .08, any of 4 000 common words; numbers,
-    dates, e-mails and their like become made-up ones of their kind.
+    Every word becomes the face of its public class of like words, one of 256, or, with probability .19, any of the 256
+    faces; numbers, dates, e-mails and their like become made-up ones of their kind.
 
     For anything else (another mechanism, your own vocabulary, retries that draw the same noise) make a `Sanitizer`.
 

@@ -74,7 +74,7 @@ class WordClasses(Keyed):
             raise ChecksumError("The classes of words are damaged. Build them again.")
 
 
-def build_classes(embeddings: Embeddings, k: int, *, progress: Progress | None = None) -> WordClasses:
+def build_classes(embeddings: Embeddings, k: int, *, roots: int = 1, progress: Progress | None = None) -> WordClasses:
     """Compute the classes; seconds for 32 000 words.
 
     Words whose count is not known weigh least. A cell without a word that may be output joins the nearest that has one.
@@ -82,14 +82,20 @@ def build_classes(embeddings: Embeddings, k: int, *, progress: Progress | None =
     Args:
         embeddings: The public vocabulary.
         k: Cells, from 2 to 4 096 and at most the number of words that may be output.
+        roots: How often the square root of a count is taken: once for those that are stored; from 30 on all weigh 1.
         progress: Called with the number of words that changed their cell after each round.
 
     Raises:
         ParameterError: If k is outside its domain.
     """
     key = classes_key(embeddings, k)
+    if roots != 1:
+        key = replace(key, metric=f"{CLASSES}, root {roots}")
     shares = word_frequencies(embeddings)
-    weights = np.maximum(1, np.sqrt(shares * TOKENS).astype(np.int64))
+    counts = shares * TOKENS
+    for _ in range(roots):
+        counts = np.sqrt(counts)
+    weights = np.maximum(1, counts.astype(np.int64))
     rows = _whole(embeddings.vectors.astype(np.float64), ROW).astype(np.float32)
     centres = _first_centres(rows, weights, k)
     cell = np.full(len(rows), -1, dtype=np.int64)

@@ -14,7 +14,7 @@ function words are guessed whatever the noise; there, `alone`, `pairs` and `trip
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -47,7 +47,7 @@ from wordveil_lab.evaluation.priors import content_words, word_prior
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.evaluation.word_predictor import WordPredictor
 
-__all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion"]
+__all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion", "in_context", "likeliest", "segments_of"]
 
 ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
 READ, OF_CONTENT = 256, 64  # words weighed for each token, and words that carry content
@@ -129,7 +129,7 @@ class _Inversion(Task):
             for texts in (read_texts(self.public, column=self.public_text, limit=limit) for limit in limits)
         ]
         prior = prior_of(
-            np.concatenate(_segments(public[0], len(embeddings))),
+            np.concatenate(segments_of(public[0], len(embeddings))),
             embeddings,
             pairs=STORED,
             triples=STORED,
@@ -188,16 +188,16 @@ def _guesses(attack: Attack, subject: Entrant, source: RandomSource, task: _Inve
         rows[:-1] = seen.likelihoods(kinds)
         turned, rows = np.ascontiguousarray(rows.T), rows[:-1]
         found = Candidates.of(rows[:, :-1], attack.words, task.candidates)
-        alone[:, tokens] = _likeliest(rows[:, :-1] * frequencies, attack)[:, which]
+        alone[:, tokens] = likeliest(rows[:, :-1] * frequencies, attack.content_words)[:, which]
         parts.append(found.chosen(which))
         order.append(tokens)
         spread = np.full(places.shape, -1, np.int32)
         spread[inside] = which
         read = by_pairs(np.stack([np.take(turned, step, axis=1) for step in spread]), attack.pairs)
-        pairs[:, tokens] = _likeliest(np.moveaxis(read, 1, 2)[inside][:, :-1], attack)
+        pairs[:, tokens] = likeliest(np.moveaxis(read, 1, 2)[inside][:, :-1], attack.content_words)
         texts = list(zip(places.T, spread.T, strict=True))
         here, read_ = np.concatenate([own[own >= 0] for own, _ in texts]), [kind[own >= 0] for own, kind in texts]
-        triples[:, here] = _in_context(read_, rows, attack)
+        triples[:, here] = in_context(read_, rows, attack.prior, attack.content_words)
     joined = Candidates.joined(parts).chosen(np.argsort(np.concatenate(order)))
     masked = guess_in_context(joined, corpus, attack.words, passes=task.passes)
     return {
@@ -209,31 +209,39 @@ def _guesses(attack: Attack, subject: Entrant, source: RandomSource, task: _Inve
     }
 
 
-def _likeliest(scores: FloatArray, attack: Attack) -> IdArray:
+def likeliest(scores: FloatArray, content_words: IdArray) -> IdArray:
     """Return the likeliest word of each row, and the likeliest that carries content, shape (2, rows)."""
     best = scores.argmax(axis=1)
-    if len(attack.content_words):
+    if len(content_words):
         others = np.ones(scores.shape[1], dtype=bool)
-        others[attack.content_words] = False
+        others[content_words] = False
         scores[:, others] = -1.0  # the scores are at least 0
     return np.stack((best, scores.argmax(axis=1))).astype(np.int32)
 
 
-def _in_context(texts: list[IdArray], likelihoods: Float32Array, attack: Attack) -> IdArray:
+def in_context(
+    texts: Sequence[IdArray],
+    likelihoods: Float32Array,
+    prior: Prior,
+    content_words: IdArray,
+    weighed: tuple[int, int] = (READ, OF_CONTENT),
+) -> IdArray:
     """Return the likeliest word of every token, and the likeliest that carries content, shape (2, tokens).
 
     Args:
         texts: Of every text, which rows of `likelihoods` its tokens were released as.
         likelihoods: P(release | state) of every word and, last, of an unknown token, shape (kinds, v + 1).
-        attack: The model.
+        prior: The model.
+        content_words: Which words carry content.
+        weighed: How many words are weighed for each token, and how many of those.
     """
     v = likelihoods.shape[1] - 1
     content = np.zeros(v + 1, dtype=bool)
-    content[attack.content_words] = True
-    joint = likelihoods * attack.prior.frequency[: v + 1]
-    states = np.concatenate((_top(joint, READ), _top(np.where(content, joint, 0), OF_CONTENT)), axis=1)
+    content[content_words] = True
+    joint = likelihoods * prior.frequency[: v + 1]
+    states = np.concatenate((_top(joint, weighed[0]), _top(np.where(content, joint, 0), weighed[1])), axis=1)
     chances = np.take_along_axis(likelihoods, states, axis=1)
-    size = min(READ, v + 1)
+    size = min(weighed[0], v + 1)
     again = (states[:, size:, None] == states[:, None, :size]).any(axis=2)
     chances[:, size:][again | ~content[states[:, size:]]] = 0.0
     # The last row stands for the stops around a text.
@@ -242,7 +250,7 @@ def _in_context(texts: list[IdArray], likelihoods: Float32Array, attack: Attack)
     ends = np.full(1, -1, np.int32)
     segments = [np.concatenate((ends, own, ends)) for own in texts]
     listed: tuple[IdArray, Float32Array] = (np.asarray(states, dtype=np.int32), chances)
-    read = posteriors(segments, lambda seen: (listed[0][seen], listed[1][seen]), attack.prior)
+    read = posteriors(segments, lambda seen: (listed[0][seen], listed[1][seen]), prior)
     inside = np.concatenate(segments) >= 0
     return np.stack((_best_of(read, inside, np.arange(v + 1) < v), _best_of(read, inside, content)))
 
@@ -262,7 +270,7 @@ def _best_of(read: Posterior, inside: NDArray[np.bool_], wanted: NDArray[np.bool
     return np.asarray(states[np.arange(len(states)), chances.argmax(axis=1)], dtype=np.int32)
 
 
-def _segments(corpus: Corpus, v: int) -> list[IdArray]:
+def segments_of(corpus: Corpus, v: int) -> list[IdArray]:
     """Return each text's states between two stops: layout is not read here."""
     states, stop = (
         np.where(corpus.tokens < 0, v + OTHER, corpus.tokens).astype(np.int32),

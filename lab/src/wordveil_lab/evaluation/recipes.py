@@ -226,17 +226,9 @@ def _tem_local_certified(plan: RowPlan) -> Contender:
     return _with_certificate(plan, TEM(epsilon=plan.epsilon, calibration="certified-local"), diameter(plan.embeddings))
 
 
-def _neighbours(k: int, outputs: int | None = None) -> _Recipe:
+def _neighbours(k: int, outputs: int | str | None = None) -> _Recipe:
     unfitted = NeighbourResponse(k=k, outputs=outputs)
     return lambda plan: _selected(_listed(unfitted, plan.embeddings)(plan.epsilon))
-
-
-def _classes(count: int) -> _Recipe:
-    def made(plan: RowPlan) -> Contender:
-        fewer = min(count, max(2, len(plan.embeddings.candidates) // 4))  # of a vocabulary that has not so many words
-        return _selected(_listed(NeighbourResponse(outputs=f"classes:{fewer}"), plan.embeddings)(plan.epsilon))
-
-    return made
 
 
 @lru_cache(maxsize=4)  # epsilon is the last of what rows differ in, and the lists do not depend on it
@@ -347,7 +339,7 @@ _WORDS: dict[tuple[Group, str], _Recipe] = {
     (Group.LOCAL, "tem-certified"): _tem_local_certified,
     **{(Group.LOCAL, f"neighbours-{k}"): _neighbours(k) for k in (1, 4, 16, 64)},
     **{(Group.LOCAL, f"neighbours-{k}-of-4000"): _neighbours(k, outputs=4000) for k in (1, 8, 16)},
-    (Group.LOCAL, "neighbours-256-classes"): _classes(256),
+    (Group.LOCAL, "neighbours-256-classes"): _neighbours(1, "classes:256"),
 }
 
 RECIPES: dict[tuple[Group, str], _Recipe] = {

@@ -231,7 +231,7 @@ def index(rows: list[dict[str, str]]) -> str:
                 "# Mechanisms",
                 "What each promises, and on what grounds, as `wordveil mechanisms` says it, fitted to the embedded "
                 "vocabulary at epsilon 4. [How to read a guarantee](../guarantees.md) explains the columns. Text is "
-                "released by [neighbours](neighbours.md), at epsilon 8, where no other mechanism is asked for.",
+                "released by [neighbours](neighbours.md), at epsilon 7, where no other mechanism is asked for.",
                 "Decoders (post-processing) turn noisy vectors into words. They see released vectors only: the "
                 "guarantee stands.",
                 "\n".join(lines),

@@ -18,9 +18,11 @@ from typing import Any
 
 from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.curves import read_at
+from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues import neighbours as reviews
 from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
+from wordveil_lab.leagues.trial_texts import REPORTED
 
 RESULTS, PAGE, README, WHICH = (
     ROOT / name for name in ("docs/results", "docs/results/README.md", "README.md", "docs/which.md")
@@ -49,6 +51,7 @@ class Runs:
     """The stored runs."""
 
     league: dict[str, Any]
+    default: dict[str, Any]
     local: dict[str, Any]
     neighbours: dict[str, Any]
     together: dict[str, Any]
@@ -251,6 +254,17 @@ def _of_default(runs: Runs) -> _Phrases:
     ]
 
 
+def _of_chosen(runs: Runs) -> _Phrases:
+    rows = {default_page.label(row): row for row in runs.default["rows"]}
+    own, names = rows[default_page.chosen(runs.default)], [one.name for one in REPORTED]
+    topics = [default_page.scores(row, "news")["released"][0] for row in (own, rows["no noise", None])]
+    named = [default_page.mean(own, score, names)[0] for score in ("named", "rarer")]
+    return [
+        ("topic {} (originals {})", [written(value) for value in topics]),
+        ("{} of all words, {} of rarer ones", [written(value) for value in named]),
+    ]
+
+
 def _of_needs(runs: Runs, *, short: bool) -> _Phrases:
     """Return what stands in the rows by need: of the README, or of the page that says more."""
     vectors = "laplace-vectors @ 10"
@@ -267,8 +281,7 @@ def _of_needs(runs: Runs, *, short: bool) -> _Phrases:
             ("{} of the unmarked words", [marked]),
             ("search {} (originals {})", search[:2]),
             ("| {} of the words |", [runs.best(vectors)]),
-            ("topic {} (originals {})", told[:2]),
-            ("{} of all words, {} of rarer ones", runs.of(DEFAULT, "named", "rarer")),
+            *_of_chosen(runs),
             ("{} rows on {} tasks", league),
         ]
     return [
@@ -416,7 +429,7 @@ def beyond(value: str, base: str) -> str:
 TABLE = (
     ("no noise", "", "no noise"),
     ("random words", "0", "random words"),
-    ("**neighbours, 16 of 4 000 (the default)**", "8", "neighbours-16-of-4000 @ 8"),
+    ("neighbours, 16 of 4 000 (the default before)", "8", "neighbours-16-of-4000 @ 8"),
     ("neighbours, 8 of 4 000", "9", "neighbours-8-of-4000 @ 9"),
     ("randomized response, 4 000 words", "8", "neighbours-1-of-4000 @ 8"),
     ("TEM, certified local DP", "8", "tem-certified @ 8"),

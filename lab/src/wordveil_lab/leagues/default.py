@@ -1,0 +1,300 @@
+"""The default of word-level release: chosen on four sets of texts, and measured on five others.
+
+Writes docs/results/default.json and .md. Finished cells lie in build/default.cells, so that an interrupted run goes on
+where it stopped. Needs the data folder (WORDVEIL_DATA) and scikit-learn; forty minutes of one core.
+
+    python -m wordveil_lab.leagues.default [--page | --only ROW ...]     as in `stored`
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import wordveil as wv
+from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes, write_whole
+from wordveil_lab.corpora import Corpus
+from wordveil_lab.evaluation.aligned import AlignedSimilarity
+from wordveil_lab.evaluation.corpora import centroids, place_unknown
+from wordveil_lab.evaluation.evidence import observe
+from wordveil_lab.evaluation.inversion import in_context, likeliest
+from wordveil_lab.evaluation.models import standardized
+from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
+from wordveil_lab.leagues import default_page
+from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE, RANDOM
+from wordveil_lab.leagues.stored import StoredRun, new_report, new_row, rounded_score
+from wordveil_lab.leagues.trial_texts import CHOICE, GROWTH, REPORTED, SETS, TextSet, table
+
+VERSION = 1  # raised whenever a score's meaning changes
+RUNS = 3  # of the noise, for whatever is left
+RIDGE = 30.0
+FOUND = 10  # texts that a search shows
+WEIGHED = 128, 48  # words that attackers weigh for each token: of any kind, and of the rarer ones
+ROOTS = {"": 1, ", fourth roots": 2, ", all alike": 30}
+"""End of a row's name -> how often the square root of a count is taken for the weight of a word."""
+CANDIDATES: Mapping[str, tuple[float, ...]] = {
+    "128 classes": (5.0, 6.0, 7.0),
+    "256 classes": (6.0, 7.0, 8.0),
+    "256 classes, fourth roots": (7.0, 8.0),
+    "256 classes, all alike": (7.0, 8.0),
+    "512 classes": (7.0, 8.0),
+    "512 classes, all alike": (8.0,),
+    "1024 classes": (8.0, 9.0),
+}
+BASES: Mapping[str, tuple[float, ...]] = {BEFORE[0]: (RANDOM, BEFORE[1]), "256 classes": (RANDOM,)}
+SHOWN: Mapping[str, tuple[float, ...]] = {
+    "256 classes": (6.0, 7.0, 8.0),
+    "TEM": (9.36,),
+    "1 of 4000": (8.0,),
+    "128 classes": (6.0, 7.0),
+    "512 classes": (8.0,),
+    "1024 classes": (8.0,),
+    "1 of all": (12.0,),
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One mechanism on one set."""
+
+    row: str
+    epsilon: float | None
+    texts: TextSet
+
+    @property
+    def subject(self) -> Entrant:
+        """The mechanism."""
+        return unprotected(table()) if self.epsilon is None else subject_of(fitted(self.row, self.epsilon))
+
+    def cell(self) -> dict[str, Any]:
+        """Return all scores: those finished before, or new ones."""
+        facts = [VERSION, RUNS, self.row, self.epsilon, repr(self.texts)]
+        path = RUN.cells / f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]}.json"
+        if not path.exists():
+            print(self.texts.name, self.row, self.epsilon, file=sys.stderr, flush=True)
+            found = {name: rounded_score(*pair) for name, pair in (self.left() | self.named()).items()}
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, json.dumps(found).encode(), shared=True)
+        cell: dict[str, Any] = json.loads(path.read_text())
+        return cell
+
+    def left(self) -> dict[str, tuple[float, float]]:
+        """Return what is left to use, by a model that learnt from releases: of releases, and of texts as they are."""
+        subject, (train, test) = self.subject, self.texts.corpora
+        classes, faces = self.texts.labels(1), class_map(self.row)
+        real = {"real": test.tokens}
+        if faces is not None:
+            real["real, by its classes"] = np.where(test.tokens < 0, -1, faces[test.tokens])
+        found: dict[str, list[Float64Array]] = {}
+        for run in range(1 if subject.is_baseline else RUNS):
+            source = RandomSource.seeded_for_tests(run)
+            learnt, tested = (
+                _released(part, subject, source, name) for part, name in ((train, "train"), (test, "test"))
+            )
+            model = Ridge(_means(learnt, train), self.texts.labels(0))
+            read = {"released": tested, **real}
+            for name, tokens in read.items():
+                hits = model(_means(tokens, test)) == classes
+                found.setdefault(name, []).append(hits.astype(np.float64))
+            if self.texts.search:
+                found.setdefault("search", []).append(searched(_means(tested, test), classes))
+            for name, values in _kept(test, tested).items():
+                found.setdefault(name, []).append(values)
+        return {name: _over_texts(runs) for name, runs in found.items()}
+
+    def named(self) -> dict[str, tuple[float, float]]:
+        """Return which words the best attacker names: all, and the rarer ones."""
+        if self.epsilon is None:
+            return {"named": (1.0, 0.0), "rarer": (1.0, 0.0)}
+        return named_by(self.subject, self.texts.attack, self.texts.prior)
+
+
+def named_by(subject: Entrant, corpus: Corpus, prior: Any) -> dict[str, tuple[float, float]]:
+    """Return the share of all words, and of the rarer ones, that the best of three attackers names.
+
+    They name the released word, or the likeliest one by its own release, or by the whole release and what they have
+    read. They know which words are the rarer ones.
+    """
+    rarer = np.flatnonzero(content_words(table())).astype(np.int32)
+    source, v = RandomSource.seeded_for_tests(0), len(table())
+    frequencies = (prior.frequency[:v] / prior.frequency[:v].sum()).astype(np.float64)
+    seen = observe(subject, place_unknown(corpus.tokens, subject, source, "attack"), frequencies, source, "attack")
+    kinds, which = np.unique(seen.kinds, return_inverse=True)
+    rows = seen.likelihoods(kinds).astype(np.float32)
+    alone = likeliest(rows[:, :-1] * frequencies, rarer)[:, which]
+    read = in_context(np.split(which.astype(np.int32), corpus.offsets[1:-1]), rows, prior, rarer, WEIGHED)
+    found = {}
+    for i, (name, counted) in enumerate((("named", corpus.tokens >= 0), ("rarer", np.isin(corpus.tokens, rarer)))):
+        guesses = (seen.named, alone[i], read[i])
+        shares = [_share((guess == corpus.tokens) & counted, counted, corpus) for guess in guesses]
+        found[name] = max(shares)
+    return found
+
+
+def _share(hits: NDArray[np.bool_], counted: NDArray[np.bool_], corpus: Corpus) -> tuple[float, float]:
+    """Return the share of hits, and its standard error over texts."""
+    sums = [np.add.reduceat(one.astype(np.float64), corpus.offsets[:-1]) for one in (hits, counted)]
+    share = float(sums[0].sum() / sums[1].sum())
+    return share, float(np.sqrt(np.square(sums[0] - share * sums[1]).sum()) / sums[1].sum())
+
+
+def _released(corpus: Corpus, subject: Entrant, source: RandomSource, label: str) -> IdArray:
+    if subject.is_baseline:
+        return corpus.tokens
+    return subject.release_words(place_unknown(corpus.tokens, subject, source, label), source, label)
+
+
+def _means(tokens: IdArray, corpus: Corpus) -> Float64Array:
+    return centroids(tokens, corpus, table().vectors)
+
+
+def _kept(corpus: Corpus, released: IdArray) -> dict[str, Float64Array]:
+    """Return of every rarer word that was released how like it its release is."""
+    units, content = _judge()
+    rare = (corpus.tokens >= 0) & content[corpus.tokens] & (released >= 0)
+    return {"similarity": np.einsum("ij,ij->i", units[corpus.tokens[rare]], units[released[rare]]).astype(np.float64)}
+
+
+@cache
+def _judge() -> tuple[Any, NDArray[np.bool_]]:
+    return AlignedSimilarity(limit=1).prepare(table()).units, content_words(table())
+
+
+def _over_texts(runs: Sequence[Float64Array]) -> tuple[float, float]:
+    """Return the mean over runs and texts; its standard error is of the choice of texts and of the noise together."""
+    means = np.mean(runs, axis=0)
+    noise = np.var([run.mean() for run in runs], ddof=1) / len(runs) if len(runs) > 1 else 0.0
+    return float(means.mean()), float(np.sqrt(means.var(ddof=1) / len(means) + noise))
+
+
+def searched(rows: Float64Array, classes: NDArray[np.int64]) -> Float64Array:
+    """Return nDCG of each text as a query among all others, those of its class being relevant."""
+    units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    scores = units @ units.T
+    np.fill_diagonal(scores, -np.inf)
+    top = np.argsort(-scores, axis=1, kind="stable")[:, :FOUND]
+    discount = 1 / np.log2(np.arange(FOUND) + 2)
+    relevant = np.minimum(np.bincount(classes)[classes] - 1, FOUND)
+    asked = relevant > 0
+    ideal = np.cumsum(discount)[relevant[asked] - 1]
+    return np.asarray(((classes[top] == classes[:, None]) * discount).sum(axis=1)[asked] / ideal)
+
+
+class Ridge:
+    """A linear classifier of mean vectors by least squares, one class against the others.
+
+    Args:
+        rows: Mean vectors, shape (n, d).
+        classes: Their classes, shape (n,).
+    """
+
+    def __init__(self, rows: Float64Array, classes: NDArray[np.int64]) -> None:
+        self._rows = rows
+        (own,) = standardized(rows)
+        targets = (classes[:, None] == np.arange(classes.max() + 1)).astype(np.float64)
+        self._shares = targets.mean(axis=0)
+        squares = own.T @ own + RIDGE * np.eye(rows.shape[1])
+        self._weights = np.linalg.solve(squares, own.T @ (targets - self._shares))
+
+    def __call__(self, rows: Float64Array) -> NDArray[np.int64]:
+        """Return the class of each row."""
+        return np.asarray((standardized(self._rows, rows)[1] @ self._weights + self._shares).argmax(axis=1))
+
+
+def fitted(row: str, epsilon: float) -> WordRandomizer:
+    """Return the mechanism of a row: "16 of 4000", "256 classes", "256 classes, all alike", "TEM" and the like."""
+    first, _, rest = row.partition(" ")
+    if row == "TEM":
+        return wv.TEM(epsilon=epsilon).fit(table())
+    if rest.startswith("classes"):
+        classes = classes_of(int(first), ROOTS[rest.removeprefix("classes")])
+        made = wv.NeighbourResponse(epsilon=epsilon, k=1, outputs=len(classes.outputs)).fit(table())
+        return replace(made, chosen=classes.outputs, lists=classes.face[:, None])
+    made_of = _listed(int(first), None if rest == "of all" else int(rest.removeprefix("of ")))
+    return made_of(epsilon)
+
+
+@lru_cache(maxsize=8)
+def _listed(k: int, outputs: int | None) -> Callable[[float], WordRandomizer]:
+    return wv.NeighbourResponse(k=k, outputs=outputs).fitter(table())
+
+
+@cache
+def classes_of(k: int, roots: int) -> Any:
+    """Return classes; those of square roots are the stored ones."""
+    return word_classes(table(), k) if roots == 1 else build_classes(table(), k, roots=roots)
+
+
+def class_map(row: str) -> IdArray | None:
+    """Return the face of every word, where a row releases faces."""
+    first, _, rest = row.partition(" ")
+    return classes_of(int(first), ROOTS[rest.removeprefix("classes")]).face if "classes" in rest else None
+
+
+def trials(rows: Mapping[str, Iterable[float]], sets: Sequence[TextSet]) -> list[Trial]:
+    """Return the trials of some rows on some sets."""
+    return [Trial(row, epsilon, one) for row, given in rows.items() for epsilon in given for one in sets]
+
+
+def measure(names: Collection[str] = ()) -> dict[str, Any]:
+    """Return the run, or that of some rows."""
+    plan = [Trial(NO_NOISE, None, one) for one in (*CHOICE, *REPORTED)]
+    for rows, sets in ((BASES, (*CHOICE, *REPORTED)), (CANDIDATES, CHOICE), (SHOWN, REPORTED)):
+        plan += trials({row: given for row, given in rows.items() if not names or row in names}, sets)
+    found: dict[str, Any] = {}
+    groups = {"TEM": "metric", NO_NOISE: None}
+    for trial in plan:
+        row = new_row(trial.row, groups.get(trial.row, "local"), trial.epsilon)
+        found.setdefault(row["label"], row)["cells"][trial.texts.name] = {"scores": trial.cell()}
+    facts = {name: _facts(one) for name, one in SETS.items()}
+    return new_report("default", list(found.values()), sets=facts, growth=[] if names else growth(), repeats=RUNS)
+
+
+def _facts(one: TextSet) -> dict[str, Any]:
+    learnt, tested = (len(part) for part in one.texts)
+    known = one.attack.tokens[one.attack.tokens >= 0]
+    return {
+        "learnt": learnt,
+        "tested": tested,
+        "classes": len(one.classes),
+        "majority": round(float(np.bincount(one.labels(1)).max() / tested), 4),
+        "attacked": len(one.attack),
+        "words": len(known),
+        "rarer": int(content_words(table())[known].sum()),
+        "public": [[path, most] for path, _, most in one.public],
+    }
+
+
+def growth() -> list[dict[str, Any]]:
+    """Return what attackers name who have read more and more."""
+    found = []
+    for name, known in GROWTH.items():
+        for said, public in known.items():
+            for row, epsilon in (BEFORE, ("256 classes", 7.0)):
+                path = RUN.cells / f"growth {name} {said} {row} {epsilon:g} {VERSION}.json"
+                if not path.exists():
+                    one = named_by(subject_of(fitted(row, epsilon)), SETS[name].attack, SETS[name].prior_from(public))
+                    write_whole(path, json.dumps({key: rounded_score(*pair) for key, pair in one.items()}).encode())
+                cell = json.loads(path.read_text())
+                found.append({"set": name, "read": said, "row": row, "epsilon": epsilon, "scores": cell})
+    return found
+
+
+RUN = StoredRun(
+    name="default",
+    rows=sorted({*CANDIDATES, *SHOWN, *BASES}),
+    measure=measure,
+    tables=default_page.tables,
+)
+
+if __name__ == "__main__":
+    RUN.main(__doc__)

@@ -1,0 +1,223 @@
+"""The sets of texts of the league `default`: what is released, what is learnt from it, what its attackers have read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wordveil.api import Embeddings, Prior, PrivateText, load_embeddings, prior_of, split_sentences
+from wordveil_lab.clone import ROOT
+from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.data import mixed_order, plain
+from wordveil_lab.evaluation.inversion import STORED, segments_of
+from wordveil_lab.evaluation.models import as_numbers
+from wordveil_lab.evaluation.priors import word_prior
+from wordveil_lab.rows import read_rows
+
+WORK = ROOT / "build/default.priors"
+REVIEWS, OTHERS = "documents/imdb.train.jsonl.gz", "documents/imdb.test10k.jsonl.gz"
+SHOPS = "documents/yelp-stars.dev.jsonl.gz"
+CUT = (re.compile(r"(?<=\w)(n't)\b", re.IGNORECASE), re.compile(r"(?<=\w)('(?:s|re|ve|ll|d|m))\b", re.IGNORECASE))
+LEAST = 20  # texts of a class: a smaller one is left out
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSet:
+    """A set of labelled texts.
+
+    Attributes:
+        name: Of the set.
+        path: File of the texts; where there is no other for the test, a fixed fifth of it is tested.
+        test: File of the test texts.
+        text: Column of the text; several joined by "+".
+        label: Column of the class.
+        limits: Texts learnt from and tested at most.
+        words: Of each text, so many at most, as white space parts them.
+        attacked: Test texts that are attacked.
+        reads: Words of each that are attacked.
+        public: Files that the attackers have read, with their columns and the number of texts at most; of the set's own
+            files all texts but those attacked.
+        sentences: Whether they cut them into sentences, as the set is.
+        search: Whether texts of one class are sought, too.
+        skipped: Classes that say nothing.
+    """
+
+    name: str
+    path: str
+    test: str | None = None
+    text: str = "text"
+    label: str = "label"
+    limits: tuple[int, int] = (8000, 2000)
+    words: int | None = None
+    attacked: int = 100
+    reads: int = 40
+    public: Sequence[tuple[str, str, int]] = ((REVIEWS, "text", 25_000),)
+    sentences: bool = False
+    search: bool = False
+    skipped: tuple[str, ...] = ()
+
+    @cached_property
+    def texts(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """Texts and classes, to learn from and to test."""
+        rows = _rows(self.path, self.text, self.label, self.words)
+        common = Counter(label for _, label in rows)
+        rows = [(text, label) for text, label in rows if common[label] >= LEAST and label not in self.skipped]
+        rows = [rows[i] for i in mixed_order(len(rows))]
+        if self.test is None:
+            fifth = len(rows) // 5
+            return rows[fifth:][: self.limits[0]], rows[:fifth][: self.limits[1]]
+        learnt = set(rows)
+        tested = [row for row in _rows(self.test, self.text, self.label, self.words) if row not in learnt]
+        tested = [tested[i] for i in mixed_order(len(tested))]
+        return rows[: self.limits[0]], tested[: self.limits[1]]
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """The classes."""
+        return sorted({label for _, label in self.texts[0]})
+
+    def labels(self, part: int) -> NDArray[np.int64]:
+        """Return the classes of the texts to learn from (0) or to test (1), by number."""
+        return as_numbers([label for _, label in self.texts[part]], self.classes)
+
+    @cached_property
+    def corpora(self) -> tuple[Corpus, Corpus]:
+        """Texts to learn from and to test as ids."""
+        first, second = (encode(table(), [text for text, _ in part]) for part in self.texts)
+        return first, second
+
+    @cached_property
+    def attack(self) -> Corpus:
+        """What is attacked."""
+        return encode(table(), self._attacked)
+
+    @property
+    def _attacked(self) -> list[str]:
+        return [" ".join(text.split()[: self.reads]) for text, _ in self.texts[1][: self.attacked]]
+
+    @cached_property
+    def prior(self) -> Prior:
+        """What the attackers know of such text."""
+        return self.prior_from(self.public)
+
+    def prior_from(self, public: Sequence[tuple[str, str, int]]) -> Prior:
+        """Return what attackers know who have read some files; kept beside the cells."""
+        path = WORK / f"{self.name} {' '.join(f'{Path(name).stem}-{most}' for name, _, most in public)}.npz"
+        if not path.exists():
+            WORK.mkdir(parents=True, exist_ok=True)
+            self.read(public).save(path)
+        return Prior.load(path)
+
+    def read(self, public: Sequence[tuple[str, str, int]]) -> Prior:
+        """Count public text, less what is attacked, with its contractions cut as those attacked are."""
+        attacked = {text for text, _ in self.texts[1][: self.attacked]}
+        texts: list[str] = []
+        for name, column, most in public:
+            own = [text for text, _ in _rows(name, column, None, None)]
+            own = [own[i] for i in mixed_order(len(own))][:most]
+            texts += own
+        texts = [text for text in texts if " ".join(text.split()[: self.words]) not in attacked]
+        if self.sentences:
+            texts = [sentence for text in texts for sentence in split_sentences(PrivateText(text))]
+        if any(" n't " in f"{text} " for text in attacked):
+            for contraction in CUT:
+                texts = [contraction.sub(r" \1", text) for text in texts]
+        states = np.concatenate(segments_of(encode(table(), texts), len(table())))
+        return prior_of(states, table(), pairs=STORED, triples=STORED, base=word_prior(table()))
+
+
+@cache
+def table() -> Embeddings:
+    """Return the vocabulary."""
+    return load_embeddings()
+
+
+@cache
+def _rows(path: str, text: str, label: str | None, words: int | None) -> list[tuple[str, str]]:
+    columns = text.split("+")
+    found: dict[str, str] = {}
+    for row in read_rows(path, (*columns, *([label] if label else []))):
+        whole = plain(" ".join(str(row[column]) for column in columns))
+        found.setdefault(" ".join(whole.split()[:words]), str(row[label]).partition(",")[0] if label else "")
+    return list(found.items())
+
+
+_EMPTY = ("contentonly", "outofdomain", "thankyou", "confirmation", "rejection", "openinggreeting", "closinggreeting")
+NEWS = ("documents/agnews.test.tsv", "description", 8000), ("documents/agnews-world-scitech.train.tsv", "text", 4000)
+CHOICE = (
+    TextSet(name="Subj", path="sentences/subj.tsv", attacked=80, sentences=True),
+    TextSet(
+        name="TREC",
+        path="sentences/trec6.train.tsv",
+        label="coarse",
+        attacked=120,
+        public=(("sentences/trec6.train.tsv", "text", 6000), (REVIEWS, "text", 4000)),
+    ),
+    TextSet(
+        name="complaints",
+        path="documents/cfpb-complaints.jsonl.gz",
+        label="product",
+        words=60,
+        attacked=30,
+        public=(("documents/cfpb-complaints.jsonl.gz", "text", 4000), (REVIEWS, "text", 4000)),
+    ),
+    TextSet(
+        name="chats",
+        path="documents/multidogo-customer.jsonl.gz",
+        label="intent",
+        limits=(6000, 1500),
+        attacked=120,
+        public=(("documents/multidogo-customer.jsonl.gz", "text", 50_000),),
+        search=True,
+        skipped=_EMPTY,
+    ),
+)
+REPORTED = (
+    TextSet(name="MR", path="sentences/mr.tsv", limits=(8600, 2200), sentences=True),
+    TextSet(name="IMDB", path=REVIEWS, test=OTHERS, limits=(4000, 2000), words=60, attacked=40),
+    TextSet(
+        name="Yelp",
+        path="sentences/yelp-short.train.tsv",
+        test="sentences/yelp-short.test.tsv",
+        limits=(8000, 3000),
+        attacked=150,
+        public=(("sentences/yelp-short.train.tsv", "text", 20_000), (SHOPS, "text", 5000), (REVIEWS, "text", 25_000)),
+        sentences=True,
+    ),
+    TextSet(
+        name="bank",
+        path="sentences/banking77.train.tsv",
+        test="sentences/banking77.test.tsv",
+        limits=(10_003, 3080),
+        attacked=120,
+        public=(("sentences/banking77.train.tsv", "text", 10_003), (REVIEWS, "text", 4000)),
+        search=True,
+    ),
+    TextSet(
+        name="news",
+        path="documents/agnews.test.tsv",
+        text="description",
+        limits=(6000, 1600),
+        attacked=60,
+        public=NEWS,
+    ),
+)
+SETS: Mapping[str, TextSet] = {one.name: one for one in (*CHOICE, *REPORTED)}
+GROWTH: Mapping[str, Mapping[str, Any]] = {
+    "MR": {
+        "4 000 film reviews": ((REVIEWS, "text", 4000),),
+        "25 000 film reviews": ((REVIEWS, "text", 25_000),),
+    },
+    "bank": {
+        "4 000 film reviews": ((REVIEWS, "text", 4000),),
+        "4 000 film reviews, 10 003 questions to a bank": SETS["bank"].public,
+    },
+}

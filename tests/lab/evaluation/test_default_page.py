@@ -1,0 +1,36 @@
+"""The page of the default is that of its stored run, the rule gives what the package does, and heeds what it says."""
+
+from __future__ import annotations
+
+import copy
+
+from wordveil import NeighbourResponse
+from wordveil_lab.leagues import default as measured
+from wordveil_lab.leagues import default_page as page
+from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED
+
+REPORT = measured.RUN.report()
+
+
+def test_the_page_shows_the_stored_run():
+    text = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
+    assert text == measured.RUN.page(), "run python -m wordveil_lab.leagues.default --page"
+
+
+def test_the_rule_gives_the_default():
+    name, nats = page.chosen(REPORT)
+    assert NeighbourResponse() == NeighbourResponse(epsilon=nats, outputs=f"classes:{name.split()[0]}")
+
+
+def test_the_rule_reads_no_set_that_is_reported():
+    assert not {one.name for one in CHOICE} & {one.name for one in REPORTED}
+    assert not {one.path for one in CHOICE} & {path for one in REPORTED for path in (one.path, one.test)}
+
+
+def test_a_row_that_is_behind_or_gives_away_more_is_not_chosen():
+    for score, worse in (("released", 0.0), ("named", 1.0), ("rarer", 1.0)):
+        report = copy.deepcopy(REPORT)
+        row = next(row for row in report["rows"] if page.label(row) == page.chosen(REPORT))
+        for one in CHOICE:
+            row["cells"][one.name]["scores"][score]["mean"] = worse
+        assert page.chosen(report) != page.chosen(REPORT)
