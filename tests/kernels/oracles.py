@@ -1,12 +1,13 @@
 """The obvious oracles of what kernels answer."""
 
-import itertools
+from fractions import Fraction
 
 import numpy as np
 from scipy.stats import chi2
 
 from seeds import rng
-from wordveil.kernels.selection import MOST_RAISED, SelectionRows
+from wordveil.kernels.ideal import Draw
+from wordveil.kernels.selection import WHOLE, SelectionRows
 from wordveil.metrics.distances import Euclidean
 
 
@@ -56,33 +57,26 @@ def random_words(seed, n, kernel):
     return rng(seed).integers(0, 2**64, (n, kernel.draw_width), dtype=np.uint64)
 
 
-def slow_draw(kernel, word, words):
-    """Draw one output with Python's integers: by ceilings, rejected beyond a block's weights, or by block masses."""
-
-    def place(counts, target):
-        """The first place whose running sum exceeds the target; None beyond the last."""
-        return next((i for i, top in enumerate(itertools.accumulate(counts)) if target < top), None)
-
-    ids = kernel.canonical[np.array([word])]
-    weights = kernel.weights(ids)[0]
-    inner = [
-        [int(np.rint(weight * unit)) for weight in weights[low:high]]
-        for unit, (low, high) in zip(kernel._inner_units, itertools.pairwise(kernel._edges), strict=True)
-    ]
-    masses = [int(np.rint(np.float64(mass) * kernel._mass_unit)) for mass in kernel.masses(ids)[0]]
-    attempts = [(masses, [sum(counts) for counts in inner])]
-    if kernel._attempts and kernel._raised <= MOST_RAISED:
-        found, spare = kernel._ceiling_masses(ids)[0], kernel._spare.tolist()
-        counts = [int(np.float64(c) * kernel._ceiling_unit) + s for c, s in zip(found, spare, strict=True)]
-        ranges = [c * s for c, s in zip(counts, kernel._scales.tolist(), strict=True)]
-        attempts = [(counts, ranges)] * kernel._attempts + attempts
-    for attempt, (counts, ranges) in enumerate(attempts):
-        at = 2 * attempt if attempt < len(attempts) - 1 else -2
-        block = place(counts, words[at] * sum(counts) >> 64)
-        column = place(inner[block], words[at + 1] * ranges[block] >> 64)
-        if column is not None:
-            return kernel.outputs[kernel._edges[block] + column]
-    raise AssertionError("the last attempt rejects nothing")
+def ideal_draw(kernel, word, words):
+    """Draw one output with Python's integers and decimal numbers alone, from the integers of the ceilings."""
+    inputs = kernel.canonical[np.array([word])]
+    if kernel.attempts:
+        integers = kernel._integers(kernel._ceiling_rows(inputs))
+        bounds, share = [int(x) for x in integers.bounds[0]], (1 << 63) // int(integers.bounds[0, -1])
+        for number in range(kernel.attempts):
+            target, first = (int(words[2 * number]) >> 1) // share, int(words[2 * number + 1])
+            block = next((i for i, top in enumerate(bounds) if target < top), None)
+            if block is None:
+                continue
+            units = bounds[block] - (bounds[block - 1] if block else 0)
+            top = units * Fraction(kernel._raised) / Fraction(float(integers.scale[0]))
+            low, high = kernel._edges[block : block + 2].tolist()
+            draw = Draw(words=words, first=first, number=number, ceiling=top)
+            column = kernel._ideal._exactly(int(inputs[0]), low, high, draw)
+            if column < high - low:
+                return kernel.outputs[low + column]
+    draw = Draw(words=words, first=-1, number=WHOLE, ceiling=None)
+    return kernel.outputs[kernel._ideal._exactly(int(inputs[0]), 0, len(kernel.outputs), draw)]
 
 
 def same_in_any_batch(work, rows, sizes):

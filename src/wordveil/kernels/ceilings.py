@@ -1,23 +1,31 @@
-"""Ceilings of block masses: cheap numbers that are never below the exact ones, to draw from exact weights with.
+"""Ceilings of block masses: cheap numbers that are never below the exact ones, the same bytes on every engine.
 
-A draw picks a block by its ceiling and then a point below that ceiling. Where the point falls among the block's exact
+A draw picks a block by its ceiling and then a point below that ceiling. Where the point falls among the block's ideal
 weights, the word there is drawn; beyond them the draw is rejected and made again. Words are accepted in proportion to
-their exact weights whatever the ceilings are (rejection sampling, von Neumann 1951), which only decide how often.
-So ceilings can come from bfloat16 or float32 products.
+their ideal weights whatever the ceilings are (rejection sampling, von Neumann 1951), which only decide how often.
 
-Let q, x be an input and a word, less some centre, in float32. With a(x) = (1 - s) |x|^2/2 - f, half the squared
-distance is never less than the computed product -q.x + a(q) + a(x), where
+Coordinates are rounded once to integers of a public grid, q = rint(x / step) - centre, whose squared distances h are
+exact integers in any order. With r the largest length that rounding moves a word by, in the metric's unit,
 
-    s = 4.12 (K + 2) 2^-24 + 2^-21      f = 2K 2^-126
+    |x - y| >= step sqrt(h) - 2 r, and >= 0      so that      |x - y| >= step sqrt(max(h, 1)) - max(2 r, step).
 
-holds float32 summation of K columns in any order (as in `kernels.screening`), rounding q, x and a to float32, and
-flushing to zero. In bfloat16, |q - q'||x| + |q'||x - x'| is taken away too, by two more columns (compiled/ceilings.c).
+What follows are IEEE operations on float32 in a fixed order, which NumPy and compiled/ceilings.c share, with u = 2^-24:
+
+    root    one Newton step from a bit trick: g (3/2 - g y / 2), g = h y, is sqrt(h) at most, for any y; rounding may
+            raise it by 4.5 u, the scale and its product by 2 u; both exponents are lowered by 16 u
+    power   2^x by its chord between integers, 2^floor(x) (1 + x - floor(x)): 2^x at least, exact in integer arithmetic;
+            x + log2 of a base measure, rounded up to 1/256, is off by 2^-17 where there is one
+    sums    at most 32 in each of 16 lanes, then in float64: lowered by 33 u
+
+so that ceilings times 1 + 2^-16, which is more than e^(ln 2 2^-17 + 33 u), and e^(rate max(2 r, step)) are never below
+the masses of the ideal weights. `docs/design/2026-11-26-draws.md` has the steps.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,29 +34,39 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.kernels.compiled.library import NUMPY
-from wordveil.kernels.compiled.selection import SIDE, CompiledCeilings, Shrinking
+from wordveil.kernels.compiled.selection import LANES, ceiling_sums
 
 ROWS = 128  # rows of a NumPy tile
+CHUNK = 1 << 12  # words rounded at a time
 SAMPLE = 4096  # words whose mean is the centre: any centre is correct
-STACK = 4  # tiles weighed together: longer steps, between which threads wait for each other
-PADDING = 1e37  # stands for a(x) of columns that hold no word
-LARGEST = 1e36  # squared norms beyond might overflow in float32
-STEEPEST = 1e12  # rate beyond which distances that float32 cannot hold would count
-LOWEST = -86.0  # exponents below could leave float32
-RAISED = 1 + 2.0**-11  # the exponential (7.5e-5), the sum (3.1e-5), a base measure's rounding (6e-8) err by less
-ROOT_ERROR = 2.0**-14 * 1.01  # relative error of the compiled root, the largest of all engines
+LONGEST = 23_000  # length of a word in steps: a squared distance of two stays below 2**31
+FINE = 1 << 16  # parts of a step that lengths lost by rounding are counted in
+LOWEST = -60.0  # exponents below are taken for this one, so that all numbers stay normal
+LOWERED = 1 - 2.0**-20  # exponents of the distances, against 6.5 roundings
+RAISED = 1 + 2.0**-16
+NO_WORD = -200.0  # logarithm of the base measure of a column that holds no word
+LEAST_SHARE = 2.0**-39  # of the largest of a base measure; smaller ones are taken for this one
+THRESHOLDS = np.array([float(Decimal(2) ** (Decimal(i) / 256 - 1)) for i in range(256)])  # the same on any machine
+
+
+class Grid(NamedTuple):
+    """The public grid of one vocabulary."""
+
+    step: float  # a power of two, unit of the coordinates
+    centre: NDArray[np.int64]  # what rounded coordinates are taken from, shape (d,)
+    apart: float  # by how much a distance may be below the grid's, in the metric's unit
 
 
 class _Packed(NamedTuple):
     """Words as the products read them."""
 
-    centre: Float64Array  # what vectors are taken from, shape (d,): the mean of some words, near which norms are small
-    factor: NDArray[Any]  # [y; 1; a(y)] of shape (blocks, d + 2, columns) for NumPy, or the compiled layout
-    base: Float32Array  # base measure, float32, shape (blocks, columns); 0 where there is no word
+    words: NDArray[Any]  # (blocks, d + 2, columns) float64 for NumPy, [y; |y|^2; 1], or tiles of int16
+    norms: NDArray[np.int32]  # squared lengths, shape (blocks, columns)
+    shares: Float32Array  # base-2 logarithms of the base measure, shape (blocks, columns)
 
 
 class Ceilings:
-    """Ceilings of the masses of one vocabulary's blocks, for any input of it.
+    """Ceilings of the masses of one vocabulary's blocks, for any of its v words.
 
     Coordinates, by ids, are in a norm: the distance is their Euclidean distance. Edges are the first output of each
     block, and the end, shape (blocks + 1,); a base measure over outputs of None stands for 1.
@@ -57,93 +75,129 @@ class Ceilings:
     def __init__(
         self,
         coordinates: Callable[[Any], Float64Array],
+        v: int,
         outputs: IdArray,
         edges: NDArray[np.int64],
         base: Float64Array | None,
         engine: str,
     ) -> None:
-        self._coordinates, self._outputs, self._edges, self._base = coordinates, outputs, edges, base
-        self._columns = -(-int(np.diff(edges).max()) // SIDE) * SIDE
-        self._d = int(coordinates(slice(1)).shape[1])
-        self._compiled = None if engine == NUMPY else CompiledCeilings(engine=engine, d=self._d)
+        self._coordinates, self._v, self._outputs, self._edges = coordinates, v, outputs, edges
+        self._base, self._engine = base, engine
+        self._columns = -(-int(np.diff(edges).max()) // LANES) * LANES
         self._packed: _Packed | None = None
 
     @cached_property
-    def _shrinking(self) -> Shrinking:
-        """1 - s and f of the module's bound."""
-        k = self._d + 2 if self._compiled is None else self._compiled.k
-        return Shrinking(1 - 4.12 * (k + 2) * 2.0**-24 - 2.0**-21, 2 * k * 2.0**-126)
+    def grid(self) -> Grid:
+        """The finest grid on which no word is too long, by integer arithmetic only."""
+        largest = max(float(np.abs(rows).max(initial=0.0)) for rows in self._parts())
+        step = 2.0 ** max(math.frexp(largest / LONGEST)[1], -900)
+        while (found := self._try(step)) is None:
+            step *= 2
+        return found
+
+    def _parts(self) -> Iterator[Float64Array]:
+        return (self._coordinates(slice(low, low + CHUNK)) for low in range(0, self._v, CHUNK))
+
+    def _try(self, step: float) -> Grid | None:
+        some = np.rint(self._coordinates(self._outputs[:: -(-len(self._outputs) // SAMPLE)]) / step)
+        centre, most = some.astype(np.int64).sum(axis=0) // len(some), 0
+        for rows in self._parts():
+            exact = rows / step
+            whole = np.rint(exact)
+            placed = whole.astype(np.int64) - centre
+            if int(np.einsum("ij,ij->i", placed, placed).max()) > LONGEST**2:
+                return None
+            lost = np.ceil(np.abs(exact - whole) * FINE).astype(np.int64)
+            most = max(most, int(np.einsum("ij,ij->i", lost, lost).max()))
+        return Grid(step, centre, max(2 * step * math.sqrt(most) / FINE * (1 + 2.0**-40), step))
+
+    def place(self, ids: IdArray) -> NDArray[np.int16]:
+        """Return words as integers of the grid, shape (n, d)."""
+        return (np.rint(self._coordinates(ids) / self.grid.step).astype(np.int64) - self.grid.centre).astype(np.int16)
+
+    def raised(self, rate: float) -> float:
+        """Return what ceilings are to be multiplied by so that none is below its mass; inf where the grid is coarse."""
+        moved = rate * self.grid.apart
+        return RAISED / (1 - moved) if moved < 0.75 else math.inf  # 1 / (1 - t) is at least e^t
 
     def pack(self) -> _Packed:
         """Return the words laid out, by the first call; threads that come first together make the same numbers."""
         if self._packed is None:
-            blocks = len(self._edges) - 1
-            some = self._outputs[:: -(-len(self._outputs) // SAMPLE)]
-            centre = self._coordinates(some).mean(axis=0)
-            if self._compiled is None:
-                factor = np.zeros((blocks, self._d + 2, self._columns), dtype=np.float32)
-            else:
-                factor = self._compiled.room(blocks, self._columns)
-            made = _Packed(centre, factor, np.zeros((blocks, self._columns), dtype=np.float32))
+            blocks, d = len(self._edges) - 1, len(self.grid.centre)
+            factor = np.zeros((blocks, self._columns, d + d % 2), dtype=np.int16)
+            norms = np.zeros((blocks, self._columns), dtype=np.int32)
+            shares = np.full(norms.shape, NO_WORD, dtype=np.float32)
             for block in range(blocks):
-                self._pack_block(block, made)
-            self._packed = made
+                low, high = self._edges[block], self._edges[block + 1]
+                placed = self.place(self._outputs[low:high])
+                factor[block, : high - low, :d], norms[block, : high - low] = placed, _squares(placed)
+                shares[block, : high - low] = 0.0 if self._base is None else self._logarithms(self._base[low:high])
+            if self._engine == NUMPY:
+                words: NDArray[Any] = np.ones((blocks, d + 2, self._columns))
+                words[:, :d], words[:, d] = factor[:, :, :d].transpose(0, 2, 1), norms
+            else:
+                tiles = factor.reshape(blocks, self._columns // LANES, LANES, -1, 2)
+                words = np.ascontiguousarray(tiles.transpose(0, 1, 3, 2, 4))
+            self._packed = _Packed(words, norms, shares)
         return self._packed
 
-    def _pack_block(self, block: int, packed: _Packed) -> None:
-        low, high = self._edges[block], self._edges[block + 1]
-        rows, factor = self._centred(self._outputs[low:high], packed.centre), packed.factor[block]
-        if self._compiled is not None:
-            self._compiled.lay_words(rows, self._shrinking, factor)
-        else:
-            factor[:-2, : high - low] = rows.T
-            factor[-2], factor[-1] = 1.0, PADDING
-            factor[-1, : high - low] = self._halves(rows)
-        packed.base[block, : high - low] = 1.0 if self._base is None else self._base[low:high]
+    def _logarithms(self, base: Float64Array) -> Float64Array:
+        """Return base-2 logarithms of shares of the largest, rounded up to 1/256."""
+        assert self._base is not None
+        parts, exponents = np.frexp(np.maximum(base / self._base.max(), LEAST_SHARE))
+        return np.where(base > 0, exponents + np.searchsorted(THRESHOLDS, parts) / 256 - 1, NO_WORD)
 
-    def _centred(self, ids: IdArray, centre: Float64Array) -> Float32Array:
-        rows = self._coordinates(ids)
-        return np.subtract(rows, centre, out=np.empty(rows.shape, dtype=np.float32), casting="same_kind")
+    def below(self, ids: IdArray, *, rate: float, cap: float) -> Float32Array:
+        """Return ceilings of the blocks' masses before they are raised, in units of the largest base measure."""
+        packed, placed, log2e = self.pack(), self.place(ids), math.log2(math.e)
+        scale = np.float32(-rate * self.grid.step * log2e * LOWERED)
+        lowest = np.float32(max(-rate * cap, LOWEST) * log2e * LOWERED)
+        if self._engine == NUMPY:
+            return self._sums(placed, scale, lowest)
+        return ceiling_sums(
+            self._engine, (placed, _squares(placed)), packed, scale=float(scale), lowest=float(lowest)
+        )
 
-    def _halves(self, rows: Float32Array) -> Float64Array:
-        kept, flush = self._shrinking
-        return np.asarray(kept * 0.5 * np.einsum("ij,ij->i", rows, rows, dtype=np.float64) - flush)
-
-    def above(self, ids: IdArray, *, rate: float, cap: float, raised: float) -> Float32Array:
-        """Return ceilings of the blocks' masses, shape (n, blocks), for weights up to `raised` times the formula's."""
-        packed = self.pack()
-        rows = self._centred(ids, packed.centre)
-        scale = -rate * math.sqrt(2) * (1 - ROOT_ERROR)
-        if self._compiled is None:
-            out = self._sums(rows, scale, min(0.5 * min(cap, -LOWEST / rate) ** 2, PADDING))
-        else:
-            base = None if self._base is None else packed.base
-            lowest = max(-rate * cap, LOWEST)
-            out = self._compiled.sums(rows, packed.factor, base, shrinking=self._shrinking, scale=scale, lowest=lowest)
-        out *= np.float32(raised * RAISED)
+    def _sums(self, placed: NDArray[np.int16], scale: np.float32, lowest: np.float32) -> Float32Array:
+        """Do in NumPy what compiled/ceilings.c does."""
+        packed, blocks = self.pack(), len(self._edges) - 1
+        out = np.empty((len(placed), blocks), dtype=np.float32)
+        for low in range(0, len(placed), ROWS):
+            some = placed[low : low + ROWS]
+            left = np.ones((len(some), some.shape[1] + 2))
+            left[:, :-2], left[:, -1] = -2.0 * some, _squares(some)
+            product = np.empty((len(some), self._columns))
+            tile, inverse = (np.empty(product.shape, dtype=np.float32) for _ in range(2))
+            for block in range(blocks):
+                np.matmul(left, packed.words[block], out=product)
+                np.maximum(product, 1.0, out=tile, casting="same_kind")
+                whole = inverse.view(np.int32)
+                np.right_shift(tile.view(np.int32), 1, out=whole)
+                np.subtract(np.int32(0x5F375A86), whole, out=whole)
+                tile *= inverse
+                inverse *= tile
+                inverse *= np.float32(-0.5)
+                inverse += np.float32(1.5)
+                tile *= inverse
+                tile *= scale
+                np.maximum(tile, lowest, out=tile)
+                if self._base is not None or self._columns > self._edges[block + 1] - self._edges[block]:
+                    tile += packed.shares[block]
+                    np.maximum(tile, np.float32(-126.0), out=tile)
+                tile *= np.float32(2.0**23)
+                np.copyto(whole, tile, casting="unsafe")
+                whole += 0x3F800000
+                lanes = inverse.reshape(len(some), -1, LANES)
+                sums = lanes[:, 0].copy()
+                for i in range(1, lanes.shape[1]):
+                    sums += lanes[:, i]
+                total = sums[:, 0].astype(np.float64)
+                for i in range(1, LANES):
+                    total += sums[:, i]
+                out[low : low + len(some), block] = total
         return out
 
-    def _sums(self, rows: Float32Array, scale: float, farthest: float) -> Float32Array:
-        """Return sums of b exp(scale sqrt(min(h, farthest))) over every block, shape (n, blocks), by NumPy."""
-        packed, blocks = self.pack(), len(self._edges) - 1
-        high = -(-len(rows) // ROWS)  # tiles of ROWS rows, so that a row's bits never depend on its batch
-        # The product is taken in float64: in float32 some BLAS kernels round a row by its place in the tile.
-        left = np.zeros((high * ROWS, self._d + 2))
-        left[: len(rows), :-2] = -rows
-        left[: len(rows), -2] = self._halves(rows)
-        left[:, -1] = 1.0
-        stack = left.reshape(high, ROWS, -1)
-        sums = np.empty((high, ROWS, blocks), dtype=np.float32)
-        products = np.empty((min(high, STACK), ROWS, self._columns))
-        tiles = np.empty(products.shape, dtype=np.float32)
-        for start in range(0, high, STACK):
-            some = stack[start : start + STACK]
-            product, tile = products[: len(some)], tiles[: len(some)]
-            for block in range(blocks):
-                np.matmul(some, packed.factor[block].astype(np.float64), out=product)
-                np.clip(product, 0.0, farthest, out=tile, casting="same_kind")
-                np.sqrt(tile, out=tile)
-                tile *= np.float32(scale)
-                np.exp(tile, out=tile)
-                np.matmul(tile, packed.base[block], out=sums[start : start + STACK, :, block])
-        return sums.reshape(high * ROWS, blocks)[: len(rows)]
+
+def _squares(placed: NDArray[np.int16]) -> NDArray[np.int32]:
+    wide = placed.astype(np.int32)
+    return np.asarray(np.einsum("ij,ij->i", wide, wide))

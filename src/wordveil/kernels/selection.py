@@ -1,9 +1,12 @@
 """Exact draws from exponential-family rows: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
 
-A draw picks a block of outputs and then a word inside it, each with 64 random bits and integer arithmetic in place of
-cumulative rounding. Where the metric is a norm, blocks are picked by the ceilings of `kernels.ceilings`, from narrow
-products, and a word is accepted by its exact weight; what is rejected ATTEMPTS times is drawn by exact block masses,
-as are all words under other metrics. The words drawn follow the exact weights either way, within `arithmetic_slack`.
+A draw picks a block of outputs and then a word inside it. Where the metric is a norm, blocks are picked by the integer
+ceilings of `kernels.ceilings`, by 63 random bits of which equally many pick each unit, and the word, or a rejection, by
+64 bits among the ideal weights: `kernels.ideal` decides where floats cannot. Where all attempts are rejected, once in a
+thousand million draws, or the grid of the ceilings is too coarse, the word is picked among the ideal weights of the
+whole row. So the words are those of the ideal law, the same on every engine, and no slack is claimed.
+
+Under other metrics both picks go by integers that floats were rounded to, within `arithmetic_slack`.
 
 Block masses, or their ceilings, of inputs already seen are kept for one batch job on the owner's machine: a cache keyed
 by the true word would show in the timing of later requests, so it belongs to a job and dies with it; a service never
@@ -16,6 +19,7 @@ import copy
 import itertools
 import math
 import os
+from fractions import Fraction
 from functools import cached_property
 from threading import Lock
 from typing import Any, NamedTuple, Self
@@ -26,8 +30,8 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
-from wordveil.kernels.ceilings import LARGEST, STEEPEST, Ceilings
-from wordveil.kernels.compiled.selection import BROKEN_LIMIT
+from wordveil.kernels.ceilings import Ceilings
+from wordveil.kernels.ideal import OPEN, Draw, IdealRows
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.weight_rows import WeightRows
 from wordveil.metrics.distances import Metric, is_norm
@@ -87,8 +91,23 @@ if hasattr(os, "register_at_fork"):
 SPAN = 512  # most inputs whose draws are made together, so that their rows of one block fill whole tiles
 FEWEST = 32  # inputs that are worth a thread of their own
 DRAW_ROWS = 32  # rows of a tile when only a few rows of one block are needed
-ATTEMPTS = 3  # draws by ceilings before one by exact masses
-MOST_RAISED = 1.15  # where rounding forces ceilings up by more, draws go by exact masses instead
+ATTEMPTS = {1.15: 8, 2.0: 32}
+"""What ceilings are raised by, at most -> draws by ceilings, so many that all are rejected once in 10^9 draws or so."""
+UNITS = 2.0**44  # sum of the ceilings of a row, without what is added by rounding up
+WHOLE = 255  # number of the draw that follows the attempts
+FARTHEST = 600.0  # nats beyond which weights leave float64
+CERTAIN = 80.0  # nats beyond which the weights of a draw are not computed in float32
+SMALLEST = 2.0**-100  # weight, likewise
+CHECKED = 32  # of so many draws one is decided again where the time shall not tell which were open
+AT_ONCE = 1 << 10  # draws whose columns are counted together
+
+
+class _Ceilings(NamedTuple):
+    """Ceilings of some inputs as integers, and what makes weights of them."""
+
+    bounds: NDArray[np.uint64]  # running sums, shape (inputs, blocks)
+    share: NDArray[np.uint64]  # of the 2**63 numbers that pick, so many pick each unit, shape (inputs,)
+    scale: Float64Array  # units in a weight before it is raised, shape (inputs,)
 
 
 class _Chunk(NamedTuple):
@@ -103,9 +122,9 @@ class _Chunk(NamedTuple):
 class SelectionRows(WeightRows):
     """Rows that draw; arguments and attributes are those of `WeightRows`.
 
-    How often a draw is rejected depends on the input (mostly 1 time in 60 on GloVe with bfloat16, 1 in 1 000 with
-    float32). A batch job makes only rejected draws again; rows without a cache, as a service has them, make every
-    attempt for every word, and its exact row, so that their time does not tell which words were rejected.
+    How often a draw is rejected depends on the input (mostly 1 time in 30 on GloVe). A batch job makes only rejected
+    draws again; rows without a cache, as a service has them, make every attempt for every word, and decide a fixed
+    share of the draws again as if they were open, so that their time does not tell which words were rejected.
     """
 
     def __init__(
@@ -120,17 +139,25 @@ class SelectionRows(WeightRows):
         base: Float64Array | None = None,
     ) -> None:
         super().__init__(vectors, metric, outputs, canonical, rate=rate, cap=cap, base=base)
-        self._ceilings = Ceilings(self._coordinates, outputs, self._edges, base, self.engine)
+        self.is_ideal = is_norm(metric)
+        self._ceilings = Ceilings(self._coordinates, len(canonical), outputs, self._edges, base, self.engine)
+        self._ideal = IdealRows(coordinates=self._coordinates, outputs=outputs, base=base, rate=rate, cap=cap)
         self._cache: RowCache | None = None
-        self._attempts = ATTEMPTS if is_norm(metric) else 0
-        # Units of ceilings: their sum stays below 1.2 * 2**62, and one is a whole number of the units inside any block.
-        self._ceiling_unit = min(self._mass_unit / 2, float(self._inner_units.min()))
-        self._scales = np.minimum(self._inner_units / self._ceiling_unit, 2.0**62).astype(np.uint64)
-        self._spare = np.uint64(2) + np.uint64(self.width) // (2 * self._scales)  # weights round up by half a unit each
+
+    @cached_property
+    def _raised(self) -> float:
+        """What the ceilings of a row are multiplied by, a base measure's largest value included."""
+        return self._ceilings.raised(self.rate) * (1.0 if self._base is None else float(self._base.max()))
+
+    @cached_property
+    def attempts(self) -> int:
+        """Draws by ceilings before one from the whole row; 0 where the metric is no norm, or the grid too coarse."""
+        raised = self._ceilings.raised(self.rate) if self.is_ideal else math.inf
+        return next((count for most, count in ATTEMPTS.items() if raised <= most), 0)
 
     @property
     def draw_width(self) -> int:
-        return 2 * self._attempts + 2
+        return max(2, 2 * self.attempts)
 
     def with_cache(self, limit_bytes: int) -> Self:
         """Return the same rows for one batch job, with a cache and without needless attempts; the draws stay."""
@@ -138,11 +165,11 @@ class SelectionRows(WeightRows):
         other._cache = RowCache(len(self.canonical), self.blocks, limit_bytes)
         return other
 
-    def by_masses(self) -> Self:
-        """Return the same rows, drawn by exact block masses alone: slower, from two words each, never rejected."""
-        other = copy.copy(self)
-        other._attempts, other._cache = 0, None
-        return other
+    def weights(self, ids: IdArray) -> Float64Array:
+        if not self.is_ideal:
+            return super().weights(ids)
+        rows = [self._ideal.weights(word, 0, len(self.outputs)) for word in self.canonical[ids].tolist()]
+        return np.stack(rows) if rows else np.empty((0, len(self.outputs)))
 
     def draw(
         self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
@@ -154,10 +181,9 @@ class SelectionRows(WeightRows):
             return answer
         canonical = self.canonical[ids]
         spans = self._spans(canonical, threads)
-        attempts = self._attempts if self._raised <= MOST_RAISED else 0
-        if attempts:
+        if self.attempts:
             self._ceilings.pack()
-        for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, bits, attempts), spans, threads):
+        for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, bits), spans, threads):
             answer[chunk.tokens] = self.outputs[chunk.positions]
             if self._cache is not None and chunk.new_rows is not None:
                 self._cache.keep(chunk.inputs, chunk.new_rows)
@@ -165,11 +191,11 @@ class SelectionRows(WeightRows):
                 progress(len(chunk.tokens))
         return answer
 
-    @cached_property
-    def _raised(self) -> float:
-        """Return what ceilings are raised by to hold the weights as they are rounded; inf beyond float32's range."""
-        within = 4 * self._norm_bound**2 <= LARGEST and self.rate <= STEEPEST
-        return math.exp(min(2 * self._weight_error, 1.0)) if within else math.inf
+    def arithmetic_slack(self) -> float:
+        """Return 0 where the words are those of the ideal law, otherwise `masses_slack`; inf beyond float64's range."""
+        if not self.is_ideal:
+            return self.masses_slack()
+        return 0.0 if self.rate * self.cap <= FARTHEST else math.inf
 
     def _spans(self, canonical: IdArray, threads: int | None) -> list[NDArray[np.int64]]:
         """Cut the tokens, sorted by input, into spans of at most 512 inputs, as a rule all of them kept or none."""
@@ -184,50 +210,98 @@ class SelectionRows(WeightRows):
         edges = [*starts[:kept:SPAN], *starts[kept::size], len(order)]
         return [order[low:high] for low, high in itertools.pairwise(edges)]
 
-    def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, bits: BitArray, attempts: int) -> _Chunk:
+    def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, bits: BitArray) -> _Chunk:
         inputs, row_of = np.unique(canonical[tokens], return_inverse=True)
         bits = bits[tokens]
         rows = new_rows = None
         if self._cache is not None:
             rows = self._cache.rows(inputs)  # all of them or none, whatever other threads have kept since the cut
-        if rows is None:
-            rows = new_rows = self._ceiling_masses(inputs) if attempts else self.masses(inputs)
-        if not attempts:
-            return _Chunk(tokens, self._draw_exactly(inputs, rows, row_of, bits[:, -2:]), inputs, new_rows)
-        bounds = self._ceiling_sums(rows)
+        if rows is None and (self.attempts or not self.is_ideal):
+            rows = new_rows = self._ceiling_rows(inputs) if self.is_ideal else self.masses(inputs)
+        if not self.is_ideal:
+            assert rows is not None
+            return _Chunk(tokens, self._draw_by_masses(inputs, rows, row_of, bits), inputs, new_rows)
         positions = np.full(len(tokens), -1, dtype=np.int64)
-        left = np.arange(len(tokens))
-        for attempt in range(attempts):
-            pair = bits[left, 2 * attempt : 2 * attempt + 2]
-            _fill(positions, left, self._attempt(inputs, bounds, row_of[left], pair))
-            if self._cache is not None:
-                left = left[positions[left] < 0]
-        if len(left):
-            some, row = np.unique(row_of[left], return_inverse=True)
-            masses = self.masses(inputs[some])
-            _fill(positions, left, self._draw_exactly(inputs[some], masses, row, bits[left, -2:]))
+        if rows is not None:
+            self._draw_by_ceilings(positions, inputs, self._integers(rows), row_of, bits)
+        left = np.flatnonzero(positions < 0)
+        for row in np.unique(row_of[left]).tolist():
+            some = left[row_of[left] == row]
+            draws = [Draw(words=bits[i], first=-1, number=WHOLE, ceiling=None) for i in some.tolist()]
+            positions[some] = self._ideal.columns(int(inputs[row]), 0, len(self.outputs), draws)
         return _Chunk(tokens, positions, inputs, new_rows)
 
-    def _ceiling_masses(self, inputs: IdArray) -> Float32Array:
-        """Return ceilings of the mass of every block for each canonical input, shape (n, blocks)."""
-        return self._ceilings.above(inputs, rate=self.rate, cap=self.cap, raised=self._raised)
+    def _ceiling_rows(self, inputs: IdArray) -> Float32Array:
+        """Return ceilings of the blocks for each canonical input before they are raised, shape (n, blocks)."""
+        return self._ceilings.below(inputs, rate=self.rate, cap=self.cap)
 
-    def _ceiling_sums(self, ceilings: Float32Array) -> NDArray[np.uint64]:
-        """Return running sums of ceilings in units, rounded up, with room for the rounding of the weights."""
-        units = np.floor(ceilings * np.float64(self._ceiling_unit)).astype(np.uint64) + self._spare
-        return np.cumsum(units, axis=1)
+    def _integers(self, rows: Float32Array) -> _Ceilings:
+        # Running sums, unlike those of `sum`, go in one order on every machine.
+        scale = UNITS / np.cumsum(rows, axis=1, dtype=np.float64)[:, -1]
+        units = np.floor(rows * scale[:, None]).astype(np.uint64) + np.uint64(1)
+        bounds = np.cumsum(units, axis=1)
+        return _Ceilings(bounds, np.uint64(1 << 63) // bounds[:, -1], scale)
+
+    def _draw_by_ceilings(
+        self,
+        positions: NDArray[np.int64],
+        inputs: IdArray,
+        ceilings: _Ceilings,
+        row_of: NDArray[np.int64],
+        bits: BitArray,
+    ) -> None:
+        """Fill in where each token's first accepted attempt falls; a job makes one after another, others all."""
+        at_once = self.attempts if self._cache is None else 1
+        left = np.arange(len(positions))
+        for first in range(0, self.attempts, at_once):
+            drawn = self._attempt(inputs, ceilings, row_of[left], bits[left], range(first, first + at_once))
+            for column in drawn.T:
+                positions[left] = np.where(positions[left] < 0, column, positions[left])
+            left = left[positions[left] < 0]
+            if not len(left):
+                break
 
     def _attempt(
-        self, inputs: IdArray, bounds: NDArray[np.uint64], row_of: NDArray[np.int64], bits: BitArray
+        self, inputs: IdArray, ceilings: _Ceilings, row_of: NDArray[np.int64], bits: BitArray, numbers: range
     ) -> NDArray[np.int64]:
-        """Draw by running sums of ceilings, in units, shape (inputs, blocks): -1 where the draw is rejected."""
-        return self._draw_within(inputs, row_of, _pick_blocks(bounds, row_of, bits[:, 0]), bits[:, 1], bounds)
+        """Return some draws by ceilings of each token, shape (n, numbers): -1 where one is rejected."""
+        pairs = bits[:, 2 * numbers.start : 2 * numbers.stop].reshape(-1, 2)
+        rows = np.repeat(row_of, len(numbers))
+        targets = (pairs[:, 0] >> np.uint64(1)) // ceilings.share[rows]
+        picked = _pick_blocks(ceilings.bounds, rows, targets)
+        blocks = np.minimum(picked, self.blocks - 1)
+        below = np.where(blocks > 0, ceilings.bounds[rows, blocks - 1], np.uint64(0))
+        units = ceilings.bounds[rows, blocks] - below
+        tops = units * (self._raised / ceilings.scale[rows])
+        positions = self._draw_within(inputs, rows, blocks, pairs[:, 1], tops)
+        which = np.flatnonzero(positions == OPEN)
+        if self._cache is None:  # others are decided again
+            which = np.argsort(positions != OPEN, kind="stable")[: max(len(which), 1 + len(positions) // CHECKED)]
+        for i in which.tolist():
+            token, number = divmod(i, len(numbers))
+            top = int(units[i]) * Fraction(self._raised) / Fraction(float(ceilings.scale[rows[i]]))
+            draw = Draw(words=bits[token], first=int(pairs[i, 1]), number=numbers[number], ceiling=top)
+            low, high = self._edges[blocks[i] : blocks[i] + 2].tolist()
+            column = self._ideal.columns(int(inputs[rows[i]]), low, high, [draw])[0]
+            positions[i] = column if column < 0 else low + column
+        positions[picked == self.blocks] = -1
+        return positions.reshape(-1, len(numbers))
 
-    def _draw_exactly(
+    @cached_property
+    def _open_error(self) -> float:
+        """How far logarithms of the running sums of a block can be from the ideal ones; inf where nothing is known."""
+        smallest = 1.0 if self._base is None else float(self._base[self._base > 0].min())
+        reach = self.rate * self.cap
+        if reach > CERTAIN or smallest * math.exp(-reach) < SMALLEST or self._weight_error > 1:
+            return math.inf
+        return self._weight_error + 2.0**-40
+
+    def _draw_by_masses(
         self, inputs: IdArray, masses: Float32Array, row_of: NDArray[np.int64], bits: BitArray
     ) -> NDArray[np.int64]:
         bounds = np.cumsum(np.rint(masses * np.float64(self._mass_unit)).astype(np.uint64), axis=1)
-        return self._draw_within(inputs, row_of, _pick_blocks(bounds, row_of, bits[:, 0]), bits[:, 1])
+        picked = _pick_blocks(bounds, row_of, multiply_high(bits[:, 0], bounds[row_of, -1]))
+        return self._draw_within(inputs, row_of, picked, bits[:, 1])
 
     def _draw_within(
         self,
@@ -235,27 +309,26 @@ class SelectionRows(WeightRows):
         row_of: NDArray[np.int64],
         block_of: NDArray[np.int64],
         bits: BitArray,
-        ceilings: NDArray[np.uint64] | None = None,
+        tops: Float64Array | None = None,
     ) -> NDArray[np.int64]:
-        """Draw the column of each token inside its block, computing each needed (input, block) row once.
+        """Draw the position of each token inside its block, computing each needed (input, block) row once.
 
-        With running sums of `ceilings`, shape (inputs, blocks), a draw beyond the block's weights gives -1.
+        With the ceilings of the tokens' blocks a draw beyond the weights gives -1, and one that is open, OPEN.
         """
-        positions = np.empty(len(bits), dtype=np.int64)
+        positions = np.full(len(bits), OPEN, dtype=np.int64)
+        if tops is not None and math.isinf(self._open_error):
+            return positions
         key = block_of * len(inputs) + row_of
         order = np.argsort(key, kind="stable")
         pairs, first, counts = np.unique(key[order], return_index=True, return_counts=True)
         blocks, rows = np.divmod(pairs, len(inputs))
-        ranges = None
-        if ceilings is not None:
-            below = np.where(blocks > 0, ceilings[rows, blocks - 1], np.uint64(0))
-            ranges = (ceilings[rows, blocks] - below) * self._scales[blocks]
         self.lay_out(np.unique(blocks))
         left, twins = self._left(inputs, len(inputs)), self._twins(inputs)
         if self._compiled is not None:
-            starts = np.append(first, len(order))
-            columns = self._compiled.draw(left, twins, (rows, blocks), starts, ranges, self._inner_units, bits[order])
-            positions[order] = np.where(columns < 0, -1, self._edges[block_of[order]] + columns)
+            assert tops is not None
+            starts, pair_tops = np.append(first, len(order)), np.ascontiguousarray(tops[order[first]])
+            columns = self._compiled.draw(left, twins, (rows, blocks), starts, pair_tops, bits[order], self._open_error)
+            positions[order] = np.where(columns < 0, columns, self._edges[block_of[order]] + columns)
             return positions
         block_start = np.searchsorted(pairs, np.arange(self.blocks + 1) * len(inputs))
         tiles = self._tiles(DRAW_ROWS)
@@ -272,21 +345,17 @@ class SelectionRows(WeightRows):
                 tile = self._weight_tile(padded, block, (place[hit], twin_columns[low:high][hit]), tiles)
                 tokens = order[first[start] : first[stop - 1] + counts[stop - 1]]
                 row = np.repeat(np.arange(len(some)), counts[start:stop])
-                limits = None if ranges is None else ranges[start:stop]
-                columns = _pick_columns(tile[: len(some)], self._inner_units[block], row, bits[tokens], limits)
-                positions[tokens] = np.where(columns < 0, -1, self._edges[block] + columns)
+                if tops is None:
+                    columns = _pick_columns(tile[: len(some)], self._inner_units[block], row, bits[tokens])
+                else:
+                    columns = _place_points(tile[: len(some)], row, bits[tokens], tops[tokens], self._open_error)
+                positions[tokens] = np.where(columns < 0, columns, self._edges[block] + columns)
         return positions
 
 
-def _fill(positions: NDArray[np.int64], which: NDArray[np.int64], drawn: NDArray[np.int64]) -> None:
-    missing = positions[which] < 0
-    positions[which[missing]] = drawn[missing]
-
-
-def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], bits: BitArray) -> NDArray[np.int64]:
-    """Return the block that each random word falls into, by running sums; `row_of` is sorted."""
-    targets = multiply_high(bits, bounds[row_of, -1])
-    block_of = np.empty(len(bits), dtype=np.int64)
+def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], targets: BitArray) -> NDArray[np.int64]:
+    """Return the block that each number falls into, by running sums; `row_of` is sorted."""
+    block_of = np.empty(len(targets), dtype=np.int64)
     edges = np.searchsorted(row_of, np.arange(len(bounds) + 1))
     for row in np.flatnonzero(np.diff(edges)).tolist():
         part = slice(edges[row], edges[row + 1])
@@ -294,24 +363,30 @@ def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], bits: Bi
     return block_of
 
 
-def _pick_columns(
-    tile: NDArray[Any], unit: float, row: NDArray[np.int64], bits: BitArray, limits: NDArray[np.uint64] | None = None
+def _place_points(
+    tile: NDArray[Any], row: NDArray[np.int64], bits: BitArray, tops: Float64Array, error: float
 ) -> NDArray[np.int64]:
+    """Return the column of each random word, a share of its ceiling, as `wordveil_draw` does in C."""
+    sums, reach = np.cumsum(tile, axis=1, dtype=np.float64), math.exp(error)
+    below, above = sums / reach, sums * reach
+    columns = np.empty(len(bits), dtype=np.int64)
+    for start in range(0, len(bits), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        points, own = bits[some] * 2.0**-64 * tops[some], row[some]
+        most = points * (1 + 2.0**-50) + 2.0**-63 * tops[some]
+        passed = np.count_nonzero(above[own] <= (points * (1 - 2.0**-50))[:, None], axis=1)
+        decided = passed == np.count_nonzero(below[own] < most[:, None], axis=1)
+        columns[some] = np.where(decided, np.where(passed == tile.shape[1], -1, passed), OPEN)
+    return columns
+
+
+def _pick_columns(tile: NDArray[Any], unit: float, row: NDArray[np.int64], bits: BitArray) -> NDArray[np.int64]:
     """Return the column that each random word falls into, by the integer weights of its row of the tile.
 
-    One search over all rows in floating point comes within a column or so; exact integer comparisons settle it. Limits,
-    one a row, are what the words are scaled to where given, and those beyond a row's weights give -1. `RuntimeError` if
-    a row's weights exceed its limit, which would bias the draw: a fault of this package.
+    One search over all rows in floating point comes within a column or so; exact integer comparisons settle it.
     """
     bounds = np.cumsum(np.rint(tile * np.float64(unit)).astype(np.uint64), axis=1)
-    totals = bounds[:, -1]
-    if limits is not None and np.any(totals > limits):
-        raise RuntimeError(BROKEN_LIMIT)
-    targets = multiply_high(bits, (totals if limits is None else limits)[row])
-    column = np.full(len(bits), -1, dtype=np.int64)
-    inside = targets < totals[row]
-    column[inside] = _search(bounds, row[inside], targets[inside])
-    return column
+    return _search(bounds, row, multiply_high(bits, bounds[row, -1]))
 
 
 def _search(bounds: NDArray[np.uint64], row: NDArray[np.int64], targets: BitArray) -> NDArray[np.int64]:

@@ -189,7 +189,7 @@ class WeightRows:
                 progress(len(masses))
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def arithmetic_slack(self) -> float:
+    def masses_slack(self) -> float:
         """Return a bound on what arithmetic adds to the privacy loss between any two inputs, in nats.
 
         A draw by masses has probability (M_b / sum M) * (I_y / sum I): integer masses M of the blocks, integer weights

@@ -223,7 +223,10 @@ class WordRandomizer(Randomizer):
     embeddings: Embeddings
     draw_width: int
     answers_unknown: ClassVar[bool] = False
-    draws_by_engine: ClassVar[bool] = False
+
+    @property
+    def draws_by_engine(self) -> bool:
+        return False
 
     @property
     def vectors(self) -> VectorRandomizer | None:

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from wordveil.mechanisms.certificate_check import check_certificate
 from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for, stated_name
 from wordveil.mechanisms.selection import LARGEST_LOSS, SelectionMechanism, rate_and_cap
 from wordveil.mechanisms.worst_pairs import word_distances
-from wordveil.metrics.distances import AnyMetric
+from wordveil.metrics.distances import AnyMetric, is_known
 from wordveil.parameters import check_draws, checked_ids
 from wordveil.promises.certificates import Certificate, digest_of
 from wordveil.promises.guarantees import LocalDP, MetricDP, Standing, weakest
@@ -57,7 +57,6 @@ class FittedExponential(WordRandomizer):
     base: Float64Array | None = None  # base measure over the outputs, None for 1
     size: int = field(init=False, repr=False)  # number of words v
     draw_width: int = field(init=False)
-    draws_by_engine: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draw_width", self.rows.draw_width)
@@ -70,6 +69,11 @@ class FittedExponential(WordRandomizer):
     @property
     def public_data(self) -> str:
         return digest_of({"rate": self.rows.rate, "cap": self.rows.cap, "base": self.base})
+
+    @property
+    def draws_by_engine(self) -> bool:
+        # A user's own metric may have coordinates that another machine rounds otherwise.
+        return not (isinstance(self.rows, SelectionRows) and self.rows.is_ideal and is_known(self.metric))
 
     @property
     def selection(self) -> ChannelRows:
@@ -119,10 +123,12 @@ class FittedExponential(WordRandomizer):
             return super().on(device)
         from wordveil.kernels.gpu.selection import GpuSelection  # heavy, and an extra
 
-        return replace(self, rows=GpuSelection(self.rows, device=device))
+        rows = GpuSelection(self.rows, device=device)
+        slack = self.grounds.slack - self.rows.arithmetic_slack() + rows.arithmetic_slack()
+        return replace(self, rows=rows, grounds=replace(self.grounds, slack=slack))
 
     def sample(self, stream: Stream, n: int) -> Draws:
-        # Whole 64-bit words, not floats in [0, 1): what their grid leaves out is counted in the slack.
+        # Whole 64-bit words, not floats in [0, 1), which leave out what is rarer than their grid.
         return (random_bits(stream.lane(0), (n, self.draw_width)),)
 
     def draws(self, documents: DocumentStreams, size: int) -> Iterator[Draws]:
@@ -159,7 +165,7 @@ class FittedExponential(WordRandomizer):
     def channel(self) -> Float64Array:
         """Return the channel that `rows` draw from, shape (v, number of candidates), if it takes at most 2 GiB.
 
-        It is `law` but for rounding, which the slack of the guarantee bounds.
+        It is `law` but for the rounding of the weights; words are drawn by the law itself where the slack is 0.
         """
         v, outputs = len(self.embeddings), len(self.rows.outputs)
         if 8 * v * outputs > 2**31:

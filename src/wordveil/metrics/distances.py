@@ -25,7 +25,7 @@ from wordveil.errors import ParameterError
 from wordveil.metrics.table import DistanceTable
 from wordveil.parameters import as_floats, check_within
 
-TILE, REGISTER = 64, 16
+TILE = 256
 SAMPLE = 128
 """Words whose triples are checked against the triangle inequality where it cannot be proved: two million triples."""
 LARGEST_CHECKED = 3000
@@ -128,11 +128,13 @@ class Mahalanobis(Metric):
         object.__setattr__(self, "whitening", own)
 
     def coordinates(self, vectors: FloatArray) -> Float64Array:
-        # Products of one shape whose columns fill whole registers: a row's bits do not depend on its batch.
-        (n, d), m = vectors.shape, self.whitening.shape[1]
-        rows, factor = np.zeros((-(-n // TILE), TILE, d)), np.zeros((d, -(-m // REGISTER) * REGISTER))
-        rows.reshape(-1, d)[:n], factor[:, :m] = vectors, self.whitening
-        return np.ascontiguousarray((rows @ factor).reshape(-1, factor.shape[1])[:n, :m])
+        # Products and sums one after another, so that a row's bits depend on neither its batch nor the machine.
+        out = np.zeros((len(vectors), self.whitening.shape[1]))
+        for low in range(0, len(vectors), TILE):
+            columns, part = np.asarray(vectors[low : low + TILE], dtype=np.float64).T, out[low : low + TILE]
+            for column, line in zip(columns, self.whitening, strict=True):
+                part += column[:, None] * line
+        return out
 
 
 class VocabularyMetric(ABC):

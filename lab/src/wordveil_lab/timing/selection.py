@@ -52,7 +52,7 @@ def measure_rows(vocabulary: int, dimensions: int, rounds: int) -> None:
         os.environ["WORDVEIL_ENGINE"] = engine
         rows = SelectionRows(workload.vectors, Euclidean(), ids, ids, rate=2.0, cap=10.0)
         rows.draw(ids[:1], np.zeros((1, rows.draw_width), dtype=np.uint64))  # lays the words out
-        for name, work in (("exact", rows.masses), ("ceilings", rows._ceiling_masses)):
+        for name, work in (("exact", rows.masses), ("ceilings", rows._ceiling_rows)):
             taken = list(beside_product(partial(work, ids[:INPUTS]), SIDE, np.float64, rounds))
             times = [seconds / INPUTS / vocabulary * 1e9 for seconds, _ in taken]
             ratios = [workload.flops_per_token * INPUTS / seconds / product for seconds, product in taken]

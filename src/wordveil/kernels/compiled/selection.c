@@ -172,20 +172,18 @@ int wordveil_masses(const problem *p, int64_t n, int64_t blocks, float *out, flo
     return 0;
 }
 
-/* Column inside its block that each random word falls into, by integer weights: one search for each token.
-   Pairs (row, block) are sorted by block; the tokens of pair i are start[i] .. start[i + 1]. Where `range` is given, a
-   word is scaled to the range of its pair instead of the sum of the weights, and falls beyond them into column -1.
-   Returns 1 if a sum of weights exceeds its range. */
-int wordveil_draw(const problem *p, int64_t pairs, const int64_t *pair_row, const int64_t *pair_block,
-                  const int64_t *start, const uint64_t *range, const double *unit, const uint64_t *word,
-                  int64_t *column) {
+/* Column inside its block that each random word falls into, a share of its pair's ceiling, by running sums of weights.
+   Pairs (row, block) are sorted by block; the tokens of pair i are start[i] .. start[i + 1]. A word beyond the weights
+   gets column -1; one whose column could be another if each weight were up to `range` times as large or small, -2. */
+void wordveil_draw(const problem *p, int64_t pairs, const int64_t *pair_row, const int64_t *pair_block,
+                   const int64_t *start, const double *ceiling, const uint64_t *word, int64_t *column, double range) {
     for (int64_t i = 0; i < pairs;) {
         int rows = 0;
         const double *left[TALL];
         int64_t row[TALL];
         const int64_t block = pair_block[i];
         float tile[TALL][STRIP] __attribute__((aligned(64)));
-        float weights[TALL][512];
+        double sums[TALL][512];
         while (rows < TALL && i + rows < pairs && pair_block[i + rows] == block) {
             row[rows] = pair_row[i + rows];
             left[rows] = p->left + row[rows] * p->k;
@@ -195,21 +193,19 @@ int wordveil_draw(const problem *p, int64_t pairs, const int64_t *pair_row, cons
             const int64_t columns = p->width - from < STRIP ? p->width - from : STRIP;
             strip_weights(p, left, row, rows, block, p->right + block * p->k * p->width + from, p->width, from,
                           columns, tile);
-            for (int r = 0; r < rows; r++) memcpy(weights[r] + from, tile[r], (size_t)columns * sizeof(float));
+            for (int r = 0; r < rows; r++)
+                for (int64_t c = 0; c < columns; c++) sums[r][from + c] = (double)tile[r][c];
         }
         for (int r = 0; r < rows; r++, i++) {
-            uint64_t count[512], total = 0;
-            for (int64_t c = 0; c < p->width; c++) count[c] = (uint64_t)__builtin_rint(weights[r][c] * unit[block]);
-            for (int64_t c = 0; c < p->width; c++) total += count[c];
-            if (range && total > range[i]) return 1;
+            for (int64_t c = 1; c < p->width; c++) sums[r][c] += sums[r][c - 1];
             for (int64_t t = start[i]; t < start[i + 1]; t++) {
-                const uint64_t target = (uint64_t)(((unsigned __int128)word[t] * (range ? range[i] : total)) >> 64);
-                uint64_t below = 0;
+                const double point = (double)word[t] * 0x1p-64 * ceiling[i];
+                const double least = point * (1 - 0x1p-50), most = point * (1 + 0x1p-50) + 0x1p-63 * ceiling[i];
                 int64_t c = 0;
-                while (c < p->width - 1 && (below += count[c]) <= target) c++;
-                column[t] = target < total ? c : -1;
+                while (c < p->width && sums[r][c] * range <= least) c++;
+                const int open = c < p->width && sums[r][c] < most * range;
+                column[t] = open ? -2 : c < p->width ? c : -1;
             }
         }
     }
-    return 0;
 }

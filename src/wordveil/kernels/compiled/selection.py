@@ -8,16 +8,13 @@ from __future__ import annotations
 import ctypes
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array
-from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import pointer, require
-
-BROKEN_LIMIT = "A ceiling lies below the weights it stands for, so a draw could be biased: please report this."
 
 MOST_K = 4096  # rows of the right factor that selection.c has room for
 MOST_COLUMNS = 512
@@ -78,27 +75,23 @@ class CompiledRows:
         twins: Twins,
         pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
         start: NDArray[np.int64],
-        ranges: NDArray[np.uint64] | None,
-        units: Float64Array,
+        ceilings: Float64Array,
         words: NDArray[np.uint64],
+        error: float,
     ) -> NDArray[np.int64]:
-        """Return the column, inside its block, that each random word falls into; -1 beyond the block's weights.
+        """Return the column, inside its block, of each random word; -1 beyond the weights, -2 where it is open.
 
         Pairs are (row, block), sorted by block; `start` holds the first token of each and the end, shape (pairs + 1,).
-        Ranges are the units that each pair's words are scaled to, at least the sum of its weights; None for that sum.
-        Units are integer units of weight for each block, and there is one 64-bit word a token, in the order of the
-        pairs. `RuntimeError` if a range is below the sum of the weights, which would bias draws: a fault of this
-        package.
+        A word is a share of its pair's ceiling. Logarithms of the weights may err by `error`.
         """
         columns = np.empty(len(words), dtype=np.int64)
         rows, blocks = (np.ascontiguousarray(part, dtype=np.int64) for part in pairs)
         start, words = np.ascontiguousarray(start, dtype=np.int64), np.ascontiguousarray(words)
         problem, keep = self._problem(left, twins)
-        arrays = map(pointer, (rows, blocks, start, ranges, units, words, columns))
-        broken = require(self.engine).wordveil_draw(ctypes.byref(problem), ctypes.c_int64(len(rows)), *arrays)
+        arrays = map(pointer, (rows, blocks, start, ceilings, words, columns))
+        count, range_of = ctypes.c_int64(len(rows)), ctypes.c_double(math.exp(error))
+        require(self.engine).wordveil_draw(ctypes.byref(problem), count, *arrays, range_of)
         del keep
-        if broken:
-            raise RuntimeError(BROKEN_LIMIT)
         return columns
 
     def _problem(self, left: Float64Array, twins: Twins) -> tuple[_Problem, Any]:
@@ -112,78 +105,28 @@ class CompiledRows:
         return _Problem(*map(pointer, arrays), *sizes, self.rate, -self.rate * self.cap), arrays
 
 
-class Shrinking(NamedTuple):
-    """How halved squared norms are lessened: |x|^2 / 2 becomes kept |x|^2 / 2 - flush."""
-
-    kept: float
-    flush: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompiledCeilings:
-    """Layout and sums of one engine, for vectors of d dimensions."""
-
-    engine: str
-    d: int
-
-    @property
-    def _pair(self) -> int:
-        return int(require(self.engine).wordveil_pair())
-
-    @property
-    def k(self) -> int:
-        """Columns of the product; bfloat16 comes in whole tiles."""
-        k = self.d + int(require(self.engine).wordveil_ceiling_columns())
-        return k if self._pair == 1 else -(-k // SIDE) * SIDE
-
-    def room(self, blocks: int, columns: int) -> NDArray[Any]:
-        """Return room for the words of all blocks, `columns` of each, a multiple of 32."""
-        shape = (blocks, columns // LANES, self.k // self._pair, LANES, self._pair)
-        return np.empty(shape, dtype=np.float32 if self._pair == 1 else np.uint16)
-
-    def lay_words(self, vectors: Float32Array, shrinking: Shrinking, out: NDArray[Any]) -> None:
-        self._lay(vectors, out.shape[0] * LANES, shrinking, True, out)
-
-    def sums(
-        self,
-        inputs: Float32Array,
-        factor: NDArray[Any],
-        base: Float32Array | None,
-        *,
-        shrinking: Shrinking,
-        scale: float,
-        lowest: float,
-    ) -> Float32Array:
-        """Return sums of b exp(max(scale sqrt(h), lowest)) over every block, shape (n, blocks), b of (blocks, columns).
-
-        Inputs are centred vectors, shape (n, d), whose norms are shrunk; scale is negative, lowest in [-86, 0).
-        """
-        (n, blocks), columns = (len(inputs), len(factor)), factor.shape[1] * LANES
-        height = -(-n // SIDE) * SIDE
-        left = np.empty((height, self.k), dtype=factor.dtype)
-        self._lay(inputs, n, shrinking, False, left)
-        out = np.empty((height, blocks), dtype=np.float32)
-        log2e = math.log2(math.e)
-        require(self.engine).wordveil_ceilings(
-            pointer(left),
-            ctypes.c_int64(height),
-            pointer(factor),
-            *map(ctypes.c_int64, (self.k, blocks, columns)),
-            pointer(base),
-            *map(ctypes.c_float, (scale * log2e, lowest * log2e)),
-            pointer(out),
-        )
-        return out[:n]
-
-    def _lay(self, vectors: Float32Array, lines: int, shrinking: Shrinking, words: bool, out: NDArray[Any]) -> None:
-        """Lay vectors out as so many lines: rows of a left factor, or, for words, columns in tiles."""
-        vectors = np.ascontiguousarray(vectors)
-        too_wide = require(self.engine).wordveil_ceiling_factor(
-            pointer(vectors),
-            *map(ctypes.c_int64, (len(vectors), self.d, self.k, lines)),
-            *map(ctypes.c_double, shrinking),
-            ctypes.c_int(words),
-            pointer(out),
-        )
-        if too_wide:
-            raise ParameterError("d", self.d, "is more than the compiled kernels take; set WORDVEIL_ENGINE=numpy.")
+def ceiling_sums(
+    engine: str,
+    inputs: tuple[NDArray[np.int16], NDArray[np.int32]],
+    packed: tuple[NDArray[np.int16], NDArray[np.int32], Float32Array],
+    *,
+    scale: float,
+    lowest: float,
+) -> Float32Array:
+    """Return what `wordveil_ceilings` sums over every block, shape (n, blocks), of inputs and their squared lengths."""
+    placed, squares = inputs
+    words, norms, shares = packed
+    n, k = len(placed), words.shape[2] * 2
+    height = -(-n // SIDE) * SIDE
+    left, own = np.zeros((height, k), dtype=np.int16), np.zeros(height, dtype=np.int32)
+    left[:n, : placed.shape[1]], own[:n] = placed, squares
+    out = np.empty((height, len(norms)), dtype=np.float32)
+    require(engine).wordveil_ceilings(
+        *map(pointer, (left, own)),
+        ctypes.c_int64(height),
+        *map(pointer, (words, norms, shares)),
+        *map(ctypes.c_int64, (k, *norms.shape)),
+        *map(ctypes.c_float, (scale, lowest)),
+        pointer(out),
+    )
+    return out[:n]

@@ -1,11 +1,12 @@
-"""Selection on a graphics card: the rows and the law of `kernels.selection`, drawn as its `by_masses` does.
+"""Selection on a graphics card: the rows and the law of `kernels.selection`, drawn by masses.
 
 One pass over the vocabulary gives the mass of each block of outputs; a draw picks a block by those masses, then a word
-inside it, from 128 random bits, by sums of integers: the same two steps, integer units and slack as on the processor.
+inside it, from 128 random bits, by sums of integers: the same two steps, integer units and slack as on the processor
+under a metric that is no norm.
 The random words come from the caller, whose secure source draws them on the processor; the card's own generator is not
 cryptographic and is never used.
 
-Why the processor's `arithmetic_slack` holds here too: squared distances are float64 products with the same number of
+Why the processor's `masses_slack` holds here too: squared distances are float64 products with the same number of
 terms, in another order; the exponent takes 3.5 roundings (square, root, rate with the constant of the power of 2,
 product); the card's power of 2 errs by at most 2**-22, four units of 2**-24, and the base measure by two, of the eight
 counted; blocks are summed in float64.
@@ -107,7 +108,7 @@ class GpuSelection:
         return self._rows.log_normalizers(ids, threads=threads, progress=progress)
 
     def arithmetic_slack(self) -> float:
-        return self._rows.arithmetic_slack()
+        return self._rows.masses_slack()
 
     def draw(
         self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
