@@ -124,7 +124,7 @@ def test_ceilings_that_forget_what_the_grid_moves_are_caught(engine):
 
 
 def enumerated_law(kernel, word, numbers):
-    """The law of one attempt from its integers: blocks by their units, words by where ideal edges fall, as fractions."""
+    """The law of one attempt: blocks by their integers, words by where the edges fall among 64 bits, as fractions."""
     ids = kernel.canonical[np.array([word])]
     units = kernel._integers(kernel._ceiling_rows(ids))
     counts = np.diff(units.bounds[0].astype(object), prepend=0)
@@ -157,7 +157,9 @@ def test_one_attempt_has_exactly_the_ideal_law(monkeypatch, based):
     numbers = random_words(1, 1, kernel)[0]
     with mpmath.workdps(60):
         for word in (0, 10):
-            gaps = [[mpmath.mpf(float(a)) - float(b) for a, b in zip(vectors[word], row, strict=True)] for row in vectors]
+            gaps = [
+                [mpmath.mpf(float(a)) - float(b) for a, b in zip(vectors[word], row, strict=True)] for row in vectors
+            ]
             weights = [
                 (1 if base is None else mpmath.mpf(float(base[y])))
                 * mpmath.exp(-3 * min(mpmath.sqrt(mpmath.fsum(g * g for g in gap)), 4))

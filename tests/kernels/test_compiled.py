@@ -20,6 +20,7 @@ from wordveil.kernels.compiled import building, engine_name, library
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
+from wordveil.kernels.weight_rows import WeightRows
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 from worlds import clustered, duplicates, grid, same
 
@@ -69,7 +70,7 @@ def test_a_screen_that_forgets_residues_is_caught(monkeypatch, engine):
 
 
 def weight_error(kernel):
-    """The bound on the relative error of one weight that `arithmetic_slack` is made of."""
+    """The bound on the relative error of one weight, beyond which a draw is open."""
     k = kernel._right.shape[1]
     squared = 2 * (k + 2) * weight_rows.UNIT * (2 * kernel._norm_bound) ** 2
     return kernel.rate * math.sqrt(squared) + (8 + 4 * kernel.rate * kernel.cap) * weight_rows.UNIT32
@@ -97,7 +98,7 @@ def test_weights_and_masses_lie_within_the_stated_slack(engine, make, some, reac
     ids = np.arange(700, dtype=np.int32)
     exact = np.exp(-kernel.rate * np.minimum(table[:, kernel.outputs], kernel.cap)) * (1 if base is None else base)
     allowed = math.expm1(weight_error(kernel))
-    assert np.all(np.abs(kernel.weights(ids) / exact - 1) <= allowed)
+    assert np.all(np.abs(WeightRows.weights(kernel, ids) / exact - 1) <= allowed)
     masses = kernel.masses(kernel.canonical)
     assert np.all(np.abs(masses.sum(axis=1, dtype=np.float64) / exact.sum(axis=1) - 1) <= allowed + 2.0**-23)
 
@@ -108,30 +109,8 @@ def test_exponentials_hold_their_six_units_over_the_whole_range(engine):
     kernel = rows_of(vectors, rate=1.0, cap=86.0)
     exact = np.exp(-vectors[:, 0].astype(np.float64))
     # From word 0 every squared distance, and its root, is within two float32 roundings.
-    error = np.abs(kernel.weights(np.array([0], dtype=np.int32))[0] / exact - 1)
+    error = np.abs(WeightRows.weights(kernel, np.array([0], dtype=np.int32))[0] / exact - 1)
     assert np.all(error <= (6 + 2 * vectors[:, 0]) * weight_rows.UNIT32)
-
-
-@every_compiled
-@pytest.mark.parametrize("with_base", [False, True])
-def test_draws_pick_the_column_of_the_integer_weights(engine, with_base):
-    """The oracle: cumulative integer weights of one row in Python, for words at and around every boundary."""
-    vectors = grid(0, 60, 3)
-    base = np.arange(60) % 3 * 1.0 if with_base else None
-    kernel = rows_of(vectors, base=base)
-    row = kernel.weights(np.array([5], dtype=np.int32))[0]
-    counts = [int(np.rint(weight * kernel._inner_units[0])) for weight in row]
-    total, below, targets, expected = sum(counts), 0, [], []
-    for column, count in enumerate(counts):
-        for target in (below, below + count - 1) if count else ():
-            # The least word whose product with the total has this high half.
-            targets.append(-(-(target << 64) // total))
-            expected.append(column)
-        below += count
-    words = np.zeros((len(targets), 2), dtype=np.uint64)
-    words[:, 1] = np.array(targets, dtype=np.uint64)
-    drawn = kernel.by_masses().draw(np.full(len(targets), 5, dtype=np.int32), words, threads=1)
-    assert drawn.tolist() == expected
 
 
 def test_metrics_that_are_no_norm_stay_with_numpy():

@@ -149,7 +149,7 @@ def test_masses_agree_with_the_processor(gpu):
     rows = rows_of(clustered(6, 1100, 5))
     ids = np.arange(0, 1100, 300, dtype=np.int32)
     ratio = selection_for(gpu, rows).masses(ids).cpu().numpy() / rows.masses(ids)
-    assert np.abs(ratio - 1).max() <= rows.arithmetic_slack()
+    assert np.abs(ratio - 1).max() <= rows.masses_slack()
 
 
 def test_nothing_in_gives_nothing_out(gpu):

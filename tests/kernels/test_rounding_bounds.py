@@ -21,6 +21,7 @@ from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import SIDE, NormaliserSums, PairTiles
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
+from wordveil.kernels.weight_rows import WeightRows
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from wordveil.mechanisms.precomputation import NearRows, near_size
@@ -84,7 +85,7 @@ def test_the_slack_of_selection(monkeypatch, columns, based, metric):
     relative = of_a_pick(whole, far * Fraction(min(float(part.sum()) for part in parts)))
     relative += of_a_pick(inner, far * Fraction(float(masses.min())))
     sums = 2 * (width + blocks) * U + 2 * unit
-    assert near(kernel.arithmetic_slack(), 2 * (4 * weight + relative / (1 - relative) + sums))
+    assert near(kernel.masses_slack(), 2 * (4 * weight + relative / (1 - relative) + sums))
 
 
 def test_the_slack_of_rows_from_distances():
@@ -168,15 +169,16 @@ def test_the_error_of_the_screen_for_pairs():
 
 
 def test_what_ceilings_take_away_and_add():
-    """float32 sums of K columns, |sum| errors 4 (K + 2) 2^-24 and rounded inputs, and what the exponential errs by."""
-    kernel = SelectionRows(ROWS, Euclidean(), IDS, IDS, rate=RATE, cap=CAP)
-    k = D + 2 if kernel._ceilings._compiled is None else kernel._ceilings._compiled.k
-    kept, flush = kernel._ceilings._shrinking
-    assert near(1 - kept, Fraction(412, 100) * (k + 2) * U32 + power(-21))
-    assert flush == 2 * k * 2.0**-126
-    # 7.5e-5 for the exponential, 3.1e-5 for the sum, 6e-8 for a base measure: all below 2^-11.
-    assert 7.5e-5 + 3.1e-5 + 6e-8 < ceilings.RAISED - 1 == 2.0**-11
-    assert ceilings.ROOT_ERROR >= 2.0**-14
+    """6.5 roundings of the root and its scale; 33 of a sum, and 2^-17 of an exponent with a base measure."""
+    assert 6.5 * U32 < 1 - Fraction(ceilings.LOWERED) == power(-20)
+    with mpmath.workdps(30):
+        assert mpmath.exp(mpmath.log(2) * mpmath.mpf(2) ** -17 + 33 * mpmath.mpf(2) ** -24) < ceilings.RAISED
+        for moved in (0.0, 1e-3, 0.1, 0.7):
+            grid = SelectionRows(ROWS, Euclidean(), IDS, IDS, rate=RATE, cap=CAP)._ceilings
+            assert grid.raised(moved / grid.grid.apart) >= mpmath.exp(moved) * (1 + mpmath.mpf(2) ** -17)
+    assert 4 * ceilings.LONGEST**2 < 2**31
+    assert min(ceilings.THRESHOLDS) == 0.5
+    assert ceilings.LEAST_SHARE * math.exp(ceilings.LOWEST) > 2.0**-126
 
 
 def test_the_margin_of_the_stretch():
@@ -230,8 +232,8 @@ def test_a_claim_without_slack_would_be_false_where_weights_are_a_few_units():
     rate, without = 36.5, []
     for step in range(1, 13):
         rows = np.array([[0.0], [1.0], [1.0 + step / 2048]], dtype=np.float32)
-        kernel = SelectionRows(rows, Euclidean(), IDS[:3], IDS[:3], rate=rate, cap=1.01).by_masses()
-        drawn = np.rint(kernel.weights(IDS[:3]) * float(kernel._inner_units[0])).astype(int).tolist()
+        kernel = SelectionRows(rows, Euclidean(), IDS[:3], IDS[:3], rate=rate, cap=1.01)
+        drawn = np.rint(WeightRows.weights(kernel, IDS[:3]) * float(kernel._inner_units[0])).astype(int).tolist()
         law = [[Fraction(w, sum(row)) for w in row] for row in drawn]
         with mpmath.workdps(40):
             points = [mpmath.mpf(float(x)) for x in rows[:, 0]]
@@ -239,7 +241,7 @@ def test_a_claim_without_slack_would_be_false_where_weights_are_a_few_units():
             ideal = [[w / mpmath.fsum(row) for w in row] for row in ideal]
             law = [[mpmath.mpf(p.numerator) / p.denominator for p in row] for row in law]
             off = [largest_loss(law, i, j) - largest_loss(ideal, i, j) for i, j in ((0, 1), (0, 2), (1, 2))]
-        assert max(off) <= kernel.arithmetic_slack() < 1
+        assert max(off) <= kernel.masses_slack() < 1
         without.append(max(off))
     assert max(without) > 0.02, "what the weights promise is exceeded by the words that are drawn"
 

@@ -33,7 +33,7 @@ def excess(fitted, law):
         channel, expected = np.log(fitted.channel()), np.log(law)
     gap = np.abs(channel - expected)[np.isfinite(expected)]
     assert np.array_equal(np.isfinite(channel), np.isfinite(expected))
-    return float(gap.max()) - fitted.guarantee().slack
+    return float(gap.max()) - fitted.guarantee().slack - 1e-6  # both tables are rounded
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name.split()[0])
@@ -67,7 +67,7 @@ def test_what_stays_is_read_off_the_law_where_nothing_faster_is_known():
     fitted = TEM(epsilon=3.0).fit(WORDS)
     ids = WORDS.candidates
     from_law = super(FittedExponential, fitted).keep_probabilities(ids)
-    np.testing.assert_allclose(from_law, fitted.keep_probabilities(ids), rtol=fitted.guarantee().slack)
+    np.testing.assert_allclose(from_law, fitted.keep_probabilities(ids), rtol=1e-6)
 
 
 NOISE = [MultivariateLaplace(epsilon=2.0), Mahalanobis(epsilon=2.0), Projection(epsilon=2.0, dimensions=3)]

@@ -154,9 +154,7 @@ class Ceilings:
         lowest = np.float32(max(-rate * cap, LOWEST) * log2e * LOWERED)
         if self._engine == NUMPY:
             return self._sums(placed, scale, lowest)
-        return ceiling_sums(
-            self._engine, (placed, _squares(placed)), packed, scale=float(scale), lowest=float(lowest)
-        )
+        return ceiling_sums(self._engine, (placed, _squares(placed)), packed, scale=float(scale), lowest=float(lowest))
 
     def _sums(self, placed: NDArray[np.int16], scale: np.float32, lowest: np.float32) -> Float32Array:
         """Do in NumPy what compiled/ceilings.c does."""
