@@ -14,6 +14,7 @@ from wordveil.documents import DocumentSettings
 from wordveil.errors import ChecksumError, ParameterError, ResumeError
 from wordveil.mechanisms import projection
 from wordveil.mechanisms.projection_matrices import principal_directions
+from wordveil.metrics.distances import Angular, Euclidean
 from wordveil.randomness import RandomSource
 from wordveil.runs.sanitize import fingerprint
 from wordveil.runs.vectors import VectorSettings, release_vectors
@@ -117,7 +118,10 @@ def test_vectors_of_a_mechanism_that_cannot_be_named_are_refused_on_the_driver(k
         vectors(key, Nameless(8.0, object))
 
 
-def test_texts_and_both_counts_refuse_another_host(key, sanitizer, another_host, tmp_path):
+@pytest.mark.parametrize("metric", [Euclidean(), Angular()], ids=["ceilings", "masses"])
+def test_texts_and_both_counts_refuse_another_host_where_its_words_would_differ(key, another_host, tmp_path, metric):
+    """Words drawn by ceilings are the same on both hosts; those of an angle depend on arithmetic."""
+    sanitizer = wv.Sanitizer(TABLE, wv.TEM(epsilon=4.0, metric=metric))
     (tmp_path / "in.jsonl").write_text(json.dumps({"note": "good film", "user": "a"}) + "\n")
     settings = DocumentSettings(columns=("note",))
     known = {"sanitizer": packed_for_tasks(sanitizer), "noise": fingerprint(sanitizer)}
@@ -126,12 +130,14 @@ def test_texts_and_both_counts_refuse_another_host(key, sanitizer, another_host,
     tree = tree_budgets._Counts(**known, root=str(tmp_path), settings=settings, user="user", bad=print)
     files = pa.record_batch({"place": [0], "name": ["in.jsonl"]})
     tasks = [(texts, TEXTS), (rows, TEXTS), (tree, files)]
-    for task, given in tasks:
-        assert next(task(iter([given]))).num_rows
+    there = [next(task(iter([given]))) for task, given in tasks]
     if sanitizer.provenance.engine == "numpy":
         pytest.skip("only NumPy runs here")
     another_host()
-    for task, given in tasks:
+    for (task, given), driver in zip(tasks, there, strict=True):
+        if metric == Euclidean():
+            assert next(arrived(task)(iter([given]))).equals(driver)
+            continue
         with pytest.raises(ParameterError, match=r"executor=.*engine is 'numpy' here and .* on the driver"):
             next(arrived(task)(iter([given])))
 

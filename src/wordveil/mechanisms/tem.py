@@ -34,7 +34,8 @@ class TEM(SelectionMechanism):
     Guarantee:
         epsilon-metric DP for min(dist, gamma), proved: the score is 1-Lipschitz in x and so is, at rate epsilon/2,
         the log of the normalizer, for any public set of outputs. Hence loss at most epsilon * min(dist, gamma),
-        and epsilon * gamma local DP. Arithmetic adds the stated slack. With calibration="certified" the rate is the
+        and epsilon * gamma local DP. Arithmetic adds nothing where the metric is a norm, elsewhere the stated slack.
+        With calibration="certified" the rate is the
         one in the certificate, between epsilon/2 and epsilon; the same promise, for this vocabulary and candidate set,
         by computation over all pairs of words. With calibration="certified-local" it is the largest rate found whose
         loss between any two words is at most epsilon nats: local DP at what was found, by the same computation. In a

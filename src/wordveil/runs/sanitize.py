@@ -229,13 +229,13 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
 def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
     """What a run's output depends on besides its input, the settings and the key, as JSON values.
 
-    The noise domain holds what the other two do not name: the reading of texts, a stock's map and encoder.
+    The noise domain holds what the other two do not name: the reading of texts, a stock's map and encoder. The engine
+    counts where words depend on arithmetic.
     """
-    return {
-        "options": sanitizer.options.choices(),
-        **asdict(sanitizer.provenance),
-        "noise": sanitizer.parts.domain,
-    }
+    origin = asdict(sanitizer.provenance)
+    if not origin["arithmetic"]:
+        del origin["engine"]
+    return {"options": sanitizer.options.choices(), **origin, "noise": sanitizer.parts.domain}
 
 
 def run_report(
