@@ -76,7 +76,7 @@ turned = Mahalanobis(whitening=np.linspace(0.5, 2.0, TABLE.dimensions**2).reshap
 mechanisms = (wv.TEM(epsilon=4.0, metric=Angular()), wv.TEM(epsilon=4.0), wv.TEM(epsilon=4.0, metric=turned),
               wv.NeighbourResponse(k=4, outputs=None), wv.MultivariateLaplace(epsilon=4.0))
 made = [wv.Sanitizer(TABLE, mechanism, source=wv.RandomSource(bytes(16))) for mechanism in mechanisms]
-text = " ".join(TABLE.words * 5)
+text = " ".join([*TABLE.words] * 5)
 drawn = ["" if each.provenance.arithmetic else each(text, document_id="a").text for each in made]
 print(json.dumps([[each.parts.domain, each.provenance.arithmetic, fingerprint(each), words]
                   for each, words in zip(made, drawn)]))
