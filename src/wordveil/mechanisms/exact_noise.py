@@ -1,9 +1,9 @@
 """Noise as an exact real function of random bits, and its sum with a row rounded as if it were real.
 
-A uniform U = (w + theta)/2^64 has a drawn word w and a tail theta in [0, 1) of bits that nobody has looked at. What a law
-makes of such uniforms is a real number Z of exactly its distribution. float64 computes Z from the words with a bound on
-the error, in which theta has its share. Where x + Z is farther than the bound from the middle between two points of the
-grid, the nearest point is known. Elsewhere further words of those uniforms are taken, and integers decide
+A uniform U = (w + theta)/2^64 has a drawn word w and a tail theta in [0, 1) of bits that nobody has looked at. What
+a law makes of such uniforms is a real number Z of exactly its distribution. float64 computes Z from the words, with a
+bound on the error in which theta has its share. Where x + Z is farther than the bound from the middle between two
+points of the grid, the nearest point is known. Elsewhere further words of those uniforms are taken, and integers decide
 (`fixed_point`). What is released is therefore the rounding of the real sum: no float enters its law.
 
 Every bound rests on IEEE arithmetic, and on NumPy's log being right to 2^-46 of its value (it is to about 2^-52). It is
@@ -183,7 +183,7 @@ class RadialLaw(Law):
             _circle(words[:, -1:], cosines, unused)
             gammas -= np.log(_uniforms(words[:, -2:-1]))[:, 0] * cosines[:, 0] ** 2
         small = _outside(words[:, first : self.words - (m < self.words - first)])
-        # Each -ln U is off by 2^-40 for what was not drawn, logarithms and sums by 2^-45 of the whole, the half by 2^-38.
+        # Each -ln U is off by 2^-40 for what was not drawn, logs and sums by 2^-45 of the whole, the half by 2^-38.
         missing = (m + 4) * 2.0**-39 + gammas * 2.0**-44
         radii = np.sqrt(2 * gammas)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -333,9 +333,9 @@ def _steps(
     noise, error, steep = law.floats(words)
     if mixing is not None:
         lengths = np.sqrt(np.square(noise).sum(axis=1))[:, None] * np.sqrt(np.square(mixing).sum(axis=0))
-        error = np.abs(mixing).sum(axis=0) * error + _product_error(len(mixing)) * lengths
+        error = np.abs(mixing).sum(axis=0) * np.asarray(error) + _product_error(len(mixing)) * lengths
         noise = multiply_rows(noise, mixing)
-        steep = None if steep is None else np.broadcast_to(steep.any(axis=1)[:, None], noise.shape)
+        steep = None if steep is None else np.broadcast_to(np.any(steep, axis=1)[:, None], noise.shape)
     noise *= scales
     widest = max(noise.max(initial=0.0), -noise.min(initial=0.0))
     if not widest <= FARTHEST:

@@ -49,8 +49,8 @@ def on_grid(grid: float) -> str:
 def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:
     """Return the default grid: the power of two at or below the standard deviation of a coordinate's noise, over 2^8.
 
-    It is the mechanism's own. Where it has none, the standard deviation is measured on public rows with a public stream,
-    so that the rule sees no private data and holds for any mechanism that adds noise.
+    It is the mechanism's own. Where it has none, the deviation is measured on public rows with a public stream, so that
+    the rule sees no private data and holds for any mechanism that adds noise.
 
     Args:
         randomizer: The mechanism, ready to draw.
