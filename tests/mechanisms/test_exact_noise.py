@@ -13,7 +13,7 @@ from scipy import integrate, stats
 import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms import exact_noise, fixed_point
-from wordveil.mechanisms.exact_noise import LaplaceLaw, NormalLaw, RadialLaw, Sums, nearest_points, scale_at_least
+from wordveil.mechanisms.exact_noise import LaplaceLaw, NormalLaw, RadialLaw, RealSums, nearest_points, scale_at_least
 from wordveil.mechanisms.rows import clip_to_ball
 
 PRECISION = 400
@@ -143,7 +143,7 @@ def test_points_are_those_of_the_definition_near_ties_and_away_from_them(law):
     words[0, 0], words[1, 0], words[2, -1], words[3, -1] = 3, 2**64 - 1, 0, 2**64 - 1
     scale = 0.37
     for rows in (seeds.rng(2).standard_normal((24, law.dimensions)) * 9, planted(law, words, tails, scale, GRID)):
-        found = nearest_points(Sums(rows=rows, scale=scale), law, words, tails, GRID)
+        found = nearest_points(RealSums(rows=rows, scale=scale), law, words, tails, GRID)
         assert np.array_equal(found, by_definition(rows, law, words, tails, scale, GRID))
         assert not np.signbit(found[found == 0]).any()
 
@@ -153,9 +153,9 @@ def test_products_before_and_after_the_noise_are_real_products():
     words, tails = drawn(law, 12)
     rows, matrix, mixing = rng.standard_normal((12, 7)), rng.standard_normal((7, 4)), rng.standard_normal((4, 4))
     for grid in (GRID, 2.0**-30):  # on the finer one much is decided by integers
-        found = nearest_points(Sums(rows=rows, matrix=matrix, scale=0.4), law, words, tails, grid)
+        found = nearest_points(RealSums(rows=rows, matrix=matrix, scale=0.4), law, words, tails, grid)
         assert np.array_equal(found, by_definition(rows, law, words, tails, 0.4, grid, matrix=matrix))
-        found = nearest_points(Sums(rows=rows[:, :4], mixing=mixing, scale=0.4), law, words, tails, grid)
+        found = nearest_points(RealSums(rows=rows[:, :4], mixing=mixing, scale=0.4), law, words, tails, grid)
         assert np.array_equal(found, by_definition(rows[:, :4], law, words, tails, 0.4, grid, mixing=mixing))
 
 
@@ -172,7 +172,7 @@ def test_float_noise_is_within_its_bound(law):
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 def test_a_bound_of_a_tenth_of_a_step_gives_the_same_bytes(law, monkeypatch):
     words, tails = drawn(law, 12, 6)
-    sums = Sums(rows=seeds.rng(2).standard_normal((12, law.dimensions)), scale=1.3)
+    sums = RealSums(rows=seeds.rng(2).standard_normal((12, law.dimensions)), scale=1.3)
     usual = nearest_points(sums, law, words, tails, GRID)
     decided, decide = [], exact_noise._decide
     monkeypatch.setattr(exact_noise, "FLOOR", 0.05)
@@ -186,10 +186,10 @@ def test_without_a_bound_planted_ties_go_the_wrong_way(monkeypatch):
     words, tails = drawn(law, 100)
     rows = planted(law, words, tails, 1.0, GRID)
     right = by_definition(rows, law, words, tails, 1.0, GRID)
-    assert np.array_equal(nearest_points(Sums(rows=rows, scale=1.0), law, words, tails, GRID), right)
+    assert np.array_equal(nearest_points(RealSums(rows=rows, scale=1.0), law, words, tails, GRID), right)
     steps = exact_noise._steps
     monkeypatch.setattr(exact_noise, "_steps", lambda *a: (steps(*a)[0], np.zeros(rows.shape, dtype=bool)))
-    assert not np.array_equal(nearest_points(Sums(rows=rows, scale=1.0), law, words, tails, GRID), right)
+    assert not np.array_equal(nearest_points(RealSums(rows=rows, scale=1.0), law, words, tails, GRID), right)
 
 
 def test_noise_in_float32_is_caught(monkeypatch):
@@ -202,14 +202,14 @@ def test_noise_in_float32_is_caught(monkeypatch):
         "floats",
         lambda self, words: (floats(self, words)[0].astype(np.float32).astype(float), 2.0**-38, None),
     )
-    assert not np.array_equal(nearest_points(Sums(rows=rows, scale=1.0), law, words, tails, 2.0**-20), right)
+    assert not np.array_equal(nearest_points(RealSums(rows=rows, scale=1.0), law, words, tails, 2.0**-20), right)
 
 
 def test_uniforms_without_their_tail_are_caught(monkeypatch):
     law = LaplaceLaw(1)
     words, tails = drawn(law, 50)
     words[:] = 5  # t = (2 + theta)/2^63
-    sums = Sums(rows=np.zeros((50, 1)), scale=1.0)
+    sums = RealSums(rows=np.zeros((50, 1)), scale=1.0)
     right = by_definition(sums.rows, law, words, tails, 1.0, GRID)
     assert len(np.unique(right)) > 40
     assert np.array_equal(nearest_points(sums, law, words, tails, GRID), right)
@@ -223,8 +223,8 @@ def test_rounding_before_the_sum_is_caught():
     law = LaplaceLaw(3)
     words, tails = drawn(law, 50)
     rows = seeds.rng(1).standard_normal((50, 3))
-    sums = Sums(rows=rows, scale=1.0)
-    apart = nearest_points(Sums(rows=0 * rows, scale=1.0), law, words, tails, GRID) + np.rint(rows / GRID) * GRID
+    sums = RealSums(rows=rows, scale=1.0)
+    apart = nearest_points(RealSums(rows=0 * rows, scale=1.0), law, words, tails, GRID) + np.rint(rows / GRID) * GRID
     right = by_definition(rows, law, words, tails, 1.0, GRID)
     assert np.array_equal(nearest_points(sums, law, words, tails, GRID), right)
     assert not np.array_equal(apart, right)
@@ -249,7 +249,7 @@ def test_the_law_on_the_grid_in_one_dimension(reach):
 
     def point(t, sign):
         words = ((t << np.uint64(1)) | np.uint64(sign))[:, None]
-        sums = Sums(rows=np.full((len(words), 1), x), scale=scale)
+        sums = RealSums(rows=np.full((len(words), 1), x), scale=scale)
         return np.rint(nearest_points(sums, law, words, np.zeros((len(words), 2), dtype=np.uint64), grid)[:, 0] / grid)
 
     most, total = np.uint64((1 << 63) - 1), np.zeros(len(cells))
@@ -284,7 +284,7 @@ def test_the_law_on_the_grid_in_two_dimensions(cell):
     def inside(radii, turns, short):
         """Whether the radius is no longer beyond the cell, or short of it already."""
         words = np.stack((np.minimum(radii, np.uint64((1 << 64) - 1)), turns), axis=1)
-        sums = Sums(rows=np.tile(x, (len(words), 1)), scale=1.0)
+        sums = RealSums(rows=np.tile(x, (len(words), 1)), scale=1.0)
         points = nearest_points(sums, law, words, np.zeros((len(words), 2), dtype=np.uint64), grid)
         outward = (np.rint(points / grid) - cell) * np.sign(cell)
         return (outward < 0).any(axis=1) if short else (outward <= 0).all(axis=1)
@@ -329,7 +329,7 @@ def test_a_sum_of_logarithms_is_at_its_edge_where_the_gamma_is(d):
     def points(radii):
         held = np.repeat(words[:1], len(radii), axis=0)
         held[:, column] = radii
-        sums = Sums(rows=np.zeros((len(radii), d)), scale=1.0)
+        sums = RealSums(rows=np.zeros((len(radii), d)), scale=1.0)
         return np.abs(nearest_points(sums, law, held, np.repeat(tails[:1], len(radii), axis=0), grid)[:, 0]) / grid
 
     (found,) = edge(lambda w: points(np.minimum(w, np.uint64(2**64 - 1))) < 1.5, 1)
@@ -361,4 +361,4 @@ def test_a_grid_that_float64_cannot_see_is_refused():
     law = NormalLaw(2)
     words, tails = drawn(law, 3)
     with pytest.raises(ParameterError, match="coarser"):
-        nearest_points(Sums(rows=np.zeros((3, 2)), scale=1e9), law, words, tails, 2.0**-20)
+        nearest_points(RealSums(rows=np.zeros((3, 2)), scale=1e9), law, words, tails, 2.0**-20)

@@ -121,7 +121,7 @@ def test_a_quantile_grid_goes_through_the_inverse_exactly():
     ends = np.array([[0, 1, 2**64 - 1]], dtype=np.uint64)  # of either sign: the last steps before the edge, and 0
     released = fitted.randomize(np.zeros((1, 3)), (ends, tails[:1]))
     assert np.all(np.abs(released) <= fitted.half_width + fitted.grid / 2)
-    assert (released[0, :2] * [-1, 1] > fitted.half_width - 1e-3).all()
+    assert (released[0, :2] * [-1, 1] > fitted.half_width - 1.5 * fitted.grid).all()
     assert released[0, 2] == 0
 
 

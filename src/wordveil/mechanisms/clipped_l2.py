@@ -13,7 +13,7 @@ from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import InputDomain
 from wordveil.mechanisms.clipping import ClippedMechanism
-from wordveil.mechanisms.exact_noise import RadialLaw, Sums
+from wordveil.mechanisms.exact_noise import RadialLaw, RealSums
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace, MultivariateLaplace
 from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.rows import checked_rows, clip_to_ball
@@ -175,9 +175,9 @@ class FittedClippedL2(GridRandomizer):
     def law(self) -> RadialLaw:
         return RadialLaw(self.dimensions)
 
-    def sums(self, vectors: FloatArray) -> Sums:
+    def sums(self, vectors: FloatArray) -> RealSums:
         rows = clip_to_ball(checked_rows(vectors, self.dimensions), self.clip_norm)
-        return Sums(rows=rows, scale=self._noise.scale)
+        return RealSums(rows=rows, scale=self._noise.scale)
 
 
 def clipped_diameter(vectors: FloatArray, clip_norm: float) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.mechanisms.exact_noise import LaplaceLaw, Law, NormalLaw, Sums
+from wordveil.mechanisms.exact_noise import LaplaceLaw, NoiseLaw, NormalLaw, RealSums
 from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.rows import CoordinateNoise, checked_rows, clip_to_ball
 from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
@@ -49,13 +49,13 @@ class FittedClipped(GridRandomizer):
         )
 
     @property
-    def law(self) -> Law:
+    def law(self) -> NoiseLaw:
         return NormalLaw(self.dimensions) if self.coordinate_noise.law == "gaussian" else LaplaceLaw(self.dimensions)
 
     @property
     def deviation(self) -> float:
         return self.law.deviation * self.coordinate_noise.scale
 
-    def sums(self, vectors: FloatArray) -> Sums:
+    def sums(self, vectors: FloatArray) -> RealSums:
         rows = clip_to_ball(checked_rows(vectors, self.dimensions), self.clip_norm)
-        return Sums(rows=rows, scale=self.coordinate_noise.scale)
+        return RealSums(rows=rows, scale=self.coordinate_noise.scale)

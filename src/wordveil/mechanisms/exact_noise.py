@@ -31,7 +31,7 @@ from wordveil.mechanisms.rows import multiply_rows
 from wordveil.mechanisms.truncated_law import noise_deviation
 from wordveil.randomness import BitArray
 
-__all__ = ["LaplaceLaw", "Law", "NormalLaw", "RadialLaw", "Sums", "nearest_points", "scale_at_least"]
+__all__ = ["LaplaceLaw", "NoiseLaw", "NormalLaw", "RadialLaw", "RealSums", "nearest_points", "scale_at_least"]
 
 TAIL_WORDS = 2  # of each row: the key of all further words of its uniforms
 BLOCK = 1 << 14  # coordinates worked on at a time: they stay in the cache
@@ -75,7 +75,7 @@ class _Bits:
         return around(cosine, width + 1), around(sine, width + 1)
 
 
-class Law(ABC):
+class NoiseLaw(ABC):
     """A law of noise in d coordinates at scale 1.
 
     Attributes:
@@ -101,7 +101,7 @@ class Law(ABC):
 
 
 @dataclass(frozen=True)
-class NormalLaw(Law):
+class NormalLaw(NoiseLaw):
     """Independent standard normals by Box and Muller: sqrt(-2 ln U) times cos and sin of 2 pi V, pair by pair."""
 
     dimensions: int
@@ -140,7 +140,7 @@ class NormalLaw(Law):
 
 
 @dataclass(frozen=True)
-class RadialLaw(Law):
+class RadialLaw(NoiseLaw):
     """Density proportional to exp(-|z|): a normal vector times sqrt(2 G), G ~ Gamma((d + 1)/2).
 
     For the characteristic function is E exp(-G |t|^2) = (1 + |t|^2)^(-(d + 1)/2), that of this density. G is a sum of
@@ -206,7 +206,7 @@ class RadialLaw(Law):
 
 
 @dataclass(frozen=True)
-class LaplaceLaw(Law):
+class LaplaceLaw(NoiseLaw):
     """Independent coordinates of density proportional to exp(-|z|) on [-reach, reach].
 
     The lowest bit of a word is the sign, the others are a uniform t; the size is -ln(q + t (1 - q)), q = exp(-reach).
@@ -256,7 +256,7 @@ class LaplaceLaw(Law):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sums:
+class RealSums:
     """What noise is added to, and how.
 
     Attributes:
@@ -290,7 +290,7 @@ class Sums:
         return float(np.broadcast_to(self.scale, (len(self.rows),))[row])
 
 
-def nearest_points(sums: Sums, law: Law, words: BitArray, tails: BitArray, grid: float) -> Float64Array:
+def nearest_points(sums: RealSums, law: NoiseLaw, words: BitArray, tails: BitArray, grid: float) -> Float64Array:
     """Return the multiples of the grid that are nearest to the real sums, shape (n, m); zero has no sign.
 
     Args:
@@ -323,7 +323,7 @@ def nearest_points(sums: Sums, law: Law, words: BitArray, tails: BitArray, grid:
 
 def _steps(
     mixing: Float64Array | None,
-    law: Law,
+    law: NoiseLaw,
     words: BitArray,
     scales: Float64Array,
     centres: Float64Array,
@@ -351,7 +351,7 @@ def _steps(
     return steps, unsure if steep is None else unsure | steep
 
 
-def _decide(sums: Sums, law: Law, bits: _Bits, row: int, column: int, grid: float) -> int:
+def _decide(sums: RealSums, law: NoiseLaw, bits: _Bits, row: int, column: int, grid: float) -> int:
     """Return the steps from 0 of one coordinate by as many words of each uniform as it takes."""
     centre = sums.exact_centre(row, column) / Fraction(grid)
     scale = Fraction(sums.scale_of(row)) / Fraction(grid)

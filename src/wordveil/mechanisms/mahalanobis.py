@@ -12,7 +12,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.mechanisms.exact_noise import RadialLaw, Sums
+from wordveil.mechanisms.exact_noise import RadialLaw, RealSums
 from wordveil.mechanisms.multivariate_laplace import laplace_scale
 from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.rows import checked_rows, row_distances
@@ -153,10 +153,10 @@ class FittedMahalanobis(GridRandomizer):
     def deviation(self) -> float:
         return self.law.deviation * self.scale  # on average: the trace of S is d
 
-    def sums(self, vectors: FloatArray) -> Sums:
+    def sums(self, vectors: FloatArray) -> RealSums:
         shortest = math.sqrt(self.smallest_eigenvalue) * self.scale  # of its axes
         rows = checked_rows(vectors, self.dimensions, scale=shortest)
-        return Sums(rows=rows, scale=self.scale, mixing=np.ascontiguousarray(self.root.T))
+        return RealSums(rows=rows, scale=self.scale, mixing=np.ascontiguousarray(self.root.T))
 
 
 def _departure(whitening: Float64Array, root: Float64Array) -> float:

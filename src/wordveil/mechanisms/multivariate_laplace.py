@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.mechanisms.exact_noise import RadialLaw, Sums, scale_at_least
+from wordveil.mechanisms.exact_noise import RadialLaw, RealSums, scale_at_least
 from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.rows import checked_rows, row_distances
 from wordveil.parameters import check_positive, check_whole
@@ -92,8 +92,8 @@ class FittedMultivariateLaplace(GridRandomizer):
     def deviation(self) -> float:
         return self.law.deviation * self.scale
 
-    def sums(self, vectors: FloatArray) -> Sums:
-        return Sums(rows=checked_rows(vectors, self.dimensions, scale=self.scale), scale=self.scale)
+    def sums(self, vectors: FloatArray) -> RealSums:
+        return RealSums(rows=checked_rows(vectors, self.dimensions, scale=self.scale), scale=self.scale)
 
 
 def laplace_scale(stretch: float, epsilon: float) -> float:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from wordveil.arrays import FloatArray, ReleasedVectors
 from wordveil.mechanisms.base import VectorRandomizer
-from wordveil.mechanisms.exact_noise import TAIL_WORDS, Law, Sums, nearest_points
+from wordveil.mechanisms.exact_noise import TAIL_WORDS, NoiseLaw, RealSums, nearest_points
 from wordveil.parameters import check_draws
 from wordveil.randomness import Draws, Stream, random_bits
 
@@ -28,14 +28,14 @@ class GridRandomizer(VectorRandomizer):
 
     @property
     @abstractmethod
-    def law(self) -> Law: ...
+    def law(self) -> NoiseLaw: ...
 
     @property
     @abstractmethod
     def deviation(self) -> float: ...
 
     @abstractmethod
-    def sums(self, vectors: FloatArray) -> Sums:
+    def sums(self, vectors: FloatArray) -> RealSums:
         """Return what noise is added to, after checking it, and at which scale."""
 
     @cached_property

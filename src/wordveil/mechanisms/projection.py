@@ -12,7 +12,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import InputDomain, VectorMechanism
-from wordveil.mechanisms.exact_noise import RadialLaw, Sums
+from wordveil.mechanisms.exact_noise import RadialLaw, RealSums
 from wordveil.mechanisms.multivariate_laplace import laplace_scale
 from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.projection_matrices import (
@@ -293,8 +293,8 @@ class FittedProjection(GridRandomizer):
     def deviation(self) -> float:
         return self.law.deviation * self.scale
 
-    def sums(self, vectors: FloatArray) -> Sums:
+    def sums(self, vectors: FloatArray) -> RealSums:
         rows = checked_rows(vectors, self.matrix.shape[1])
-        sums = Sums(rows=rows, matrix=np.ascontiguousarray(self.matrix.T), scale=self.scale)
+        sums = RealSums(rows=rows, matrix=np.ascontiguousarray(self.matrix.T), scale=self.scale)
         checked_rows(sums.centres()[0], self.dimensions, scale=self.scale)
         return sums

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import InputDomain
-from wordveil.mechanisms.exact_noise import NormalLaw, Sums
+from wordveil.mechanisms.exact_noise import NormalLaw, RealSums
 from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.rows import row_distances
 from wordveil.mechanisms.worst_pairs import noise_classes_first, worst_words
@@ -106,7 +106,7 @@ class FittedWordNoise(GridRandomizer):
     def deviation(self) -> float:
         return float(np.sqrt(np.mean(self.sigmas**2)))  # over all words: one grid for all, or it would tell the word
 
-    def sums(self, vectors: FloatArray) -> Sums:
+    def sums(self, vectors: FloatArray) -> RealSums:
         # As many words are drawn for a word without noise as for any other.
         scales = self.sigmas[self.rows.find(vectors)]
-        return Sums(rows=np.asarray(vectors, dtype=np.float64), scale=scales)
+        return RealSums(rows=np.asarray(vectors, dtype=np.float64), scale=scales)
