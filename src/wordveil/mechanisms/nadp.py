@@ -59,7 +59,7 @@ class NADP(VectorMechanism):
         >>> randomizer.release(colours.vectors, RandomSource.seeded_for_tests(1)).shape
         (5, 2)
         >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
-        neighbour DP (certified): between two inputs adjacent in the overlap graph ... at most exp(4), delta 1e-05 ...
+        neighbour DP (certified): between two inputs adjacent in the overlap graph ... at most exp(4), delta 1e-05; ...
         >>> randomizer.isolated_share
         0.0
     """
