@@ -79,7 +79,6 @@ _HOMES = {
     "wordveil.meaning.neighbour_points": "neighbour_points",
     "wordveil.sanitizing.places": "nonces",
     "wordveil.runs.engine": "check_report_path",
-    "wordveil.runs.vectors.grid": "grid_mitigation",
     "wordveil.promises.guarantees": "PrivacyUnit, within_scope",
     "wordveil.promises.html": "items as html_items, page as html_page, row as html_row, table as html_table",
     "wordveil.promises.relations": "Pair, Relation, relation_of",

@@ -191,7 +191,6 @@ from wordveil.randomness import random_bits as random_bits
 from wordveil.runs.engine import check_report_path as check_report_path
 from wordveil.runs.sanitize import sanitize_documents as sanitize_documents
 from wordveil.runs.vectors.files import release_vector_file as release_vector_file
-from wordveil.runs.vectors.grid import grid_mitigation as grid_mitigation
 from wordveil.runs.vectors.releasing import VectorSettings as VectorSettings
 from wordveil.runs.vectors.releasing import release_vectors as release_vectors
 from wordveil.runs.vectors.retrieval import measure_retrieval as measure_retrieval
@@ -430,7 +429,6 @@ __all__ = [
     "gaussian_log_delta",
     "generic_pair",
     "gpu_torch",
-    "grid_mitigation",
     "guess_format",
     "html_items",
     "html_page",

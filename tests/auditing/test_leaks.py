@@ -147,13 +147,18 @@ def test_the_attack_as_a_check():
     words = (seeds.rng(1).normal(size=(1000, 100)) * 0.4).astype(np.float32)
 
     def raw(rows):
-        return fitted.release(rows, source)
+        """The law of the mechanism in floats: a direction times a radius, added and not rounded."""
+        lane = source.fresh_stream().lane(0)
+        noise = lane.standard_normal(rows.shape)
+        noise *= (lane.standard_gamma(100, len(rows)) / np.linalg.norm(noise, axis=1) / 10)[:, None]
+        return rows + noise
 
     def rounded(rows):
         return np.rint(raw(rows) * 2**16) / 2**16
 
     assert check_float_bits(raw, words, range(4)).refuted
     assert not check_float_bits(rounded, words, range(4), grid=2**-16).refuted
+    assert not check_float_bits(lambda rows: fitted.release(rows, source), words, range(4), grid=fitted.grid).refuted
     with pytest.raises(ParameterError, match="one entry per column"):
         possible_words(np.zeros(3), np.zeros((5, 4)))
 

@@ -63,7 +63,7 @@ def test_gaussians_compose_to_a_gaussian_of_root_n(noise_multiplier, count):
     # The analytic scale of what was found must be the noise of the sum: never more, and hardly less.
     needed = analytic_scale(found.epsilon, DELTA)
     assert needed <= noise_multiplier / math.sqrt(count) <= needed * 1.0005
-    assert (found.unit, found.standing, found.slack) == (PrivacyUnit.TEXT, Standing.CERTIFIED, None)
+    assert (found.unit, found.standing, found.slack) == (PrivacyUnit.TEXT, Standing.CERTIFIED, 0.0)
 
 
 @composing
@@ -255,7 +255,7 @@ def test_gaussians_of_two_sizes_compose_to_the_closed_form(counts):
     at_found = math.exp(gaussian_log_delta(found.epsilon, whole))
     assert at_found <= DELTA, "an upper bound"
     assert math.exp(gaussian_log_delta(found.epsilon * 0.97, whole)) > DELTA, "and a close one"
-    assert (found.unit, found.standing, found.slack) == (PrivacyUnit.TEXT, Standing.CERTIFIED, None)
+    assert (found.unit, found.standing, found.slack) == (PrivacyUnit.TEXT, Standing.CERTIFIED, 0.0)
     assert compose_many(parts[::-1], DELTA).epsilon == pytest.approx(found.epsilon, rel=1e-9)
     limit = found.assumptions[-1]
     assert ("1 token of kind 1" if counts[0] == 1 else f"{counts[0]} tokens of kind 1") in limit

@@ -112,7 +112,7 @@ def test_conversion_to_local_dp_beats_the_diameter_alone():
     local = laplace_to_local(noise.for_dimensions(300), diameter=15.0, delta=1e-5)
     assert isinstance(local, LocalDP)
     assert local.epsilon == pytest.approx(8.194003, abs=1e-6)
-    assert (local.delta, local.standing, local.slack) == (1e-5, Standing.CERTIFIED, None)
+    assert (local.delta, local.standing, local.slack) == (1e-5, Standing.CERTIFIED, 0.0)
     assert local.epsilon < to_local(noise.for_dimensions(300).guarantee(), diameter=15.0).epsilon
     assert any("diameter of 15" in a for a in local.assumptions)
     # At a distance that delta alone covers, the loss is nil, yet a guarantee states a positive epsilon.

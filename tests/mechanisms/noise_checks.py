@@ -34,6 +34,7 @@ def magnitudes(cdf: Callable[[np.ndarray], np.ndarray]) -> Check:
 
 def direction_p_value(noise: np.ndarray) -> float:
     """Smallest Bonferroni-corrected p-value of uniform directions: every axis' marginal, and every pair's product."""
+    noise = noise[noise.any(axis=1)]  # the origin, a point of the grid, has none
     n, d = noise.shape
     units = noise / np.linalg.norm(noise, axis=1, keepdims=True)
     if d == 1:

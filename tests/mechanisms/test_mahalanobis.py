@@ -80,8 +80,10 @@ def test_lam_0_is_the_plain_multivariate_laplace():
     streams = [seeds.source(1).stream("x") for _ in range(2)]
     a = plain.randomize(rows, plain.sample(streams[0], 9))
     b = stretched.randomize(rows, stretched.sample(streams[1], 9))
-    assert np.allclose(a, b, rtol=1e-12)
-    assert stretched.euclidean_epsilon == pytest.approx(3.0, rel=1e-12)
+    # R is the identity but for its last bits: the noise is wider by what they can hide, and points may part at ties.
+    assert stretched.scale == pytest.approx(1 / 3, rel=1e-11)
+    assert np.abs(a - b).max() <= plain.grid
+    assert stretched.euclidean_epsilon == pytest.approx(3.0, rel=1e-9)
 
 
 def test_releases_under_different_tables_do_not_compose():

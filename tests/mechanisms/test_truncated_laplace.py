@@ -113,11 +113,16 @@ def test_claimed_deltas_are_reached_by_the_exact_width_and_never_exceeded(d, eps
 def test_a_quantile_grid_goes_through_the_inverse_exactly():
     fitted = TruncatedLaplace(epsilon=2.0, delta=0.01).for_dimensions(3)
     uniforms = (np.arange(1000) + 0.5) / 1000
-    noise = fitted.noise(uniforms)
-    assert np.all(np.diff(noise) > 0)
-    assert np.allclose(magnitude_cdf(fitted)(np.abs(noise)), np.abs(2 * uniforms - 1), atol=1e-12)
-    ends = fitted.noise(np.array([0.0, 1 - 2.0**-53]))
-    assert np.all(np.abs(ends) <= fitted.half_width)
+    words = (uniforms * 2.0**63).astype(np.uint64) << np.uint64(1) | np.uint64(1)
+    tails = np.zeros((1000, 2), dtype=np.uint64)
+    noise = fitted.points(np.zeros((1000, 3)), (np.repeat(words[:, None], 3, axis=1), tails), 2.0**-26)[:, 0]
+    assert np.all(np.diff(noise) < 0)
+    assert np.allclose(magnitude_cdf(fitted)(noise), 1 - uniforms, atol=2.0**-26)
+    ends = np.array([[0, 1, 2**64 - 1]], dtype=np.uint64)  # of either sign: the last steps before the edge, and 0
+    released = fitted.randomize(np.zeros((1, 3)), (ends, tails[:1]))
+    assert np.all(np.abs(released) <= fitted.half_width + fitted.grid / 2)
+    assert (released[0, :2] * [-1, 1] > fitted.half_width - 1.5 * fitted.grid).all()
+    assert released[0, 2] == 0
 
 
 def test_the_corrected_box_gains_nothing_over_the_plain_laplace():

@@ -83,9 +83,10 @@ def test_the_output_is_the_mechanisms_rounded_to_the_grid(mechanism):
     fitted = mechanism.fit(TABLE)
     stream = seeded().stream("private embedding", "1")
     stream.lane(255).integers(0, 2**64 - 1, 5, dtype=np.uint64, endpoint=True)  # the stand-ins of unknown tokens
-    expected = fitted.randomize(np.asarray(TABLE.vectors[ids], dtype=np.float64), fitted.sample(stream, 5))
+    rows = np.asarray(TABLE.vectors[ids], dtype=np.float64)
+    expected = fitted.points(rows, fitted.sample(stream, 5), layer.step)
     rows = np.concatenate((got[0], got[1, :2]))
-    assert np.abs(rows - expected).max() <= layer.step / 2
+    assert np.array_equal(rows, expected)
     assert np.array_equal(np.rint(rows / layer.step), rows / layer.step)
     assert layer.step < 1e-4 * layer.released_size
 
@@ -164,7 +165,7 @@ def test_a_table_learns_behind_clipped_mechanisms_alone(mechanism):
 
 def test_the_guarantee_is_the_mechanisms_per_token():
     claim = PrivateEmbedding(TABLE, GAUSSIAN).guarantee()
-    grounds = {"slack": None, "unit": PrivacyUnit.TOKEN, "standing": Standing.PROVED}
+    grounds = {"slack": 0.0, "unit": PrivacyUnit.TOKEN, "standing": Standing.PROVED}
     assert claim == LocalDP(epsilon=1.0, delta=1e-5, scope=claim.scope, **grounds)
     assert [part for part in claim.scope if TABLE.header.checksum in part] == list(claim.scope)
     assert isinstance(PrivateEmbedding(TABLE, GAUSSIAN, source=seeded()).guarantee(), NoGuarantee)

@@ -16,7 +16,7 @@ from wordveil.errors import ParameterError
 from wordveil.randomness import RandomSource
 from wordveil.runs.vectors import VectorSettings, release_vectors
 from wordveil.runs.vectors.binding import bind
-from wordveil.runs.vectors.grid import STEPS, check_grid, grid_mitigation, grid_name, public_grid, round_to_grid
+from wordveil.runs.vectors.grid import STEPS, check_grid, grid_name, on_grid, public_grid, round_to_grid
 
 
 def released(mechanism, rows, seed, **settings):
@@ -66,8 +66,7 @@ def test_only_powers_of_two_are_grids(grid):
 
 def test_grids_have_names():
     assert [grid_name(g) for g in (2.0**-13, 1.0, 8.0)] == ["2^-13", "2^0", "2^3"]
-    assert grid_mitigation(2.0**-13).startswith("mitigation, measured: released values are multiples of 2^-13,")
-    assert grid_mitigation(1.0).endswith("this is no guarantee")
+    assert on_grid(2.0**-13) == "released values are multiples of 2^-13"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +88,7 @@ def test_the_default_grid_follows_the_noise(mechanism, deviation):
 
 def test_a_mechanism_without_noise_has_no_default_grid():
     class Silent:
-        dimensions = 3
+        dimensions, grid = 3, None
 
         def sample(self, stream, n):
             return (np.zeros(n),)
@@ -143,7 +142,10 @@ def test_float_sums_give_words_away_and_the_grid_keeps_all_of_them(packaged, kin
     rows = list(range(100, len(words), len(words) // 6))
 
     def plain(values):
-        noise = mechanism.for_dimensions(words.shape[1]).release(np.zeros_like(values), RandomSource())
+        """The same law in floats: a direction times a radius, added to the row and not rounded."""
+        lane = RandomSource().fresh_stream().lane(0)
+        noise = lane.standard_normal(values.shape)
+        noise *= (lane.standard_gamma(values.shape[1], len(values)) / np.linalg.norm(noise, axis=1) / 10)[:, None]
         return values.astype(kind) + noise.astype(kind)
 
     assert check_float_bits(plain, words, rows).refuted

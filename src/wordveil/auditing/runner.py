@@ -157,9 +157,11 @@ def _repeats(case: Case, options: AuditOptions, source: RandomSource) -> Repeate
 def _freshness(case: Case, alpha: float) -> list[Finding]:
     findings = check_reuse(case.raw, case.pairs[0].first, alpha=alpha)
     if case.candidates is not None and not _dependent(findings):
-        # wordveil rounds vectors when they are released, after the mechanism: audit what is released.
-        ours = isinstance(case.raw, VectorSubject) and isinstance(case.subject, OnGrid)
-        subject, grid = (case.subject, getattr(case.subject, "step", 0.0)) if ours else (case.raw, 0.0)
+        subject, grid = case.raw, 0.0
+        if isinstance(case.raw, VectorSubject) and isinstance(case.subject, OnGrid):
+            # What is released: points of the mechanism's grid, or float sums that the release of vectors rounds.
+            own = case.raw.randomizer.grid
+            subject, grid = (case.subject, case.subject.step) if own is None else (case.raw, own)
         findings.append(check_float_bits(partial(_each, subject), case.candidates, range(8), grid=grid))
     return findings
 

@@ -115,7 +115,7 @@ def release(
 ) -> None:
     """Release the vectors of IN, each row with noise of its own, rounded to a public grid.
 
-    The guarantee, what it assumes, what is only measured (the grid) and what is disclosed go to standard error.
+    The guarantee, what it assumes, the grid and what is disclosed go to standard error.
     """
     from wordveil.runs.engine import check_report_path, silent
     from wordveil.runs.vectors import release_vector_file
@@ -181,13 +181,14 @@ def _parse_grid(text: str) -> float:
 
 
 def _print_summary(report: VectorReport) -> None:
+    from wordveil.runs.vectors.grid import on_grid
     from wordveil.runs.warnings import shown
 
     say(
         f"{report.rows:,} rows of {report.input_dimensions} numbers to {report.dimensions} ({report.dtype}), "
         f"{report.rows_per_second:,.0f} rows/s"
     )
-    say_promise(report.guarantee, report.disclosed, *shown(report.guarantee.warnings()), *report.mitigations)
+    say_promise(report.guarantee, report.disclosed, *shown(report.guarantee.warnings()), on_grid(report.grid))
     if report.left_out:
         say(f"left out: {report.left_out:,} other arrays, columns or tensors")
 

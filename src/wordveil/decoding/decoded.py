@@ -72,7 +72,7 @@ class Decoded(WordMechanism):
             embeddings=embeddings,
             randomizer=randomizer,
             decoder=decoder,
-            draw_width=randomizer.dimensions + 1 + decoder.draws,
+            draw_width=randomizer.draw_width + decoder.draws,
         )
 
 

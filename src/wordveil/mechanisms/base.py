@@ -116,6 +116,16 @@ class VectorRandomizer(Randomizer):
         """Number of columns of what it is given."""
         return self.dimensions
 
+    @property
+    def grid(self) -> float | None:
+        """The public grid, a power of two, that `randomize` rounds real sums to; None where it returns float sums."""
+        return None
+
+    @property
+    def draw_width(self) -> int:
+        """Eight-byte values drawn per row: callers bound memory with it."""
+        return self.dimensions + 1
+
     @abstractmethod
     def sample(self, stream: Stream, n: int) -> Draws:
         """Draw for the next n vectors of the document the stream is seated at, one lane for each law."""
@@ -123,6 +133,10 @@ class VectorRandomizer(Randomizer):
     @abstractmethod
     def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         """Return the noisy vectors, shape (n, d) (or (n, m) for a projection), in row order."""
+
+    def points(self, vectors: FloatArray, draws: Draws, grid: float) -> ReleasedVectors:
+        """Return what `randomize` does, on another grid where it has one; float sums elsewhere."""
+        return self.randomize(vectors, draws)
 
     def related(self, claim: Guarantee | None = None) -> Relation:
         from wordveil.mechanisms.worst_pairs import vector_relation  # loads kernels, which drawing does not need
@@ -178,7 +192,7 @@ class VectorRandomizer(Randomizer):
             source: `RandomSource()` for a release.
 
         Returns:
-            Float64, in row order; not rounded to a public grid (see the release of vectors for that).
+            Float64, in row order, multiples of `grid` where there is one.
         """
         return self.randomize(vectors, self.sample(source.fresh_stream(), len(vectors)))
 

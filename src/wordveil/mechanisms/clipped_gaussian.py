@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar, Literal
 
 from wordveil.errors import RefutedClaimError
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
+from wordveil.mechanisms.exact_noise import scale_at_least
 from wordveil.mechanisms.gaussian_scale import (
     analytic_scale,
     classical_scale,
@@ -20,7 +22,6 @@ from wordveil.parameters import check_choice, check_delta, check_positive, check
 from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.rounding import round_up
-from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
 
@@ -34,7 +35,7 @@ class ClippedGaussian(ClippedMechanism):
     Guarantee:
         (epsilon, delta)-local DP for any two vectors, proved, when sigma is at least the analytic one. The classical
         sigma is a theorem for epsilon < 1; beyond, it is compared with the analytic one, and where it is smaller the
-        claim is refuted, because the analytic delta is exact. Float64 rounding of the noise is not covered.
+        claim is refuted, because the analytic delta is exact. The release is the real sum rounded to a public grid.
 
     Attributes:
         epsilon: Loss in nats between any two vectors, in (0, inf).
@@ -60,7 +61,7 @@ class ClippedGaussian(ClippedMechanism):
         1.2005
         >>> print(randomizer.guarantee().sentence())
         local DP (proved): between any two inputs, the probability of any output changes by a factor of at most
-        exp(8), delta 1e-05 (for ideal real noise: float64 rounding is outside the proof); unit: one vector (row)
+        exp(8), delta 1e-05; unit: one vector (row)
     """
 
     certificate_method = "gaussian-scale"
@@ -112,7 +113,9 @@ class ClippedGaussian(ClippedMechanism):
         claim: LocalDP | NoGuarantee = self.promise(Standing.PROVED)
         if not self.holds:
             claim = NoGuarantee(reason=self._refutation(), unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
-        sigma = 2 * self.clip_norm * self.unit_scale
+        sigma = scale_at_least(
+            2 * self.clip_norm * self.unit_scale, (2 * Fraction(self.clip_norm) * Fraction(self.unit_scale)) ** 2
+        )
         return FittedClippedGaussian(mechanism=self, dimensions=dimensions, sigma=sigma, claim=claim)
 
 
@@ -152,7 +155,3 @@ class FittedClippedGaussian(FittedClipped):
         if self.claim.epsilon is None:
             return "Use calibration='analytic': its sigma is the smallest that keeps epsilon and delta."
         return ""
-
-    def sample(self, stream: Stream, n: int) -> Draws:
-        # At unit scale: what is drawn depends on the stream and the shape alone, never on an input or a parameter.
-        return (stream.lane(0).standard_normal((n, self.dimensions)),)

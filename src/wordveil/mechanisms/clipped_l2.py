@@ -9,16 +9,17 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
+from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import InputDomain, VectorRandomizer
+from wordveil.mechanisms.base import InputDomain
 from wordveil.mechanisms.clipping import ClippedMechanism
+from wordveil.mechanisms.exact_noise import RadialLaw, RealSums
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace, MultivariateLaplace
+from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.rows import checked_rows, clip_to_ball
 from wordveil.parameters import check_choice, check_number, check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss
-from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
 OF_WORDS = "both inputs are words of the vocabulary whose pairs were searched"
@@ -42,7 +43,7 @@ class ClippedL2(ClippedMechanism):
     Guarantee:
         (epsilon, delta)-local DP for any two vectors (or two words): with delta = 0 proved, because norms differ by at
         most the diameter; with delta > 0 certified, by the profile, which never falls with the distance. An exact
-        diameter is certified by computation. Float64 rounding of the noise is not covered.
+        diameter is certified by computation. The release is the real sum rounded to a public grid.
 
     Attributes:
         epsilon: Loss in nats between any two inputs, in (0, inf).
@@ -66,8 +67,8 @@ class ClippedL2(ClippedMechanism):
         >>> round(randomizer.deviation, 3)
         1.18
         >>> print(ClippedL2(epsilon=8.0, delta=0.0).for_dimensions(4).guarantee().sentence())
-        local DP (proved): between any two inputs, the probability of any output changes by a factor of at most exp(8)
-        (for ideal real noise: float64 rounding is outside the proof); unit: one vector (row)
+        local DP (proved): between any two inputs, the probability of any output changes by a factor of at most exp(8);
+        unit: one vector (row)
     """
 
     certificate_method = "l2-rate"
@@ -130,7 +131,7 @@ class ClippedL2(ClippedMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedClippedL2(VectorRandomizer):
+class FittedClippedL2(GridRandomizer):
     """The clipped l2 mechanism for vectors of a fixed dimension."""
 
     mechanism: ClippedL2
@@ -170,11 +171,13 @@ class FittedClippedL2(VectorRandomizer):
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         return self._noise.log_density(outputs, clip_to_ball(vectors, self.clip_norm))
 
-    def sample(self, stream: Stream, n: int) -> Draws:
-        return self._noise.sample(stream, n)
+    @property
+    def law(self) -> RadialLaw:
+        return RadialLaw(self.dimensions)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        return self._noise.randomize(clip_to_ball(checked_rows(vectors, self.dimensions), self.clip_norm), draws)
+    def sums(self, vectors: FloatArray) -> RealSums:
+        rows = clip_to_ball(checked_rows(vectors, self.dimensions), self.clip_norm)
+        return RealSums(rows=rows, scale=self._noise.scale)
 
 
 def clipped_diameter(vectors: FloatArray, clip_norm: float) -> float:

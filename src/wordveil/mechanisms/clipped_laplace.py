@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
+from wordveil.mechanisms.exact_noise import scale_at_least
 from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, Standing
-from wordveil.randomness import Draws, Stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +20,7 @@ class ClippedLaplace(ClippedMechanism):
 
     Guarantee:
         epsilon-local DP for any two vectors, proved: clipped vectors lie within 2C in Euclidean and hence within
-        2 sqrt(d) C in L1 distance. Float64 rounding of the noise is not covered.
+        2 sqrt(d) C in L1 distance. The release is the real sum rounded to a public grid.
 
     Attributes:
         epsilon: Loss in nats between any two vectors, in (0, inf).
@@ -42,8 +41,8 @@ class ClippedLaplace(ClippedMechanism):
         >>> randomizer.scale
         0.5
         >>> print(randomizer.guarantee().sentence())
-        local DP (proved): between any two inputs, the probability of any output changes by a factor of at most exp(8)
-        (for ideal real noise: float64 rounding is outside the proof); unit: one vector (row)
+        local DP (proved): between any two inputs, the probability of any output changes by a factor of at most exp(8);
+        unit: one vector (row)
     """
 
     name: ClassVar[str] = "clipped-laplace"
@@ -74,7 +73,9 @@ class FittedClippedLaplace(FittedClipped):
     @property
     def scale(self) -> float:
         """Scale of the Laplace noise of one coordinate, in the units of the embedding."""
-        return 2 * math.sqrt(self.dimensions) * self.mechanism.clip_norm / self.mechanism.epsilon
+        d, radius, epsilon = self.dimensions, self.mechanism.clip_norm, self.mechanism.epsilon
+        least = 4 * d * (Fraction(radius) / Fraction(epsilon)) ** 2
+        return scale_at_least(2 * math.sqrt(d) * radius / epsilon, least)
 
     @property
     def coordinate_noise(self) -> CoordinateNoise:
@@ -82,8 +83,3 @@ class FittedClippedLaplace(FittedClipped):
 
     def guarantee(self) -> LocalDP:
         return self.mechanism.promise(Standing.PROVED)
-
-    def sample(self, stream: Stream, n: int) -> Draws:
-        # The difference of two exponentials is a Laplace variate, without a branch on the sign or the logarithm of 0.
-        shape = (n, self.dimensions)
-        return (np.asarray(stream.lane(0).standard_gamma(1.0, shape) - stream.lane(1).standard_gamma(1.0, shape)),)

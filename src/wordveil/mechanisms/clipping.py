@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.arrays import Float64Array, FloatArray
+from wordveil.mechanisms.base import VectorMechanism
+from wordveil.mechanisms.exact_noise import LaplaceLaw, NoiseLaw, NormalLaw, RealSums
+from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.rows import CoordinateNoise, checked_rows, clip_to_ball
-from wordveil.parameters import check_draws
 from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
-from wordveil.randomness import Draws
 
 
 class ClippedMechanism(VectorMechanism):
@@ -23,11 +21,11 @@ class ClippedMechanism(VectorMechanism):
 
     def promise(self, standing: Standing) -> LocalDP:
         """Return the local DP of one vector that it claims, on these grounds."""
-        return LocalDP(epsilon=self.epsilon, delta=self.delta, slack=None, unit=PrivacyUnit.VECTOR, standing=standing)
+        return LocalDP(epsilon=self.epsilon, delta=self.delta, unit=PrivacyUnit.VECTOR, standing=standing)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedClipped(VectorRandomizer):
+class FittedClipped(GridRandomizer):
     """Clipping and coordinate noise for vectors of a fixed dimension."""
 
     mechanism: ClippedMechanism
@@ -46,13 +44,18 @@ class FittedClipped(VectorRandomizer):
         return self.mechanism.promise(Standing.REFUTED) if stated.epsilon is None else stated
 
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
-        return self.coordinate_noise.log_density(outputs, clip_to_ball(vectors, self.clip_norm))
+        return replace(self.coordinate_noise, step=self.grid).log_density(
+            outputs, clip_to_ball(vectors, self.clip_norm)
+        )
 
-    def noise(self, draws: Float64Array) -> Float64Array:
-        """Turn standard draws, shape (n, d), into noise."""
-        return np.asarray(draws * self.coordinate_noise.scale)
+    @property
+    def law(self) -> NoiseLaw:
+        return NormalLaw(self.dimensions) if self.coordinate_noise.law == "gaussian" else LaplaceLaw(self.dimensions)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        clipped = clip_to_ball(checked_rows(vectors, self.dimensions), self.clip_norm)
-        check_draws(draws, clipped.shape)
-        return ReleasedVectors(np.asarray(clipped + self.noise(draws[0])))
+    @property
+    def deviation(self) -> float:
+        return self.law.deviation * self.coordinate_noise.scale
+
+    def sums(self, vectors: FloatArray) -> RealSums:
+        rows = clip_to_ball(checked_rows(vectors, self.dimensions), self.clip_norm)
+        return RealSums(rows=rows, scale=self.coordinate_noise.scale)

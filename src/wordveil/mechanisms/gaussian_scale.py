@@ -99,4 +99,4 @@ def gaussian_pair(noise_multiplier: float) -> PairLoss:
     """
     check_positive("noise_multiplier", noise_multiplier)
     speaks_of = f"two Gaussians at 1/{noise_multiplier:.6g} of their standard deviation"
-    return discretized(lambda e: math.exp(gaussian_log_delta(e, noise_multiplier)), slack=None, speaks_of=speaks_of)
+    return discretized(lambda e: math.exp(gaussian_log_delta(e, noise_multiplier)), slack=0.0, speaks_of=speaks_of)

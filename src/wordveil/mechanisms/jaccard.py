@@ -119,7 +119,7 @@ class FittedJaccard(FittedWordNoise):
 
     def published(self) -> LocalDP:
         epsilon, delta = self.mechanism.epsilon, self.mechanism.delta
-        return LocalDP(epsilon=epsilon, delta=delta, slack=None, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
+        return LocalDP(epsilon=epsilon, delta=delta, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
 
     def guarantee(self) -> NoGuarantee:
         ratio = self.mechanism.dense_factor / self.mechanism.sparse_factor

@@ -133,7 +133,7 @@ def laplace_pair(dimensions: int, loss: float) -> PairLoss:
     """Return the pair of multivariate Laplace noise at a loss of rate times public diameter, by the exact profile."""
     laplace_delta(0.0, dimensions=dimensions, loss=loss)  # checks both
     speaks_of = f"multivariate Laplace noise in {dimensions} dimensions, inputs within a loss of {round_down(loss, 6)}"
-    return discretized(lambda e: laplace_delta(e, dimensions=dimensions, loss=loss), slack=None, speaks_of=speaks_of)
+    return discretized(lambda e: laplace_delta(e, dimensions=dimensions, loss=loss), slack=0.0, speaks_of=speaks_of)
 
 
 def _check(dimensions: int, loss: float) -> None:

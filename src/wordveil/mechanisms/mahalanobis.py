@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
+from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.multivariate_laplace import laplace_noise
-from wordveil.mechanisms.rows import checked_rows, multiply_rows, row_distances
+from wordveil.mechanisms.base import VectorMechanism
+from wordveil.mechanisms.exact_noise import RadialLaw, RealSums
+from wordveil.mechanisms.multivariate_laplace import laplace_scale
+from wordveil.mechanisms.on_grid import GridRandomizer
+from wordveil.mechanisms.rows import checked_rows, row_distances
+from wordveil.mechanisms.stretch import spectral_stretch
 from wordveil.metrics.distances import Mahalanobis as MahalanobisMetric
-from wordveil.parameters import check_draws, check_positive, check_within
+from wordveil.parameters import check_positive, check_within
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.promises.rounding import round_up
-from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
 
@@ -30,7 +33,9 @@ class Mahalanobis(VectorMechanism):
     Guarantee:
         epsilon-metric DP for ||S^(-1/2)(x - x')||, proved, for every pair of vectors. In Euclidean terms the loss is
         at most epsilon/sqrt(lambda_min(S)) per unit: compare that number with Euclidean mechanisms, not epsilon.
-        Float64 rounding of the noise and of the square root of S is not covered.
+        The matrices W and R that are computed for S^(-1/2) and S^(1/2) are taken as they are: the distance is ||W(x -
+        x')||, the noise R z is wider by what W R lacks of the identity, and the release is the real sum rounded to a
+        public grid.
 
     Attributes:
         epsilon: Loss per unit of Mahalanobis distance, in (0, inf).
@@ -76,23 +81,26 @@ class Mahalanobis(VectorMechanism):
                 "lam", self.lam, "makes the covariance singular on this vocabulary (lambda_min <= 0); lower it."
             )
         whitening = np.ascontiguousarray((axes / np.sqrt(values)) @ axes.T)
+        root = np.ascontiguousarray((axes * np.sqrt(values)) @ axes.T)
         label = f"lam {self.lam!r}, covariance of table {embeddings.checksum_in_use[:12]}"
         return FittedMahalanobis(
             mechanism=self,
             dimensions=d,
-            root=np.ascontiguousarray((axes * np.sqrt(values)) @ axes.T),
+            root=root,
+            scale=laplace_scale(1 / (1 - _departure(whitening, root)), self.epsilon),
             distance=MahalanobisMetric(whitening=whitening, label=label),
             smallest_eigenvalue=smallest,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedMahalanobis(VectorRandomizer):
+class FittedMahalanobis(GridRandomizer):
     """Mahalanobis noise bound to the covariance of one public table."""
 
     mechanism: Mahalanobis
     dimensions: int
-    root: Float64Array = field(repr=False, compare=False)  # S^(1/2), symmetric, shape (d, d)
+    root: Float64Array = field(repr=False, compare=False)  # R near S^(1/2), shape (d, d)
+    scale: float  # of the noise before it is stretched: 1/epsilon and a little more
     distance: MahalanobisMetric = field(repr=False, compare=False)  # the guarantee's metric: ||S^(-1/2)(x - x')||
     smallest_eigenvalue: float  # lambda_min(S), rounded down
 
@@ -110,14 +118,17 @@ class FittedMahalanobis(VectorRandomizer):
 
     @property
     def euclidean_epsilon(self) -> float:
-        """Loss per unit of Euclidean distance, epsilon/sqrt(lambda_min), rounded up."""
-        return math.nextafter(self.mechanism.epsilon / math.sqrt(self.smallest_eigenvalue), math.inf)
+        """Loss per unit of Euclidean distance, epsilon times the largest stretch of W, rounded up."""
+        return math.nextafter(self.mechanism.epsilon * self._widest, math.inf)
+
+    @cached_property
+    def _widest(self) -> float:
+        return spectral_stretch(self.metric.whitening)
 
     def guarantee(self) -> MetricDP:
         return MetricDP(
             epsilon=self.mechanism.epsilon,
             metric=self.metric.name,
-            slack=None,
             unit=PrivacyUnit.VECTOR,
             standing=Standing.PROVED,
             assumptions=(
@@ -130,21 +141,29 @@ class FittedMahalanobis(VectorRandomizer):
         return MetricDP(
             epsilon=self.euclidean_epsilon,
             metric="euclidean",
-            slack=None,
             unit=PrivacyUnit.VECTOR,
             standing=Standing.PROVED,
         )
 
-    def sample(self, stream: Stream, n: int) -> Draws:
-        return laplace_noise(stream, n, self.dimensions)
+    @property
+    def law(self) -> RadialLaw:
+        return RadialLaw(self.dimensions)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        scale = math.sqrt(self.smallest_eigenvalue) / self.mechanism.epsilon  # of its shortest axis
-        rows = checked_rows(vectors, self.dimensions, scale=scale)
-        check_draws(draws, rows.shape, rows.shape[:1])
-        directions, radii = draws
-        stretched = multiply_rows(directions, self.root)
-        return ReleasedVectors(np.asarray(rows + stretched * (radii / self.mechanism.epsilon)[:, None]))
+    @property
+    def deviation(self) -> float:
+        return self.law.deviation * self.scale  # on average: the trace of S is d
+
+    def sums(self, vectors: FloatArray) -> RealSums:
+        shortest = math.sqrt(self.smallest_eigenvalue) * self.scale  # of its axes
+        rows = checked_rows(vectors, self.dimensions, scale=shortest)
+        return RealSums(rows=rows, scale=self.scale, mixing=np.ascontiguousarray(self.root.T))
+
+
+def _departure(whitening: Float64Array, root: Float64Array) -> float:
+    """Return a bound on ||W R - I||: then ||R^(-1) v|| <= ||W v||/(1 - it), as R^(-1) = (W R)^(-1) W."""
+    d = len(root)
+    norms = float(np.linalg.norm(whitening) * np.linalg.norm(root))
+    return float(np.linalg.norm(whitening @ root - np.eye(d))) * (1 + d * d * 2.0**-52) + (d + 8) * 2.0**-52 * norms
 
 
 def scaled_covariance(vectors: FloatArray) -> Float64Array:

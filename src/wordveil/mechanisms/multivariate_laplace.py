@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
-from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.arrays import Float64Array, FloatArray
+from wordveil.mechanisms.base import VectorMechanism
+from wordveil.mechanisms.exact_noise import RadialLaw, RealSums, scale_at_least
+from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.rows import checked_rows, row_distances
-from wordveil.parameters import check_draws, check_positive, check_whole
+from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
-from wordveil.randomness import Draws, Stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class MultivariateLaplace(VectorMechanism):
 
     Guarantee:
         epsilon-metric DP for the Euclidean distance between input vectors, proved, tight, for every pair of vectors.
-        The proof speaks of real numbers: float64 rounding of the noise is outside it. Decoding to words comes after.
+        The release is the real sum rounded to a public grid; decoding to words comes after.
 
     Attributes:
         epsilon: Loss per unit of Euclidean distance, in (0, inf). The noise norm is d/epsilon on average.
@@ -41,7 +41,7 @@ class MultivariateLaplace(VectorMechanism):
         (3, 50)
         >>> print(randomizer.guarantee().sentence())
         metric DP (proved): between two inputs at euclidean distance t, the probability of any output changes by a
-        factor of exp(5 * t) (for ideal real noise: float64 rounding is outside the proof); unit: one vector (row)
+        factor of exp(5 * t); unit: one vector (row)
     """
 
     name: ClassVar[str] = "laplace"
@@ -58,7 +58,7 @@ class MultivariateLaplace(VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedMultivariateLaplace(VectorRandomizer):
+class FittedMultivariateLaplace(GridRandomizer):
     """Multivariate Laplace for vectors of a fixed dimension."""
 
     mechanism: MultivariateLaplace
@@ -72,7 +72,6 @@ class FittedMultivariateLaplace(VectorRandomizer):
         return MetricDP(
             epsilon=self.mechanism.epsilon,
             metric="euclidean",
-            slack=None,
             unit=PrivacyUnit.VECTOR,
             standing=Standing.PROVED,
         )
@@ -80,26 +79,23 @@ class FittedMultivariateLaplace(VectorRandomizer):
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         return -self.mechanism.epsilon * row_distances(outputs, vectors)
 
-    def sample(self, stream: Stream, n: int) -> Draws:
-        return laplace_noise(stream, n, self.dimensions)
+    @property
+    def law(self) -> RadialLaw:
+        return RadialLaw(self.dimensions)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        rows = checked_rows(vectors, self.dimensions, scale=1 / self.mechanism.epsilon)
-        check_draws(draws, rows.shape, rows.shape[:1])
-        directions, radii = draws
-        return ReleasedVectors(np.asarray(rows + directions * (radii / self.mechanism.epsilon)[:, None]))
+    @property
+    def scale(self) -> float:
+        """1/epsilon, rounded up, in the units of the embedding."""
+        return laplace_scale(1.0, self.mechanism.epsilon)
+
+    @property
+    def deviation(self) -> float:
+        return self.law.deviation * self.scale
+
+    def sums(self, vectors: FloatArray) -> RealSums:
+        return RealSums(rows=checked_rows(vectors, self.dimensions, scale=self.scale), scale=self.scale)
 
 
-def laplace_noise(stream: Stream, n: int, d: int) -> Draws:
-    """Draw n unit directions, shape (n, d), and n radii ~ Gamma(d, 1), shape (n,), from lanes 0 and 1.
-
-    A direction is a normal vector over its norm; the norm is 0 with probability below 2**-50 d even at d = 1, and
-    such a row is given the first axis rather than a NaN.
-    """
-    # Two lanes: a direction must tell nothing of the radius beside it, and each is drawn whole for any n. The radius of
-    # density proportional to exp(-|z|) in d dimensions is Gamma(d, 1): the sphere's surface brings in r^(d - 1).
-    directions = stream.lane(0).standard_normal((n, d))
-    norms = np.linalg.norm(directions, axis=1)
-    directions[norms == 0, 0] = 1.0
-    directions /= np.where(norms == 0, 1.0, norms)[:, None]
-    return directions, stream.lane(1).standard_gamma(float(d), n)
+def laplace_scale(stretch: float, epsilon: float) -> float:
+    """Return stretch/epsilon, rounded up."""
+    return scale_at_least(stretch / epsilon, (Fraction(stretch) / Fraction(epsilon)) ** 2)

@@ -33,7 +33,7 @@ class NADP(VectorMechanism):
         Nothing is promised across components: the size of the noise discloses the component. A word without
         neighbours has Delta_i = 0; isolated="global" gives it the largest sigma, isolated="verbatim" releases it
         unchanged, as in the paper, and the guarantee states the share of such words. Inputs are the vocabulary's own
-        vectors. Float64 rounding of the noise is not covered.
+        vectors. The release is the real sum rounded to a public grid.
 
     Attributes:
         epsilon: Loss in nats between adjacent words, in (0, inf).
@@ -59,7 +59,7 @@ class NADP(VectorMechanism):
         >>> randomizer.release(colours.vectors, RandomSource.seeded_for_tests(1)).shape
         (5, 2)
         >>> print(randomizer.guarantee().sentence())  # doctest: +ELLIPSIS
-        neighbour DP (certified): between two inputs adjacent in the overlap graph ... at most exp(4), delta 1e-05 ...
+        neighbour DP (certified): between two inputs adjacent in the overlap graph ... at most exp(4), delta 1e-05; ...
         >>> randomizer.isolated_share
         0.0
     """
@@ -107,7 +107,7 @@ class NADP(VectorMechanism):
             dimensions=embeddings.dimensions,
             embeddings=embeddings,
             graph=graph,
-            sigmas=reach * analytic_scale(self.epsilon, self.delta),
+            sigmas=reach * analytic_scale(self.epsilon, self.delta) * (1 + 2.0**-50),  # at least the real product
             rows=WordRows(embeddings),
         )
 
@@ -142,7 +142,6 @@ class FittedNADP(FittedWordNoise):
                 f"the overlap graph of {self.embeddings.header.name} (table {self.embeddings.checksum_in_use[:12]}, "
                 f"adjacent {mechanism.adjacent}, overlap {mechanism.overlap}, tau {mechanism.tau!r})"
             ),
-            slack=None,
             unit=PrivacyUnit.VECTOR,
             standing=Standing.CERTIFIED,
             assumptions=self.disclosed(),

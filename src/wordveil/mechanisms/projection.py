@@ -9,10 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
+from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import InputDomain, VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.multivariate_laplace import laplace_noise
+from wordveil.mechanisms.base import InputDomain, VectorMechanism
+from wordveil.mechanisms.exact_noise import RadialLaw, RealSums
+from wordveil.mechanisms.multivariate_laplace import laplace_scale
+from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.projection_matrices import (
     draw_matrix,
     given_matrix,
@@ -24,9 +26,8 @@ from wordveil.mechanisms.projection_matrices import (
 )
 from wordveil.mechanisms.rows import checked_rows, multiply_rows, row_distances
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
-from wordveil.parameters import check_choice, check_delta, check_draws, check_positive, check_whole
+from wordveil.parameters import check_choice, check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
-from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
 DIRECTIONS = ("gaussian", "orthonormal", "principal")
@@ -53,8 +54,8 @@ class Projection(VectorMechanism):
         epsilon-metric DP for the Euclidean distance. "exact": certified, between words of this vocabulary.
         "spectral": certified for every pair of vectors (proved, Delta = 1, for orthonormal and principal rows).
         "union-bound": certified; delta is the chance of an unlucky matrix, paid once per matrix, not per token; a bad
-        pair then loses epsilon * stretch/Delta. "published": not verified for a vocabulary. Float64 rounding of
-        noise and product is not covered.
+        pair then loses epsilon * stretch/Delta. "published": not verified for a vocabulary. The release is
+        the real sum of the real product and the noise, rounded to a public grid.
 
     Attributes:
         epsilon: Loss per unit of Euclidean distance between inputs, in (0, inf).
@@ -214,7 +215,7 @@ class Projection(VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedProjection(VectorRandomizer):
+class FittedProjection(GridRandomizer):
     """A projection bound to its public matrix Phi, shape (m, d), and its stretch Delta; m dimensions are released."""
 
     mechanism: Projection
@@ -258,7 +259,6 @@ class FittedProjection(VectorRandomizer):
             epsilon=self.mechanism.epsilon,
             delta=delta,
             metric="euclidean",
-            slack=None,
             unit=PrivacyUnit.VECTOR,
             standing=standing,
             assumptions=assumptions,
@@ -280,13 +280,21 @@ class FittedProjection(VectorRandomizer):
         barred = np.setdiff1d(np.arange(len(embeddings)), embeddings.candidates)
         return table.without_outputs([embeddings.words[int(i)] for i in barred]) if barred.size else table
 
-    def sample(self, stream: Stream, n: int) -> Draws:
-        return laplace_noise(stream, n, self.dimensions)
+    @property
+    def law(self) -> RadialLaw:
+        return RadialLaw(self.dimensions)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
+    @property
+    def scale(self) -> float:
+        """Delta/epsilon, rounded up, in the units of the embedding."""
+        return laplace_scale(self.stretch, self.mechanism.epsilon)
+
+    @property
+    def deviation(self) -> float:
+        return self.law.deviation * self.scale
+
+    def sums(self, vectors: FloatArray) -> RealSums:
         rows = checked_rows(vectors, self.matrix.shape[1])
-        scale = self.stretch / self.mechanism.epsilon
-        images = checked_rows(multiply_rows(rows, np.ascontiguousarray(self.matrix.T)), self.dimensions, scale=scale)
-        check_draws(draws, images.shape, images.shape[:1])
-        directions, radii = draws
-        return ReleasedVectors(np.asarray(images + directions * (radii * scale)[:, None]))
+        sums = RealSums(rows=rows, matrix=np.ascontiguousarray(self.matrix.T), scale=self.scale)
+        checked_rows(sums.centres()[0], self.dimensions, scale=self.scale)
+        return sums

@@ -49,13 +49,16 @@ def checked_rows(vectors: FloatArray, dimensions: int, *, scale: float | None = 
 
 
 def clip_to_ball(vectors: FloatArray, radius: float) -> Float64Array:
-    """Return rows with their Euclidean norm clipped at `radius`, shape (n, d): a 1-Lipschitz map.
+    """Return rows whose exact Euclidean norm is at most `radius`, shape (n, d).
 
-    Rows inside the ball, the zero vector among them, come back unchanged.
+    Rows inside the ball, the zero vector among them, come back unchanged, but for a shell of a 2^-40 of its radius: it
+    is wider than what rounding makes of d squares and a product.
     """
     rows = np.asarray(vectors, dtype=np.float64)
-    norms = np.linalg.norm(rows, axis=1)
-    return np.asarray(rows * (radius / np.maximum(norms, radius))[:, None])
+    inside = 1 - max(2.0**-40, (rows.shape[1] + 16) * 2.0**-52)
+    with np.errstate(over="ignore"):
+        norms = np.linalg.norm(rows / radius, axis=1)
+    return np.asarray(rows * (inside / np.maximum(norms, inside))[:, None])
 
 
 def multiply_rows(rows: Float64Array, matrix: Float64Array) -> Float64Array:
@@ -102,17 +105,19 @@ class CoordinateNoise:
         law: Of one coordinate.
         scale: Standard deviation of the Gaussian, scale parameter of the Laplace law.
         reach: Where the law is cut off, symmetrically; inf for nowhere.
+        step: Of the grid that sums are rounded to, which carries them half a step beyond the reach.
     """
 
     law: Literal["gaussian", "laplace"]
     scale: float
     reach: float = math.inf
+    step: float = 0.0
 
     def log_density(self, outputs: Float64Array, centres: Float64Array) -> Float64Array:
         """Return the log density, up to a constant, of outputs, shape (n, d), around k centres, shape (n, k)."""
         if self.law == "gaussian":
             return np.asarray(-np.square(row_distances(outputs, centres)) / (2 * self.scale**2))
         total, largest = coordinate_distances(outputs, centres)
-        # The edge itself is within rounding of the support; a hair beyond it is not.
-        beyond = largest > self.reach * (1 + 1e-9) + 1e-9 * float(np.abs(centres).max(initial=0.0))
+        # A point whose cell meets the support is possible; one a hair beyond is not.
+        beyond = largest > self.reach * (1 + 1e-9) + self.step / 2 + 1e-9 * float(np.abs(centres).max(initial=0.0))
         return np.where(beyond, -np.inf, -total / self.scale)

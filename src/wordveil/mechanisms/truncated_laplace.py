@@ -10,27 +10,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
+from wordveil.mechanisms.exact_noise import LaplaceLaw, scale_at_least
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.mechanisms.truncated_law import (
     certified_half_width,
     exact_half_width,
     largest_delta,
-    noise_deviation,
     published_half_width,
 )
 from wordveil.parameters import check_choice, check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss, generic_pair
 from wordveil.promises.rounding import round_up
-from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
 ADVICE = "Use calibration='certified', or ClippedGaussian, or pass allow_refuted=True for an experiment."
@@ -49,7 +46,7 @@ class TruncatedLaplace(ClippedMechanism):
         (epsilon, delta)-local DP for any two vectors: proved for "certified", certified by computation for "exact".
         For "published" the exact delta is computed and reported: at the paper's setting (d = 300, delta = 4^-300,
         epsilon = 0.1) it is .987, because the proof bounds the volume of a union of slabs by the product of the gaps.
-        Float64 rounding of the noise is not covered.
+        The release is the real sum rounded to a public grid.
 
     Attributes:
         epsilon: Loss in nats between any two vectors, in (0, inf).
@@ -130,11 +127,12 @@ class TruncatedLaplace(ClippedMechanism):
         half_width = {"certified": certified_half_width, "exact": exact_half_width, "published": published_half_width}[
             self.calibration
         ](calibrated, self.epsilon, self.delta)
+        least = 4 * calibrated * (Fraction(self.clip_norm) / Fraction(self.epsilon)) ** 2
         return FittedTruncatedLaplace(
             mechanism=self,
             dimensions=dimensions,
-            alpha=self.epsilon / (2 * math.sqrt(calibrated) * self.clip_norm),
-            half_width=half_width * self.clip_norm,
+            scale=scale_at_least(2 * math.sqrt(calibrated) * self.clip_norm / self.epsilon, least),
+            reach=half_width * self.epsilon / (2 * math.sqrt(calibrated)) * (1 + 2.0**-50),
             claim=self._claim(dimensions, calibrated, half_width),
         )
 
@@ -161,13 +159,27 @@ class FittedTruncatedLaplace(FittedClipped):
     """Truncated Laplace for vectors of a fixed dimension."""
 
     mechanism: TruncatedLaplace
-    alpha: float  # rate of the density, 1/(units of the embedding)
-    half_width: float  # A, in the units of the embedding
+    scale: float  # 1/alpha, rounded up, in the units of the embedding
+    reach: float  # alpha A, rounded up
     claim: LocalDP | NoGuarantee  # the guarantee
 
     @property
+    def alpha(self) -> float:
+        """Rate of the density, 1/(units of the embedding)."""
+        return 1 / self.scale
+
+    @property
+    def half_width(self) -> float:
+        """A, in the units of the embedding."""
+        return self.reach * self.scale
+
+    @property
     def coordinate_noise(self) -> CoordinateNoise:
-        return CoordinateNoise(law="laplace", scale=1 / self.alpha, reach=self.half_width)
+        return CoordinateNoise(law="laplace", scale=self.scale, reach=self.half_width)
+
+    @property
+    def law(self) -> LaplaceLaw:
+        return LaplaceLaw(self.dimensions, self.reach)
 
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim
@@ -179,14 +191,14 @@ class FittedTruncatedLaplace(FittedClipped):
         clip_norm = self.mechanism.clip_norm
         largest = 2 * math.sqrt(self.dimensions) * clip_norm * self.alpha
         left = largest_delta(self.dimensions, largest, self.half_width / clip_norm)
-        return generic_pair(self.claim.epsilon, min(left, self.claim.delta), slack=None)
+        return generic_pair(self.claim.epsilon, min(left, self.claim.delta))
 
     def advice(self) -> str:
         mechanism, d = self.mechanism, self.dimensions
         if self.claim.epsilon is None:
             return "Use clipped-gaussian, or calibration='certified', which holds but needs a far wider box."
         plain = math.sqrt(8 * d) * mechanism.clip_norm / mechanism.epsilon
-        own = noise_deviation(self.alpha, self.half_width)
+        own = self.deviation
         gaussian = 2 * mechanism.clip_norm * analytic_scale(mechanism.epsilon, mechanism.delta)
         better = "clipped-gaussian" if gaussian < own else "clipped-laplace"
         gain = 1 - own / plain
@@ -197,14 +209,3 @@ class FittedTruncatedLaplace(FittedClipped):
             f"analytic clipped-gaussian {round_up(gaussian)}. Use {better} here; in general clipped-gaussian from 50 "
             "dimensions up and clipped-laplace up to 5."
         )
-
-    def sample(self, stream: Stream, n: int) -> Draws:
-        return (stream.lane(0).random((n, self.dimensions)),)
-
-    def noise(self, draws: Float64Array) -> Float64Array:
-        # By the inverse of the distribution function: one uniform a coordinate, where rejection would take a number of
-        # draws that tells the time. Rounding must not carry a size beyond the edge, where delta has no mass for it.
-        signed = 2 * draws - 1
-        inside = -math.expm1(-self.alpha * self.half_width)
-        sizes = np.minimum(-np.log1p(-np.abs(signed) * inside) / self.alpha, self.half_width)
-        return np.asarray(np.copysign(sizes, signed))

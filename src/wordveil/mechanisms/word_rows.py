@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, ReleasedVectors
+from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import InputDomain, VectorRandomizer
+from wordveil.mechanisms.base import InputDomain
+from wordveil.mechanisms.exact_noise import NormalLaw, RealSums
+from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.rows import row_distances
 from wordveil.mechanisms.worst_pairs import noise_classes_first, worst_words
-from wordveil.parameters import as_floats, check_draws
+from wordveil.parameters import as_floats
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Pair
-from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
 
@@ -65,7 +66,7 @@ class WordRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedWordNoise(VectorRandomizer):
+class FittedWordNoise(GridRandomizer):
     """Gaussian noise of each word's own size: `sigmas`, shape (v,), in the units of the embedding."""
 
     dimensions: int
@@ -91,16 +92,21 @@ class FittedWordNoise(VectorRandomizer):
         silent = own == 0
         safe = np.where(silent, 1.0, own)
         logs = -np.square(row_distances(outputs, vectors) / safe) / 2 - outputs.shape[1] * np.log(safe)
-        # A word without noise explains its own vector and nothing else.
-        same = (outputs[:, None, :] == np.asarray(vectors, dtype=np.float64)[None, silent, :]).all(axis=2)
+        # A word without noise explains the point nearest to its own vector and nothing else.
+        points = np.rint(np.asarray(vectors, dtype=np.float64)[silent] / self.grid) * self.grid
+        same = (outputs[:, None, :] == points[None]).all(axis=2)
         logs[:, silent] = np.where(same, np.inf, -np.inf)
         return np.asarray(logs)
 
-    def sample(self, stream: Stream, n: int) -> Draws:
-        # At unit scale, since sigma is the word's: as many numbers for a word without noise as for any other.
-        return (stream.lane(0).standard_normal((n, self.dimensions)),)
+    @property
+    def law(self) -> NormalLaw:
+        return NormalLaw(self.dimensions)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        sigmas = self.sigmas[self.rows.find(vectors)]
-        check_draws(draws, (len(sigmas), self.dimensions))
-        return ReleasedVectors(np.asarray(np.asarray(vectors, dtype=np.float64) + draws[0] * sigmas[:, None]))
+    @property
+    def deviation(self) -> float:
+        return float(np.sqrt(np.mean(self.sigmas**2)))  # over all words: one grid for all, or it would tell the word
+
+    def sums(self, vectors: FloatArray) -> RealSums:
+        # As many words are drawn for a word without noise as for any other.
+        scales = self.sigmas[self.rows.find(vectors)]
+        return RealSums(rows=np.asarray(vectors, dtype=np.float64), scale=scales)

@@ -131,7 +131,6 @@ def _as_html(facts: Mapping[str, Any]) -> str:
         ("In plain words", items(facts.get("in_words") or ())),
         ("Assumptions", items([*(guarantee.get("assumptions") or ()), *(facts.get("assumptions") or ())])),
         ("Disclosed whatever the noise", items(facts["disclosed"])),
-        ("Measured, not promised", items(facts.get("mitigations") or ())),
         ("What was read, and what an attacker reads", items(read_and_attacked(facts))),
         ("The files", _table(_files(facts))),
         ("The choices", items(facts.get("notes") or ()) + _table(_choices(facts))),

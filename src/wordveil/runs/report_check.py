@@ -21,7 +21,6 @@ from wordveil.runs.report_schema import StoredReport, checksum
 from wordveil.runs.report_shape import misfits
 from wordveil.runs.sanitize import COPIED, TREE, RunReport, run_disclosures
 from wordveil.runs.vectors.binding import Binding
-from wordveil.runs.vectors.grid import grid_mitigation
 from wordveil.runs.vectors.values import VectorReport, vector_disclosures
 from wordveil.sanitizing.sanitizer import Sanitizer
 
@@ -189,7 +188,6 @@ def _vectors(facts: Mapping[str, Any], binding: Binding) -> dict[str, Any]:
     guarantee = binding.guarantee(test_source=test)
     keyed = any(line.startswith("which rows equal those of another release") for line in facts["disclosed"])
     right = _promise(guarantee, binding.provenance(test_source=test))
-    right["mitigations"] = [grid_mitigation(facts["grid"])]
     right["disclosed"] = list(vector_disclosures(binding.randomizer, kept=facts["kept"], own_source=keyed))
     right["dimensions"] = binding.randomizer.dimensions
     if "schema" not in facts:

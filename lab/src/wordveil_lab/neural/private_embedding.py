@@ -32,7 +32,6 @@ from wordveil.api import (
     Stream,
     VectorMechanism,
     WordveilError,
-    grid_mitigation,
     multiply_high,
     random_bits,
     with_vocabulary,
@@ -66,10 +65,9 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
 
     Guarantee:
         That of the mechanism for each token and each pass (`guarantee()`); passes over private sentences compose
-        (`composed_guarantee()`). Not covered: what training does with targets, and the timing of a pass.
-
-    Mitigation, measured (no guarantee):
-        Released vectors lie on a public grid; see `mitigations()`.
+        (`composed_guarantee()`). Released vectors are points of a public grid of step `step`, the nearest to the real
+        sums: noise is drawn and decided on the processor, wherever the table is. Not covered: what training does with
+        targets, and the timing of a pass.
 
     Args:
         embeddings: The public vocabulary.
@@ -176,10 +174,6 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         """What every pass shows whatever the noise, one sentence each."""
         return (*DISCLOSED, *(() if self._randomizer is None else self._randomizer.disclosed()))
 
-    def mitigations(self) -> tuple[str, ...]:
-        """What was measured to help and is no part of any guarantee, one sentence each."""
-        return () if self._randomizer is None else (grid_mitigation(self.step),)
-
     @not_compiled
     def forward(self, ids: Any, sentences: Sequence[Hashable] | None = None) -> Any:
         """Return released vectors, shape (..., d) for ids of shape (...), float32 on the table's device.
@@ -276,10 +270,11 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
     def _randomized(self, rows: Float64Array, draw: Draw) -> ReleasedVectors:
         if self._randomizer is None:
             return ReleasedVectors(np.asarray(rows, dtype=np.float64))  # a baseline, which promises nothing
-        return self._randomizer.randomize(rows, draw(self._randomizer.sample))
+        return self._randomizer.points(rows, draw(self._randomizer.sample), self.step)
 
     def _on_grid(self, rows: ReleasedVectors) -> Float64Array:
-        # The low bits of a float sum give the word away; with 16 bits below its size a value is exact in float32.
+        # Points stay as they are; of a mechanism of float sums the low bits would give the word away. With 16 bits
+        # below its size a value is exact in float32.
         # Adding 0.0 takes the sign off -0.0: it would tell on which side of zero the finer sum lay.
         return np.asarray(np.rint(rows / self.step) * self.step + 0.0)
 
@@ -287,6 +282,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         """Return the root mean square of a released coordinate, from public words and public draws."""
         probes = np.asarray(self.vocabulary.vectors[:PROBES], dtype=np.float64)
         stream = RandomSource.public("size of released vectors")
-        noisy = self._randomized(probes, lambda sample: sample(stream, len(probes)))
-        size = float(np.sqrt(np.mean(noisy**2)))
+        fitted = self._randomizer
+        noisy = probes if fitted is None else fitted.randomize(probes, fitted.sample(stream, len(probes)))
+        size = float(np.sqrt(np.mean(np.square(noisy))))
         return size if size > 0 else 1.0

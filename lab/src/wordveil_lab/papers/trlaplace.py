@@ -75,8 +75,8 @@ class Published(VectorMechanism):
         fitted = TruncatedLaplace(epsilon=epsilon, clip_norm=self.clip_norm).for_dimensions(dimensions)
         return replace(
             fitted,
-            alpha=epsilon / (2 * math.sqrt(d) * self.clip_norm),
-            half_width=half_width * self.clip_norm,
+            scale=2 * math.sqrt(d) * self.clip_norm / epsilon,
+            reach=half_width * epsilon / (2 * math.sqrt(d)),
             claim=NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED),
         )
 

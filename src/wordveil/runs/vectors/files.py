@@ -26,7 +26,6 @@ from wordveil.runs.completion import Completion
 from wordveil.runs.engine import Notice, Position, Run, silent
 from wordveil.runs.sanitize import file_digests
 from wordveil.runs.vectors.binding import bind
-from wordveil.runs.vectors.grid import grid_mitigation
 from wordveil.runs.vectors.releasing import RowReleaser, VectorSettings
 from wordveil.runs.vectors.values import VectorReport, vector_disclosures
 from wordveil.vocabulary.table import Embeddings
@@ -98,7 +97,6 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
             seconds = time.perf_counter() - started
             return VectorReport(
                 guarantee=binding.guarantee(test_source=source.is_test_source),
-                mitigations=(grid_mitigation(releaser.grid),),
                 grid=releaser.grid,
                 dtype=settings.dtype,
                 disclosed=vector_disclosures(binding.randomizer, kept=plan.keep, own_source=own_source),

@@ -1,9 +1,8 @@
-"""Rounding released floats to a fixed public grid.
+"""The public grid that releases lie on, and how its points are stored.
 
-A float64 sum x + z cannot take every float value, and which values it takes tells x: without rounding, one of 100 000
-words was left possible after a release. Rounded to a grid far coarser than the last place of the sum, all words stayed
-possible in every trial. That is a mitigation, measured, and no guarantee: guarantees speak of ideal real noise, and
-what they say does not change with the grid.
+Our mechanisms decide the grid point of the real sum x + z themselves (`mechanisms.on_grid`): it is post-processing of
+what their theorems speak of, at no loss. The float sums of a third party's are rounded here: a float64 sum cannot take
+every value, and which it takes tells x. What such a mechanism promises is for it to say.
 """
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ import numpy as np
 from wordveil.arrays import FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorRandomizer
+from wordveil.mechanisms.on_grid import EXPONENTS, grid_below
 from wordveil.randomness import RandomSource
 
-__all__ = ["STEPS", "check_grid", "grid_mitigation", "grid_name", "public_grid", "round_to_grid"]
+__all__ = ["STEPS", "check_grid", "grid_name", "on_grid", "public_grid", "round_to_grid"]
 
-FINER = 8  # the default grid is the noise's standard deviation over 2**8 to 2**9
-EXPONENTS = (-100, 100)
 STEPS = {"float32": 2**24, "float64": 2**32}
-"""Largest number of steps from 0: every such multiple is a value of the type, and the grid is at least 2**20 times
-coarser than the last place of the float64 sum that was rounded."""
+"""Largest number of steps from 0: every such multiple is a value of the type."""
 PROBES = 256
 
 
@@ -44,19 +41,16 @@ def grid_name(grid: float) -> str:
     return f"2^{math.frexp(grid)[1] - 1}"
 
 
-def grid_mitigation(grid: float) -> str:
-    """Return what rounding to the grid is for, and that it promises nothing, in one sentence."""
-    return (
-        f"mitigation, measured: released values are multiples of {grid_name(grid)}, so that attacks tried on the last "
-        "bits of float sums found nothing; this is no guarantee"
-    )
+def on_grid(grid: float) -> str:
+    """Return what the grid is, in one sentence."""
+    return f"released values are multiples of {grid_name(grid)}"
 
 
 def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:
     """Return the default grid: the power of two at or below the standard deviation of a coordinate's noise, over 2^8.
 
-    The standard deviation is measured on public rows with a public stream, so that the rule sees no private data and
-    holds for any mechanism that adds noise; the grid in use is stated on the release.
+    It is the mechanism's own. Where it has none, the deviation is measured on public rows with a public stream, so that
+    the rule sees no private data and holds for any mechanism that adds noise.
 
     Args:
         randomizer: The mechanism, ready to draw.
@@ -65,6 +59,8 @@ def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:
     Raises:
         ParameterError: If the mechanism adds no noise to the probes.
     """
+    if randomizer.grid is not None:
+        return randomizer.grid
     rows = np.resize(np.asarray(probes, dtype=np.float64), (PROBES, probes.shape[1]))
     stream = RandomSource.public("public grid")
     first, second = (randomizer.randomize(rows, randomizer.sample(stream, PROBES)) for _ in range(2))
@@ -72,15 +68,14 @@ def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:
     deviation = math.sqrt(float(np.mean((first - second) ** 2)) / 2)
     if not (math.isfinite(deviation) and deviation > 0):
         raise ParameterError("grid", None, "must be given: no scale of the noise could be measured.")
-    exponent = math.floor(math.log2(deviation)) - FINER
-    return 2.0 ** min(max(exponent, EXPONENTS[0]), EXPONENTS[1])
+    return grid_below(deviation)
 
 
 def round_to_grid(values: ReleasedVectors, grid: float, dtype: str, *, first_row: int = 0) -> FloatArray:
     """Return the nearest multiples of the grid, ties to even, exactly, in the type they are stored in.
 
     Args:
-        values: Noisy sums, shape (n, m), float64.
+        values: Points of the grid, or float sums, shape (n, m), float64.
         grid: A power of two.
         dtype: "float32" or "float64".
         first_row: Number of the first row, for the message.
@@ -89,8 +84,8 @@ def round_to_grid(values: ReleasedVectors, grid: float, dtype: str, *, first_row
         Shape (n, m), of that type; zero has no sign.
 
     Raises:
-        ParameterError: If a value is farther than 2^24 (float32) or 2^32 (float64) steps from 0, so that the type
-            would not hold it or the float64 sum was too coarse; the row is named, the value is not.
+        ParameterError: If a value is farther than 2^24 (float32) or 2^32 (float64) steps from 0; the row is named,
+            the value is not.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         steps = np.rint(values / grid)  # the quotient is exact: the grid is a power of two

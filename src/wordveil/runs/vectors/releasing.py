@@ -1,6 +1,6 @@
-"""Releasing blocks of rows: check, draw one stream per row, randomize, round to the public grid.
+"""Releasing blocks of rows: check, draw one stream per row, randomize to the public grid, store.
 
-    rows --check--> float64 rows --mechanism, row streams--> noisy float64 rows --round--> float32 or float64
+    rows --check--> float64 rows --mechanism, row streams--> points of the grid --store--> float32 or float64
 
 The noise of a row is placed by the input's name, the row's number, the mechanism and the row's content, under one
 key a run. A retried row therefore gives the same output, a changed row never reuses noise, equal rows at different
@@ -154,7 +154,7 @@ class RowReleaser:
         where = nonces(self.source, places, [row.tobytes() for row in contents])
         streams = self.source.documents(where, [1] * len(rows))
         (draws,) = streams.chunks(randomizer.sample, len(rows))
-        return randomizer.randomize(rows, draws)
+        return randomizer.points(rows, draws, self.grid)
 
     @cached_property
     def _domain(self) -> str:
@@ -174,11 +174,8 @@ def release_vectors(
     """Release an array of vectors, each row with noise of its own, rounded to a public grid.
 
     Guarantee:
-        That of the mechanism, per row: `release.guarantee`. Rows that belong to one person add up. The proofs speak of
-        ideal real noise.
-
-    Mitigation, measured (no guarantee):
-        Rounding to the grid hides what the last bits of float sums give away: `release.mitigations`.
+        That of the mechanism, per row: `release.guarantee`. Rows that belong to one person add up. What is released is
+        the point of the public grid that is nearest to the real sum of row and noise, so that the proof covers it.
 
     Args:
         vectors: Shape (n, d), d >= 1, integers or floats of at most 64 bits, finite; or a file that holds it.

@@ -15,7 +15,6 @@ from wordveil.promises.release import Provenance, Reported
 from wordveil.runs.report import write_facts
 from wordveil.runs.report_schema import SCHEMA
 from wordveil.runs.sanitize import FileDigest
-from wordveil.runs.vectors.grid import grid_mitigation
 
 __all__ = ["VectorRelease", "VectorReport", "vector_disclosures", "write_vector_report"]
 
@@ -27,7 +26,8 @@ class VectorRelease:
     Attributes:
         vectors: What leaves, shape (n, d), or (n, m) for a projection: multiples of `grid`, float32 or float64.
         guarantee: What each row promises.
-        grid: The public grid that noisy sums were rounded to, a power of two, in the units of the vectors.
+        grid: The public grid that sums were rounded to, a power of two, in the units of the vectors: what is promised
+            is promised of its points.
         disclosed: What is disclosed whatever the noise, one sentence each.
         provenance: Where it came from.
     """
@@ -42,11 +42,6 @@ class VectorRelease:
         if not isinstance(self.guarantee, Guarantee):
             raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
 
-    @property
-    def mitigations(self) -> tuple[str, ...]:
-        """What was measured to help and is no part of the guarantee, one sentence each."""
-        return (grid_mitigation(self.grid),)
-
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary of everything but the vectors."""
         return {
@@ -55,7 +50,6 @@ class VectorRelease:
             "dtype": self.vectors.dtype.name,
             "grid": self.grid,
             "guarantee": self.guarantee.as_dict(),
-            "mitigations": list(self.mitigations),
             "disclosed": list(self.disclosed),
             "provenance": asdict(self.provenance),
         }
@@ -67,7 +61,6 @@ class VectorReport(Reported):
 
     Attributes:
         guarantee: What each row promises.
-        mitigations: What was measured to help and is no part of the guarantee, one sentence each.
         grid: The public grid, a power of two.
         dtype: Type of the released numbers, "float32" or "float64".
         disclosed: What is disclosed whatever the noise.
@@ -86,7 +79,6 @@ class VectorReport(Reported):
     """
 
     guarantee: Guarantee
-    mitigations: tuple[str, ...]
     grid: float
     dtype: str
     disclosed: tuple[str, ...]

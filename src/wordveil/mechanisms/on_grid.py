@@ -1,0 +1,66 @@
+"""What vector mechanisms share whose release is the rounding of a real sum to a public grid: nearly all of them."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from functools import cached_property
+
+from wordveil.arrays import FloatArray, ReleasedVectors
+from wordveil.mechanisms.base import VectorRandomizer
+from wordveil.mechanisms.exact_noise import TAIL_WORDS, NoiseLaw, RealSums, nearest_points
+from wordveil.parameters import check_draws
+from wordveil.randomness import Draws, Stream, random_bits
+
+__all__ = ["EXPONENTS", "GridRandomizer", "grid_below"]
+
+FINER = 8  # the default grid is the noise's standard deviation over 2**8 to 2**9
+EXPONENTS = (-100, 100)
+
+
+class GridRandomizer(VectorRandomizer):
+    """Adds noise of a law and releases the nearest point of a public grid, as if sum and noise were real numbers.
+
+    Attributes:
+        law: The law of the noise at scale 1.
+        deviation: Standard deviation of a coordinate's noise.
+    """
+
+    @property
+    @abstractmethod
+    def law(self) -> NoiseLaw: ...
+
+    @property
+    @abstractmethod
+    def deviation(self) -> float: ...
+
+    @abstractmethod
+    def sums(self, vectors: FloatArray) -> RealSums:
+        """Return what noise is added to, after checking it, and at which scale."""
+
+    @cached_property
+    def grid(self) -> float:
+        return grid_below(self.deviation)
+
+    @property
+    def draw_width(self) -> int:
+        return self.law.words + TAIL_WORDS
+
+    def sample(self, stream: Stream, n: int) -> Draws:
+        # Whole words, and for each row a key of what follows them: so many for any row, whatever is decided by them.
+        return random_bits(stream.lane(0), (n, self.law.words)), random_bits(stream.lane(1), (n, TAIL_WORDS))
+
+    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
+        return self.points(vectors, draws, self.grid)
+
+    def points(self, vectors: FloatArray, draws: Draws, grid: float) -> ReleasedVectors:
+        sums = self.sums(vectors)
+        check_draws(draws, (len(sums.rows), self.law.words), (len(sums.rows), TAIL_WORDS))
+        words, tails = draws
+        return ReleasedVectors(nearest_points(sums, self.law, words, tails, grid))
+
+
+def grid_below(deviation: float) -> float:
+    """Return the power of two at or below a standard deviation over 2^8, within [2^-100, 2^100]."""
+    exponent = math.floor(math.log2(deviation)) - FINER
+    return 2.0 ** min(max(exponent, EXPONENTS[0]), EXPONENTS[1])

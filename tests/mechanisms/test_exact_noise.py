@@ -1,0 +1,364 @@
+"""Exact noise: integers against mpmath, floats against a second derivation, planted ties, twins, laws on the grid."""
+
+import hashlib
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import seeds
+from wordveil.errors import ParameterError
+from wordveil.mechanisms import exact_noise, fixed_point
+from wordveil.mechanisms.exact_noise import LaplaceLaw, NormalLaw, RadialLaw, RealSums, nearest_points, scale_at_least
+from wordveil.mechanisms.rows import clip_to_ball
+
+PRECISION = 400
+GRID = 2.0**-9
+LAWS = [
+    NormalLaw(1),
+    NormalLaw(6),
+    RadialLaw(1),
+    RadialLaw(2),
+    RadialLaw(5),
+    RadialLaw(38),
+    LaplaceLaw(4),
+    LaplaceLaw(3, 2.5),
+    LaplaceLaw(3, 80.0),
+]
+
+
+@pytest.fixture(autouse=True)
+def _digits():
+    with mpmath.workprec(PRECISION):
+        yield
+
+
+def drawn(law, n, seed=1):
+    rng = seeds.rng(seed)
+    words = rng.integers(0, 2**64, (n, law.words), dtype=np.uint64)
+    return words, rng.integers(0, 2**64, (n, 2), dtype=np.uint64)
+
+
+def uniform(words, tail, index, level=8):
+    """U of a row, further words and all, as a real number."""
+    value, key = int(words[index]), b"".join(int(word).to_bytes(8, "little") for word in tail)
+    for part in range(1, level):
+        place = index.to_bytes(8, "little") + part.to_bytes(8, "little")
+        value = (value << 64) + int.from_bytes(hashlib.blake2b(place, key=key, digest_size=8).digest(), "little")
+    return mpmath.mpf(value) / mpmath.mpf(2) ** (64 * level)
+
+
+def noise_by_definition(law, words, tail):
+    """Noise of one row by the textbook, from uniforms alone."""
+    u = [uniform(words, tail, index) for index in range(law.words)]
+    if isinstance(law, LaplaceLaw):
+        noise = []
+        for index, word in enumerate(words):
+            # The lowest bit of the first word is the sign, all others are a uniform.
+            bits = (mpmath.mpf(int(word) >> 1) + (u[index] * 2**64 - int(word))) / 2**63
+            cut = mpmath.exp(-mpmath.mpf(law.reach)) if np.isfinite(law.reach) else 0
+            size = -mpmath.log(cut + bits * (1 - cut))
+            noise.append(size if int(word) & 1 else -size)
+        return noise
+    pairs = -(-law.dimensions // 2)
+    sizes = [mpmath.sqrt(-2 * mpmath.log(x)) for x in u[:pairs]]
+    angles = [2 * mpmath.pi * x for x in u[pairs : 2 * pairs]]
+    normals = [r * mpmath.cos(a) for r, a in zip(sizes, angles, strict=True)]
+    normals += [r * mpmath.sin(a) for r, a in zip(sizes, angles, strict=True)]
+    normals = normals[: law.dimensions]
+    if isinstance(law, NormalLaw):
+        return normals
+    rest = u[2 * pairs :]
+    gamma = -sum(mpmath.log(x) for x in rest[: (law.dimensions + 1) // 2])
+    if law.dimensions % 2 == 0:
+        gamma -= mpmath.log(rest[-2]) * mpmath.cos(2 * mpmath.pi * rest[-1]) ** 2
+    return [normal * mpmath.sqrt(2 * gamma) for normal in normals]
+
+
+def by_definition(rows, law, words, tails, scale, grid, *, matrix=None, mixing=None):
+    """The nearest points of the real sums, one by one."""
+    out = np.empty((len(rows), law.dimensions))
+    for i in range(len(rows)):
+        centre = [mpmath.mpf(float(x)) for x in rows[i]]
+        if matrix is not None:
+            centre = [
+                mpmath.fsum(c * mpmath.mpf(float(m)) for c, m in zip(centre, col, strict=True)) for col in matrix.T
+            ]
+        noise = noise_by_definition(law, words[i], tails[i])
+        if mixing is not None:
+            noise = [mpmath.fsum(z * mpmath.mpf(float(m)) for z, m in zip(noise, col, strict=True)) for col in mixing.T]
+        for j in range(law.dimensions):
+            out[i, j] = float(mpmath.floor((centre[j] + scale * noise[j]) / grid + mpmath.mpf(1) / 2) * grid)
+    return out
+
+
+def planted(law, words, tails, scale, grid):
+    """Rows whose sums lie as near to the middle between two points as float64 rows can."""
+    rows = np.empty((len(words), law.dimensions))
+    for i in range(len(words)):
+        for j, z in enumerate(noise_by_definition(law, words[i], tails[i])):
+            middle = (mpmath.nint(scale * z / grid) + mpmath.mpf(1) / 2) * grid
+            rows[i, j] = float(middle - scale * z)
+    return rows
+
+
+def test_integers_agree_with_mpmath_within_two_units():
+    rng = seeds.rng(3)
+    for _ in range(300):
+        p, shift = int(rng.choice([64, 192, 700])), int(rng.choice([3, 64, 128, 2000]))
+        with mpmath.workprec(4000):
+            one = mpmath.mpf(2) ** p
+            number = int.from_bytes(rng.bytes(250), "little") % (1 << shift)
+            for value in (number or 1, 1, (1 << shift) - 1, 1 << (shift - 1)):
+                u = mpmath.mpf(value) / mpmath.mpf(2) ** shift
+                cosine, sine = fixed_point.circle(value, shift, p)
+                assert abs(fixed_point.log(value, shift, p) - mpmath.log(u) * one) < 2
+                assert abs(cosine - mpmath.cos(2 * mpmath.pi * u) * one) < 2
+                assert abs(sine - mpmath.sin(2 * mpmath.pi * u) * one) < 2
+                assert abs(fixed_point.exp_of_minus(37 * value, shift, p) - mpmath.exp(-37 * u) * one) < 2
+
+
+def test_numpy_s_log_and_our_circle_are_far_inside_the_error_that_is_granted():
+    words, _ = drawn(NormalLaw(2), 4000, 5)
+    words[:40, 0] = np.uint64(2**64 - 1) - np.arange(40, dtype=np.uint64) * np.uint64(2**40)
+    u = exact_noise._uniforms(words[:, 0])
+    cosines, sines = np.empty((2, len(words), 1))
+    exact_noise._circle(words[:, 1:], cosines, sines)
+    for i, logarithm in enumerate(np.log(u)):
+        exact = mpmath.log(mpmath.mpf(float(u[i])))
+        assert abs(logarithm - exact) <= mpmath.mpf(2) ** -50 * abs(exact)
+        angle = 2 * mpmath.pi * mpmath.mpf(int(words[i, 1])) / 2**64
+        assert abs(cosines[i, 0] - mpmath.cos(angle)) < 2.0**-51
+        assert abs(sines[i, 0] - mpmath.sin(angle)) < 2.0**-51
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_points_are_those_of_the_definition_near_ties_and_away_from_them(law):
+    words, tails = drawn(law, 24)
+    # Words that make logarithms steep, roots too, and a normal or a radius of all but nothing.
+    words[0, 0], words[1, 0], words[2, -1], words[3, -1] = 3, 2**64 - 1, 0, 2**64 - 1
+    scale = 0.37
+    for rows in (seeds.rng(2).standard_normal((24, law.dimensions)) * 9, planted(law, words, tails, scale, GRID)):
+        found = nearest_points(RealSums(rows=rows, scale=scale), law, words, tails, GRID)
+        assert np.array_equal(found, by_definition(rows, law, words, tails, scale, GRID))
+        assert not np.signbit(found[found == 0]).any()
+
+
+def test_products_before_and_after_the_noise_are_real_products():
+    law, rng = RadialLaw(4), seeds.rng(8)
+    words, tails = drawn(law, 12)
+    rows, matrix, mixing = rng.standard_normal((12, 7)), rng.standard_normal((7, 4)), rng.standard_normal((4, 4))
+    for grid in (GRID, 2.0**-30):  # on the finer one much is decided by integers
+        found = nearest_points(RealSums(rows=rows, matrix=matrix, scale=0.4), law, words, tails, grid)
+        assert np.array_equal(found, by_definition(rows, law, words, tails, 0.4, grid, matrix=matrix))
+        found = nearest_points(RealSums(rows=rows[:, :4], mixing=mixing, scale=0.4), law, words, tails, grid)
+        assert np.array_equal(found, by_definition(rows[:, :4], law, words, tails, 0.4, grid, mixing=mixing))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_float_noise_is_within_its_bound(law):
+    words, tails = drawn(law, 24, 4)
+    noise, error, steep = law.floats(words)
+    error = np.where(np.zeros_like(noise, dtype=bool) if steep is None else steep, np.inf, error)
+    for i in range(24):
+        exact = noise_by_definition(law, words[i], tails[i])
+        assert all(abs(float(exact[j] - mpmath.mpf(float(noise[i, j])))) <= error[i, j] / 8 for j in range(len(exact)))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_a_bound_of_a_tenth_of_a_step_gives_the_same_bytes(law, monkeypatch):
+    words, tails = drawn(law, 12, 6)
+    sums = RealSums(rows=seeds.rng(2).standard_normal((12, law.dimensions)), scale=1.3)
+    usual = nearest_points(sums, law, words, tails, GRID)
+    decided, decide = [], exact_noise._decide
+    monkeypatch.setattr(exact_noise, "FLOOR", 0.05)
+    monkeypatch.setattr(exact_noise, "_decide", lambda *where: decided.append(where) or decide(*where))
+    assert nearest_points(sums, law, words, tails, GRID).tobytes() == usual.tobytes()
+    assert len(decided) >= usual.size / 20
+
+
+def test_without_a_bound_planted_ties_go_the_wrong_way(monkeypatch):
+    law = NormalLaw(2)
+    words, tails = drawn(law, 100)
+    rows = planted(law, words, tails, 1.0, GRID)
+    right = by_definition(rows, law, words, tails, 1.0, GRID)
+    assert np.array_equal(nearest_points(RealSums(rows=rows, scale=1.0), law, words, tails, GRID), right)
+    steps = exact_noise._steps
+    monkeypatch.setattr(exact_noise, "_steps", lambda *a: (steps(*a)[0], np.zeros(rows.shape, dtype=bool)))
+    assert not np.array_equal(nearest_points(RealSums(rows=rows, scale=1.0), law, words, tails, GRID), right)
+
+
+def test_noise_in_float32_is_caught(monkeypatch):
+    law = NormalLaw(2)
+    words, tails = drawn(law, 200)
+    rows, floats = seeds.rng(1).standard_normal((200, 2)), NormalLaw.floats
+    right = by_definition(rows, law, words, tails, 1.0, 2.0**-20)
+    monkeypatch.setattr(
+        NormalLaw,
+        "floats",
+        lambda self, words: (floats(self, words)[0].astype(np.float32).astype(float), 2.0**-38, None),
+    )
+    assert not np.array_equal(nearest_points(RealSums(rows=rows, scale=1.0), law, words, tails, 2.0**-20), right)
+
+
+def test_uniforms_without_their_tail_are_caught(monkeypatch):
+    law = LaplaceLaw(1)
+    words, tails = drawn(law, 50)
+    words[:] = 5  # t = (2 + theta)/2^63
+    sums = RealSums(rows=np.zeros((50, 1)), scale=1.0)
+    right = by_definition(sums.rows, law, words, tails, 1.0, GRID)
+    assert len(np.unique(right)) > 40
+    assert np.array_equal(nearest_points(sums, law, words, tails, GRID), right)
+    monkeypatch.setattr(
+        exact_noise._Bits, "uniform", lambda self, index, level: int(self._words[index]) << 64 * (level - 1)
+    )
+    assert not np.array_equal(nearest_points(sums, law, words, tails, GRID), right)
+
+
+def test_rounding_before_the_sum_is_caught():
+    law = LaplaceLaw(3)
+    words, tails = drawn(law, 50)
+    rows = seeds.rng(1).standard_normal((50, 3))
+    sums = RealSums(rows=rows, scale=1.0)
+    apart = nearest_points(RealSums(rows=0 * rows, scale=1.0), law, words, tails, GRID) + np.rint(rows / GRID) * GRID
+    right = by_definition(rows, law, words, tails, 1.0, GRID)
+    assert np.array_equal(nearest_points(sums, law, words, tails, GRID), right)
+    assert not np.array_equal(apart, right)
+
+
+def edge(reaches, n):
+    """The least word, for each of n rows, at which a monotone question is answered yes; 2^64 where there is none."""
+    low, high = np.zeros(n, dtype=object), np.full(n, 1 << 64, dtype=object)
+    for _ in range(64):
+        middle = (low + high) // 2
+        yes = reaches(middle.astype(np.uint64))
+        low, high = np.where(yes, low, middle + 1), np.where(yes, middle, high)
+    return high
+
+
+@pytest.mark.parametrize("reach", [np.inf, 1.7])
+def test_the_law_on_the_grid_in_one_dimension(reach):
+    """Of the words of either sign those of one cell are a run: its length is the cell's probability."""
+    law, grid, x, scale = LaplaceLaw(1, reach), 0.25, 0.1, 0.6
+    cells = np.arange(-9, 10)
+    cut = np.exp(-reach)
+
+    def point(t, sign):
+        words = ((t << np.uint64(1)) | np.uint64(sign))[:, None]
+        sums = RealSums(rows=np.full((len(words), 1), x), scale=scale)
+        return np.rint(nearest_points(sums, law, words, np.zeros((len(words), 2), dtype=np.uint64), grid)[:, 0] / grid)
+
+    most, total = np.uint64((1 << 63) - 1), np.zeros(len(cells))
+
+    def met(t, sign, past):
+        """Whether t has come to each cell, or past it: of positive noise sums fall with t, of negative they rise."""
+        gone = (1 - 2 * sign) * (point(np.minimum(t, most), sign) - cells)
+        return gone > 0 if past else gone >= 0
+
+    for sign in (1, 0):
+        starts, ends = (edge(partial(met, sign=sign, past=past), len(cells)) for past in (False, True))
+        total += [(min(b, 1 << 63) - min(a, 1 << 63)) / 2**64 for a, b in zip(starts, ends, strict=True)]
+
+    def below(y):
+        z = np.clip((y - x) / scale, -reach, reach)
+        tail = (np.exp(-np.abs(z)) - cut) / (1 - cut) / 2
+        return np.where(z < 0, tail, 1 - tail)
+
+    expected = below((cells + 0.5) * grid) - below((cells - 0.5) * grid)
+    assert np.abs(total - expected).max() < 1e-12
+    mass = [integrate.quad(lambda z: np.exp(-abs(z)) / 2 / (1 - cut), *sorted((a, b)), epsabs=1e-14)[0]
+            for a, b in [((0.5 * grid - x) / scale, (1.5 * grid - x) / scale)]]  # fmt: skip
+    assert total[list(cells).index(1)] == pytest.approx(mass[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("cell", [(1, 1), (2, -1), (-1, 3)])
+def test_the_law_on_the_grid_in_two_dimensions(cell):
+    """At each angle the radii of a cell are a run of words; Gauss's rule adds the runs between the corners' angles."""
+    law, grid, x = NormalLaw(2), 0.75, np.array([0.05, -0.1])
+    sides = [np.array([(k - 0.5) * grid, (k + 0.5) * grid]) - shift for k, shift in zip(cell, x, strict=True)]
+
+    def inside(radii, turns, short):
+        """Whether the radius is no longer beyond the cell, or short of it already."""
+        words = np.stack((np.minimum(radii, np.uint64((1 << 64) - 1)), turns), axis=1)
+        sums = RealSums(rows=np.tile(x, (len(words), 1)), scale=1.0)
+        points = nearest_points(sums, law, words, np.zeros((len(words), 2), dtype=np.uint64), grid)
+        outward = (np.rint(points / grid) - cell) * np.sign(cell)
+        return (outward < 0).any(axis=1) if short else (outward <= 0).all(axis=1)
+
+    corners = sorted(np.arctan2(b, a) % (2 * np.pi) for a in sides[0] for b in sides[1])
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    total = 0.0
+    for low, high in pairwise(corners):
+        if high - low < 1e-13:
+            continue
+        angles = (low + high) / 2 + (high - low) / 2 * nodes
+        turns = (angles / (2 * np.pi) * 2.0**64).astype(np.uint64)
+        # The radius falls as its word grows: first beyond the cell, then in it, then short of it.
+        first, last = (edge(partial(inside, turns=turns, short=short), len(nodes)) for short in (False, True))
+        runs = np.array([(b - a) / 2**64 for a, b in zip(first, last, strict=True)])
+        total += float(weights @ runs) * (high - low) / 2 / (2 * np.pi)
+    expected = np.prod([np.diff(stats.norm.cdf(side))[0] for side in sides])
+    assert total == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 10])
+def test_a_normal_vector_times_the_root_of_twice_a_gamma_has_the_radial_density(d):
+    def density(r):
+        half, norm = (d + 1) / 2, (2 * np.pi) ** (-d / 2)
+        return integrate.quad(
+            lambda s: stats.gamma(half).pdf(s * s) * s * norm * (2 * s * s) ** (-d / 2) * np.exp(-((r / s / 2) ** 2)),
+            0, np.inf, epsabs=0, epsrel=1e-12, limit=400,
+        )[0]  # fmt: skip
+
+    logs = np.log([density(r) for r in (0.5, 1.0, 3.0, 7.0)])
+    assert np.diff(logs) == pytest.approx([-0.5, -2.0, -4.0], abs=1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_a_sum_of_logarithms_is_at_its_edge_where_the_gamma_is(d):
+    """With the normal held, the word of a radius at which a release leaves its cell is that of the exact gamma."""
+    law, grid = RadialLaw(d), 0.5
+    words, tails = drawn(law, 40, 9)
+    column = law.normals.words
+    base = noise_by_definition(NormalLaw(d), words[0, :column], tails[0])
+
+    def points(radii):
+        held = np.repeat(words[:1], len(radii), axis=0)
+        held[:, column] = radii
+        sums = RealSums(rows=np.zeros((len(radii), d)), scale=1.0)
+        return np.abs(nearest_points(sums, law, held, np.repeat(tails[:1], len(radii), axis=0), grid)[:, 0]) / grid
+
+    (found,) = edge(lambda w: points(np.minimum(w, np.uint64(2**64 - 1))) < 1.5, 1)
+    half = 0 if d == 1 else -mpmath.log(uniform(words[0], tails[0], column + 1)) * mpmath.cos(
+        2 * mpmath.pi * uniform(words[0], tails[0], column + 2)) ** 2  # fmt: skip
+    wanted = mpmath.exp(half - (mpmath.mpf(1.5) * grid / base[0]) ** 2 / 2)
+    assert abs(mpmath.mpf(found) / 2**64 - wanted) < 1e-12
+
+
+def test_clipped_rows_lie_in_the_ball_exactly():
+    rng = seeds.rng(4)
+    for d in (1, 3, 300, 5000):
+        rows = rng.standard_normal((40, d)) * np.logspace(-3, 6, 40)[:, None]
+        for radius in (1.0, 0.3, 1e-180):
+            clipped = clip_to_ball(rows, radius)
+            assert all(sum(Fraction(x) ** 2 for x in row) <= Fraction(radius) ** 2 for row in clipped.tolist())
+            within = np.linalg.norm(rows, axis=1) < radius * (1 - 1e-9)
+            assert np.array_equal(clipped[within], rows[within])
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 3.0, 7.7, 1e-9])
+def test_scales_are_rounded_up_and_no_further(epsilon):
+    found = scale_at_least(1 / epsilon, 1 / Fraction(epsilon) ** 2)
+    assert Fraction(found) * Fraction(epsilon) >= 1
+    assert Fraction(np.nextafter(found, 0)) * Fraction(epsilon) < 1 or found == 1 / epsilon
+
+
+def test_a_grid_that_float64_cannot_see_is_refused():
+    law = NormalLaw(2)
+    words, tails = drawn(law, 3)
+    with pytest.raises(ParameterError, match="coarser"):
+        nearest_points(RealSums(rows=np.zeros((3, 2)), scale=1e9), law, words, tails, 2.0**-20)
