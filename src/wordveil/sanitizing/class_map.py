@@ -14,6 +14,8 @@ import numpy as np
 from wordveil.arrays import PrivateIds, PrivateText, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse
+from wordveil.mechanisms.typed import Typed
+from wordveil.mechanisms.wrapper import Wrapper
 from wordveil.parameters import strings
 from wordveil.sanitizing.default import default_sanitizer
 from wordveil.sanitizing.ids import Prepared
@@ -49,6 +51,9 @@ class ClassMap:
     def __init__(self, sanitizer: Sanitizer | None = None) -> None:
         self.sanitizer = default_sanitizer() if sanitizer is None else sanitizer
         randomizer = self.sanitizer.parts.randomizer
+        self._typed = randomizer if isinstance(randomizer, Typed) else None
+        while isinstance(randomizer, Wrapper):
+            randomizer = randomizer.randomizer
         if not isinstance(randomizer, FittedNeighbourResponse) or randomizer.mechanism.classes is None:
             raise ParameterError("sanitizer", self.sanitizer.mechanism, 'must release classes: outputs="classes:256".')
         self._faces = randomizer.lists[:, 0]
@@ -82,6 +87,6 @@ class ClassMap:
         # Ids as a writer takes them; nothing is released, and what is written is handed on as private.
         shown = np.where(ids < 0, UNKNOWN, self._faces[np.maximum(ids, 0)]).astype(np.int32)
         kinds = np.flatnonzero(ids < UNKNOWN)
-        if parts.encoder.typed is not None and len(kinds):
-            shown[kinds] = parts.encoder.typed.draw(PrivateIds(ids[kinds]), np.zeros(len(kinds), np.uint64))
+        if self._typed is not None and len(kinds):
+            shown[kinds] = self._typed.values(PrivateIds(ids[kinds]), np.zeros(len(kinds), np.uint64))
         return [PrivateText(str(text)) for text in parts.writer.write_parts(prepared.parts, ReleasedIds(shown))]
