@@ -60,7 +60,7 @@ def test_every_format_is_here():
     assert FILES.keys() == FORMATS.keys()
 
 
-@pytest.mark.parametrize(("name", "data"), CASES)
+@pytest.mark.parametrize(("name", "data"), CASES, ids=range(len(CASES)))  # an archive holds the time of day
 @pytest.mark.parametrize("guessed", [False, True])
 @settings(
     max_examples=60,
