@@ -8,6 +8,7 @@ private data: what stands after the mechanism, decoders and writers, accepts rel
 
 from __future__ import annotations
 
+import tokenize
 from collections.abc import Callable
 from typing import Any, NewType
 
@@ -19,6 +20,9 @@ Float32Array = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
 IdArray = NDArray[np.int32]
 """Token ids, shape (n,); -1 stands for a token outside the vocabulary."""
+
+MALFORMED = (ValueError, EOFError, SyntaxError, tokenize.TokenError)
+"""What NumPy raises on a malformed .npy file: it reads a header that is no literal again by its tokens."""
 
 Progress = Callable[[int], None]
 """Called with the number of tokens, rows or pairs done since the last call."""

@@ -144,6 +144,18 @@ def test_damage_is_one_kind_of_error(tmp_path, files, rows, ending):
     assert "DataFormatError" in outcomes
 
 
+@pytest.mark.parametrize("cause", [("'<f4'", "',f4'"), ("order':", "order'>")])
+def test_a_header_on_which_numpy_stumbles_is_one_kind_of_error(tmp_path, rows, cause):
+    """NumPy raises `SyntaxError` and `TokenError` on these."""
+    path = tmp_path / "x.npy"
+    np.save(path, rows.astype(np.float32))
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(*(part.encode() for part in cause), 1))
+    assert path.read_bytes() != whole
+    with pytest.raises(DataFormatError, match=r"numpy\.save"):
+        open_vectors(path)
+
+
 def test_the_array_is_named_where_there_are_several(tmp_path, files, rows):
     np.savez(tmp_path / "x.npz", a=rows, b=2 * rows, ids=np.arange(len(rows)))
     files.write_safetensors(tmp_path / "x.safetensors", {"a": rows, "b": 2 * rows, "ids": np.arange(len(rows))})

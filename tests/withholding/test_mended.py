@@ -1,16 +1,19 @@
 """What an adversary found in redaction, each held by a test that failed before."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.times import assert_proportional
 
+import seeds
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
 from wordveil.kernels.compiled.library import withholding_library
 from wordveil.withholding import compiled, redactor
-from wordveil.withholding.linking import persons_of
+from wordveil.withholding.kinds import Kind
+from wordveil.withholding.linking import PersonLinks, persons_of, spelled_alike
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.words import PublicWords
@@ -41,6 +44,81 @@ def test_words_to_hide_and_words_declared_public_are_shown_nowhere():
 @pytest.mark.parametrize("unit", ["1", "a,", "a'", "\U0001f6001"])
 def test_a_long_unit_takes_time_in_proportion(unit, compiled_or_not):
     assert_proportional(lambda n: released(unit * n), 2_000)
+
+
+@pytest.mark.parametrize("unit", ["pin: ", "my pin: x ", "pin is ", "pin: a-b ", "Zq. House-Table. House. "])
+def test_many_secrets_and_many_names_take_time_in_proportion(unit, compiled_or_not):
+    assert_proportional(lambda n: released(unit * n), 200)
+
+
+def test_what_secrets_announce_ends_where_it_did(compiled_or_not):
+    text = "pin: pin: we saw pin is\nour house pin is\n\nthe house\nis ours. The pin: house\npin: a table\nwe saw it"
+    shown = "pin: pin: [word] pin is\n[word] pin is\n\n[word]\nis ours. The pin: [word]\npin: [word]\nwe saw it"
+    assert released(text) == shown
+
+
+@pytest.mark.parametrize(
+    "between", ["  ", ") (", " . ", "\n", " *** ", " ... ", " - ", "<br />", " \U0001f600 ", '", "']
+)
+def test_numbers_are_beside_each_other_whatever_marks_are_between(between, compiled_or_not):
+    text = f"We had (4{between}2{between}7) of them, two{between}three"
+    assert not {"4", "2", "7", "two", "three"} & set(re.findall(r"\w+", released(text, numbers=(0, 10))))
+    assert released("We had 4 of the 7.", numbers=(0, 10)) == "We had 4 of the 7."
+
+
+def test_a_month_that_is_a_name_needs_its_number_close(compiled_or_not):
+    assert released("We saw May 5.", calendar=True) == "We saw May [number]."
+    assert released("We saw 5 (all of them: 6), \nno, (May) came", calendar=True).endswith("([name]) came")
+
+
+@pytest.mark.parametrize("text", ["<brMaria>", "<brMaria>Garcia>", "<brMaria!>", "<br\u00e9>"])
+def test_what_begins_like_a_line_break_is_a_unit_like_others(text, compiled_or_not):
+    counts = Counter()
+    shown = Redactor().release(PrivateText(f"We saw {text} there."), counts)
+    assert counts["hidden"] >= 1
+    assert re.sub(r"\[(?:name|word|link)\]", "", shown) in (
+        "We saw <> there.",
+        "We saw <>> there.",
+        "We saw <!> there.",
+    )
+
+
+ACCENTS = "\u00b4`\u00a8\u00af\u00b8\u02c2\u02d9\u02db\u0384\u1fbd\u309b\ua700\uff40"
+CUTS = "\u2032\u00b7\u2027\u2044\u2212\u00ac\u2122\u00d7\u201a\U0001f600\U0001f3fd\x07\x7f"
+
+
+@pytest.mark.parametrize("sign", ACCENTS + CUTS)
+def test_a_sign_that_is_not_listed_cuts_no_word_into_kept_pieces(sign, compiled_or_not):
+    assert released(f"We saw so{sign}me of the house.") == "We saw [word] of the house."
+    assert released(f"We saw it,{sign}all of the house.") == "We saw [word] of the house."
+
+
+@pytest.mark.parametrize("text", ["so\u00b4", "\u02c2so", "\u24c8o", "\U0001f142o"])
+def test_an_accent_or_a_circled_letter_is_part_of_its_word(text, compiled_or_not):
+    assert "so" not in released(f"We saw {text} there")
+    assert re.fullmatch(r"We saw \[(?:word|name)\] there", released(f"We saw {text} there"))
+
+
+def test_marks_at_the_ends_of_a_word_leave_it(compiled_or_not):
+    assert released("We saw `it` there \U0001f600all of us\U0001f44d\U0001f3fd") == (
+        "We saw `it` there [other]all of us[other]"
+    )
+
+
+ALIKE = [
+    ("Stra\u00dfe", "STRASSE"), ("O'Brt", "O\u2019Brt"), ("O'Brt", "O\u00b4Brt"), ("O'Brt", "O`Brt"),
+    ("Caf\u00e9", "Cafe\u0301"), ("Maria", "Mar\u00adia"), ("Maria", "\uff2daria"), ("\u212bq", "\u00c5Q"),
+]  # fmt: skip
+APART = [("Maria", "Marie"), ("O'Brt", "Obrt"), ("Ren\u00e9", "Rene"), ("Maria", "Maria's"), ("Mc-Qx", "Mcqx")]
+
+
+@pytest.mark.parametrize(("one", "other", "equal"), [(*p, True) for p in ALIKE] + [(*p, False) for p in APART])
+def test_linked_are_those_that_the_page_calls_equal(one, other, equal):
+    person = PersonLinks(seeds.source(1), "ann")
+    assert (spelled_alike(one) == spelled_alike(other)) is equal
+    assert (person.number(one, Kind.CAPITALIZED) == person.number(other, Kind.CAPITALIZED)) is equal
+    document = Redactor(link="document").redact(f"We saw {one} and {other} there.")
+    assert ("[name-2]" not in document) is equal
 
 
 def test_a_name_after_a_title_is_hidden_where_titles_are_kept(compiled_or_not):

@@ -10,6 +10,7 @@ import pytest
 from wordveil.withholding.claim import MAY_SAY, MUST_SAY
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
+from wordveil.withholding.tokens import MARKS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "redact.md").read_text(encoding="utf-8")
@@ -36,6 +37,11 @@ def test_the_table_of_cases_is_what_the_rule_does(number, text, release):
 
 def test_every_point_of_the_rule_has_a_case():
     assert {number for number, _, _ in CASES} == set("123456789")
+
+
+def test_the_page_lists_the_characters_that_leave():
+    block = PAGE.partition("leave between tokens:")[2].split("```")[1]
+    assert set(block.removeprefix("text").split()) == MARKS - set("[]")
 
 
 def bare_zero(text: str) -> list[str]:

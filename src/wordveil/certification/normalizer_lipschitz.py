@@ -31,7 +31,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import MALFORMED, Float64Array, IdArray
 from wordveil.certification.barred_words import MOST_TRIPLES, BarredMaximum, Distances, Reach
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.atomic import write_whole
@@ -59,7 +59,7 @@ class SavedWork:
             with np.load(path, allow_pickle=False) as stored:
                 content = {name: stored[name] for name in stored.files}
             inputs = str(content.pop("inputs"))
-        except (ValueError, OSError, KeyError, EOFError):
+        except (OSError, KeyError, *MALFORMED):
             raise ResumeError(f"{path} is no saved certification; remove it, or name another file.") from None
         if inputs != self._inputs:
             raise ResumeError(f"{path} was saved for other inputs; remove it, or name another file.")

@@ -27,14 +27,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array
+from wordveil.arrays import MALFORMED, Float32Array
 from wordveil.denoising.reading import STATES
 from wordveil.errors import ChecksumError, DataFormatError
 from wordveil.files.atomic import write_whole
 from wordveil.vocabulary.table import Embeddings
 
 PACKAGED = Path(__file__).parent / "default.npz"
-UNREADABLE = (ValueError, KeyError, TypeError, EOFError, AttributeError, RuntimeError, MemoryError, OverflowError)
+UNREADABLE = (*MALFORMED, KeyError, TypeError, AttributeError, RuntimeError, MemoryError, OverflowError)
 """What a file that is no archive of arrays, or a malformed one, raises when it is read."""
 STEP = 0.06  # of a probability's logarithm in the file
 _NAMES = ("frequency", "unigram", "followers", "right", "seen", "thirds", "third", "third_seen", "facts")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
+from wordveil.arrays import MALFORMED, Float32Array, Float64Array, IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Metric, coordinate_rows
 from wordveil.parameters import check_whole
@@ -137,7 +137,7 @@ def map_lists(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
     try:
         ids = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))[:, : key.k]
         return NeighbourLists(key=key, outputs=outputs, ids=ids, path=path)
-    except (OSError, ValueError, EOFError, IndexError, ParameterError) as error:
+    except (OSError, IndexError, ParameterError, *MALFORMED) as error:
         remedy = "Remove it and build the lists again."
         raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=remedy) from None
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array
+from wordveil.arrays import MALFORMED, Float32Array
 from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.wordlist import WordList
@@ -74,7 +74,7 @@ def load_array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> N
     """Load one small packaged array; an `EmbeddingFormatError` if it is not of this type and shape."""
     try:
         array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, *MALFORMED) as error:
         raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
     if array.dtype != dtype or array.shape != shape:
         problem = f"holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}."

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, IdArray
+from wordveil.arrays import MALFORMED, Float32Array, IdArray
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.files.atomic import sync, write_whole
 from wordveil.vocabulary.header import VocabularyHeader
@@ -170,7 +170,7 @@ def _map_array(path: Path, dtype: type[np.generic], axes: int) -> NDArray[Any]:
     """Map one .npy file read-only; an empty array is read instead, since nothing can be mapped."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, *MALFORMED) as error:
         raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
     if array.dtype != dtype or array.ndim != axes or not array.flags.c_contiguous:
         raise EmbeddingFormatError(path, f"holds {array.dtype} with {array.ndim} axes.", remedy=_REMEDY)

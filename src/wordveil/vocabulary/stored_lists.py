@@ -21,7 +21,7 @@ from typing import BinaryIO, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordveil.arrays import IdArray, Progress
+from wordveil.arrays import MALFORMED, IdArray, Progress
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.files.atomic import sync, write_whole
 from wordveil.metrics.distances import AnyMetric
@@ -69,7 +69,7 @@ def word_classes(embeddings: Embeddings, k: int, *, progress: Progress | None = 
     try:
         face = np.load(path, allow_pickle=False).astype(np.int32)
         stored = WordClasses(key=key, outputs=np.unique(face), face=face)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, *MALFORMED) as error:
         raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
     return _verified(stored, path, found == key and stored.checksum == checksum and len(face) == len(embeddings))
 
@@ -199,7 +199,7 @@ def _open(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
         low, middle, high = np.load(path, allow_pickle=False).astype(np.int32).T
         places = np.stack((low | (middle & 15) << 8, middle >> 4 | high << 4), axis=1).reshape(-1, key.k)
         return NeighbourLists(key=key, outputs=outputs, ids=outputs[places])
-    except (OSError, ValueError, EOFError, IndexError) as error:
+    except (OSError, IndexError, *MALFORMED) as error:
         raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy="Reinstall wordveil.") from None
 
 

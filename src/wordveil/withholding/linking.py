@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import unicodedata
 from typing import Protocol
 
 from wordveil.documents import DocumentSettings
@@ -18,6 +19,7 @@ from wordveil.withholding.kinds import Kind
 
 NONE, DOCUMENT = "none", "document"
 """What links nothing, and what links a document's tokens; any other choice is the name of a column of persons."""
+_APOSTROPHES = frozenset("‘’‛`´ʹʻʼʽˈ′＇")
 _BYTES = 4  # two of a person's n hidden words share a number with a probability below n**2 / 2**33
 
 
@@ -26,6 +28,17 @@ class Links(Protocol):
 
     def number(self, token: str, kind: Kind) -> int:
         """Return the number of a hidden token among those that print alike, from 1; 0 where nothing is linked."""
+
+
+def spelled_alike(token: str) -> str:
+    """Return what tokens share that are linked: letters by compatibility, without capitals and what is not seen.
+
+    Example:
+        >>> [spelled_alike(token) for token in ("STRASSE", "Stra\u00dfe", "O\u2019Brt", "o\u00b4brt", "Mar\u00adia")]
+        ['strasse', 'strasse', "o'brt", "o'brt", 'maria']
+    """
+    seen = "".join("'" if c in _APOSTROPHES else c for c in token if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
 
 
 class NoLinks:
@@ -45,7 +58,7 @@ class DocumentLinks:
 
     def number(self, token: str, kind: Kind) -> int:
         """Return which of the different tokens of its printed kind this is."""
-        known = kind.printed, token.casefold()
+        known = kind.printed, spelled_alike(token)
         if known not in self._numbers:
             self._different[kind.printed] = self._numbers[known] = self._different.get(kind.printed, 0) + 1
         return self._numbers[known]
@@ -69,7 +82,7 @@ class PersonLinks:
     def number(self, token: str, kind: Kind) -> int:
         """Return a keyed hash of person, printed kind and token."""
         digest = self._hash.copy()
-        digest.update(f"{kind.printed}\0{token.casefold()}".encode("utf-8", "surrogatepass"))
+        digest.update(f"{kind.printed}\0{spelled_alike(token)}".encode("utf-8", "surrogatepass"))
         return 1 + int.from_bytes(digest.digest(), "big")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from wordveil.errors import ParameterError
@@ -94,7 +95,8 @@ class Surroundings(NamedTuple):
         cased: Whether the text shows capitals as English does.
         shouted: Whether the token is in a stretch of capitals.
         before_capital: Whether the next token of the same name could be: a capital and no mark between.
-        near_number: Whether a number, or a word that counts, stands beside it.
+        beside_number: Whether the token before or after is a number or a word that counts, whatever marks are between.
+        near_number: Whether at most a blank and a mark are between.
         hyphened: Whether a hyphen or a slash joins it to another token.
         before_word: Whether a blank and a word in small letters follow.
     """
@@ -103,6 +105,7 @@ class Surroundings(NamedTuple):
     cased: bool
     shouted: bool
     before_capital: bool
+    beside_number: bool
     near_number: bool
     hyphened: bool
     before_word: bool
@@ -138,16 +141,16 @@ class Rule:
             return not place.hyphened
         if spelling.title or (spelling.calendar and not (spelling.listed and token.islower())):
             return self._disclosed(token, spelling, place)
-        if not spelling.listed or (kind is Kind.COUNT and (place.near_number or place.hyphened)):
+        if not spelling.listed or (kind is Kind.COUNT and (place.beside_number or place.hyphened)):
             return False
         if token.islower():
             return self._small(spelling, place)
         return self._capital(token, spelling, place)
 
     def _figures(self, token: str, place: Surroundings) -> bool:
-        if self.numbers is None or not (token.isascii() and token.isdigit()) or place.near_number or place.hyphened:
+        if self.numbers is None or place.beside_number or place.hyphened:
             return False
-        if len(token) > _FIGURES:
+        if not (token.isascii() and token.isdigit()) or len(token) > _FIGURES:
             return False
         return str(int(token)) == token and self.numbers[0] <= int(token) <= self.numbers[1]
 
@@ -191,12 +194,13 @@ class Rule:
         for i in range(len(kinds)):
             before, after = gaps[i], gaps[i + 1]
             follows = kinds[i + 1] if i < last else Kind.LINK
-            near = (i > 0 and before.near and kinds[i - 1] in _FIGURED) or (after.near and follows in _FIGURED)
+            numbers = (i > 0 and kinds[i - 1] in _FIGURED, follows in _FIGURED)
+            near = (numbers[0] and before.near) or (numbers[1] and after.near)
             capital = not after.apart and follows in CAPITALS_LIKE and not _is_pronoun(tokens, i + 1)
             joined = before.hyphen or before.slash or after.hyphen or after.slash
             opens = before.opens
             word = follows is Kind.WORD and tokens.gaps[i + 1] == " "
-            places.append(Surroundings(opens, cased, i in shouted, capital, near, joined, word))
+            places.append(Surroundings(opens, cased, i in shouted, capital, any(numbers), near, joined, word))
         return places
 
     def kept(self, tokens: Tokens) -> list[bool]:
@@ -255,11 +259,10 @@ class _Around:
 
     def hide(self, kept: list[bool]) -> bool:
         """Hide what disagrees with what is kept; return whether there was anything."""
-        hidden = [*self._names(kept), *self._compounds(kept), *self._phrases(kept), *self._announced(kept)]
         changed = False
-        for i in hidden:
+        for i in chain(self._names(kept), self._compounds(kept), self._phrases(kept), self._announced(kept)):
             changed |= kept[i]
-            kept[i] = False
+            kept[i] = False  # at once, so that what follows from it needs no other round
         return changed
 
     def _after_capital_and_dot(self, *, strict: bool) -> Iterator[int]:
@@ -323,9 +326,15 @@ class _Around:
 
     def _announced(self, kept: Sequence[bool]) -> Iterator[int]:
         """Rule 8: what follows *password is*, to the end of the sentence or line."""
+        done = 0  # a stretch ends where those end that begin within it
         for i in self.secrets:
-            if kept[i] and self._tells(i, kept):
-                yield from self._stretch(i + 1, kept)
+            if i + 1 >= done and kept[i] and self._tells(i, kept):
+                for done in self._stretch(i + 1, kept):
+                    if not (
+                        self.spellings[done].announces or self.spellings[done].pronoun or self._is_told(done, kept)
+                    ):
+                        yield done
+                done += 1
 
     def _tells(self, i: int, kept: Sequence[bool]) -> bool:
         """Whether a word that announces a secret is followed by a colon or by *is*, in whatever casing.
@@ -343,12 +352,11 @@ class _Around:
         return self.tokens.texts[following].lower() in TELLS
 
     def _stretch(self, start: int, kept: Sequence[bool]) -> Iterator[int]:
-        """Yield what a word before `start` announces; a *is* after such a word is left as it is."""
+        """Yield the places of what a word before `start` announces."""
         for i in range(start, len(kept)):
             if i > start and (self.gaps[i].stop or (self.gaps[i].line and not self._is_told(i - 1, kept))):
                 return
-            if not (self.spellings[i].announces or self.spellings[i].pronoun or self._is_told(i, kept)):
-                yield i
+            yield i
 
     def _is_told(self, i: int, kept: Sequence[bool]) -> bool:
         """Whether a token is the kept *is* after a kept word that announces."""

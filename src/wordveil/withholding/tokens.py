@@ -20,6 +20,7 @@ from wordveil.withholding.words import PublicWords, Spelling
 
 MARKS = frozenset(".,;:!?'\"()[]{}<>*/&%$+=#@_~|^`-–—‐‑‘’“”…•£€§°")
 """The marks that a release may hold, besides blank and newline; square brackets become round ones."""
+_WHOLE = MARKS - {"`"}  # those that part words
 OTHER = "[other]"
 """What stands for any other character between tokens, and for several in a row."""
 
@@ -69,7 +70,7 @@ def tokenize(text: str, words: PublicWords) -> Tokens:
     end, spelling = 0, words.spelling
     for unit in (_UNIT_OR_BREAK if "<br" in text else _UNIT).finditer(text):
         whole = unit[0]
-        if whole.startswith("<br") and whole.endswith(">"):
+        if _BREAK.fullmatch(whole):
             continue
         simple = _SIMPLE.fullmatch(whole)
         if simple:
@@ -105,12 +106,24 @@ def parts_of(unit: str) -> Iterator[tuple[int, int, Kind | None]]:
 
 
 def _is_foreign(core: str) -> bool:
-    """Whether a unit holds letters, digits or signs outside plain ASCII, or characters that are not seen."""
-    return not core.isascii() and any(c > "\x7f" and c not in MARKS and _is_part_of_a_word(c) for c in core)
+    """Whether a unit holds letters, accents, digits or signs outside plain ASCII, or characters that are not seen.
+
+    What no list of characters holds, and a backtick, which stands for an accent, cut no word in pieces.
+    """
+    if core.isascii() and core.isprintable() and "`" not in core:
+        return False
+    odd = [i for i, c in enumerate(core) if not (c < "\x7f" and c.isprintable() and c != "`") and c not in _WHOLE]
+    if any(core[i] > "\x7f" and _is_part_of_a_word(core[i]) for i in odd):
+        return True
+    spelled = [i for i, c in enumerate(core) if c.isalnum()]
+    return any(spelled[0] < i < spelled[-1] for i in odd)
 
 
 def _is_part_of_a_word(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LMNC"
+    """Whether a character is part of a word wherever it stands: circled letters are, and skin tones of emoji not."""
+    category = unicodedata.category(character)
+    accent = category == "Sk" and character < "\U00010000"
+    return category[0] in "LMNC" or accent or character.isupper() or character.islower()
 
 
 @lru_cache(maxsize=1 << 12)

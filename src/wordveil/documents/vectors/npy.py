@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordveil.arrays import MALFORMED
 from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorReader, check_matrix, raw_blocks
 from wordveil.errors import DataFormatError
 
@@ -25,7 +25,7 @@ def read_npy_header(path: str, stream: Any) -> tuple[tuple[int, ...], bool, np.d
     try:
         version = np.lib.format.read_magic(stream)
         shape, fortran, dtype = readers[version](stream)
-    except (ValueError, KeyError, EOFError, tokenize.TokenError):  # NumPy reads a header of Python 2 by its tokens
+    except (KeyError, *MALFORMED):
         broken = True
     else:
         return shape, fortran, dtype

@@ -1,8 +1,8 @@
 /* Texts to redacted texts in one pass: tokens, the rule, placeholders. The same bytes as wordveil/withholding gives,
    whose rule.py says why; here stands only how.
 
-   Runs on any processor. A unit or gap with characters that are neither ASCII nor one of the marks is numbered, and its
-   text left until Python has said what it reads as. Letters are compared in ASCII alone.
+   Runs on any processor. A unit or gap with characters that are neither ASCII nor one of the marks is numbered, a unit
+   with backticks or signs that are not seen too, and its text left until Python has said what it reads as. Letters are compared in ASCII alone.
 */
 #include "text.h"
 
@@ -26,7 +26,7 @@ typedef struct { int32_t low, high, kind; } part;
 typedef struct {
     const byte *start, *end;
     int32_t kind, said;
-    byte shouted, kept, hidden;
+    byte shouted, kept;
 } token;
 
 typedef struct {
@@ -38,7 +38,7 @@ typedef struct {
     int64_t *shown_ends, learned_gaps, shown_used, shown_room, gap_room;
     token *tokens;
     int32_t *around;           /* what is read of each gap, one more than tokens */
-    int64_t count, token_room, around_room;
+    int64_t count, token_room, around_room, changed;
     byte *out;
     int64_t used, out_room;
     int64_t *ends;             /* start and end of each text in `out`; -1 for one that is left */
@@ -195,7 +195,6 @@ static int acronym(const byte *at, const byte *end) {
 
 /* Take the tokens of a unit; 0 if it is for Python to read. */
 static int unit(pass *w, const byte *at, const byte *end, int foreign, int special) {
-    if (end - at > 3 && !memcmp(at, "<br", 3) && end[-1] == '>') return 1;
     if (foreign) return take_learned(w, at, end);
     for (int n; at < end && (n = around_at(at, end)); at += n) {}
     for (int n = 1; at < end && n;) {
@@ -325,7 +324,7 @@ static int cut(pass *w, const byte *at, const byte *end) {
         int foreign = 0, special = 0;
         for (; at < end && !(n = blank(at, end)) && !(*at == '<' && tag(at, end)); at += width(*at)) {
             if (*at >= 0x80) foreign |= mark_at(at, end) < 0, special = 1;
-            else special |= !is_letter(*at) && *at != '\'' && *at != ',';
+            else special |= !is_letter(*at) && *at != '\'' && *at != ',', foreign |= *at < 32 || *at == 127 || *at == '`';
         }
         known &= unit(w, start, at, foreign, special);
     }
@@ -368,9 +367,9 @@ static int is_cased(const pass *w) {
     return !((first_opener == first && w->tokens[first].kind == WORD) || openers >= SHOUTED);
 }
 
-static int keeps_figure(const pass *w, const token *t, int near, int joined) {
+static int keeps_figure(const pass *w, const token *t, int beside, int joined) {
     int64_t n = t->end - t->start, value = 0;
-    if (w->s.highest < 0 || near || joined || n > 3 || (n > 1 && *t->start == '0')) return 0;
+    if (w->s.highest < 0 || beside || joined || n > 3 || (n > 1 && *t->start == '0')) return 0;
     for (const byte *c = t->start; c < t->end; c++) {
         if (!is_digit(*c)) return 0;
         value = 10 * value + *c - '0';
@@ -382,15 +381,16 @@ static int keeps_figure(const pass *w, const token *t, int near, int joined) {
 static int may_keep(const pass *w, int64_t i, int cased) {
     const token *t = w->tokens + i, *next = i + 1 < w->count ? t + 1 : NULL;
     int32_t before = i ? w->around[i] : 0, after = w->around[i + 1], said = t->said;
-    int near = (i && before & NEAR && figured(t[-1].kind)) || (next && after & NEAR && figured(next->kind));
+    int numbered = i && figured(t[-1].kind), numbers = next && figured(next->kind), beside = numbered || numbers;
+    int near = (numbered && before & NEAR) || (numbers && after & NEAR);
     int joined = !!(before & JOINED) | (next && after & JOINED);
-    if (t->kind == NUMBER) return keeps_figure(w, t, near, joined);
+    if (t->kind == NUMBER) return keeps_figure(w, t, beside, joined);
     if (said & (SECRET | PRONOUN)) return !joined;
     if (said & TITLE || (said & CALENDAR && !(said & LISTED && said & SMALL))) {
         if (t->kind != CAPITALIZED) return 0;
         return said & TITLE ? !!w->s.titles : w->s.calendar && (!(said & MONTH) || near);
     }
-    if (!(said & LISTED) || (t->kind == COUNTING && (near || joined))) return 0;
+    if (!(said & LISTED) || (t->kind == COUNTING && (beside || joined))) return 0;
     int mark = said & MARK, sure = !mark, function = said & FUNCTION && mark != NAME && mark != COMMON_NAME;
     if (said & SMALL) return sure || said & FUNCTION || (cased && mark != NAME && !w->s.strict);
     int place = opens(w, i);
@@ -403,6 +403,9 @@ static int may_keep(const pass *w, int64_t i, int cased) {
     return !(follows && !(next->said & PRONOUN && !((after | w->around[i + 2]) & JOINED)));
 }
 
+/* Hide a token at once, so that what follows from it needs no other round. */
+static inline void hide(pass *w, token *t) { w->changed |= t->kept, t->kept = 0; }
+
 /* Rule 4: after a kept title, or a hidden capital, and a dot only a function word opens. */
 static void names(pass *w) {
     for (int64_t i = 1; i < w->count; i++) {
@@ -411,7 +414,7 @@ static void names(pass *w) {
         int name = t[-1].kept ? t[-1].said & TITLE : capital(t[-1].kind);
         if (!(w->around[i] & DOT) || !t->kept || !name) continue;
         int always = (t->said & FUNCTION && !w->s.strict) || t->said & (PRONOUN | SECRET | SMALL);
-        if (!always) t->hidden = 1;
+        if (!always) hide(w, t);
     }
 }
 
@@ -426,7 +429,7 @@ static void compounds(pass *w) {
             other |= t->kind != WORD;
             whole &= t->kept || figured(t->kind);
         }
-        for (int64_t j = start; ((slash && other) || !whole) && j < i; j++) w->tokens[j].hidden = 1;
+        for (int64_t j = start; ((slash && other) || !whole) && j < i; j++) hide(w, w->tokens + j);
         start = i;
     }
 }
@@ -440,7 +443,7 @@ static void phrases(pass *w) {
         int joint = i < w->count && t->said & JOINT && t->kept;
         if (stops || joint) {
             for (int64_t j = start; counted >= RUN && j < i; j++)
-                if (!(w->tokens[j].said & (SECRET | PRONOUN))) w->tokens[j].hidden = 1;
+                if (!(w->tokens[j].said & (SECRET | PRONOUN))) hide(w, w->tokens + j);
             start = i + joint, counted = 0;
         }
         if (i == w->count || joint) continue;
@@ -456,32 +459,27 @@ static int told(const pass *w, int64_t i) {
 
 /* Rule 8: what follows a word that announces a secret. */
 static void announced(pass *w) {
-    for (int64_t i = 0; i + 1 < w->count; i++) {
+    /* A stretch ends where those end that begin within it. */
+    for (int64_t i = 0, done = 0; i + 1 < w->count; i++) {
         const token *t = w->tokens + i, *next = t + 1;
-        if (!(t->said & SECRET) || !t->kept || w->around[i + 1] & STOP) continue;
+        if (i + 1 < done || !(t->said & SECRET) || !t->kept || w->around[i + 1] & STOP) continue;
         int tells = w->around[i + 1] & COLON || w->around[i + 2] & JOINED;
         if (!tells) tells = next->kept ? next->said & TELLS : capital(next->kind);
-        for (int64_t j = i + 1; tells && j < w->count; j++) {
+        for (int64_t j = i + 1; tells && j < w->count; done = ++j) {
             if (j > i + 1 && (w->around[j] & STOP || (w->around[j] & LINE && !told(w, j - 1)))) break;
-            if (!(w->tokens[j].said & (SECRET | PRONOUN)) && !told(w, j)) w->tokens[j].hidden = 1;
+            if (!(w->tokens[j].said & (SECRET | PRONOUN)) && !told(w, j)) hide(w, w->tokens + j);
         }
     }
 }
 
 static void judge(pass *w) {
     shouting(w);
-    int cased = is_cased(w), changed = 1;
+    int cased = is_cased(w);
     for (int64_t i = 0; i < w->count; i++) w->tokens[i].kept = (byte)!!may_keep(w, i, cased);
-    while (changed) {
+    do {
+        w->changed = 0;
         names(w), compounds(w), phrases(w), announced(w);
-        changed = 0;
-        for (int64_t i = 0; i < w->count; i++) {
-            token *t = w->tokens + i;
-            changed |= t->kept && t->hidden;
-            t->kept = t->kept && !t->hidden;
-            t->hidden = 0;
-        }
-    }
+    } while (w->changed);
 }
 
 /* Whether a hidden token goes on in the placeholder of the one before it. */

@@ -15,17 +15,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol, final
 
+from wordveil.arrays import MALFORMED
 from wordveil.errors import EmbeddingFormatError
 
 # What the standard library raises on damaged or unusual archives: RuntimeError covers encryption and unknown
 # versions, ValueError undecodable names, IndexError cut records. Errors of the disk itself pass through.
 DAMAGE = (
-    EOFError,
+    *MALFORMED,
     zlib.error,
     gzip.BadGzipFile,
     zipfile.BadZipFile,
     RuntimeError,
-    ValueError,
     IndexError,
     struct.error,
 )
