@@ -37,7 +37,14 @@ def served(request, tmp_path_factory):
     from tests.service.serving import Served
 
     url = "" if request.param == "sqlite" else request.getfixturevalue("postgres").fresh()
-    settings = ("letters=rephrase", "short=neighbours:epsilon=4,k=8", "noisy=neighbours:epsilon=1", "far=tem:epsilon=9")
+    default = "default=neighbours:epsilon=8,k=16"
+    settings = (
+        default,
+        "letters=rephrase",
+        "short=neighbours:epsilon=4,k=8",
+        "noisy=neighbours:epsilon=1",
+        "far=tem:epsilon=9",
+    )
     opened = [word for each in settings for word in ("--setting", each)]
     running = Served(tmp_path_factory.mktemp("served"), "--subject-budget", "100", "--rate", "60", *opened, url=url)
     yield running

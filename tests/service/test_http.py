@@ -14,7 +14,7 @@ from wordveil.cli.main import main
 
 pytestmark = pytest.mark.slow
 
-TEXT = "Maria was diagnosed with depression in March."  # 7 tokens, 56 nats at the default of 8 a token
+TEXT = "Maria was diagnosed with depression in March."  # 7 tokens, 56 nats at 8 a token
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_budgets_are_shown_by_the_names_of_people(served, budget):
     served.sanitize("good film", subject="dora", key=key.strip())
     for name in ("carol", "key:carol", f"key:{id_}"):
         status, shown = budget("show", name)
-        head, row = (re.split("  +", line) for line in shown.splitlines())
+        head, row, *_ = (re.split("  +", line) for line in shown.splitlines())
         assert (status, head[:5]) == (0, ["account", "granted", "spent", "left", "daily"])
         assert row[:5] == [f"key:{id_} (carol)", "10000", "16", "9984", "10000"]
     status, shown = budget("show", "dora", "--json")

@@ -36,7 +36,7 @@ def test_the_commands_and_the_requests_of_the_page(tmp_path):
     asked = re.search(r"^    (curl .*?)\n\n", PAGE, flags=re.MULTILINE | re.DOTALL)[1]
     asked = asked.replace("http://127.0.0.1:8080", served.address)
     run = subprocess.run(["bash", "-c", asked], env={"KEY": served.key, "PATH": "/usr/bin:/bin"}, capture_output=True)
-    assert b'"cost":"40"' in run.stdout, run.stderr
+    assert b'"cost":"35"' in run.stdout, run.stderr
     blocks = re.findall(r"(?:^    .*\n)+", PAGE, flags=re.MULTILINE)
     snippet = "".join(each for each in blocks if re.search("client|import httpx", each)).replace(
         "http://127.0.0.1:8080", served.address
