@@ -49,7 +49,7 @@ LEAST_SHARE = 2.0**-39  # of the largest of a base measure; smaller ones are tak
 THRESHOLDS = np.array([float(Decimal(2) ** (Decimal(i) / 256 - 1)) for i in range(256)])  # the same on any machine
 
 
-class Grid(NamedTuple):
+class WholeGrid(NamedTuple):
     """The public grid of one vocabulary."""
 
     step: float  # a power of two, unit of the coordinates
@@ -87,7 +87,7 @@ class Ceilings:
         self._packed: _Packed | None = None
 
     @cached_property
-    def grid(self) -> Grid:
+    def grid(self) -> WholeGrid:
         """The finest grid on which no word is too long, by integer arithmetic only."""
         largest = max(float(np.abs(rows).max(initial=0.0)) for rows in self._parts())
         step = 2.0 ** max(math.frexp(largest / LONGEST)[1], -900)
@@ -98,7 +98,7 @@ class Ceilings:
     def _parts(self) -> Iterator[Float64Array]:
         return (self._coordinates(slice(low, low + CHUNK)) for low in range(0, self._v, CHUNK))
 
-    def _try(self, step: float) -> Grid | None:
+    def _try(self, step: float) -> WholeGrid | None:
         some = np.rint(self._coordinates(self._outputs[:: -(-len(self._outputs) // SAMPLE)]) / step)
         centre, most = some.astype(np.int64).sum(axis=0) // len(some), 0
         for rows in self._parts():
@@ -109,7 +109,7 @@ class Ceilings:
                 return None
             lost = np.ceil(np.abs(exact - whole) * FINE).astype(np.int64)
             most = max(most, int(np.einsum("ij,ij->i", lost, lost).max()))
-        return Grid(step, centre, max(2 * step * math.sqrt(most) / FINE * (1 + 2.0**-40), step))
+        return WholeGrid(step, centre, max(2 * step * math.sqrt(most) / FINE * (1 + 2.0**-40), step))
 
     def place(self, ids: IdArray) -> NDArray[np.int16]:
         """Return words as integers of the grid, shape (n, d)."""
