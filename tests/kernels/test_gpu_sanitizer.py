@@ -11,7 +11,6 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.kernels import selection
 from wordveil.kernels.gpu.backend import card_name
 from wordveil.sanitizing.fitting import fit_words
 from wordveil_lab.benchmarks.machine import Machine
@@ -45,8 +44,7 @@ def cpu_tensors(monkeypatch):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_a_sanitizer_on_a_card_releases_the_same_words(vocabulary, cpu_tensors, monkeypatch, name):
-    monkeypatch.setattr(selection, "ATTEMPTS", 0)  # the card draws by masses
+def test_a_sanitizer_on_a_card_releases_the_same_words_or_states_a_slack(vocabulary, cpu_tensors, name):
     ids = np.arange(0, 600, 7, dtype=np.int32)
     released = []
     for device in ("cpu", "cuda"):
@@ -57,8 +55,13 @@ def test_a_sanitizer_on_a_card_releases_the_same_words(vocabulary, cpu_tensors, 
         assert (sanitizer.provenance.engine == "cuda") == (device == "cuda")
         card = card_name(device) if sanitizer.parts.randomizer.draws_by_engine else ""
         assert device == "cpu" or sanitizer.provenance.arithmetic == card
-        released.append((words.tolist(), sanitizer.guarantee))
-    assert released[0] == released[1]
+        released.append(words.tolist())
+    if not sanitizer.parts.randomizer.draws_by_engine:
+        assert released[0] == released[1]
+    else:  # the processor draws by ideal weights, the card by rounded ones, and says so
+        assert sanitizer.parts.randomizer.guarantee().slack > 0
+        again = wv.Sanitizer(vocabulary, MECHANISMS[name], source=seeds.source(3), device="cuda").for_batch_job()
+        assert again.release_ids(ids, np.array([len(ids)]), [7]).tolist() == released[1]
 
 
 def test_the_benchmark_counts_wall_time_on_a_card(cpu_tensors):
