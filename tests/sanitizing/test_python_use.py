@@ -238,7 +238,7 @@ def test_unknown_words_are_spoken_of_as_the_promise_allows(vocabulary, mechanism
     line = next(
         line for line in wv.Sanitizer(vocabulary, mechanism)("zz").disclosed if "outside the vocabulary" in line
     )
-    assert line.endswith(f"no output distinguishes two unknown words; between an unknown and a known word {said}")
+    assert line.endswith(f"no output distinguishes two of them; between an unknown and a known word {said}")
 
 
 # A record is one document.

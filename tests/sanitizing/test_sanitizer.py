@@ -303,7 +303,7 @@ def test_decoded_names_its_decoder(vocabulary):
     assert decoded.name == "laplace"
     assert decoded.paper == wv.MultivariateLaplace.paper
     randomizer = decoded.fit(vocabulary)
-    assert randomizer.draw_width == vocabulary.dimensions + 1
+    assert randomizer.draw_width == randomizer.randomizer.draw_width
     assert randomizer.guarantee().epsilon == 1.0
 
 

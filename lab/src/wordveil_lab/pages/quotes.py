@@ -134,7 +134,6 @@ def quotations(runs: Runs) -> list[tuple[Path, str, list[str]]]:
         README: _of_needs(runs, short=True),
         WHICH: [*_of_needs(runs, short=False), *_of_default(runs), *_of_gist(runs)],
         NOTE: _of_choice(runs),
-        LISTS: _of_crowds(runs),
         REPHRASE: _of_recipes(runs),
     }
     return [(path, phrase, numbers) for path, phrases in found.items() for phrase, numbers in phrases]
@@ -401,24 +400,6 @@ def _kept_by_stocks(runs: Runs, domain: str) -> list[str]:
         )
         numbers += [written(row.scores["similarity"][0]), written(row.random["similarity"][0])]
     return numbers
-
-
-def _of_crowds(runs: Runs) -> _Phrases:
-    rows = {(row.name, row.epsilon): row for row in reviews.rows_of(runs.neighbours, "IMDB")}
-    numbers = []
-    for nats in (8.0, 12.0):
-        crowds, nearest = rows["neighbours-crowds-16", nats], rows["neighbours-16", nats]
-        pairs = [(crowds.named, nearest.named)]
-        pairs += [(crowds.scores[name], nearest.scores[name]) for name in ("similarity", "sentiment")]
-        numbers.append([written(value[0]) for pair in pairs for value in pair])
-    return [
-        (
-            "names {} of the content words, as with nearest lists ({}), and similarity beyond random is {} (nearest "
-            "{}), sentiment {} ({})",
-            numbers[0],
-        ),
-        ("at 12 nats they name {} ({}), similarity is {} ({}), sentiment {} ({})", numbers[1]),
-    ]
 
 
 def beyond(value: str, base: str) -> str:
