@@ -285,7 +285,6 @@ def test_a_report_of_vectors_is_held_like_one_of_texts(wordveil, tmp_path):
     free = {
         "finished", "seconds", "rows_per_second", "rows", "dtype", "column", "left_out", "resumed_rows",
         "outputs[0].name", "provenance.version", "provenance.engine", "schema", "input_dimensions",
-        "grid",  # which whoever has the vectors sees in them
     }  # fmt: skip
     status = {}
     for path in places(facts):

@@ -1,5 +1,6 @@
 """Rounding to the public grid: exact oracle, storage, noise laws after it, and the attack it is there for."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,16 @@ from wordveil.errors import ParameterError
 from wordveil.randomness import RandomSource
 from wordveil.runs.vectors import VectorSettings, release_vectors
 from wordveil.runs.vectors.binding import bind
-from wordveil.runs.vectors.grid import STEPS, check_grid, grid_name, on_grid, public_grid, round_to_grid
+from wordveil.runs.vectors.grid import (
+    STEPS,
+    check_grid,
+    coarsest_grid,
+    fits_grid,
+    grid_name,
+    on_grid,
+    public_grid,
+    round_to_grid,
+)
 
 
 def released(mechanism, rows, seed, **settings):
@@ -62,6 +72,27 @@ def test_only_powers_of_two_are_grids(grid):
         check_grid(grid)
     with pytest.raises(ParameterError, match="power of two"):
         VectorSettings(grid=grid)
+
+
+@given(
+    steps=st.lists(st.integers(-(2**23), 2**23), min_size=1, max_size=60),
+    exponent=st.integers(-100, 100),
+    cut=st.integers(0, 60),
+)
+def test_the_coarsest_grid_is_that_of_rational_arithmetic(steps, exponent, cut):
+    values = np.array(steps, np.float64) * 2.0**exponent
+    lowest = [(n & -n).bit_length() - 1 for n in map(abs, steps) if n]
+    expected = 2.0 ** (exponent + min(lowest)) if lowest else math.inf
+    assert coarsest_grid([values[:cut], values[cut:].astype(np.float32)]) == (expected, len(lowest))
+
+
+def test_another_grid_is_told_unless_it_could_be_chance():
+    points = np.arange(1.0, 61.0) / 8
+    assert fits_grid([points], 1 / 8)
+    assert not fits_grid([points], 1 / 4)
+    assert not fits_grid([points], 1 / 16)
+    assert fits_grid([points[:20]], 1 / 16)
+    assert fits_grid([np.zeros(100)], 2.0)
 
 
 def test_grids_have_names():

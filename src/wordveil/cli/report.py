@@ -235,6 +235,13 @@ def _other_files(report: StoredReport, released: Path) -> list[str]:
     if not files:
         raise DataFormatError(released, "no such file.", remedy="Check the path.")
     told = differences(report.outputs, files)
+    if not told and "grid" in report.facts:
+        from wordveil.documents.vectors import open_vectors
+        from wordveil.runs.vectors.grid import fits_grid
+
+        with open_vectors(released, report.facts["column"] if report.facts["kept"] else None) as reader:
+            if not fits_grid(reader.blocks(0, 4096), report.facts["grid"]):
+                told = ["its values lie on another grid"]
     return [f"{released} is not what {report.path} speaks of: {'; '.join(told)}"] if told else []
 
 

@@ -8,6 +8,7 @@ every value, and which it takes tells x. What such a mechanism promises is for i
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.mechanisms.on_grid import EXPONENTS, grid_below
 from wordveil.randomness import RandomSource
 
-__all__ = ["STEPS", "check_grid", "grid_name", "on_grid", "public_grid", "round_to_grid"]
+__all__ = ["STEPS", "check_grid", "coarsest_grid", "fits_grid", "grid_name", "on_grid", "public_grid", "round_to_grid"]
 
 STEPS = {"float32": 2**24, "float64": 2**32}
 """Largest number of steps from 0: every such multiple is a value of the type."""
@@ -101,3 +102,24 @@ def round_to_grid(values: ReleasedVectors, grid: float, dtype: str, *, first_row
         )
     # Adding 0.0 takes the sign off -0.0: it would tell on which side of zero the finer sum lay.
     return np.asarray(steps * grid + 0.0, dtype=np.dtype(dtype).newbyteorder("<"))
+
+
+def coarsest_grid(blocks: Iterable[FloatArray]) -> tuple[float, int]:
+    """Return the largest power of two that every value is a multiple of, inf of zeros alone, and how many are none."""
+    exponent, count = math.inf, 0
+    for block in blocks:
+        parts, exponents = np.frexp(np.asarray(block, dtype=np.float64)[np.asarray(block) != 0])
+        whole = np.abs(parts * 2.0**53).astype(np.int64)
+        lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1  # place of the lowest bit that is set
+        exponent = min(exponent, float((exponents - 53 + lowest).min(initial=2000)))
+        count += len(parts)
+    return (2.0**exponent if count else math.inf), count
+
+
+def fits_grid(blocks: Iterable[FloatArray], grid: float) -> bool:
+    """Whether values can be points of a grid: multiples of it, and not all of a coarser one but by chance.
+
+    Of n points of a grid all lie on one that is r times coarser with a chance of about r^-n; below 2^-40 it is none.
+    """
+    coarsest, count = coarsest_grid(blocks)
+    return grid <= coarsest and (math.isinf(coarsest) or count * math.log2(coarsest / grid) < 40)
