@@ -14,7 +14,9 @@ import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms import exact_noise, fixed_point
 from wordveil.mechanisms.exact_noise import LaplaceLaw, NormalLaw, RadialLaw, RealSums, nearest_points, scale_at_least
+from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.rows import clip_to_ball
+from wordveil.mechanisms.truncated_law import noise_deviation
 
 PRECISION = 400
 GRID = 2.0**-9
@@ -357,8 +359,41 @@ def test_scales_are_rounded_up_and_no_further(epsilon):
     assert Fraction(np.nextafter(found, 0)) * Fraction(epsilon) < 1 or found == 1 / epsilon
 
 
-def test_a_grid_that_float64_cannot_see_is_refused():
-    law = NormalLaw(2)
-    words, tails = drawn(law, 3)
+def test_a_grid_is_refused_by_public_numbers_alone():
+    randomizer = MultivariateLaplace(epsilon=1e-9).for_dimensions(2)
+    draws = randomizer.sample(seeds.source(1).stream("a"), 3)
     with pytest.raises(ParameterError, match="coarser"):
-        nearest_points(RealSums(rows=np.zeros((3, 2)), scale=1e9), law, words, tails, 2.0**-20)
+        randomizer.points(np.zeros((3, 2)), draws, 2.0**-20)
+
+
+@pytest.mark.parametrize("law", [NormalLaw(2), LaplaceLaw(2), RadialLaw(3)], ids=repr)
+def test_noise_of_many_steps_is_decided_and_never_refused(law):
+    """A refusal that depends on the noise cuts the law off, where the row is."""
+    words, tails = drawn(law, 5)
+    rows, scale, grid = seeds.rng(2).normal(size=(5, law.dimensions)), 1e9, 2.0**-10
+    points = nearest_points(RealSums(rows=rows, scale=scale), law, words, tails, grid)
+    assert np.abs(points).max() > 2**33 * grid
+    assert np.array_equal(points, by_definition(rows, law, words, tails, scale, grid))
+
+
+@pytest.mark.parametrize("scale", [1e-165, 1e-200])
+def test_products_of_tiny_rows_have_a_bound(scale):
+    rows, matrix = seeds.rng(3).normal(size=(4, 5)) * scale, seeds.rng(4).normal(size=(5, 3)) * 1e100
+    _, missing = RealSums(rows=rows, matrix=matrix, scale=1.0).centres()
+    assert (missing > 0).all()
+
+
+@pytest.mark.parametrize("law", [NormalLaw(1), LaplaceLaw(1), RadialLaw(1), RadialLaw(2)], ids=repr)
+def test_a_uniform_that_begins_with_zeros_is_not_taken_for_a_small_one(law):
+    bits = exact_noise._Bits(np.zeros(law.words, np.uint64), np.zeros(2, np.uint64))
+    bits.uniform = lambda index, level: 0
+    low, high = law.exact(bits, [0], 2, 192)[0]
+    assert max(abs(low), abs(high)) / 2**192 > 2**10
+
+
+@pytest.mark.parametrize("a", [1e-12, 1e-5, 0.99e-4, 1.01e-4, 0.1, 5.0])
+def test_the_deviation_of_truncated_noise(a):
+    with mpmath.workdps(60):
+        x = mpmath.mpf(a)
+        expected = mpmath.sqrt(2 - mpmath.exp(-x) * x * (x + 2) / -mpmath.expm1(-x))
+    assert noise_deviation(1.0, a) == pytest.approx(float(expected), rel=1e-7)

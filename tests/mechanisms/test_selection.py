@@ -174,3 +174,15 @@ def test_one_dimension_and_equal_words():
     near = 1 / (2 + math.exp(-1))
     np.testing.assert_allclose(channel[0], [near, near, math.exp(-1) * near], rtol=1e-5)
     assert channel[0].tobytes() == channel[1].tobytes()
+
+
+@pytest.mark.parametrize("scale", [1e20, 1e160, 1e-25, 1e-170])
+def test_distances_that_cannot_be_weighed_are_refused(scale):
+    """Squared, they leave float32 or float64: words came from another law, at a loss beyond the promise."""
+    table = vocabulary()
+    whitening = np.eye(table.dimensions) * scale
+    with pytest.raises(ParameterError, match="too large or too small to be weighed"):
+        SanText(epsilon=4 / scale, metric=Mahalanobis(whitening=whitening)).fit(table)
+    if 1e-38 < scale < 1e38:
+        with pytest.raises(ParameterError, match="too large or too small to be weighed"):
+            SanText(epsilon=4 / scale).fit(placed((table.vectors * scale).astype(np.float32), list(table.words)))

@@ -195,6 +195,13 @@ class SelectionRows(WeightRows):
         """Return 0 where the words are those of the ideal law, otherwise `masses_slack`; inf beyond float64's range."""
         if not self.is_ideal:
             return self.masses_slack()
+        if not self._is_weighable:
+            raise ParameterError(
+                "vectors",
+                "the ones given",
+                "hold distances, for this epsilon, that are too large or too small to be "
+                "weighed: multiply all of them by one power of two, and divide epsilon by it.",
+            )
         return 0.0 if self.rate * self.cap <= FARTHEST else math.inf
 
     def _spans(self, canonical: IdArray, threads: int | None) -> list[NDArray[np.int64]]:
@@ -205,9 +212,9 @@ class SelectionRows(WeightRows):
         order = np.argsort(key, kind="stable")
         ordered = key[order]
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-        kept = int(np.searchsorted(ordered[starts], len(self.canonical)))
-        size = even_size(len(starts) - kept, SPAN, FEWEST, threads)
-        edges = [*starts[:kept:SPAN], *starts[kept::size], len(order)]
+        new = int(np.searchsorted(ordered[starts], len(self.canonical)))  # those that are kept come after
+        size = even_size(new, SPAN, FEWEST, threads)
+        edges = [*starts[:new:size], *starts[new::SPAN], len(order)]
         return [order[low:high] for low, high in itertools.pairwise(edges)]
 
     def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, bits: BitArray) -> _Chunk:

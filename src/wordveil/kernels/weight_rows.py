@@ -27,6 +27,8 @@ COLUMNS = 512  # most columns of a tile: 128 x 512 float64 stays in the L2 cache
 REGISTER = 16
 UNIT = 2.0**-53
 UNIT32 = 2.0**-24
+LARGEST_NORM, LARGEST_RATE = 2.0**61, 2.0**60  # between which squared distances and exponents are normal in float32
+SMALLEST_DISTANCE = 2.0**-62
 
 
 class WeightRows:
@@ -226,10 +228,19 @@ class WeightRows:
 
     @cached_property
     def _weight_error(self) -> float:
-        """Return how far the logarithm of one weight can be from the formula's."""
+        """Return how far the logarithm of one weight can be from the formula's; inf where float32 may not hold it."""
         squared_error = 2 * (self._right.shape[1] + 2) * UNIT * (2 * self._norm_bound) ** 2
         relative = (8 + 4 * self.rate * self.cap) * self._weight_unit
+        if self._weight_type is np.float32:
+            if not self._is_weighable:
+                return math.inf
+            relative += self.rate * SMALLEST_DISTANCE  # of shorter ones the square is not normal, or is nothing
         return self.rate * self.metric.distance_error(squared_error) + relative
+
+    @cached_property
+    def _is_weighable(self) -> bool:
+        """Whether float32 holds squared distances and exponents."""
+        return self._norm_bound < LARGEST_NORM and 1 / LARGEST_RATE < self.rate < LARGEST_RATE
 
     @cached_property
     def _norm_bound(self) -> float:

@@ -256,6 +256,11 @@ class WordRandomizer(Randomizer):
         return None
 
     @property
+    def faces(self) -> IdArray | None:
+        """The word that every word's class shows, shape (v,), where it releases public classes of words; else None."""
+        return None
+
+    @property
     def outputs(self) -> IdArray:
         """The ids it can return, sorted: the columns of `law`."""
         return self.embeddings.candidates

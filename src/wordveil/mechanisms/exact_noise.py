@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
-from wordveil.errors import ParameterError
 from wordveil.mechanisms import fixed_point
 from wordveil.mechanisms.fixed_point import Interval, around, times
 from wordveil.mechanisms.rows import multiply_rows
@@ -35,7 +34,7 @@ __all__ = ["LaplaceLaw", "NoiseLaw", "NormalLaw", "RadialLaw", "RealSums", "near
 
 TAIL_WORDS = 2  # of each row: the key of all further words of its uniforms
 BLOCK = 1 << 14  # coordinates worked on at a time: they stay in the cache
-FARTHEST = 2.0**33  # steps between a row and its release: beyond, the bound has no room
+FARTHEST = 2.0**33  # steps in the deviation of noise: beyond, floats decide hardly anything
 FLOOR = 2.0**-50  # steps that rounding of the sum itself can hide, for each step of the noise
 SMALL = np.uint64(1 << 40)  # a word below it makes log steep, and so does one this near to 2^64 to a root of log
 LARGE = np.uint64((1 << 64) - (1 << 38))
@@ -64,7 +63,9 @@ class _Bits:
         """Return -sum ln U of some uniforms."""
         values = [self.uniform(index, level) for index in indices]
         shift = 64 * level * len(values)
-        low = fixed_point.log(max(math.prod(values), 1), shift, p)  # of 0 any level to come knows better
+        if not all(values):
+            return 0, 64 * len(values) << (p + 20)  # all that is known of a uniform that begins with so many zeros
+        low = fixed_point.log(math.prod(values), shift, p)
         return -fixed_point.log(math.prod(value + 1 for value in values), shift, p) - 2, -low + 2
 
     def circle(self, index: int, level: int, p: int) -> tuple[Interval, Interval]:
@@ -250,7 +251,8 @@ class LaplaceLaw(NoiseLaw):
             ends = [q + (t * (one - q) >> p) for t, q in zip(ends, cut, strict=True)]
             # q + t (1 - q) grows with both; a unit or two of 2^-p for the rounding of each.
             low, high = (fixed_point.log(max(t, 1), p, p) for t in (ends[0] - 2, min(ends[1] + 3, one)))
-            size = low - 2, min(high + 2, 0)
+            # Of a t that begins with zeros alone no more is known than that its logarithm is below.
+            size = low - 2 if ends[0] > 2 else -(64 << (p + 20)), min(high + 2, 0)
             found.append((-size[1], -size[0]) if first & 1 else size)
         return found
 
@@ -275,7 +277,7 @@ class RealSums:
         """Return the rows, or their products, with a bound on the error of each."""
         if self.matrix is None:
             return self.rows, 0.0
-        lengths = [np.sqrt(np.square(x).sum(axis=axis)) for x, axis in ((self.rows, 1), (self.matrix, 0))]
+        lengths = [_lengths(self.rows, 1), _lengths(self.matrix, 0)]
         return multiply_rows(self.rows, self.matrix), _product_error(len(self.matrix)) * np.outer(*lengths)
 
     def exact_centre(self, row: int, column: int) -> Fraction:
@@ -299,9 +301,6 @@ def nearest_points(sums: RealSums, law: NoiseLaw, words: BitArray, tails: BitArr
         words: Drawn words, shape (n, law.words).
         tails: Keys of further words, shape (n, 2).
         grid: A power of two.
-
-    Raises:
-        ParameterError: If the noise is more than 2^33 steps of the grid.
     """
     centres, missing = sums.centres()
     missing = np.broadcast_to(np.asarray(missing) / grid, centres.shape)
@@ -337,10 +336,8 @@ def _steps(
         noise = multiply_rows(noise, mixing)
         steep = None if steep is None else np.broadcast_to(np.any(steep, axis=1)[:, None], noise.shape)
     noise *= scales
-    widest = max(noise.max(initial=0.0), -noise.min(initial=0.0))
-    if not widest <= FARTHEST:
-        raise ParameterError("grid", "the one given", "must be coarser: the noise is more than 2^33 steps of it.")
-    bound = 1.001 * (error * scales + missing) + FLOOR * (2 + widest)
+    # Wide noise takes the bound beyond half a step, so that integers decide: a refusal would tell what was drawn.
+    bound = 1.001 * (error * scales + missing) + FLOOR * (2 + np.abs(noise))
     whole = np.rint(centres)  # the quotient is exact, the grid being a power of two, and so is what is left of it
     noise += centres - whole
     steps = np.rint(noise)
@@ -378,6 +375,12 @@ def scale_at_least(guess: float, squared: Fraction) -> float:
     while Fraction(guess) ** 2 < squared:
         guess = math.nextafter(guess, math.inf)
     return guess
+
+
+def _lengths(vectors: Float64Array, axis: int) -> Float64Array:
+    """Return Euclidean lengths, of which none is lost to small squares."""
+    largest = np.maximum(np.abs(vectors).max(axis=axis, keepdims=True, initial=0.0), np.finfo(np.float64).tiny)
+    return np.asarray(np.sqrt(np.square(vectors / largest).sum(axis=axis)) * largest.squeeze(axis))
 
 
 def _product_error(terms: int) -> float:

@@ -247,6 +247,10 @@ class FittedNeighbourResponse(WordRandomizer):
     draw_width: int = 1
 
     @property
+    def faces(self) -> IdArray | None:
+        return None if self.mechanism.classes is None else self.lists[:, 0]
+
+    @property
     def outputs(self) -> IdArray:
         return self.chosen
 

@@ -7,8 +7,9 @@ from abc import abstractmethod
 from functools import cached_property
 
 from wordveil.arrays import FloatArray, ReleasedVectors
+from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorRandomizer
-from wordveil.mechanisms.exact_noise import TAIL_WORDS, NoiseLaw, RealSums, nearest_points
+from wordveil.mechanisms.exact_noise import FARTHEST, TAIL_WORDS, NoiseLaw, RealSums, nearest_points
 from wordveil.parameters import check_draws
 from wordveil.randomness import Draws, Stream, random_bits
 
@@ -57,6 +58,8 @@ class GridRandomizer(VectorRandomizer):
         sums = self.sums(vectors)
         check_draws(draws, (len(sums.rows), self.law.words), (len(sums.rows), TAIL_WORDS))
         words, tails = draws
+        if not self.deviation <= FARTHEST * grid:
+            raise ParameterError("grid", grid, "must be coarser: the noise's deviation is more than 2^33 steps of it.")
         return ReleasedVectors(nearest_points(sums, self.law, words, tails, grid))
 
 

@@ -117,4 +117,6 @@ def exact_half_width(dimensions: int, epsilon: float, delta: float) -> float:
 def noise_deviation(alpha: float, half_width: float) -> float:
     """Return the standard deviation of one coordinate's noise: density exp(-alpha |x|)/B on [-A, A]."""
     a = alpha * half_width
+    if a < 1e-4:  # nearly uniform: what follows would be a difference of nearly equal numbers
+        return half_width * math.sqrt(1 / 3 - a / 12)
     return math.sqrt(2 - math.exp(-a) * a * (a + 2) / -math.expm1(-a)) / alpha

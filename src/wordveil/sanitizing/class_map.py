@@ -13,9 +13,7 @@ import numpy as np
 
 from wordveil.arrays import PrivateIds, PrivateText, ReleasedIds
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.neighbours import FittedNeighbourResponse
 from wordveil.mechanisms.typed import Typed
-from wordveil.mechanisms.wrapper import Wrapper
 from wordveil.parameters import strings
 from wordveil.sanitizing.default import default_sanitizer
 from wordveil.sanitizing.ids import Prepared
@@ -50,13 +48,10 @@ class ClassMap:
 
     def __init__(self, sanitizer: Sanitizer | None = None) -> None:
         self.sanitizer = default_sanitizer() if sanitizer is None else sanitizer
-        randomizer = self.sanitizer.parts.randomizer
-        self._typed = randomizer if isinstance(randomizer, Typed) else None
-        while isinstance(randomizer, Wrapper):
-            randomizer = randomizer.randomizer
-        if not isinstance(randomizer, FittedNeighbourResponse) or randomizer.mechanism.classes is None:
+        faces = self.sanitizer.parts.randomizer.faces
+        if faces is None:
             raise ParameterError("sanitizer", self.sanitizer.mechanism, 'must release classes: outputs="classes:256".')
-        self._faces = randomizer.lists[:, 0]
+        self._faces = faces
 
     def face(self, word: str) -> str | None:
         """Return the word that is shown for a word of the vocabulary, None for any other."""
@@ -87,6 +82,7 @@ class ClassMap:
         # Ids as a writer takes them; nothing is released, and what is written is handed on as private.
         shown = np.where(ids < 0, UNKNOWN, self._faces[np.maximum(ids, 0)]).astype(np.int32)
         kinds = np.flatnonzero(ids < UNKNOWN)
-        if self._typed is not None and len(kinds):
-            shown[kinds] = self._typed.values(PrivateIds(ids[kinds]), np.zeros(len(kinds), np.uint64))
+        if parts.encoder.typed is not None and len(kinds):
+            typed = Typed(randomizer=parts.randomizer, surrogates=parts.encoder.typed)
+            shown[kinds] = typed.values(PrivateIds(ids[kinds]), np.zeros(len(kinds), np.uint64))
         return [PrivateText(str(text)) for text in parts.writer.write_parts(prepared.parts, ReleasedIds(shown))]
