@@ -1,7 +1,7 @@
 """Every broken mechanism is refuted, in either order; every honest twin is not, whatever the seed.
 
-Power: 20 of 20 seeds, the order turning with each, are refuted (slow test), which shows a power above .86 with confidence
-.95. Honest twins are audited at alpha = 1e-9, so 1 000 runs of this file give 1e-4 false alarms.
+Power: 20 of 20 seeds, the order turning with each, are refuted (slow test), which shows a power above .86 with
+confidence .95. Honest twins are audited at alpha = 1e-9, so 1 000 runs of this file give 1e-4 false alarms.
 """
 
 from dataclasses import replace
