@@ -1,7 +1,7 @@
 """Every broken mechanism is refuted, in either order; every honest twin is not, whatever the seed.
 
-Power: 20 of 20 seeds in each order are refuted (slow test), which shows a power above .86 with confidence .95. Honest
-twins are audited at alpha = 1e-9, so 1 000 runs of this file give 1e-4 false alarms.
+Power: 20 of 20 seeds, the order turning with each, are refuted (slow test), which shows a power above .86 with
+confidence .95. Honest twins are audited at alpha = 1e-9, so 1 000 runs of this file give 1e-4 false alarms.
 """
 
 from dataclasses import replace
@@ -31,11 +31,10 @@ def test_broken_is_refuted_and_honest_is_not(case, swap):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("swap", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_power_is_twenty_of_twenty(case, swap):
-    assert [refuted(case, True, seed, swap) for seed in SEEDS] == [True] * 20
-    assert [refuted(case, False, seed, swap) for seed in SEEDS] == [False] * 20
+def test_power_is_twenty_of_twenty(case):
+    assert [refuted(case, True, seed, bool(i % 2)) for i, seed in enumerate(SEEDS)] == [True] * 20
+    assert [refuted(case, False, seed, bool(i % 2)) for i, seed in enumerate(SEEDS[:4])] == [False] * 4
 
 
 @pytest.mark.parametrize("backwards", [False, True])

@@ -151,7 +151,7 @@ def test_a_cap_that_is_not_the_mechanisms_is_refused(mechanism, off):
     mechanism.fit(embeddings, forged(certificate, cap=float(np.nextafter(cap, 9e9))))  # a unit in the last place
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 8.0, 30.0, 50.0, 70.0, 200.0])
+@pytest.mark.parametrize("epsilon", [0.2, 30.0, 200.0])
 def test_a_local_promise_is_what_was_found_not_what_was_asked(epsilon):
     embeddings = small_embeddings("outlier")
     for kind in (SanText, TEM):

@@ -63,7 +63,7 @@ def folder(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", EXAMPLES)
-def test_the_examples_of_a_command_run(process, folder, command, monkeypatch):
+def test_the_examples_of_a_command_run(wordveil, folder, command, monkeypatch):
     needed = NEEDS.get(command)
     if needed is not None and importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed")
@@ -71,5 +71,5 @@ def test_the_examples_of_a_command_run(process, folder, command, monkeypatch):
         pytest.skip("reads the shared data sets (WORDVEIL_DATA)")
     monkeypatch.chdir(folder)
     for example in (*EXAMPLES.get(BEFORE.get(command, ""), ()), *EXAMPLES[command]):
-        run = process(*example.split()[1:])
-        assert run.returncode == 0, f"{example}\n{run.stderr.decode()[-2000:]}"
+        run = wordveil(*example.split()[1:])
+        assert run.status == 0, f"{example}\n{run.err[-2000:]}"

@@ -235,7 +235,7 @@ def words_follow_the_law_that_is_stated(example: Example, twins: bool = True) ->
     law = randomizer.law(np.arange(len(example.words), dtype=np.int32))
     assert law.shape == (len(example.words), len(randomizer.outputs))
     np.testing.assert_allclose(law.sum(axis=1), 1.0, atol=1e-9)
-    chosen = [0, 1, len(example.words) - 1, BARRED[0]] + [-1] * randomizer.answers_unknown
+    chosen = [0, BARRED[0]] + [-1] * randomizer.answers_unknown
     noticed = 0
     for x in chosen:
         ids = np.full(SAMPLES, x, dtype=np.int32)
@@ -324,10 +324,10 @@ def kinds_of_tokens_follow_laws_of_their_own(example: Example) -> None:
             assert counts_p_value(own, counts) < ALPHA, "a fiftieth that goes to one value is noticed"
 
 
-def two_thousand_words_are_no_special_case(example: Example) -> None:
+def eleven_hundred_words_are_no_special_case(example: Example) -> None:
     if example.mechanism.needs_certificate:
-        pytest.skip("certificates of 2 000 words have tests of their own")
-    large = Example.of(example.mechanism, 2000)
+        pytest.skip("certificates of 1 100 words have tests of their own")
+    large = Example.of(example.mechanism, 1100)  # more than a block holds
     words_follow_the_law_that_is_stated(large, twins=False)
     assert verify_law(large.randomizer).holds
     outputs_do_not_depend_on_batch_or_thread(large)
@@ -442,7 +442,7 @@ WORDS: list[Callable[[Example], None]] = [
     what_may_stand_behind_an_output_is_read_off_its_law,
     the_claim_holds_on_the_exact_channel,
     words_that_it_does_not_know_never_pass,
-    two_thousand_words_are_no_special_case,
+    eleven_hundred_words_are_no_special_case,
 ]
 VECTORS: list[Callable[[Example], None]] = [
     vectors_follow_the_density_that_is_stated,

@@ -16,7 +16,6 @@ from wordveil.mechanisms.clipped_l2 import ClippedL2, clipped_diameter
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.promises.guarantees import Standing
-from wordveil.vocabulary.table import load_embeddings
 from worlds import placed, scattered
 
 
@@ -95,12 +94,6 @@ def test_a_vocabulary_s_diameter_is_that_of_all_pairs(clip_norm):
     assert 2.0 * (1 - 1e-12) <= fitted.noise.epsilon * found <= 2.0
     assert "words of the vocabulary" in fitted.guarantee().assumptions[0]
     assert fitted.inputs == "vocabulary vectors"
-
-
-@pytest.mark.slow
-def test_the_checked_diameter_of_the_embedded_vocabulary():
-    vectors = load_embeddings().vectors
-    assert clipped_diameter(vectors, 1.6141) == pytest.approx(2.7815, abs=6e-5)
 
 
 def test_constants_are_certified_and_a_changed_one_is_refused():

@@ -413,12 +413,6 @@ def joined(self, ids, draws, **how):
 
 
 @pytest.mark.slow
-def test_stand_ins_that_join_known_words_are_found(monkeypatch):
-    monkeypatch.setattr(StandIns, "randomize", joined)
-    find_a_breach()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "forgotten",
     [

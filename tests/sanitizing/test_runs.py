@@ -416,7 +416,7 @@ def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_con
             complete = resume and not run_key_path(output).exists()
             source = run_source(output, resume=resume) if resume else RandomSource(KEY)  # not before the fork
             assert complete or source.export_key() == KEY
-            run(vocabulary, text_file, output, block=2000, resume=resume, source=source)
+            run(vocabulary, text_file, output, block=7000, resume=resume, source=source)
 
         return work
 

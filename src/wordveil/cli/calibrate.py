@@ -21,10 +21,11 @@ from wordveil.cli.common import (
     read_lines,
 )
 from wordveil.cli.printing import JsonOption, show
-from wordveil.errors import ParameterError
+from wordveil.errors import DataFormatError, ParameterError
 from wordveil.names import DEFAULT_MECHANISM
 
 if TYPE_CHECKING:
+    from wordveil.meaning.neighbour_points import NeighbourPoint
     from wordveil.vocabulary.table import Embeddings
 
 BAR = 40
@@ -45,6 +46,10 @@ class Targets:
     )
     nats: Annotated[float | None, Option("--nats", help="Loss of a whole text, at most.")] = None
     tokens: Annotated[int, Option("--tokens", help="Length of that text.")] = 50
+    task: Annotated[
+        Path | None,
+        Option("--task", help="Public file of LABEL<tab>TEXT lines: also the accuracy of a classifier of releases."),
+    ] = None
 
     def given(self) -> dict[str, float]:
         """Return the target by its name; empty without one.
@@ -52,7 +57,9 @@ class Targets:
         Raises:
             ParameterError: If there are several.
         """
-        named = {name: value for name, value in vars(self).items() if name != "tokens" and value is not None}
+        named = {
+            name: value for name, value in vars(self).items() if name not in ("tokens", "task") and value is not None
+        }
         if len(named) > 1:
             sentence = "Give only one of --attacker, --similarity, --far and --nats."
             raise ParameterError("targets", sorted(named), sentence=sentence)
@@ -98,7 +105,7 @@ def calibrate(
     if decoder is not None or epsilon is not None:
         _print_c(embeddings, mechanism, decoder, epsilon, settings or (), as_json=as_json)
     elif mechanism == DEFAULT_MECHANISM and keeping.keep is None:
-        _print_points(embeddings, given, settings or (), targets.tokens, as_json=as_json)
+        _print_points(embeddings, targets, settings or (), as_json=as_json)
     elif given:
         target, use = next(iter(given)), "leave out --keep" if mechanism == DEFAULT_MECHANISM else "use --keep"
         sentence = f"--{target} works only with --mechanism {DEFAULT_MECHANISM}; for {mechanism} {use}."
@@ -107,15 +114,13 @@ def calibrate(
         _print_epsilon(embeddings, mechanism, settings or (), keeping, as_json=as_json)
 
 
-def _print_points(
-    embeddings: Embeddings, targets: dict[str, float], settings: Sequence[str], tokens: int, *, as_json: bool
-) -> None:
+def _print_points(embeddings: Embeddings, targets: Targets, settings: Sequence[str], *, as_json: bool) -> None:
     from wordveil.meaning.neighbour_points import neighbour_points
     from wordveil.mechanisms.neighbours import NeighbourResponse
     from wordveil.promises.rounding import round_down, round_up
 
-    given = parse_settings(settings, ("k", "outputs"))
-    target, value = next(iter(targets.items()), ("nats", NeighbourResponse.epsilon * tokens))
+    given, tokens = parse_settings(settings, ("k", "outputs")), targets.tokens
+    target, value = next(iter(targets.given().items()), ("nats", NeighbourResponse.epsilon * tokens))
     points = neighbour_points(embeddings, target, value, tokens=tokens, **given)
     lines = [f"{'outputs':>12} {'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}"]
     rounded = round_down if target in ("attacker", "nats") else round_up  # the target holds for what is printed
@@ -129,7 +134,35 @@ def _print_points(
         "far: words drawn from all outputs; attacker: words named by the best guess at one output, knowing how often "
         f"words occur; similarity: cosine beyond that of random outputs; nats: of {tokens} tokens"
     )
-    show(points, lines, as_json=as_json)
+    if targets.task is None:
+        show(points, lines, as_json=as_json)
+        return
+    kept, frontier = _task(embeddings, targets.task, points)
+    show({"points": points, "task": kept}, [*lines, *frontier], as_json=as_json)
+
+
+def _task(embeddings: Embeddings, path: Path, points: Sequence[NeighbourPoint]) -> tuple[dict[str, Any], list[str]]:
+    """Return what each point keeps of a task, and the same as lines with bars."""
+    from wordveil.meaning.task import Task
+
+    rows = [(number, *line.partition("\t")) for number, line in enumerate(read_lines(path), start=1) if line]
+    for number, _, tab, _ in rows:
+        if not tab:
+            raise DataFormatError(path, "must be a label, a tab and a text.", line=number)
+    task = Task(embeddings, [text for *_, text in rows], [label for _, label, *_ in rows])
+    written, usual, found = task.as_written(), task.majority(), task.points(points)
+    lines = ["", f"{'outputs':>12} {'k':>4} {'attacker':>9} {'task':>6} {'+-':>5}"]
+    for one in found:
+        point, kept = one.point, one.accuracy
+        lines.append(
+            f"{point.outputs or 'None':>12} {point.k:4} {point.attacker:9.3f} {kept.share:6.3f} {kept.error:5.3f} "
+            f"{'*' if one.ahead else ' '} {'#' * round(BAR * kept.share)}"
+        )
+    lines.append(
+        f"task: texts whose label a linear classifier of releases finds: {written.share:.3f} as written, {usual:.3f} "
+        "by the most frequent label; *: no row finds as many at no more words named"
+    )
+    return {"as_written": written, "majority": usual, "points": found}, lines
 
 
 def _print_c(
@@ -191,8 +224,6 @@ def _print_epsilon(
 
 
 def _read_frequencies(path: Path) -> dict[str, float]:
-    from wordveil.errors import DataFormatError
-
     frequencies: dict[str, float] = {}
     for number, line in enumerate(read_lines(path), start=1):
         if not line:

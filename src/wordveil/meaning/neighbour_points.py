@@ -26,7 +26,7 @@ from wordveil.vocabulary.table import Embeddings
 
 __all__ = ["KS", "TARGETS", "NeighbourPoint", "neighbour_points"]
 
-KS = (1, 4, 8, 16, 32, 64)
+KS = (1, 4, 8, 16)  # shorter than the lists that come with the embedded vocabulary
 CLASSES = (128, 256, 512, 1024)
 TARGETS = ("attacker", "similarity", "far", "nats")
 RANGE = (0.01, 40.0)  # nats in which epsilons are searched
