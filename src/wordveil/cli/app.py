@@ -46,11 +46,7 @@ def declared(command: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def call(command: Callable[..., int | None], values: dict[str, Any]) -> int | None:
-    """Call a command with values by the names that are `declared`, put together into its groups.
-
-    Returns:
-        Its exit code; None for success.
-    """
+    """Call a command with values by the names that are `declared`, put together into its groups."""
     hints = get_type_hints(command)
     taken = {}
     for name in inspect.signature(command).parameters:
@@ -126,11 +122,7 @@ def command_examples() -> dict[str, tuple[str, ...]]:
 
 
 def build_app(wanted: Sequence[str] | None = None) -> typer.Typer:
-    """Return the command line with the wanted commands loaded, None for all, and the others present by name only.
-
-    Raises:
-        WordveilError: If a command is wanted that another package would bring, or brings and cannot be loaded.
-    """
+    """Return the command line with the wanted commands loaded, None for all, and the others present by name only."""
     offers = {} if wanted and set(wanted) <= COMMANDS.keys() else offered_commands(COMMANDS)
     if missing := [name for name in LABORATORY if name in (wanted or ()) and name not in offers]:
         raise WordveilError(
@@ -178,8 +170,6 @@ def _root(
 
 
 def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Return a command as typer reads it: all its options side by side."""
-
     def run(**values: Any) -> int | None:
         return call(command, values)
 
@@ -191,7 +181,6 @@ def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 def _group(app: typer.Typer) -> typer.Typer:
-    """Take apart the option groups of all commands of a group."""
     for command in app.registered_commands:
         command.callback = _declared(cast(Callable[..., int | None], command.callback))
     for group in app.registered_groups:
@@ -258,11 +247,7 @@ class OfferedCommand:
     problem: str = ""
 
     def load(self) -> Callable[..., int | None]:
-        """Return the function.
-
-        Raises:
-            WordveilError: If the command cannot be used.
-        """
+        """Return the function."""
         if self.problem:
             raise WordveilError(self.problem)
         module, _, name = self.function.partition(":")

@@ -41,11 +41,7 @@ class Attacked:
     kind: Annotated[str | None, Option("--kind", help="What a callable of yours takes: vectors or text.")] = None
 
     def checked(self) -> str:
-        """Return the name of the mechanism, or the place of the caller's own.
-
-        Raises:
-            ParameterError: If neither is given, or both, or there is no such mechanism.
-        """
+        """Return the name of the mechanism, or the place of the caller's own."""
         if (self.mechanism is None) == (self.python is None):
             raise ParameterError("--mechanism", None, "or --python must be given, and only one of them.")
         if self.mechanism is not None:

@@ -48,11 +48,7 @@ class Noise:
     ] = None
 
     def build(self, source: Path, column: str | None) -> tuple[VectorMechanism, Embeddings | None]:
-        """Return the mechanism, and the vocabulary it is fitted to.
-
-        Raises:
-            ParameterError: If it works on words.
-        """
+        """Return the mechanism, and the vocabulary it is fitted to."""
         table = None
         if self.vocabulary is not None:
             table = open_vocabulary(None if self.vocabulary == EMBEDDED else Path(self.vocabulary))
@@ -165,11 +161,7 @@ def _projection_settings(settings: Sequence[str], source: Path, column: str | No
 
 
 def _parse_grid(text: str) -> float:
-    """Read 2^-12, or the number itself.
-
-    Raises:
-        ParameterError: If it is neither.
-    """
+    """Read 2^-12, or the number itself."""
     base, power, exponent = text.partition("^")
     try:
         value = math.ldexp(1.0, int(exponent)) if power and base.strip() == "2" else float(text)

@@ -440,7 +440,6 @@ def _unchanged(report: RunReport, options: TextOptions) -> list[str]:
 
 
 def _promised(report: RunReport, job: Job, bounds: Sequence[str], warnings: Sequence[str]) -> list[str]:
-    """Return every line on what is promised, assumed and disclosed."""
     from wordveil.runs.report import read_and_attacked
     from wordveil.runs.warnings import shown
 

@@ -22,17 +22,7 @@ ExplainOption = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What is said of a release.
-
-    Attributes:
-        released: What was released.
-        guarantee: What is promised.
-        unchanged: What passed as it was, in a few words each.
-        warnings: What to be warned of, the strongest first.
-        lines: All there is to say, a sentence each, with its label.
-        destination: The output, "-" for standard output.
-        warned: The label of a warning.
-    """
+    """What is said of a release."""
 
     released: str
     guarantee: str

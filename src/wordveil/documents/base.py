@@ -105,11 +105,7 @@ class Selection:
         return self.columns + (self.keep or ())
 
     def copies(self, column: str) -> bool:
-        """Whether a column that is not sanitized is copied.
-
-        Raises:
-            ParameterError: If nothing was said of it.
-        """
+        """Whether a column that is not sanitized is copied."""
         if self.asks:
             raise unnamed_columns(self.columns, [column], "the file")
         return self.keep_others or column in (self.keep or ())

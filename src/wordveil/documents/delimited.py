@@ -180,7 +180,6 @@ class _Delimited(DocumentFormat):
                 )
 
     def _closing_quote(self, buffer: bytearray, at: int, line: int) -> int:
-        """Position after the closing quote; appends lines to the buffer while the field is open."""
         while True:
             at = buffer.find(_QUOTE, at)
             if at < 0:

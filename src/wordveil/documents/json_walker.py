@@ -54,11 +54,7 @@ class SelectionNode:
 
 
 def selection_tree(selection: Selection) -> SelectionNode:
-    """Build the levels of a selection; each dot of a name may lead into a member or belong to the member's own name.
-
-    Raises:
-        ParameterError: If a name has too many dots for that.
-    """
+    """Build the levels of a selection; each dot of a name may lead into a member or belong to the member's own name."""
     root = SelectionNode(copies_rest=selection.keep_others)
     if not selection.columns:
         root.column = ""
@@ -163,9 +159,6 @@ class JsonWalker:
 
         Returns:
             The position after the value; the caller adds what follows to the last piece.
-
-        Raises:
-            WalkError: If the value is malformed, or a selected column is missing or not text.
         """
         self.pieces, self.texts, self._pending, self._cursor = [], [], "", begin
         self.lacking = self.not_text = 0

@@ -36,11 +36,7 @@ _ENDINGS = {suffix: name for name, form in FORMATS.items() for suffix in form.su
 
 
 def format_class(name: str) -> type[DocumentFormat] | None:
-    """Return the format of a name, another package's too; None where there is none.
-
-    Raises:
-        WordveilError: If another package's cannot be used.
-    """
+    """Return the format of a name, another package's too; None where there is none."""
     return FORMATS.get(name) or foreign_object("readers", name, DocumentFormat)
 
 
@@ -124,13 +120,7 @@ def open_documents(  # noqa: PLR0913 (three of them say what else is copied)
 
 
 class DocumentReader:
-    """The records of one file.
-
-    Attributes:
-        path: The file as the caller named it.
-        format: The format object; it also renders.
-        source: Input name used in document ids; the file name unless set otherwise.
-    """
+    """The records of one file."""
 
     def __init__(self, path: str, form: DocumentFormat, encoding: str | None = None) -> None:
         self.path = path

@@ -82,8 +82,6 @@ def _problem(folder: Path | str, error: OSError) -> str:
 
 
 def _entries(root: Path, found: TreeFiles) -> Iterator[tuple[Path, bool]]:
-    """Yield every file and directory and whether it is a directory; hidden ones and links are not entered."""
-
     def unreadable(error: OSError) -> None:
         found.unreadable.append(_problem(error.filename, error))
 

@@ -64,11 +64,7 @@ class Journal:
         write_whole(self.path, json.dumps(content, sort_keys=True).encode("ascii"), private=True)
 
     def load(self) -> bool:
-        """Take over the file's progress if it was written for the same identity; False where there is no file.
-
-        Raises:
-            ResumeError: If the file is damaged, of another version or of another identity; names what differs.
-        """
+        """Take over the file's progress if it was written for the same identity; False where there is no file."""
         content = stored(self.path)
         if content is None:
             return False

@@ -85,11 +85,7 @@ def written(target: Path) -> str:
 
 
 def known_again(paths: Sequence[Path]) -> str:
-    """Return by what files are known again without a look at what they hold: their names, places and times.
-
-    Raises:
-        OSError: If one is not there.
-    """
+    """Return by what files are known again without a look at what they hold: their names, places and times."""
     facts = [[path.name, path.stat().st_ino, path.stat().st_mtime_ns] for path in paths]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 

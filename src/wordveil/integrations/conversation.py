@@ -180,9 +180,6 @@ class Conversation:
 
         Returns:
             (start, end, value) in their order, free of overlaps; `reply[start:end]` is the surrogate.
-
-        Raises:
-            WordveilError: If a message cannot be read the same way twice.
         """
         if isinstance(self._sanitizer, Redactor):
             return []

@@ -67,7 +67,6 @@ def _visible(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plain(kind: Any) -> Any:
-    """Return a type with text in the place of categories, at any depth."""
     if isinstance(kind, pl.Categorical | pl.Enum):
         return pl.String()
     if isinstance(kind, pl.Array):

@@ -30,8 +30,6 @@ from wordveil.mechanisms.rows import multiply_rows
 from wordveil.mechanisms.truncated_law import noise_deviation
 from wordveil.randomness import BitArray
 
-__all__ = ["LaplaceLaw", "NoiseLaw", "NormalLaw", "RadialLaw", "RealSums", "nearest_points", "scale_at_least"]
-
 TAIL_WORDS = 2  # of each row: the key of all further words of its uniforms
 BLOCK = 1 << 14  # coordinates worked on at a time: they stay in the cache
 FARTHEST = 2.0**33  # steps in the deviation of noise: beyond, floats decide hardly anything
@@ -378,7 +376,6 @@ def scale_at_least(guess: float, squared: Fraction) -> float:
 
 
 def _lengths(vectors: Float64Array, axis: int) -> Float64Array:
-    """Return Euclidean lengths, of which none is lost to small squares."""
     largest = np.maximum(np.abs(vectors).max(axis=axis, keepdims=True, initial=0.0), np.finfo(np.float64).tiny)
     return np.asarray(np.sqrt(np.square(vectors / largest).sum(axis=axis)) * largest.squeeze(axis))
 

@@ -131,7 +131,6 @@ class NeighbourResponse(WordMechanism):
         return at
 
     def _listed(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
-        """Return the outputs and the list of each word."""
         if self.classes is not None:
             classes = word_classes(embeddings, min(self.classes, len(embeddings.candidates)))
             return self._more_than_k(classes.outputs), classes.face[:, None]

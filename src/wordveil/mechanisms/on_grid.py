@@ -13,8 +13,6 @@ from wordveil.mechanisms.exact_noise import FARTHEST, TAIL_WORDS, NoiseLaw, Real
 from wordveil.parameters import check_draws
 from wordveil.randomness import Draws, Stream, random_bits
 
-__all__ = ["EXPONENTS", "GridRandomizer", "grid_below"]
-
 FINER = 8  # the default grid is the noise's standard deviation over 2**8 to 2**9
 EXPONENTS = (-100, 100)
 

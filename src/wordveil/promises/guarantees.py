@@ -279,11 +279,7 @@ class MetricDP(Bounded):
 
 
 def check_distance(distance: float) -> None:
-    """Refuse what is no finite distance.
-
-    Raises:
-        ParameterError: If it is negative or not finite.
-    """
+    """Refuse what is no finite distance."""
     if not (math.isfinite(distance) and distance >= 0):
         raise ParameterError("distance", distance, "must be in [0, inf).")
 

@@ -40,13 +40,7 @@ def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "")
 
 
 def table(rows: Iterable[str], header: Iterable[str] = (), *, kind: str = "") -> str:
-    """Return a table that scrolls sideways by itself; "" without rows.
-
-    Args:
-        rows: Rows, HTML already (`row`).
-        header: Header cells, HTML already.
-        kind: Class of the table.
-    """
+    """Return a table that scrolls sideways by itself; "" without rows."""
     body, named = "".join(rows), f' class="{kind}"' if kind else ""
     head = "".join(cell if cell.startswith("<th") else f'<th scope="col">{cell}</th>' for cell in header)
     shown = f"<thead><tr>{head}</tr></thead>" if head else ""

@@ -60,11 +60,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Relation(ABC):
-    """Which pairs a claim speaks of.
-
-    Attributes:
-        claim: The claim.
-    """
+    """Which pairs a claim speaks of."""
 
     claim: Guarantee
 
@@ -143,11 +139,7 @@ class EveryPair(Relation):
 
 @dataclass(frozen=True, kw_only=True)
 class AtDistance(Relation):
-    """Any two inputs, by their distance.
-
-    Attributes:
-        distances: Of the claim's metric.
-    """
+    """Any two inputs, by their distance."""
 
     claim: MetricDP
     distances: DistanceFunction = field(repr=False, compare=False)
@@ -207,14 +199,7 @@ def relation_of(
     edges: NDArray[np.integer] | None = None,
     find: Callable[[Inputs], IdArray] | None = None,
 ) -> Relation:
-    """Return which pairs a claim speaks of; no pair where what would tell is not given.
-
-    Args:
-        claim: The claim.
-        distances: Of the metric that metric DP speaks of.
-        edges: Of the graph that neighbour DP speaks of, as pairs of word ids, shape (e, 2).
-        find: The word ids of vectors, where inputs are vectors.
-    """
+    """Return which pairs a claim speaks of; no pair where what would tell is not given."""
     if isinstance(claim, LocalDP):
         return EveryPair(claim=claim)
     if isinstance(claim, MetricDP) and distances is not None:

@@ -203,11 +203,6 @@ def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_sour
     What is one token to one reading of a text may be several to another: the choices that decide it are the promise's
     scope.
 
-    Args:
-        guarantee: The mechanism's, per token.
-        options: The choices around it.
-        test_source: Whether the noise comes from a seeded test source.
-
     Returns:
         The same promise under the privacy unit that `per` leaves, between texts that agree in what the pipeline
         discloses; or `NoGuarantee` for a test source.
@@ -225,7 +220,6 @@ def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_sour
 
 
 def _reading(options: TextOptions) -> str:
-    """Return a name of the choices that decide what a token is, and for grids what a step of theirs is."""
     read = options.choices() | {"grids": [grid.guarantee().scope for grid in options.grids]}
     del read["casing"]  # of what is written
     return f"reading {hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()}"
@@ -280,12 +274,7 @@ def grid_disclosure(grid: NumberGrid) -> str:
 
 
 def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tuple[str, ...]:
-    """Return what any release with these options discloses, one sentence each.
-
-    Args:
-        options: The choices around the mechanism.
-        guarantee: What the mechanism promises: it decides what holds between an unknown and a known word.
-    """
+    """Return what any release with these options discloses, one sentence each."""
     said = [
         "the number of tokens, their positions, punctuation and layout",
         "whether a word with a hyphen or an apostrophe is in the vocabulary: there it stays whole, else it is cut",

@@ -17,8 +17,6 @@ from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.journal import is_resumable
 from wordveil.files.records import ReleaseRecord, known_again, load_record, record_path, written
 
-__all__ = ["Completion", "is_taken"]
-
 _SECOND = "a second release of the same texts adds its loss to the first's"
 
 
@@ -47,12 +45,7 @@ class Completion:
     _seen: str = field(default="", init=False)
 
     def check(self, target: Path, identity: Mapping[str, Any] | None, *, resume: bool) -> str:
-        """Return what to tell the owner where the output is complete, "" where the run is to go on.
-
-        Raises:
-            ParameterError: If the output would be written over without having been asked to.
-            ResumeError: If it cannot be told that the output is that of the same settings and input.
-        """
+        """Return what to tell the owner where the output is complete, "" where the run is to go on."""
         if self.again and resume:
             raise ParameterError("again", True, "begins a second release; resume=True alone goes on with it.")
         self._seen = "" if self.inputs is None else known_again(self.inputs)

@@ -27,23 +27,13 @@ from wordveil.runs.sanitize import FileDigest, file_digests
 from wordveil.sanitizing.fitting import certificate_in_use
 from wordveil.sanitizing.sanitizer import Sanitizer
 
-__all__ = ["BLOCK_CHARACTERS", "DenoisedTexts", "ReleaseReport", "denoise_documents", "denoised_texts"]
-
 BLOCK_CHARACTERS = 200_000  # read at once: about ten seconds of work, and so much is lost at most by a kill
 MILLION = 1_000_000  # counts are whole numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseReport:
-    """What a report of `sanitize` says, as far as a reader of its release needs it.
-
-    Attributes:
-        facts: All of it, as JSON values.
-        outputs: The released files.
-        provenance: Where they came from.
-        options: Choices around the mechanism.
-        settings: How the released files are to be read.
-    """
+    """What a report of `sanitize` says, as far as a reader of its release needs it."""
 
     facts: Mapping[str, Any]
     outputs: tuple[FileDigest, ...]
@@ -53,11 +43,7 @@ class ReleaseReport:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ReleaseReport:
-        """Read a report, JSON or HTML.
-
-        Raises:
-            DataFormatError: If it is none of `sanitize`, or its release was denoised already.
-        """
+        """Read a report, JSON or HTML."""
         stored = read_report(path)
         facts = stored.facts
         try:

@@ -30,17 +30,6 @@ from wordveil.runs.engine import Notice, Position, Run, silent
 from wordveil.runs.other_columns import check_kept, other_columns, settle_others
 from wordveil.runs.preconditions import check_file, check_tree, tell, tree_file_identity, tree_identity
 
-__all__ = [
-    "UNNAMED",
-    "Answers",
-    "Callbacks",
-    "DocumentSummary",
-    "Process",
-    "Progress",
-    "run_documents",
-    "run_tree_file",
-]
-
 Answers = ReleasedRows
 """For each record of a block, one released text per text, None for None."""
 
@@ -175,20 +164,8 @@ def run_tree_file(
 ) -> tuple[Path, Mapping[str, Any]]:
     """Run one file of a tree, as `run_documents` runs it among the others.
 
-    Args:
-        root: The tree.
-        name: The file's path in it.
-        folder: A private folder to write to.
-        process: As in `run_documents`.
-        settings: As in `run_documents`.
-        counts: As in `run_documents`, of this file alone.
-        leave_out: Ordinals of documents that are left out.
-
     Returns:
         Where the output lies in the folder, and what was counted ("counts", "gaps", "columns").
-
-    Raises:
-        DocumentFormatError: If the file is malformed.
     """
     file = _File(str(Path(root) / name), name, settings.for_file(name), leave_out)
     work = _Documents(target=name, files=[file], tree=None, process=process, counts=counts, calls=Callbacks())

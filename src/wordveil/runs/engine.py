@@ -31,8 +31,6 @@ from wordveil.files.run_key import key_digest, remove_run_key, run_key_path, sav
 from wordveil.randomness import RandomSource
 from wordveil.runs.completion import Completion
 
-__all__ = ["Notice", "Position", "Run", "Work", "check_report_path", "silent"]
-
 Position = Mapping[str, Any]
 """Where input and output go on; empty at the start."""
 
@@ -97,14 +95,7 @@ class Run:
     completion: Completion | None = None
 
     def execute(self) -> None:
-        """Run to the end.
-
-        Raises:
-            OSError: If the disk is full; names the output, and says whether the run can be resumed.
-            ParameterError: If another run is writing to the destination, or it would be written over unasked.
-            ResumeError: If the interrupted run, or the complete output, had another input, other settings or another
-                key.
-        """
+        """Run to the end."""
         try:
             if is_replaceable(self.destination):
                 self._into_place()
@@ -142,7 +133,6 @@ class Run:
         journal.remove()
 
     def _is_complete(self, target: Path) -> bool:
-        """Whether nothing is to be done; tells the owner, also of what will be written over."""
         if self.completion is None:
             return False
         complete = self.completion.check(target, self.identity, resume=self.resume)
@@ -181,7 +171,6 @@ class Run:
         publish(target, journal.product, journal.written, replace=replace)
 
     def _taken_up(self, journal: Journal) -> bool:
-        """Take over an interrupted run where that is asked for and there is one, and tell the owner."""
         if self.resume and journal.load():
             taken = self.work.restore(journal.tally)
             told = f"going on with the interrupted run: {taken} are taken over."
@@ -223,13 +212,7 @@ def check_report_path(
     *,
     others: Iterable[str | os.PathLike[str] | None] = (),
 ) -> None:
-    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run.
-
-    Args:
-        path: Where the report is to go.
-        endings: The forms there are.
-        others: What the run reads and writes, which a report must not replace nor lie in; None and "-" are nothing.
-    """
+    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run."""
     target = Path(path)
     for other in (Path(one).resolve() for one in others if one not in (None, "-")):
         same = target.exists() and other.exists() and target.samefile(other)

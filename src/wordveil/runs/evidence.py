@@ -17,8 +17,6 @@ from wordveil.runs.sanitize import FileDigest, RunReport
 from wordveil.runs.warnings import release_warnings
 from wordveil.sanitizing.sanitizer import Sanitizer
 
-__all__ = ["ALWAYS_ASSUMED", "ANYBODY", "Evidence", "differences", "shortfall"]
-
 ALWAYS_ASSUMED = (
     "vocabulary, mechanism, parameters and word lists are public, and were not chosen by looking at these texts",
     "this is the only release of these texts: losses of several add up, and a choice among several voids the promise",
@@ -93,7 +91,6 @@ def _stays(facts: Mapping[str, Any], unit: PrivacyUnit) -> str:
 
 
 def _longest(explained: Explanation) -> str:
-    """Return the sum over the longest text, and what an even guess between two such texts becomes."""
     what = "sentence" if explained.guarantee.unit is PrivacyUnit.SENTENCE else "token"
     length = _counted(explained.tokens, what)
     if explained.guarantee.epsilon is None or (explained.text is not None and explained.text.epsilon is None):

@@ -21,17 +21,6 @@ from wordveil.runs.report_schema import SCHEMA, data_block, sealed
 from wordveil.runs.sanitize import RunReport
 from wordveil.withholding.report_page import redaction_page
 
-__all__ = [
-    "REDACTION",
-    "form",
-    "left_out",
-    "read_and_attacked",
-    "report_facts",
-    "write_facts",
-    "write_report",
-    "write_sealed",
-]
-
 REDACTION = "redaction"
 """The kind of a report of `wordveil redact`."""
 GLOSSARY = {
@@ -66,16 +55,7 @@ dl { margin: 0; } dd:last-child { margin: 0; }
 
 
 def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evidence) -> None:
-    """Write the report; the ending `.json` or `.html` chooses the form.
-
-    Args:
-        report: What the run reported.
-        path: Where to write.
-        evidence: The promise in words, warnings and all (`Evidence.of_run`).
-
-    Raises:
-        ParameterError: If the name has another ending, or the directory does not exist.
-    """
+    """Write the report; the ending `.json` or `.html` chooses the form."""
     write_facts(report_facts(report, evidence), path)
 
 

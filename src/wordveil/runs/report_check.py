@@ -24,8 +24,6 @@ from wordveil.runs.vectors.binding import Binding
 from wordveil.runs.vectors.values import VectorReport, vector_disclosures
 from wordveil.sanitizing.sanitizer import Sanitizer
 
-__all__ = ["Bound", "Contradiction", "contradictions", "damage"]
-
 MEANT = ("promise", "epsilon", "delta", "slack", "unit", "standing", "largest_distance", "graph")
 """Of a guarantee: what is not wording, and the same in every version."""
 _SINCE = {
@@ -102,13 +100,7 @@ def damage(report: StoredReport) -> list[str]:
 def contradictions(
     report: StoredReport, source: Sanitizer | Binding, budget: Bound | None = None
 ) -> list[Contradiction]:
-    """Return where a report says something else of its release than its mechanism, vocabulary and choices come to.
-
-    Args:
-        report: The report.
-        source: Rebuilt from it: what released, with the vocabulary that it names.
-        budget: Rebuilt from it: what bounds the losses of one person, where it names that.
-    """
+    """Return where a report says something else of its release than its mechanism, vocabulary and choices come to."""
     facts = json.loads(json.dumps(report.facts))
     if report.schema == (0, 0) and "epsilon" in facts["guarantee"]:
         facts["guarantee"]["epsilon"] = claimed(facts["guarantee"]["epsilon"])

@@ -249,18 +249,7 @@ def run_report(
     spent: tuple[float, int],
     outputs: Iterable[Mapping[str, Any]] | None = None,
 ) -> RunReport:
-    """Return the report of a run whose output is in its place.
-
-    Args:
-        source: As in `sanitize_documents`.
-        destination: As there.
-        sanitizer: As there.
-        settings: As there.
-        summary: What the run did.
-        counts: "tokens" and "exempt" of the whole run.
-        spent: Seconds and tokens of this process's part.
-        outputs: What tells each file written from any other (`file_identity`), where that is known.
-    """
+    """Return the report of a run whose output is in its place."""
     written = file_digests(Path(destination)) if outputs is None else digests_of(outputs)
     facts = {**_files(source, destination), "outputs": written, **_settings(sanitizer, settings), **_counted(summary)}
     facts |= {name: counts[name] for name in ("tokens", "exempt", "longest")} | {"seconds": spent[0]}
@@ -292,7 +281,6 @@ def _counted(summary: DocumentSummary) -> dict[str, Any]:
 
 
 def _settings(sanitizer: Sanitizer, settings: DocumentSettings) -> dict[str, Any]:
-    """The report's promise, how documents are read (without what only changes speed), and the time of the end."""
     return {
         "guarantee": sanitizer.guarantee,
         "provenance": sanitizer.provenance,
@@ -327,14 +315,7 @@ def add_counts(counts: Counter[str], others: Mapping[str, int]) -> None:
 
 
 def run_disclosures(disclosed: Sequence[str], missing: str, *, copied: Sequence[str], tree: bool) -> tuple[str, ...]:
-    """Return what a run discloses whatever the noise, one sentence each.
-
-    Args:
-        disclosed: What every release of the sanitizer discloses.
-        missing: What becomes of documents without a text column; see `DocumentSettings`.
-        copied: Names of the columns copied unchanged.
-        tree: Whether a directory is released.
-    """
+    """Return what a run discloses whatever the noise, one sentence each."""
     said = [*disclosed, KEYED]
     said.append("the number of documents and of texts in each, their order, and which of their texts are empty or null")
     if missing == "keep":

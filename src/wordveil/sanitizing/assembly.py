@@ -26,8 +26,6 @@ from wordveil.text.surrogates import Surrogates
 from wordveil.text.writing import Writer
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Assembled", "TextReader", "TextWriter", "answering", "assemble"]
-
 
 class TextReader(Protocol):
     """What reads private texts: `text.Encoder` words, `sentences.rephrasing` sentences."""

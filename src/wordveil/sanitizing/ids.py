@@ -22,8 +22,6 @@ from wordveil.sanitizing.assembly import Assembled, TextReader
 from wordveil.text.encoding import EncodedBatch, tokens_per_document, tokens_per_text
 from wordveil.text.readings import UNKNOWN
 
-__all__ = ["Counts", "Prepared", "once_per_document", "release_ids"]
-
 Counts = NDArray[np.int64]
 
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB

@@ -21,8 +21,6 @@ from wordveil.promises.release import Provenance, TextOptions
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Place", "nonces", "shown", "text_domain", "vector_domain", "vector_setting"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -98,14 +96,7 @@ def vector_setting(mechanism: Any, randomizer: VectorRandomizer, table: Embeddin
 
 
 def vector_domain(mechanism: Any, randomizer: VectorRandomizer, table: Embeddings | None, *rows: str | None) -> str:
-    """Return what sets the noise of rows apart from that of any others under the same key.
-
-    Args:
-        mechanism: As in `vector_setting`.
-        randomizer: As there.
-        table: As there.
-        rows: Name and column of the input.
-    """
+    """Return what sets the noise of rows apart from that of any others under the same key."""
     facts = (*rows, vector_setting(mechanism, randomizer, table))
     return hashlib.blake2b(repr(facts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() + ":"
 

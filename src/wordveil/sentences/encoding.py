@@ -174,9 +174,6 @@ class TransformerEncoder(SentenceEncoder):
 def encoder_named(name: str) -> SentenceEncoder:
     """Return an encoder by name: "static", "minilm", or a model of sentence-transformers.
 
-    Raises:
-        MissingExtraError: If what it needs is not installed.
-
     Example:
         >>> near, other, far = encoder_named("static").rows(["A good film.", "I liked this movie.", "Taxes rise."])
         >>> bool(near @ other > 2 * (near @ far))
@@ -190,10 +187,6 @@ def fitted_map(sentences: Sequence[str], rows: Float32Array) -> Float32Array:
     """Return the linear map that brings static rows of public sentences nearest to their rows by another encoder.
 
     Ridge regression. Neighbours found by mapped rows are much nearer, by the other encoder, than those by static rows.
-
-    Args:
-        sentences: n public sentences.
-        rows: Their rows by the other encoder, shape (n, d).
     """
     given = encoder_named(STATIC).rows(sentences).astype(np.float64)
     square = given.T @ given + RIDGE * np.eye(given.shape[1])

@@ -81,9 +81,6 @@ def _barred() -> frozenset[str]:
 def clean(sentence: str) -> Cleaned:
     """Return a public sentence with its personal data in slots, or why it may not be in a stock.
 
-    Args:
-        sentence: One sentence.
-
     Example:
         >>> clean("maria saw him on 14 March 2026 for 50 EUR.")
         Cleaned(sentence='[name] saw him on [date] for [money].', why='')

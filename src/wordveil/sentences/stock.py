@@ -93,11 +93,7 @@ class StockFacts:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read the facts of a folder.
-
-        Raises:
-            EmbeddingFormatError: If they are missing or damaged.
-        """
+        """Read the facts of a folder."""
         path = folder / FACTS_FILE
         try:
             read = json.loads(path.read_text(encoding="utf-8"))

@@ -27,8 +27,6 @@ from wordveil.spark.workers import COUNTS, Texts, shared
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SIDECAR", "save"]
-
 SIDECAR = "_wordveil.json"
 """The promise, in the folder that was written: names that begin so are read by no reader of tables."""
 

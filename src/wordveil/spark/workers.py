@@ -33,21 +33,6 @@ if TYPE_CHECKING:
 
     Batches = Iterator[pa.RecordBatch]
 
-__all__ = [
-    "COUNTS",
-    "ID",
-    "Redacts",
-    "Texts",
-    "Vectors",
-    "Worker",
-    "driver_key",
-    "on_this_host",
-    "packed",
-    "packed_for_tasks",
-    "shared",
-    "unpacked",
-]
-
 ID = "__wordveil_id"
 COUNTS = {"tokens": "__wordveil_tokens", "exempt": "__wordveil_exempt"}
 """What is counted of a release -> the column that holds it on the way."""
@@ -100,11 +85,7 @@ def _ready(sanitizer: bytes) -> Sanitizer:
 
 
 def on_this_host(sanitizer: bytes, noise: dict[str, object]) -> Sanitizer:
-    """Return a copy of a packed sanitizer, refused where it would draw, or count, otherwise than the driver's.
-
-    Raises:
-        ParameterError: See `check_host`.
-    """
+    """Return a copy of a packed sanitizer, refused where it would draw, or count, otherwise than the driver's."""
     job = copy(_ready(sanitizer))
     check_host(fingerprint(job), noise)
     return job
@@ -112,13 +93,7 @@ def on_this_host(sanitizer: bytes, noise: dict[str, object]) -> Sanitizer:
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """A sanitizer on an executor; what travels holds no key.
-
-    Attributes:
-        sanitizer: The sanitizer, packed.
-        key_file: Where the key lies.
-        noise: What decides the noise on the driver.
-    """
+    """A sanitizer on an executor; what travels holds no key."""
 
     sanitizer: bytes = field(repr=False)
     key_file: str
@@ -175,7 +150,6 @@ class Texts(Worker):
 
 
 def _with_texts(batch: pa.RecordBatch, columns: Sequence[str], rows: ReleasedRows) -> pa.RecordBatch:
-    """Return a batch with released texts in the place of its own."""
     import pyarrow as pa
 
     for place, name in enumerate(columns):
@@ -187,15 +161,7 @@ def _with_texts(batch: pa.RecordBatch, columns: Sequence[str], rows: ReleasedRow
 
 @dataclass(frozen=True, kw_only=True)
 class Redacts:
-    """Redacts the rows of a partition.
-
-    Attributes:
-        redactor: The redactor's choices, packed; no key travels with them.
-        key_file: Where the key of what is drawn lies.
-        choices: What decides the release on the driver.
-        columns: The text columns.
-        name: What tells this frame from others under its key.
-    """
+    """Redacts the rows of a partition."""
 
     redactor: bytes = field(repr=False)
     key_file: str
@@ -224,16 +190,7 @@ class Redacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
-    """Releases the vectors of a partition.
-
-    Attributes:
-        column: The column of vectors.
-        name: What tells this frame from others under its key.
-        key_file: Where the key lies.
-        dimensions: The d of the vectors.
-        mechanism: Mechanism, vocabulary and settings, packed.
-        noise: What decides the noise on the driver.
-    """
+    """Releases the vectors of a partition."""
 
     column: str
     name: str

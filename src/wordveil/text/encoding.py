@@ -184,15 +184,6 @@ class Encoder:
         Guarantee:
             None by itself. Gaps hold listed gap characters, fixed HTML tags in lower case if the tokenizer keeps them,
             and public words as listed; every other character of the texts is represented by an id or by -1.
-
-        Args:
-            texts: The batch; its size affects speed only.
-
-        Returns:
-            One encoded text per text, in order.
-
-        Edge cases:
-            An empty text gives one gap and no ids.
         """
         return self.encode_batch(texts).texts()
 
@@ -215,7 +206,6 @@ class Encoder:
         return texts if self.typed is None else map(joined, texts)
 
     def _reading(self) -> Callable[[Sequence[str], Sequence[bool]], EncodedBatch]:
-        """Return what reads the texts of one call."""
         return self._batch if self.index is None or text_library() is None else _Compiled(self, self._compiled)
 
     @cached_property
@@ -293,15 +283,7 @@ class _Compiled:
 def _portions(
     texts: Iterable[PrivateText], *, markup: Literal["none", "html"] = "none"
 ) -> Iterator[tuple[list[str], list[bool]]]:
-    """Yield texts, long ones in several pieces, about `LONG` characters at a time.
-
-    Args:
-        texts: The batch.
-        markup: The tokenizer's markup.
-
-    Yields:
-        Pieces, and whether each is the last one of its text.
-    """
+    """Yield texts, long ones in several pieces, about `LONG` characters at a time."""
     pieces, last, size = list[str](), list[bool](), 0
     for text in texts:
         for piece, is_last in _pieces(text, markup):

@@ -47,10 +47,6 @@ class Reading(NamedTuple):
 def forms(text: str, casing: Literal["lower", "cased"]) -> tuple[str, ...]:
     """The spellings to look up for one text, best first.
 
-    Args:
-        text: A token or a part of one.
-        casing: "lower" if the vocabulary is in lower case, "cased" if it tells case apart.
-
     Returns:
         Distinct spellings; the first is the surface in the vocabulary's casing.
     """
@@ -72,9 +68,6 @@ def shape(text: str) -> int:
 def split_contraction(text: str) -> tuple[str, str] | None:
     """Cut a contraction the way the Penn Treebank does.
 
-    Args:
-        text: A token in plain spelling, so with straight apostrophes.
-
     Returns:
         The two parts, whose concatenation is `text`, or None if it is no contraction.
 
@@ -90,15 +83,7 @@ def split_contraction(text: str) -> tuple[str, str] | None:
 
 
 def spellings(token: str, casing: Literal["lower", "cased"]) -> Iterator[str]:
-    """Every spelling that `read` may ask for; a superset, so that one look-up call serves a whole batch.
-
-    Args:
-        token: One surface token.
-        casing: The vocabulary's casing.
-
-    Yields:
-        Spellings, with repetitions.
-    """
+    """Every spelling that `read` may ask for; a superset, so that one look-up call serves a whole batch."""
     yield from forms(token, casing)
     plain = plain_spelling(token)
     if plain.isalpha() and plain.lower() not in _FUSED:
@@ -126,11 +111,6 @@ def _parts(plain: str) -> Iterator[str]:
 
 def read(token: str, known: Mapping[str, int], casing: Literal["lower", "cased"]) -> Reading:
     """Read one token as one or several vocabulary words.
-
-    Args:
-        token: A surface token.
-        known: Spelling to token id; spellings outside the vocabulary are absent.
-        casing: The vocabulary's casing.
 
     Returns:
         The reading: ids in surface order, with "" (contraction) or "-" (hyphen) in the gaps. An acronym's final period

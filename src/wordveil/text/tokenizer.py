@@ -35,14 +35,8 @@ class Tokenizer:
     def split(self, text: PrivateText) -> list[str]:
         """Pieces that alternate gap, token, gap, ..., gap.
 
-        Args:
-            text: Any string, lone surrogates and NUL included.
-
         Returns:
             An odd number of pieces; odd positions are tokens, `"".join(pieces) == text`.
-
-        Edge cases:
-            The empty text gives one empty gap. Adjacent tokens have an empty gap between them.
 
         Example:
             >>> Tokenizer().split(PrivateText("Call +1 (555) 010-9999, Maria!"))

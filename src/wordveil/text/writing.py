@@ -85,7 +85,6 @@ class Writer:
         return ids, [self.typed.text(number) for number in numbers.tolist()]
 
     def _one(self, pieces: Sequence[tuple[EncodedText, IdArray]], words: _Decoded) -> ReleasedText:
-        """Write one text, whatever the number of its pieces, by the reference."""
         gaps = [""]
         for text, _ in pieces:
             gaps[-1] += text.gaps[0]

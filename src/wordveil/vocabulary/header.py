@@ -78,7 +78,6 @@ class VocabularyHeader:
 
 
 def _require_text(header: VocabularyHeader) -> None:
-    """Check that every textual field is a string, because a JSON file can hold anything."""
     for name in ("name", "source", "checksum", "licence", "normalisation", "tokenizer", "candidates_checksum"):
         value = getattr(header, name)
         if not isinstance(value, str) or not value.isprintable():

@@ -190,7 +190,6 @@ def _ranked(rows: Float64Array, start: int) -> NDArray[np.int64]:
 
 
 def _larger_ranks(rows: Float64Array, edges: EdgeArray, threads: int | None) -> NDArray[np.int64]:
-    """Return the larger of the two full ranks at each edge, shape (e,)."""
     v = len(rows)
     both = np.concatenate((edges, edges[:, ::-1])).astype(np.int32)  # SciPy 1.11 walks no other
     order = np.argsort(both[:, 0], kind="stable")

@@ -187,7 +187,6 @@ def _map_words(path: Path) -> NDArray[np.uint8]:
 def _check_shapes(
     directory: Path, header: VocabularyHeader, arrays: dict[str, NDArray[Any]], blob: NDArray[np.uint8]
 ) -> None:
-    """Compare all shapes with the header, and the last offset with the words."""
     v = header.rows
     expected = {name: (v,) for name in ("index_hashes.npy", "index_ids.npy", "canonical.npy")}
     shapes: dict[str, tuple[int, ...]] = {**expected, "offsets.npy": (v + 1,), "vectors.npy": (v, header.dimensions)}

@@ -45,17 +45,7 @@ _REMEDY = "Remove it and build the lists again."
 
 
 def word_classes(embeddings: Embeddings, k: int, *, progress: Progress | None = None) -> WordClasses:
-    """Return the classes of a vocabulary: those stored, else made now, and stored in its directory if that can be.
-
-    Args:
-        embeddings: The public vocabulary.
-        k: Classes, as for `build_classes`.
-        progress: As for `build_classes`.
-
-    Raises:
-        ParameterError: If k is outside its domain.
-        EmbeddingFormatError, ChecksumError: If stored classes are damaged.
-    """
+    """Return the classes of a vocabulary: those stored, else made now, and stored in its directory if that can be."""
     key = classes_key(embeddings, k)
     folder = embeddings.directory or PACKAGED_FOLDER
     path = folder / f"classes-{key.checksum[:16]}.npy"
@@ -192,7 +182,6 @@ def pack_lists(lists: NeighbourLists, folder: Path = PACKAGED_FOLDER) -> Path:
 
 
 def _open(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
-    """Map lists, or unpack them where they are packed."""
     if path.parent != PACKAGED_FOLDER:
         return map_lists(path, key, outputs)
     try:

@@ -43,11 +43,7 @@ class VectorReader(ABC):
 
     @abstractmethod
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
-        """Yield the rows from `start` on, in blocks of at most `size` rows of a real number type.
-
-        Raises:
-            DataFormatError: If the file is damaged.
-        """
+        """Yield the rows from `start` on, in blocks of at most `size` rows of a real number type."""
 
     @abstractmethod
     def close(self) -> None:
@@ -64,16 +60,7 @@ class VectorReader(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputPlan:
-    """What an output file will hold.
-
-    Attributes:
-        rows: n.
-        dimensions: Columns of the released array.
-        dtype: "<f4" or "<f8".
-        name: Name of the array, tensor or column.
-        keep: What else is copied from the input, in the input's order.
-        reader: The open input, in the same format where `keep` is not empty.
-    """
+    """What an output file will hold."""
 
     rows: int
     dimensions: int
@@ -89,13 +76,7 @@ class OutputPlan:
 
 
 class VectorFormat(ABC):
-    """One array format.
-
-    Attributes:
-        name: As shown to users.
-        ending: Of its file names.
-        has_names: Whether a file holds several named arrays, so that others can be kept.
-    """
+    """One array format."""
 
     name: str
     ending: str
@@ -141,22 +122,13 @@ def check_matrix(path: str, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple
 
 
 def check_names(path: str, names: Sequence[str]) -> None:
-    """Refuse a file in which a name stands for two things: one might be kept for the other.
-
-    Raises:
-        DataFormatError: If a name occurs twice.
-    """
+    """Refuse a file in which a name stands for two things: one might be kept for the other."""
     if len(set(names)) != len(names):
         raise DataFormatError(path, "two of its columns, arrays or tensors have one name.", remedy="Rename them.")
 
 
 def pick(path: str, name: str | None, usable: Sequence[str], what: str) -> str:
-    """Return the wanted name, or the only usable one.
-
-    Raises:
-        DataFormatError: If there is none, or none of this name.
-        ParameterError: If there are several and none is named.
-    """
+    """Return the wanted name, or the only usable one."""
     if name is not None and name in usable:
         return name
     # Names may be private, as those of people: they are counted and not shown.
@@ -179,11 +151,7 @@ def raw_blocks(
     start: int,
     size: int,
 ) -> Iterator[NDArray[Any]]:
-    """Yield rows of an array of raw numbers in a seekable stream, from `start` on, `size` at a time.
-
-    Raises:
-        DataFormatError: If the stream ends early.
-    """
+    """Yield rows of an array of raw numbers in a seekable stream, from `start` on, `size` at a time."""
     rows, columns = shape
     for low in range(start, rows, size):
         count = min(size, rows - low)
@@ -227,9 +195,6 @@ def copy_values(path: str, source: Any, target: Any, length: int, *, truths: boo
         target: Where they go.
         length: Their bytes.
         truths: Whether each byte is true or false: seven of its bits are no part of the value.
-
-    Raises:
-        DataFormatError: If the stream ends early.
     """
     for done in range(0, length, COPY_BYTES):
         data = _exactly(path, source, min(COPY_BYTES, length - done))

@@ -103,11 +103,7 @@ class _NpzReader(VectorReader):
             raise DataFormatError(self.path, "the array is damaged.", remedy="Fetch the file again.")
 
     def _check_apart(self) -> None:
-        """Refuse members that share bytes: a kept one must not hold what is released with noise.
-
-        Raises:
-            DataFormatError: If two do, or one lies outside the members' part of the file.
-        """
+        """Refuse members that share bytes: a kept one must not hold what is released with noise."""
         stream: Any = self._zip.fp
         places = []
         for info in self._zip.infolist():
@@ -121,11 +117,7 @@ class _NpzReader(VectorReader):
             raise DataFormatError(self.path, "members of the file share bytes.", remedy="Write it with numpy.savez.")
 
     def check_kept(self, name: str) -> None:
-        """Refuse another member that holds more than values.
-
-        Raises:
-            DataFormatError: If it holds objects or records, or is shorter than its header says.
-        """
+        """Refuse another member that holds more than values."""
         shape, _, dtype, offset = self._header(name)
         if dtype.kind not in _KEPT_KINDS or dtype.itemsize > _WIDEST.get(dtype.kind, dtype.itemsize):
             raise DataFormatError(

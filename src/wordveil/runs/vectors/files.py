@@ -30,8 +30,6 @@ from wordveil.runs.vectors.releasing import RowReleaser, VectorSettings
 from wordveil.runs.vectors.values import VectorReport, vector_disclosures
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["release_vector_file"]
-
 Progress = Callable[[int, int], None]
 """Called after each block with rows done and rows in all."""
 

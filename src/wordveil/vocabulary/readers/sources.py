@@ -122,7 +122,6 @@ def _open_member(path: Path, archive: zipfile.ZipFile, member: str | None) -> IO
 
 
 def _member(path: Path, archive: zipfile.ZipFile, member: str | None) -> zipfile.ZipInfo:
-    """Return the member asked for, or the only one there is."""
     files = [info for info in archive.infolist() if not info.filename.endswith("/")]
     chosen = [info for info in files if member in (None, info.filename)]
     if len(chosen) != 1:
