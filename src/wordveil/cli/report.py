@@ -217,8 +217,8 @@ def _check(
 
 def _other_files(report: StoredReport, released: Path) -> list[str]:
     """Return in what the files differ from those that a report names, one sentence each."""
+    from wordveil.runs.digests import file_digests
     from wordveil.runs.evidence import differences
-    from wordveil.runs.sanitize import file_digests
 
     if not report.outputs:
         raise DataFormatError(report.path, "no file is named in this report: the release went to standard output.")

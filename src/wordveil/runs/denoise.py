@@ -18,12 +18,13 @@ from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import ChecksumError, DataFormatError
 from wordveil.promises.release import BatchRelease, Provenance, TextOptions
 from wordveil.promises.rows import into_rows
-from wordveil.runs.documents import Answers, Callbacks, DocumentSummary, run_documents
-from wordveil.runs.engine import Notice, silent
+from wordveil.runs.digests import FileDigest, file_digests
+from wordveil.runs.documents import Answers, DocumentSummary
+from wordveil.runs.engine import Notice
 from wordveil.runs.evidence import differences
+from wordveil.runs.frame import RunProgress, run_and_report
 from wordveil.runs.rebuilding import rebuilt
 from wordveil.runs.report_schema import read_report, sealed
-from wordveil.runs.sanitize import FileDigest, file_digests
 from wordveil.sanitizing.fitting import certificate_in_use
 from wordveil.sanitizing.sanitizer import Sanitizer
 
@@ -162,7 +163,7 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     *,
     resume: bool = False,
     again: bool = False,
-    progress: Callable[[int, int | None, int, int], None] | None = None,
+    progress: RunProgress | None = None,
     notice: Notice | None = None,
     deliver: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
@@ -191,7 +192,6 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     report.check(release)
     denoiser.check_origin(report.provenance)
     texts, counts = DenoisedTexts(denoiser=denoiser), Counter[str]()
-    told: list[dict[str, Any]] = []
 
     def process(records: list[Record]) -> Answers:
         # The report vouches for these bytes.
@@ -200,31 +200,26 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         counts.update(found)
         return into_rows([record.texts for record in records], read)
 
-    def reported(summary: DocumentSummary) -> dict[str, Any]:
+    def reported(summary: DocumentSummary, _: float) -> dict[str, Any]:
         outputs = [asdict(file) for file in file_digests(Path(destination))]
         named = {"destination": Path(destination).name or str(destination), "outputs": outputs}
         gaps = {"bad_files": len(summary.bad_files), "left_out_members": summary.gaps.get("members", 0)}
         gaps = {name: report.facts.get(name, 0) + count for name, count in gaps.items()}
         return sealed({**report.facts, **named, **gaps, "denoised": texts.facts(counts)})
 
-    def published(summary: DocumentSummary) -> None:
-        told.append(reported(summary))
-        if deliver is not None:
-            deliver(told[0])
-
-    summary = run_documents(
+    told, _ = run_and_report(
         release,
         destination,
         process,
+        reported,
         settings=report.settings,
         fingerprint={**texts.fingerprint(), **asdict(report.provenance)},
         resume=resume,
         again=again,
         counts=counts,
-        callbacks=Callbacks(
-            progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts["words"]),
-            notice=notice or silent,
-            published=published,
-        ),
+        tokens=["words"],
+        progress=progress,
+        notice=notice,
+        deliver=deliver,
     )
-    return told[0] if told else reported(summary)
+    return told

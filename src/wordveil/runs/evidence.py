@@ -13,7 +13,8 @@ from typing import Any
 from wordveil.meaning.explanations import Explanation, WorkedPair
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.rounding import round_up
-from wordveil.runs.sanitize import FileDigest, RunReport
+from wordveil.runs.digests import FileDigest
+from wordveil.runs.sanitize import RunReport
 from wordveil.runs.warnings import release_warnings
 from wordveil.sanitizing.sanitizer import Sanitizer
 

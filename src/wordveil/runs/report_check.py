@@ -15,11 +15,12 @@ from typing import Any, Protocol
 from wordveil.errors import DataFormatError
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.rounding import claimed
+from wordveil.runs.digests import COPIED, TREE
 from wordveil.runs.evidence import ALWAYS_ASSUMED, Evidence
 from wordveil.runs.report import form
 from wordveil.runs.report_schema import StoredReport, checksum
 from wordveil.runs.report_shape import misfits
-from wordveil.runs.sanitize import COPIED, TREE, RunReport, run_disclosures
+from wordveil.runs.sanitize import RunReport, run_disclosures
 from wordveil.runs.vectors.binding import Binding
 from wordveil.runs.vectors.values import VectorReport, vector_disclosures
 from wordveil.sanitizing.sanitizer import Sanitizer
@@ -146,8 +147,7 @@ def _texts(
     report: StoredReport, facts: Mapping[str, Any], sanitizer: Sanitizer, budget: Bound | None
 ) -> dict[str, Any]:
     older = report.schema == (0, 0)
-    copied, tree = _copied_before_there_was_a_field(facts) if older else (facts["copied"], facts["tree"])
-    disclosed = run_disclosures(sanitizer.disclosed, facts["settings"]["missing"], copied=copied, tree=tree)
+    disclosed = run_disclosures(sanitizer, {**facts, **_copied_before_there_was_a_field(facts)} if older else facts)
     right = _promise(sanitizer.guarantee, sanitizer.provenance) | {"options": sanitizer.options.choices()}
     right["disclosed"] = list(disclosed) + ([] if budget is None else [budget.disclosed()])
     if budget is not None:
@@ -162,9 +162,9 @@ def _texts(
     return right | evidence
 
 
-def _copied_before_there_was_a_field(facts: Mapping[str, Any]) -> tuple[list[str], bool]:
+def _copied_before_there_was_a_field(facts: Mapping[str, Any]) -> dict[str, Any]:
     lines = [line.removeprefix(COPIED) for line in facts["disclosed"] if line.startswith(COPIED)]
-    return lines, TREE in facts["disclosed"]
+    return {"copied": lines, "tree": TREE in facts["disclosed"]}
 
 
 def _older_words(facts: Mapping[str, Any], sanitizer: Sanitizer) -> list[str]:

@@ -20,7 +20,7 @@ from wordveil import __version__
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import Provenance, TextOptions
-from wordveil.runs.sanitize import FileDigest
+from wordveil.runs.digests import FileDigest
 
 SCHEMA = "1.0"
 _APART = ("checksum", "signature")  # of the other facts

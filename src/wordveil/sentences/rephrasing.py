@@ -41,7 +41,8 @@ from wordveil.promises.release import (
     grid_disclosure,
 )
 from wordveil.randomness import RandomSource
-from wordveil.runs.sanitize import RunReport, file_digests, sanitize_documents
+from wordveil.runs.digests import file_digests
+from wordveil.runs.sanitize import RunReport, sanitize_documents
 from wordveil.sanitizing.assembly import Assembled, answering
 from wordveil.sanitizing.places import shown, text_domain
 from wordveil.sanitizing.sanitizer import Sanitizer

@@ -12,9 +12,9 @@ from wordveil.errors import ParameterError, printable
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance, Reported
+from wordveil.runs.digests import FileDigest
 from wordveil.runs.report import write_facts
 from wordveil.runs.report_schema import SCHEMA
-from wordveil.runs.sanitize import FileDigest
 
 
 @dataclass(frozen=True, kw_only=True)
