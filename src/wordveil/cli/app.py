@@ -45,14 +45,13 @@ def declared(command: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return found
 
 
-def call(command: Callable[..., int | None], values: dict[str, Any]) -> int | None:
+def call(command: Callable[..., Any], values: dict[str, Any]) -> Any:
     """Call a command with values by the names that are `declared`, put together into its groups."""
     hints = get_type_hints(command)
     taken = {}
     for name in inspect.signature(command).parameters:
         if is_dataclass(hints[name]):
-            group: Any = hints[name]
-            taken[name] = group(**{own: values[own] for own in declared(group) if own in values})
+            taken[name] = call(hints[name], values)
         elif name in values:
             taken[name] = values[name]
     return command(**taken)
@@ -171,7 +170,8 @@ def _root(
 
 def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:
     def run(**values: Any) -> int | None:
-        return call(command, values)
+        status: int | None = call(command, values)
+        return status
 
     options = list(declared(command).values())
     run.__name__, run.__doc__ = command.__name__, command.__doc__
@@ -247,7 +247,6 @@ class OfferedCommand:
     problem: str = ""
 
     def load(self) -> Callable[..., int | None]:
-        """Return the function."""
         if self.problem:
             raise WordveilError(self.problem)
         module, _, name = self.function.partition(":")

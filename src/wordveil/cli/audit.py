@@ -51,7 +51,6 @@ class Attacked:
         return self.mechanism or self.python or ""
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the mechanism is made with."""
         named = {"epsilon": self.epsilon, "delta": self.delta, "calibration": self.calibration}
         given = {name: value for name, value in named.items() if value is not None}
         return given | ({"allow_refuted": True} if self.allow_refuted else {}) | parse_settings(self.settings or ())

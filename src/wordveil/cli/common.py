@@ -20,7 +20,6 @@ from wordveil.plugins import build_decoder, build_mechanism, decoder_class, mech
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
     from wordveil.promises.certificates import Certificate
-    from wordveil.promises.guarantees import Guarantee
     from wordveil.vocabulary.table import Embeddings
 
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
@@ -58,17 +57,6 @@ def say(line: str) -> None:
     """Print one line for the person at the terminal, on standard error; a terminal gets it wrapped at words."""
     if sys.stderr is not None:
         print(for_screen(line, sys.stderr), file=sys.stderr, flush=True)
-
-
-def say_promise(guarantee: Guarantee, disclosed: Sequence[str], *between: str) -> None:
-    """Say what is promised, what that assumes, lines between, and what is disclosed whatever the noise."""
-    say(f"guarantee: {guarantee.sentence()}")
-    for assumption in guarantee.assumptions:
-        say(f"assumes: {assumption}")
-    for line in between:
-        say(line)
-    for line in disclosed:
-        say(f"disclosed: {line}")
 
 
 def end_of_run(bad_files: int, *, allowed: bool) -> int:

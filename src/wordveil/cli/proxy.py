@@ -14,8 +14,9 @@ from urllib.request import getproxies, proxy_bypass
 
 from typer import Option
 
-from wordveil.cli.common import Wanted, open_vocabulary, prepare, say, say_promise
+from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
 from wordveil.cli.redact import PublicLists
+from wordveil.cli.summary import promised
 from wordveil.errors import ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ def proxy(
         secret=None if secret is None or check else Secret.at(secret),
         public={text for whole in prompts for text in (whole, whole.rstrip("\n"))},
     )
-    say_promise(conversation.guarantee, (*conversation.disclosed, SHAPE))
+    for line in (*promised(conversation), f"disclosed: {SHAPE}"):
+        say(line)
     _say_prompts(sanitizer, prompts)
     if not check:
         from wordveil.integrations.proxy import Proxy, serve

@@ -287,7 +287,6 @@ class _Tree:
         return {**facts, "files": done.files, "bad_files": len(self.receipts) - done.files}
 
     def recall(self, tally: Mapping[str, Any], finished: str) -> None:
-        """Take over what is remembered of an output that is complete."""
         self.receipts = [{name: tally[name] for name in ("counts", "gaps", "columns")}]
         self.receipts += [{}] * (tally["files"] - 1) + [{"bad": UNNAMED}] * tally["bad_files"]
         self.budget, self.finished = tally["budget"], finished
@@ -342,7 +341,6 @@ class _Tree:
         self.published()
 
     def summary(self) -> DocumentSummary:
-        """What was done."""
         columns = dict.fromkeys(name for receipt in self.receipts for name in receipt.get("columns", ()))
         bad = [receipt["bad"] for receipt in self.receipts if "bad" in receipt]
         return DocumentSummary(

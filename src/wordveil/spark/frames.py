@@ -157,22 +157,10 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
 ) -> DataFrame:
     """Release a column of vectors, each with noise of its own, rounded to a public grid; see `release_vectors`.
 
-    Args:
-        dataframe: Any frame.
-        column: A column of arrays of floats or doubles, all of one length, none null.
-        mechanism: A vector mechanism.
-        ids: As in `sanitize`.
-        key_file: As in `sanitize`.
-        check_ids: As in `sanitize`.
-        name: As in `sanitize`.
-        vocabulary: Public vocabulary for mechanisms that need one.
-        settings: Grid, type, and what becomes of the other columns (`keep`, `keep_others`, `drop_others`).
-
-    Returns:
-        The column released, as array<float> or array<double>, and the columns that are copied.
-
-    Raises:
-        ParameterError: If the column holds no vectors, there are others and nothing was said of them, or ids repeat.
+    The column holds arrays of floats or doubles, all of one length, none null, and is released as such. `ids`,
+    `key_file`, `check_ids` and `name` are as in `sanitize`; the vocabulary is for mechanisms that need one; the
+    settings say grid, type, and what becomes of the other columns. `ParameterError` if the column holds no vectors,
+    there are others and nothing was said of them, or ids repeat.
     """
     from pyspark.sql import types
 

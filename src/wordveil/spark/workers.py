@@ -109,19 +109,12 @@ class Worker:
 
 @dataclass(frozen=True, kw_only=True)
 class Texts(Worker):
-    """Sanitizes the rows of a partition.
+    """Sanitizes the rows of a partition."""
 
-    Attributes:
-        columns: The text columns.
-        name: What tells this frame from others under its key.
-        in_files: Whether ids are files and rows, which an error may name.
-        counted: Add the columns `COUNTS`: the first row of a batch holds the counts of all of it.
-    """
-
-    columns: tuple[str, ...]
-    name: str = ""
-    in_files: bool = False
-    counted: bool = False
+    columns: tuple[str, ...]  # the text columns
+    name: str = ""  # what tells this frame from others under its key
+    in_files: bool = False  # whether ids are files and rows, which an error may name
+    counted: bool = False  # add the columns `COUNTS`: the first row of a batch holds the counts of all of it
 
     def __call__(self, batches: Batches) -> Batches:
         sanitizer = self.ready()
@@ -171,7 +164,6 @@ class Redacts:
 
     @classmethod
     def for_frame(cls, redactor: Redactor, key_file: str | None, *, columns: tuple[str, ...], name: str) -> Redacts:
-        """Return the task as the driver makes it."""
         key, choices = key_file or driver_key(), redactor.choices()
         check_same_job(key, ("redacted", name, *columns), choices)
         parts = packed((redactor.words, redactor.rule, redactor.law, redactor.link, redactor.days))
@@ -214,7 +206,6 @@ class Vectors:
         return replace(task, noise=noise)
 
     def releaser(self) -> RowReleaser:
-        """Return what releases rows with the job's key."""
         mechanism, vocabulary, settings = unpacked(self.mechanism)
         binding = bind(mechanism, self.dimensions, vocabulary)
         name = json.dumps([self.name, self.column])
