@@ -39,7 +39,6 @@ class ByteSink:
         self.resumable_anywhere = self._compressor is None and not line_buffered
 
     def write(self, record: Any, released: Sequence[ReleasedText | None]) -> None:
-        """Append a record."""
         data = self._render(record, released)
         self._put(data if self._compressor is None else self._compressor.feed(data))
         if self._line_buffered:
@@ -60,7 +59,6 @@ class ByteSink:
         return 0
 
     def seal(self) -> None:
-        """Complete the file."""
         self.end_section()
         if self._empty and self._compressor is not None:
             self._put(self._compressor.empty_member())

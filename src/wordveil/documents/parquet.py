@@ -63,7 +63,6 @@ class Parquet(DocumentFormat):
     share_done = 0.0
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
-        """Yield one record a row; see `DocumentFormat.read`."""
         pa, pq = _pyarrow()
         if not stream.seekable():
             raise ParameterError("format", "parquet", "cannot be read from a pipe: give a file.")
@@ -152,7 +151,6 @@ class Parquet(DocumentFormat):
         self.codec = "NONE" if codec == "UNCOMPRESSED" else codec
 
     def rebuilt(self, batch: _Batch) -> Any:
-        """The table of a batch whose rows are all released."""
         pa, _ = _pyarrow()
         iterators = [iter(texts) for texts in batch.released]
         columns = []
@@ -299,11 +297,9 @@ class ParquetSink:
         """Nothing: a row group ends by itself."""
 
     def checkpoint(self) -> int:
-        """Return the number of row groups on the disk."""
         return self._parts
 
     def seal(self) -> None:
-        """Merge the row groups into one file."""
         if self._path is None:
             self._merged(self._out).close()
             self._out.flush()

@@ -108,7 +108,6 @@ class InputStream:
 
     @property
     def bytes_done(self) -> int:
-        """Raw bytes read so far; 0 for standard input."""
         return 0 if self._raw is None or self._raw.closed else self._raw.tell()
 
     def close(self) -> None:

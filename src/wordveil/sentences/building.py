@@ -273,7 +273,7 @@ class _Build:
 
 def _texts(path: Path, settings: DocumentSettings) -> Iterator[str]:
     with settings.open_texts(str(path)) as reader:
-        yield from (text for record in reader for text in record.texts if text is not None)
+        yield from reader.texts()
 
 
 def _sentences_of(public: PublicSet) -> Iterator[str]:

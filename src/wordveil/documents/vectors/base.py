@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import numpy as np
@@ -23,23 +22,14 @@ COPY_BYTES = 1 << 22
 
 
 class VectorReader(ABC):
-    """An (n, d) array in a file, read in row order; a context manager.
+    """An (n, d) array in a file, read in row order; a context manager."""
 
-    Attributes:
-        path: The file, as the caller named it.
-        name: Name of the array, tensor or column; "vectors" where the format has no names.
-        rows: n.
-        dimensions: d, at least 1.
-        kind: Type of the numbers, as the file names it.
-        others: Names of what else the file holds.
-    """
-
-    path: str
-    name: str
-    rows: int
-    dimensions: int
-    kind: str
-    others: tuple[str, ...] = ()
+    path: str  # the file, as the caller named it
+    name: str  # name of the array, tensor or column; "vectors" where the format has no names
+    rows: int  # n
+    dimensions: int  # d, at least 1
+    kind: str  # type of the numbers, as the file names it
+    others: tuple[str, ...] = ()  # names of what else the file holds
 
     @abstractmethod
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
@@ -52,9 +42,7 @@ class VectorReader(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -71,7 +59,6 @@ class OutputPlan:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one row."""
         return self.dimensions * np.dtype(self.dtype).itemsize
 
 
