@@ -207,7 +207,6 @@ class Unfinished:
         self._handle = _claimed(self.folder, target)
 
     def remove(self) -> None:
-        """Leave nothing of it."""
         _remove(self.folder)
 
     def release(self) -> None:

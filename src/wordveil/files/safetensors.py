@@ -85,7 +85,6 @@ class SafetensorsFile:
         return tensor
 
     def read(self, name: str) -> NDArray[Any]:
-        """Return a tensor of numbers."""
         tensor = self.checked(name)
         if tensor.kind not in NUMBERS:
             raise self._error(self._path, "a tensor holds no numbers.", remedy="Convert it.")
@@ -94,7 +93,6 @@ class SafetensorsFile:
         return widened(flat, tensor.kind).reshape(tensor.shape)
 
     def close(self) -> None:
-        """Close the file."""
         self.stream.close()
 
     def __enter__(self) -> Self:

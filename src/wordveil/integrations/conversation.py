@@ -65,7 +65,6 @@ class Replies:
         self._digests = dict[str, None]()
 
     def add(self, digest: str) -> None:
-        """Take a digest in."""
         with self._lock:
             self._digests[digest] = None
             while len(self._digests) > self._most:

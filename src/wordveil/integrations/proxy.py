@@ -70,7 +70,6 @@ class Proxy:
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
 
     def app(self) -> Starlette:
-        """Return the application, for any ASGI server."""
         vendor = httpx.AsyncClient(
             base_url=self.upstream.rstrip("/") + "/",
             headers={"user-agent": "wordveil", "accept-encoding": "identity"},

@@ -79,7 +79,6 @@ class TextSanitizer(_Texts, auto_wrap_output_keys=None):  # type: ignore[call-ar
 
     @property
     def guarantee(self) -> Guarantee:
-        """What every released row promises."""
         return self._used.guarantee
 
     @property
@@ -138,7 +137,6 @@ class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:  # noqa: N803  # scikit-learn's name
-        """Return the released rows."""
         check_is_fitted(self)
         return np.asarray(self._release(self._rows(X, reset=False), *self._chosen).vectors)
 

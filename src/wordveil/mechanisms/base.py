@@ -82,14 +82,10 @@ class VectorMechanism(Mechanism):
 
 
 class VectorRandomizer(Randomizer):
-    """A vector mechanism ready to draw.
-
-    Attributes:
-        dimensions: Number of columns of what it releases: d, or m for a projection.
-    """
+    """A vector mechanism ready to draw."""
 
     releases = "vectors"
-    dimensions: int
+    dimensions: int  # number of columns of what it releases: d, or m for a projection
 
     @property
     def inputs(self) -> InputDomain:

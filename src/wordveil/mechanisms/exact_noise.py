@@ -158,7 +158,6 @@ class RadialLaw(NoiseLaw):
 
     @property
     def whole(self) -> int:
-        """Uniforms whose -ln are added."""
         return (self.dimensions + 1) // 2
 
     @property
@@ -257,19 +256,12 @@ class LaplaceLaw(NoiseLaw):
 
 @dataclass(frozen=True, kw_only=True)
 class RealSums:
-    """What noise is added to, and how.
+    """What noise is added to, and how."""
 
-    Attributes:
-        rows: Shape (n, d), float64.
-        matrix: What the rows are multiplied with first, shape (d, m); None for nothing.
-        scale: Of the noise: one, or that of each row, shape (n,); 0 for no noise.
-        mixing: What the noise is multiplied with, shape (m, m); None for nothing.
-    """
-
-    rows: Float64Array
-    matrix: Float64Array | None = None
-    scale: float | Float64Array
-    mixing: Float64Array | None = None
+    rows: Float64Array  # shape (n, d), float64
+    matrix: Float64Array | None = None  # what the rows are multiplied with first, shape (d, m); None for nothing
+    scale: float | Float64Array  # of the noise: one, or that of each row, shape (n,); 0 for no noise
+    mixing: Float64Array | None = None  # what the noise is multiplied with, shape (m, m); None for nothing
 
     def centres(self) -> tuple[Float64Array, float | Float64Array]:
         """Return the rows, or their products, with a bound on the error of each."""
@@ -279,14 +271,12 @@ class RealSums:
         return multiply_rows(self.rows, self.matrix), _product_error(len(self.matrix)) * np.outer(*lengths)
 
     def exact_centre(self, row: int, column: int) -> Fraction:
-        """Return a coordinate of what noise is added to."""
         if self.matrix is None:
             return Fraction(float(self.rows[row, column]))
         pairs = zip(self.rows[row].tolist(), self.matrix[:, column].tolist(), strict=True)
         return sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
 
     def scale_of(self, row: int) -> float:
-        """Return the scale of a row's noise."""
         return float(np.broadcast_to(self.scale, (len(self.rows),))[row])
 
 

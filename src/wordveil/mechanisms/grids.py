@@ -52,7 +52,6 @@ class Grid(WordRandomizer):
 
     @classmethod
     def of(cls, grid: NumberGrid) -> Grid:
-        """Return the mechanism of a grid."""
         points = np.arange(grid.points)
         table = Embeddings.from_arrays([*map(str, points)], points[:, None], name=grid.kind, candidate_rule="all")
         return cls(grid=grid, embeddings=table)

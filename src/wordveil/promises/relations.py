@@ -33,23 +33,14 @@ DistanceFunction = Callable[[Inputs, Inputs], Float64Array]
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two inputs and what is claimed between them.
+    """Two inputs and what is claimed between them."""
 
-    Attributes:
-        first: A vector, a word id or a text.
-        second: Another of the same kind.
-        label: What the pair is, in public terms.
-        epsilon: Claimed loss between the two, in nats, slack included; None where nothing is claimed.
-        delta: Claimed delta.
-        distance: In the claim's metric; None where it has none.
-    """
-
-    first: Any
-    second: Any
-    label: str
-    epsilon: float | None
-    delta: float = 0.0
-    distance: float | None = None
+    first: Any  # a vector, a word id or a text
+    second: Any  # another of the same kind
+    label: str  # what the pair is, in public terms
+    epsilon: float | None  # claimed loss between the two, in nats, slack included; None where nothing is claimed
+    delta: float = 0.0  # claimed delta
+    distance: float | None = None  # in the claim's metric; None where it has none
 
     def __post_init__(self) -> None:
         if self.epsilon is not None and not self.epsilon >= 0:
@@ -155,15 +146,11 @@ class AtDistance(Relation):
 
 @dataclass(frozen=True, kw_only=True)
 class Adjacent(Relation):
-    """Two inputs joined by an edge, and no others; of an input and itself the same is claimed.
-
-    Attributes:
-        joined: Pairs of word ids, shape (e, 2).
-        find: The word ids of vectors, where inputs are vectors; None where they are ids.
-    """
+    """Two inputs joined by an edge, and no others; of an input and itself the same is claimed."""
 
     claim: NeighbourDP
-    joined: NDArray[np.integer] = field(repr=False, compare=False)
+    joined: NDArray[np.integer] = field(repr=False, compare=False)  # pairs of word ids, shape (e, 2)
+    # the word ids of vectors, where inputs are vectors; None where they are ids
     find: Callable[[Inputs], IdArray] | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -139,7 +139,6 @@ class Reported:
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
 
 
@@ -197,6 +196,12 @@ class BatchRelease:
     provenance: Provenance
 
 
+def unprotected(unit: PrivacyUnit) -> NoGuarantee:
+    """Return what a release promises whose noise comes from a test source."""
+    reason = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
+    return NoGuarantee(reason=reason, unit=unit, standing=Standing.REFUTED)
+
+
 def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_source: bool) -> Guarantee:
     """Return what the whole pipeline promises, given what the mechanism alone does.
 
@@ -208,10 +213,7 @@ def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_sour
         discloses; or `NoGuarantee` for a test source.
     """
     if test_source:
-        return NoGuarantee(
-            reason="the noise comes from a seeded test source, so anyone can remove it; use RandomSource()",
-            standing=Standing.REFUTED,
-        )
+        return unprotected(PrivacyUnit.TOKEN)
     if isinstance(guarantee, NoGuarantee):
         return guarantee
     bounded: Any = guarantee

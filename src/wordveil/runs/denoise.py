@@ -44,7 +44,6 @@ class ReleaseReport:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ReleaseReport:
-        """Read a report, JSON or HTML."""
         stored = read_report(path)
         facts = stored.facts
         try:
@@ -88,7 +87,6 @@ class ReleaseReport:
             )
 
     def mechanism(self) -> Any:
-        """Return the mechanism that released; see `rebuilt`."""
         return rebuilt(self.provenance.mechanism)
 
 
@@ -119,7 +117,6 @@ class DenoisedTexts:
         return [each.text for each in read], sum(map(_counted, read), Counter())
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """What the texts depend on besides what was released."""
         return {"denoised": self.denoiser.fingerprint()}
 
     def facts(self, counts: Mapping[str, int]) -> dict[str, Any]:
@@ -167,22 +164,11 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     notice: Notice | None = None,
     deliver: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
-    """Denoise a released file or directory, in its own format.
+    """Denoise a released file or directory, in its own format; arguments not told of are as for `sanitize_documents`.
 
-    Args:
-        release: What `report` speaks of.
-        report: The report of its release.
-        destination: A file, a directory for a directory, or "-".
-        denoiser: Made for the mechanism, vocabulary and options that the report names.
-        resume: Continue an interrupted run; does nothing where the output is complete, starts anew where there is
-            neither.
-        again: Write over an output that is there.
-        progress: As for `sanitize_documents`.
-        notice: As there.
-        deliver: Called with the report of what was written; not where the output was complete before.
-
-    Returns:
-        The release's report, its promise unchanged, now of the denoised files, with what was read under "denoised".
+    The denoiser is made for the mechanism, vocabulary and options that the report of the release names. Returned, and
+    delivered where the output was not complete before, is that report, its promise unchanged, now of the denoised
+    files, with what was read under "denoised".
 
     Raises:
         ChecksumError: If the files are not those that the report speaks of.

@@ -73,29 +73,23 @@ class Work(Protocol):
 
 @dataclass(kw_only=True)
 class Run:
-    """One run.
+    """One run."""
 
-    Attributes:
-        destination: A file, a folder, a device, or "-".
-        work: What to do.
-        identity: Everything the output depends on, as JSON values; None where the input can be read only once, so that
-            nothing can be resumed.
-        source: Randomness whose key is kept until all bytes are written; None where the work draws none.
-        resume: Continue an interrupted run, and leave a complete output as it is; starts anew where there is neither.
-        notice: Told of a run that is continued or discarded, and of an output that is complete or written over.
-        completion: What the run has to do with an output that is there; None where that is the caller's affair.
-    """
-
-    destination: str | os.PathLike[str]
-    work: Work
+    destination: str | os.PathLike[str]  # a file, a folder, a device, or "-"
+    work: Work  # what to do
+    # everything the output depends on, as JSON values; None where the input can be read only once, so that nothing
+    # can be resumed
     identity: Mapping[str, Any] | None
+    # randomness whose key is kept until all bytes are written; None where the work draws none
     source: RandomSource | None = field(default=None, repr=False)
+    # continue an interrupted run, and leave a complete output as it is; starts anew where there is neither
     resume: bool = False
+    # told of a run that is continued or discarded, and of an output that is complete or written over
     notice: Notice = silent
+    # what the run has to do with an output that is there; None where that is the caller's affair
     completion: Completion | None = None
 
     def execute(self) -> None:
-        """Run to the end."""
         try:
             if is_replaceable(self.destination):
                 self._into_place()

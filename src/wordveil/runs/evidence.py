@@ -29,23 +29,15 @@ ANYBODY = "anybody who holds the release, whatever else they know and however mu
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What a report says beside the facts of the run.
+    """What a report says beside the facts of the run."""
 
-    Attributes:
-        warnings: What the reader is warned of.
-        verdict: What leaves, what stays, who may attack how, and the sum over the longest text: a few sentences each.
-        passes: What stands in the release as it stood in the original.
-        in_words: What the promise comes to, one sentence each.
-        assumptions: What every release assumes.
-        notes: Choices made for the user, and words never output.
-    """
-
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # what the reader is warned of
+    # what leaves, what stays, who may attack how, and the sum over the longest text: a few sentences each
     verdict: dict[str, str] = field(default_factory=dict)
-    passes: tuple[str, ...]
-    in_words: tuple[str, ...]
-    assumptions: tuple[str, ...] = ALWAYS_ASSUMED
-    notes: tuple[str, ...] = ()
+    passes: tuple[str, ...]  # what stands in the release as it stood in the original
+    in_words: tuple[str, ...]  # what the promise comes to, one sentence each
+    assumptions: tuple[str, ...] = ALWAYS_ASSUMED  # what every release assumes
+    notes: tuple[str, ...] = ()  # choices made for the user, and words never output
 
     @classmethod
     def of_run(cls, sanitizer: Sanitizer, report: RunReport, notes: Sequence[str] = ()) -> Evidence:

@@ -50,17 +50,11 @@ class Bound(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
-    """A fact of a report that its mechanism does not bear out.
+    """A fact of a report that its mechanism does not bear out."""
 
-    Attributes:
-        place: Where it stands, such as "guarantee.epsilon".
-        said: What the report says; None where it says nothing.
-        right: What is computed again; None where there should be nothing.
-    """
-
-    place: str
-    said: Any
-    right: Any
+    place: str  # where it stands, such as "guarantee.epsilon"
+    said: Any  # what the report says; None where it says nothing
+    right: Any  # what is computed again; None where there should be nothing
 
     @property
     def is_meant(self) -> bool:
@@ -68,7 +62,6 @@ class Contradiction:
         return self.place.partition(".")[2] in MEANT
 
     def sentence(self) -> str:
-        """The two values in one sentence."""
         return f"{self.place}: the report says {_short(self.said)}, its mechanism gives {_short(self.right)}"
 
 

@@ -53,12 +53,10 @@ class StoredReport:
 
     @property
     def provenance(self) -> Provenance:
-        """Where the release came from."""
         return Provenance(**self.facts["provenance"])
 
     @property
     def options(self) -> TextOptions:
-        """Choices around the mechanism."""
         options = dict(self.facts["options"])
         try:
             grids = tuple(NumberGrid(**grid) for grid in options.pop("grids", ()))

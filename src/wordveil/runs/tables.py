@@ -50,7 +50,6 @@ class TableRelease:
         return facts | {name: fact for name, fact in known.items() if fact}
 
     def as_json(self) -> str:
-        """Return the dictionary as JSON, for metadata of tables."""
         return json.dumps(self.as_dict())
 
     def card(self) -> str:

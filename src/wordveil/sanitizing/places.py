@@ -24,17 +24,12 @@ from wordveil.vocabulary.table import Embeddings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Names the noise of a document: under one key, equal contents at equal places draw equal noise.
+    """Names the noise of a document: under one key, equal contents at equal places draw equal noise."""
 
-    Attributes:
-        domain: What sets the setting apart from any other; see `text_domain`, `vector_domain`.
-        document: The document's id, unique within the run; a private text may be one, so `repr` hides it.
-        part: What of it is released, such as columns: other parts of a document draw noise of their own.
-    """
-
-    domain: str
+    domain: str  # what sets the setting apart from any other; see `text_domain`, `vector_domain`
+    # the document's id, unique within the run; a private text may be one, so `repr` hides it
     document: str = field(repr=False)
-    part: str = ""
+    part: str = ""  # what of it is released, such as columns: other parts of a document draw noise of their own
 
 
 def nonces(source: RandomSource, places: Sequence[Place], contents: Sequence[Sequence[str] | str | bytes]) -> list[int]:

@@ -40,18 +40,12 @@ SENTENCES_TOGETHER = 64  # public sentences that a model takes at a time
 
 
 class SentenceEncoder(ABC):
-    """Turns sentences into rows of length 1, or of zeros where it knows nothing of a sentence.
+    """Turns sentences into rows of length 1, or of zeros where it knows nothing of a sentence."""
 
-    Attributes:
-        name: What to ask `encoder_named` for.
-        identity: The name with the version of everything the rows depend on: noise is placed by it.
-        space: The identity of the encoder whose rows these compare with: its own, unless it is mapped to another.
-        words: What reads a sentence as the words that the encoder knows; None where it has no list of words.
-    """
-
-    name: str
-    identity: str
-    space: str
+    name: str  # what to ask `encoder_named` for
+    identity: str  # the name with the version of everything the rows depend on: noise is placed by it
+    space: str  # the identity of the encoder whose rows these compare with: its own, unless it is mapped to another
+    # what reads a sentence as the words that the encoder knows; None where it has no list of words
     words: Encoder | None = None
 
     def rows(

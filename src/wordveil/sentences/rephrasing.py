@@ -72,7 +72,6 @@ class SentenceOptions(TextOptions):
     chosen: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def choices(self) -> dict[str, Any]:
-        """Return the choices as plain values that JSON can hold."""
         grids = {"grids": [vars(grid) for grid in self.grids]} if self.grids else {}
         return {**self.chosen, "public_words": [], **grids}
 

@@ -51,15 +51,10 @@ MOST_SLOTS = 3
 
 
 class Cleaned(NamedTuple):
-    """What became of a sentence.
+    """What became of a sentence."""
 
-    Attributes:
-        sentence: With its slots, or None where it was dropped.
-        why: The reason for dropping it, in a few words; "" where it was kept.
-    """
-
-    sentence: str | None
-    why: str = ""
+    sentence: str | None  # with its slots, or None where it was dropped
+    why: str = ""  # the reason for dropping it, in a few words; "" where it was kept
 
 
 @cache

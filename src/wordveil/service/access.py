@@ -100,7 +100,6 @@ class Callers:
         self._look()
 
     def known(self, key: str) -> Caller | None:
-        """Return whose key this was at the latest look."""
         parts = _KEY.fullmatch(key)
         digest, caller = self._holding.get(parts[1], ("", None)) if parts else ("", None)
         return caller if parts and hmac.compare_digest(digest, _digest(parts[2])) else None

@@ -78,11 +78,9 @@ class Ledger:
 
     @classmethod
     def open(cls, url: str, allowance: Allowance | None = None) -> Ledger:
-        """Open the ledger in a database, with its tables."""
         return cls(open_database(url), allowance)
 
     def close(self) -> None:
-        """Close all connections."""
         self.engine.dispose()
 
     @contextmanager

@@ -65,7 +65,6 @@ class Releaser:
         self.ledger, self.secret, self.settings = ledger, secret, settings
 
     def named(self, setting: str) -> Opened:
-        """Return an open setting that draws."""
         opened = listed("setting", setting, self.settings)
         if isinstance(opened, OpenedRedactor):
             raise ParameterError("setting", "<hidden>", "redacts: nothing is drawn, so there is nothing to read.")
@@ -209,5 +208,4 @@ class Releaser:
         return HidesAmong(words=among)
 
     def listed(self) -> list[dict[str, Any]]:
-        """Return the open settings with what each promises."""
         return [{"name": name, **opened.described()} for name, opened in self.settings.items()]

@@ -49,7 +49,6 @@ class Setting:
 
     @classmethod
     def read(cls, text: str) -> Setting:
-        """Read what an operator wrote."""
         releases, _, listed = text.partition(":")
         pairs = [pair.partition("=") for pair in listed.split(",")] if listed else []
         names = [name.strip().replace("-", "_") for name, _, _ in pairs]
@@ -59,7 +58,6 @@ class Setting:
         return cls(releases=releases.strip(), values=tuple(sorted(values)))
 
     def open(self, vocabularies: Mapping[str, Embeddings], stocks: Mapping[str, Stock]) -> Opened | OpenedRedactor:
-        """Make what releases."""
         values = dict(self.values)
         if self.releases == _REDACT:
             return OpenedRedactor(_redactor(_fitting(_REDACT, values, _WITHHELD)))
@@ -91,7 +89,6 @@ class Opened:
         self._making = threading.Lock()
 
     def described(self) -> dict[str, Any]:
-        """Return what is said of the setting."""
         table, told = self.sanitizer.embeddings, self.explained
         shown = {"vocabulary": table.header.name, "words": len(table)}
         return {**_origin_of(self), **shown, "how": told.procedure, "examples": told.examples, "advice": told.advice}
@@ -114,7 +111,6 @@ class OpenedRedactor:
         self.promised = self.guarantee.as_dict()
 
     def answer(self, texts: Iterable[str]) -> ReleaseAnswer:
-        """Release texts together."""
         rows = self.redactor.release_rows([[PrivateText(text)] for text in texts])
         return ReleaseAnswer(
             release=os.urandom(16).hex(),
@@ -133,7 +129,6 @@ class OpenedRedactor:
         return [(word if word in self.redactor.words else f"[{kind_of(word).printed}]", 1.0)] if word else []
 
     def described(self) -> dict[str, Any]:
-        """Return what is said of the setting."""
         words = self.redactor.words
         shown = {"vocabulary": f"public words, common:{words.common}", "words": len(words)}
         return {**_origin_of(self), **shown, "how": MAY_SAY, "examples": [], "advice": MUST_SAY}

@@ -31,17 +31,11 @@ _UNCUT = GAP_CHARACTERS - set("'-")
 
 
 class Reading(NamedTuple):
-    """What one surface token contributes: token ids, the gaps around them, and their casing shapes.
+    """What one surface token contributes: token ids, the gaps around them, and their casing shapes."""
 
-    Attributes:
-        ids: Token ids, `UNKNOWN` where a part is not known; empty for a public word, which is all gap.
-        gaps: `len(ids) + 1` strings before, between and after the ids.
-        shapes: One `shape` per id.
-    """
-
-    ids: tuple[int, ...]
-    gaps: tuple[str, ...]
-    shapes: tuple[int, ...]
+    ids: tuple[int, ...]  # token ids, `UNKNOWN` where a part is not known; empty for a public word, which is all gap
+    gaps: tuple[str, ...]  # `len(ids) + 1` strings before, between and after the ids
+    shapes: tuple[int, ...]  # one `shape` per id
 
 
 def forms(text: str, casing: Literal["lower", "cased"]) -> tuple[str, ...]:

@@ -24,15 +24,11 @@ from wordveil.text.surrogates import Surrogates
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """How tokens are read; see `Encoder` for `casing`, `numbers` and `typed`.
-
-    Attributes:
-        public: Exempt words as they are listed, by their caseless form.
-    """
+    """How tokens are read; see `Encoder` for `casing`, `numbers` and `typed`."""
 
     casing: Literal["lower", "cased"] = "lower"
     numbers: Literal["unknown", "vocabulary"] = "unknown"
-    public: Mapping[str, str]
+    public: Mapping[str, str]  # exempt words as they are listed, by their caseless form
     typed: Surrogates | None = None
 
 

@@ -21,12 +21,10 @@ class Tokenizer:
 
     E-mail addresses, URLs, handles, paths, and digit runs with their joiners are one token each, as are runs of
     emoji and of ideographs. Everything outside the public list of gap characters belongs to some token.
-
-    Attributes:
-        markup: "html" leaves a fixed list of attribute-free tags and of entities in the gaps and makes every other
-            tag one token; "none" treats angle brackets as punctuation.
     """
 
+    # "html" leaves a fixed list of attribute-free tags and of entities in the gaps and makes every other tag one
+    # token; "none" treats angle brackets as punctuation
     markup: Literal["none", "html"] = "none"
 
     def __post_init__(self) -> None:

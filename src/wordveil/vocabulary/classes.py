@@ -38,18 +38,13 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WordClasses(Keyed):
-    """A partition of the words of a vocabulary into cells, each with a face.
-
-    Attributes:
-        key: What the partition depends on; its k is the number of cells asked for.
-        outputs: The faces, ids, int32, ascending: one for each cell that holds a word that may be output.
-        face: The face of each word, shape (v,), int32, read-only.
-    """
+    """A partition of the words of a vocabulary into cells, each with a face."""
 
     kind: ClassVar[str] = "classes"
-    key: ListsKey
+    key: ListsKey  # what the partition depends on; its k is the number of cells asked for
+    # the faces, ids, int32, ascending: one for each cell that holds a word that may be output
     outputs: IdArray = field(repr=False)
-    face: IdArray = field(repr=False)
+    face: IdArray = field(repr=False)  # the face of each word, shape (v,), int32, read-only
 
     def __post_init__(self) -> None:
         for array in (self.outputs, self.face):

@@ -54,7 +54,6 @@ class VocabularyHeader:
         check_choice("order", self.order, ORDERS)
 
     def to_json(self) -> str:
-        """Return the header as indented JSON text, keys in declaration order."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
 
     @classmethod

@@ -20,7 +20,6 @@ import secrets
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -147,9 +146,7 @@ class VocabularyWriter:
     def __enter__(self) -> VocabularyWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._matrix.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 

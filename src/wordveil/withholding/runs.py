@@ -56,11 +56,11 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         destination: A file, a directory for a directory, or "-".
         redactor: Give it `run_source(destination, resume=resume)` as its source to be able to resume.
         settings: How documents are read.
-        resume: Continue an interrupted run with the same input and choices.
-        again: Write over an output that is there.
-        progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
-        notice: Told, line by line, what the owner should know and a report that travels should not hold.
-        deliver: Called with the report when the output is in its place.
+        resume: As for `sanitize_documents`, like the next four.
+        again: The same.
+        progress: The same.
+        notice: The same.
+        deliver: The same.
         warn: Called with an `InputWarning` at the end where the input held nothing.
 
     Returns:

@@ -13,13 +13,12 @@ from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.checks import vector_mechanism
 from wordveil.mechanisms.common import Mechanism, with_vocabulary
 from wordveil.mechanisms.word_rows import WordRows
-from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
-from wordveil.promises.release import Provenance
+from wordveil.promises.guarantees import Guarantee, PrivacyUnit
+from wordveil.promises.release import Provenance, unprotected
 from wordveil.sanitizing.places import shown
 from wordveil.vocabulary.table import Embeddings
 
 LARGEST = 1e100  # of a coordinate: squares and products stay finite
-_NO_GUARANTEE = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
 
 
 def default_projection(dimensions: int) -> dict[str, object]:
@@ -42,9 +41,8 @@ class Binding:
     words: WordRows | None
 
     def guarantee(self, *, test_source: bool) -> Guarantee:
-        """Return what one released row promises."""
         if test_source:
-            return NoGuarantee(reason=_NO_GUARANTEE, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
+            return unprotected(PrivacyUnit.VECTOR)
         claim = self.randomizer.guarantee()
         return claim if self.vocabulary is None else with_vocabulary(claim, self.vocabulary, self.randomizer)
 

@@ -37,9 +37,7 @@ _ZIP = b"PK\x03\x04"
 class _Readable(Protocol):
     """The one thing all three kinds of stream can do."""
 
-    def read(self, count: int, /) -> bytes:
-        """Return up to `count` bytes."""
-        ...
+    def read(self, count: int, /) -> bytes: ...
 
 
 @final
