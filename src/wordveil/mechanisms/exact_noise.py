@@ -12,7 +12,6 @@ derived in docs/design/2026-11-26-exact-vectors.md.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
 from wordveil.mechanisms import fixed_point
-from wordveil.mechanisms.fixed_point import Interval, around, times
+from wordveil.mechanisms.fixed_point import Bits, Interval, around, times
 from wordveil.mechanisms.rows import multiply_rows
 from wordveil.mechanisms.truncated_law import noise_deviation
 from wordveil.randomness import BitArray
@@ -40,38 +39,6 @@ SLICES = 512  # of the circle
 NORMAL_ERROR = 2.0**-38
 LAPLACE_ERROR = 2.0**-39
 LARGEST_NORMAL = 6.0  # of a word that is not small: sqrt(2 ln 2^24) = 5.77
-
-
-class _Bits:
-    """The uniforms of one row, to as many words as are asked for."""
-
-    def __init__(self, words: BitArray, tail: BitArray) -> None:
-        self._words, self._key = words, tail.astype("<u8").tobytes()
-
-    def uniform(self, index: int, level: int) -> int:
-        """Return the first `level` words of a uniform: it lies in [value, value + 1]/2^(64 level)."""
-        value = int(self._words[index])
-        for part in range(1, level):
-            place = index.to_bytes(8, "little") + part.to_bytes(8, "little")
-            more = hashlib.blake2b(place, key=self._key, digest_size=8).digest()
-            value = value << 64 | int.from_bytes(more, "little")
-        return value
-
-    def minus_log(self, indices: Sequence[int], level: int, p: int) -> Interval:
-        """Return -sum ln U of some uniforms."""
-        values = [self.uniform(index, level) for index in indices]
-        shift = 64 * level * len(values)
-        if not all(values):
-            return 0, 64 * len(values) << (p + 20)  # all that is known of a uniform that begins with so many zeros
-        low = fixed_point.log(math.prod(values), shift, p)
-        return -fixed_point.log(math.prod(value + 1 for value in values), shift, p) - 2, -low + 2
-
-    def circle(self, index: int, level: int, p: int) -> tuple[Interval, Interval]:
-        """Return cos and sin of 2 pi U."""
-        shift = 64 * level
-        cosine, sine = fixed_point.circle(self.uniform(index, level), shift, p)
-        width = (7 << p) >> shift  # 2 pi/2^shift at most
-        return around(cosine, width + 1), around(sine, width + 1)
 
 
 class NoiseLaw(ABC):
@@ -95,7 +62,7 @@ class NoiseLaw(ABC):
         """Return noise, shape (n, d), a bound on its error (of all, or of each row), and which have none, if any."""
 
     @abstractmethod
-    def exact(self, bits: _Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
+    def exact(self, bits: Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
         """Return some coordinates of a row."""
 
 
@@ -128,7 +95,7 @@ class NormalLaw(NoiseLaw):
         steep = _outside(sizes, LARGE)
         return normals[:, :d], NORMAL_ERROR, None if steep is None else np.tile(steep, 2)[:, :d]
 
-    def exact(self, bits: _Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
+    def exact(self, bits: Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
         found = []
         for column in columns:
             side, pair = divmod(column, self.pairs)
@@ -191,7 +158,7 @@ class RadialLaw(NoiseLaw):
         noise *= radii[:, None]
         return noise, (radii * (error + 2.0**-46) + LARGEST_NORMAL * slope)[:, None], steep
 
-    def exact(self, bits: _Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
+    def exact(self, bits: Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
         first, m = self.normals.words, self.whole
         low, high = bits.minus_log(range(first, first + m), level, p)
         if m < self.words - first:
@@ -239,7 +206,7 @@ class LaplaceLaw(NoiseLaw):
         signs ^= words << np.uint64(63)
         return sizes, LAPLACE_ERROR, _outside(words)
 
-    def exact(self, bits: _Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
+    def exact(self, bits: Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
         one, shift, found, cut = 1 << p, 64 * level - 1, [], self._cut(p)
         for column in columns:
             first, rest = divmod(bits.uniform(column, level), 1 << 64 * (level - 1))
@@ -302,7 +269,7 @@ def nearest_points(sums: RealSums, law: NoiseLaw, words: BitArray, tails: BitArr
         for row, column in np.argwhere(unsure):
             place = low + int(row)
             if sums.scale_of(place) > 0:
-                out[place, column] = _decide(sums, law, _Bits(words[place], tails[place]), place, int(column), grid)
+                out[place, column] = _decide(sums, law, Bits(words[place], tails[place]), place, int(column), grid)
     out *= grid
     out += 0.0  # takes the sign off -0.0: it would tell on which side of zero the finer sum lay
     return out
@@ -336,7 +303,7 @@ def _steps(
     return steps, unsure if steep is None else unsure | steep
 
 
-def _decide(sums: RealSums, law: NoiseLaw, bits: _Bits, row: int, column: int, grid: float) -> int:
+def _decide(sums: RealSums, law: NoiseLaw, bits: Bits, row: int, column: int, grid: float) -> int:
     """Return the steps from 0 of one coordinate by as many words of each uniform as it takes."""
     centre = sums.exact_centre(row, column) / Fraction(grid)
     scale = Fraction(sums.scale_of(row)) / Fraction(grid)
