@@ -100,11 +100,6 @@ class Field(NamedTuple):
 def released_request(body: Any, conversation: Conversation, tools: PublicTools) -> dict[str, Any]:
     """Return the request as it may leave.
 
-    Args:
-        body: The private request.
-        conversation: The owner's.
-        tools: Those declared public.
-
     Raises:
         RefusedError: If it holds what is neither covered nor public, or anything goes wrong. Nothing may be sent then.
     """

@@ -37,9 +37,6 @@ def sanitize(
         keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
         drop_others: Leave out all other columns.
-
-    Raises:
-        ParameterError: If columns, ids or values are not as above.
     """
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     chosen, copied = chosen_columns(columns, frame.columns, **how)

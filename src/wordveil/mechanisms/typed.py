@@ -91,12 +91,7 @@ class Typed(Wrapper):
         return released
 
     def values(self, codes: PrivateIds, words: BitArray) -> ReleasedIds:
-        """Return the released ids of typed tokens.
-
-        Args:
-            codes: What `Surrogates.code` returned, shape (n,).
-            words: One uniform word each, shape (n,).
-        """
+        """Return the released ids of typed tokens."""
         released = ReleasedIds(np.full(len(codes), UNKNOWN, np.int32))
         for span in self.surrogates.spans():
             some = (span.codes[-1] <= codes) & (codes <= span.codes[0])

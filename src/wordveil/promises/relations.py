@@ -79,29 +79,6 @@ class Relation(ABC):
         nats = float(self.losses(np.asarray(first)[None], np.asarray(second)[None])[0, 0])
         return None if nats == math.inf else (nats, self.delta)
 
-    def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
-        """Return pairs of different inputs in [0, v) that the claim speaks of, the smaller first.
-
-        Args:
-            v: Number of inputs.
-            most: Pairs wanted at most, then drawn at random; None returns all.
-            seed: For the random choice.
-
-        Returns:
-            Shape (k, 2), without repetition.
-        """
-        total = v * (v - 1) // 2
-        chosen = np.arange(total) if most is None or most >= total else _some(total, most, seed)
-        # Number k counts the pairs (0, 1), (0, 2), (1, 2), (0, 3), ...: j is the largest with j (j - 1)/2 <= k.
-        j = ((1 + np.sqrt(1 + 8 * chosen.astype(np.float64))) / 2).astype(np.int64)
-        j -= (j * (j - 1) // 2 > chosen).astype(np.int64)
-        j += ((j + 1) * j // 2 <= chosen).astype(np.int64)
-        return np.stack([chosen - j * (j - 1) // 2, j], axis=1)
-
-
-def _some(total: int, most: int, seed: int) -> NDArray[np.int64]:
-    return np.sort(np.random.default_rng(seed).choice(total, size=most, replace=False))
-
 
 @dataclass(frozen=True, kw_only=True)
 class NoPairs(Relation):
@@ -109,9 +86,6 @@ class NoPairs(Relation):
 
     def units(self, first: Inputs, second: Inputs) -> Float64Array:
         return np.full((len(first), len(second)), math.inf)
-
-    def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
-        return np.zeros((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,11 +140,6 @@ class Adjacent(Relation):
         spoken = np.isin(_keys(left[:, None], right[None, :]), _keys(self.joined[:, 0], self.joined[:, 1]))
         spoken |= left[:, None] == right[None, :]
         return np.where(spoken, 1.0, math.inf)
-
-    def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
-        inside = (self.joined < v).all(axis=1) & (self.joined[:, 0] != self.joined[:, 1])
-        found = np.unique(np.sort(self.joined[inside].astype(np.int64), axis=1), axis=0)
-        return found if most is None or most >= len(found) else found[_some(len(found), most, seed)]
 
 
 def _keys(a: NDArray[np.integer], b: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.files.atomic import write_whole
-from wordveil.promises.html import items, page, row, table
+from wordveil.promises.html import facts as facts_table
+from wordveil.promises.html import items, page
 from wordveil.runs.engine import check_report_path
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report_schema import SCHEMA, data_block, sealed
@@ -112,9 +113,9 @@ def _as_html(facts: Mapping[str, Any]) -> str:
         ("Assumptions", items([*(guarantee.get("assumptions") or ()), *(facts.get("assumptions") or ())])),
         ("Disclosed whatever the noise", items(facts["disclosed"])),
         ("What was read, and what an attacker reads", items(read_and_attacked(facts))),
-        ("The files", _table(_files(facts))),
-        ("The choices", items(facts.get("notes") or ()) + _table(_choices(facts))),
-        ("The run", _table(_run(facts))),
+        ("The files", facts_table(_files(facts))),
+        ("The choices", items(facts.get("notes") or ()) + facts_table(_choices(facts))),
+        ("The run", facts_table(_run(facts))),
         ("What the words mean", items({term: f"{meaning}." for term, meaning in GLOSSARY.items()})),
         ("Who wrote it", _signer(facts.get("signature"))),
     ]
@@ -196,15 +197,3 @@ def left_out(facts: Mapping[str, Any]) -> str:
         "documents of persons over their budget": (facts.get("budget") or {}).get("documents_left_out", 0),
     }
     return ", ".join(f"{what}: {count:,}" for what, count in counts.items() if count)
-
-
-def _table(rows: Mapping[str, Any]) -> str:
-    return table(row(name, [f"<code>{escape(_said(value))}</code>"]) for name, value in rows.items())
-
-
-def _said(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "default" if value is None else str(value)

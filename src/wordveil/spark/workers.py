@@ -47,13 +47,7 @@ def driver_key() -> str:
 
 
 def shared(sanitizer: Sanitizer, key_file: str | None, release: Sequence[str]) -> dict[str, Any]:
-    """Return what every worker needs; see `Worker`.
-
-    Args:
-        sanitizer: The pipeline.
-        key_file: The key, None for one of this process.
-        release: The frame's name and its columns, which tell a release from others under the key.
-    """
+    """Return what every worker needs; see `Worker`."""
     check_repeatable(sanitizer)
     key, noise = key_file or driver_key(), fingerprint(sanitizer)
     check_same_job(key, ("texts", *release), noise)

@@ -38,12 +38,7 @@ class Writer:
     typed: Surrogates | None = None  # what reads the released ids above those of words; None where there are none
 
     def write(self, encoded: EncodedBatch, released: ReleasedIds) -> list[ReleasedText]:
-        """Return the released texts, in order.
-
-        Args:
-            encoded: The batch; its ids are not looked at.
-            released: Released ids, shape (t,), in [-1, v), above for surrogates.
-        """
+        """Return the released texts, in order."""
         return self.write_parts([encoded], released)
 
     def write_parts(self, parts: Sequence[EncodedBatch], released: ReleasedIds) -> list[ReleasedText]:

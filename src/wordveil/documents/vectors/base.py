@@ -71,13 +71,7 @@ class VectorFormat(ABC):
 
     @abstractmethod
     def open(self, path: Path, name: str | None) -> VectorReader:
-        """Open the array of this name, or the only one.
-
-        Raises:
-            DataFormatError: If the file is malformed, or holds no such array of numbers of shape (n, d), d >= 1.
-            ParameterError: If the file holds several and none is named.
-            MissingExtraError: If the format needs an extra.
-        """
+        """Open the array of this name, or the only one."""
 
     @abstractmethod
     def prefix(self, plan: OutputPlan) -> bytes:
@@ -160,17 +154,6 @@ def _exactly(path: str, stream: BinaryIO | Any, length: int) -> bytes:
     if len(data) != length:
         raise DataFormatError(path, "the file ends before its last row.", remedy="Fetch it again; it may be cut off.")
     return data
-
-
-def copy_bytes(source: Any, target: Any, length: int | None = None) -> None:
-    """Copy a stream, or its next `length` bytes, a few megabytes at a time."""
-    left = length
-    while left is None or left > 0:
-        data = source.read(COPY_BYTES if left is None else min(COPY_BYTES, left))
-        if not data:
-            break
-        target.write(data)
-        left = None if left is None else left - len(data)
 
 
 def copy_values(path: str, source: Any, target: Any, length: int, *, truths: bool) -> None:

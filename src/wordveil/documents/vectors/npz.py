@@ -6,6 +6,7 @@ What else a member holds, a comment in its header or bytes behind its values, is
 from __future__ import annotations
 
 import math
+import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -17,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.documents.vectors.base import (
+    COPY_BYTES,
     OutputPlan,
     VectorFormat,
     VectorReader,
     check_matrix,
     check_names,
-    copy_bytes,
     copy_values,
     pick,
     raw_blocks,
@@ -157,7 +158,7 @@ class Npz(VectorFormat):
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as out:
                 # A ZipInfo of its own has a fixed date: equal content gives equal bytes.
                 with rows.open("rb") as source, self._member(out, plan.name) as target:
-                    copy_bytes(source, target)
+                    shutil.copyfileobj(source, target, COPY_BYTES)
                 for name in plan.keep:
                     assert isinstance(plan.reader, _NpzReader)
                     with self._member(out, name) as target:
