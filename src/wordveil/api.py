@@ -40,7 +40,7 @@ _HOMES = {
         "OTHER as OTHER_WORD, Layout as ReleaseLayout, ReleaseReader, STOP as STOP_WORD, STATES as TOKEN_STATES, "
         "TYPED as TYPED_TOKEN"
     ),
-    "wordveil.documents.reader": "FORMATS, guess_format, open_documents",
+    "wordveil.documents.reader": "FORMATS, guess_format",
     "wordveil.documents.settings": "DocumentSettings",
     "wordveil.documents.streams": "InputStream, MemberCompressor",
     "wordveil.errors": "CertificateError, DataFormatError, GuaranteeError, MissingExtraError, ParameterError",

@@ -71,7 +71,6 @@ from wordveil.denoising.reading import Layout as ReleaseLayout
 from wordveil.denoising.reading import ReleaseReader as ReleaseReader
 from wordveil.documents.reader import FORMATS as FORMATS
 from wordveil.documents.reader import guess_format as guess_format
-from wordveil.documents.reader import open_documents as open_documents
 from wordveil.documents.settings import DocumentSettings as DocumentSettings
 from wordveil.documents.streams import InputStream as InputStream
 from wordveil.documents.streams import MemberCompressor as MemberCompressor
@@ -457,7 +456,6 @@ __all__ = [
     "neighbour_points",
     "noise_deviation",
     "nonces",
-    "open_documents",
     "open_gpu",
     "open_vocabulary",
     "overlap_graph",

@@ -18,11 +18,7 @@ NAMED = 20  # columns that a message names
 
 
 def as_floats(name: str, value: object) -> Float64Array:
-    """Return an array of real numbers as float64; it is never shown.
-
-    Raises:
-        ParameterError: If it is ragged, or holds anything but integers and floats.
-    """
+    """Return an array of real numbers as float64; it is never shown."""
     try:
         given = np.asarray(value)
     except ValueError:
@@ -95,22 +91,14 @@ def strings(name: str, values: Sequence[str]) -> list[Any]:
 
 
 def check_draws(draws: Sequence[NDArray[Any]], *shapes: tuple[int, ...]) -> None:
-    """Check that there is one draw per row. Broadcasting fewer would reuse one row's noise.
-
-    Raises:
-        ParameterError: If their number or a shape is another.
-    """
+    """Check that there is one draw per row. Broadcasting fewer would reuse one row's noise."""
     found = tuple(np.shape(draw) for draw in draws)
     if found != shapes:
         raise ParameterError("draws", f"shapes {found}", f"must have the shapes {shapes}: one draw a row.")
 
 
 def checked_ids(ids: IdArray, words: int, *, unknown: bool = False) -> PrivateIds:
-    """Return word ids after checking that each is one of a vocabulary, or -1 where `unknown`; they are never shown.
-
-    Raises:
-        ParameterError: If they are no whole numbers in one row, or one is out of range.
-    """
+    """Return word ids after checking that each is one of a vocabulary, or -1 where `unknown`; they are never shown."""
     given = np.asarray(ids)
     if given.ndim != 1 or not (given.size == 0 or given.dtype.kind in "iu"):
         raise ParameterError("ids", f"{given.dtype} of shape {given.shape}", "must be whole numbers of shape (n,).")
@@ -163,14 +151,6 @@ def copied_columns(
     where: str,
 ) -> list[Any]:
     """Return the other columns that are copied, in their order.
-
-    Args:
-        columns: The columns that are released.
-        others: All others that there are.
-        keep: Names of those to copy; None where none was named.
-        keep_others: Copy all.
-        drop_others: Copy none.
-        where: What holds them, such as "the frame".
 
     Raises:
         ParameterError: If there are others and nothing was said of them, or one is named that is not there.

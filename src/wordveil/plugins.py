@@ -30,12 +30,7 @@ def mechanism_names() -> tuple[str, ...]:
 
 
 def mechanism_class(name: str) -> Any:
-    """Return the class of a mechanism by its name.
-
-    Raises:
-        ParameterError: If there is none; the message lists those that exist.
-        WordveilError: If another package's cannot be used.
-    """
+    """Return the class of a mechanism by its name."""
     return _named("mechanism", name, MECHANISMS, "wordveil.mechanisms.base:Mechanism")
 
 
@@ -88,11 +83,6 @@ def foreign_names(group: str, own: Collection[str]) -> tuple[str, ...]:
 def foreign_object(group: str, name: str, base: type) -> Any | None:
     """Return the class that another package offers under a name; None where none does.
 
-    Args:
-        group: "mechanisms", "decoders" or "readers".
-        name: The name.
-        base: What the class must be derived from.
-
     Raises:
         WordveilError: If it cannot be loaded, is no such class, has another name of its own, or two packages offer it.
     """
@@ -115,11 +105,7 @@ def foreign_points(group: str, own: Collection[str]) -> dict[str, list[EntryPoin
 
 
 def load_foreign(points: Sequence[EntryPoint]) -> tuple[Any, str]:
-    """Return what the entry points of one name stand for, and words for where it lies.
-
-    Raises:
-        WordveilError: If it cannot be loaded, or two packages offer it.
-    """
+    """Return what the entry points of one name stand for, and words for where it lies."""
     packages = sorted({"an unnamed package" if point.dist is None else point.dist.name for point in points})
     if len(packages) > 1:
         raise WordveilError(f"{points[0].name!r} is offered by {' and '.join(packages)}; uninstall one of them.")

@@ -70,11 +70,6 @@ def multiply_high(a: BitArray, b: BitArray | np.uint64) -> BitArray:
 def document_nonce(key: bytes, document_id: str, content: str) -> int:
     """Return the 80-bit place of a document in the run's counter space.
 
-    Args:
-        key: The run key, 16 bytes.
-        document_id: The document's id: given, or input name and record ordinal.
-        content: The document's full private text; only its keyed hash is used.
-
     Returns:
         BLAKE2b-80 of both, keyed. Two of n documents collide with probability below n**2 * 2**-81.
     """

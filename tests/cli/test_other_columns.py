@@ -107,7 +107,7 @@ def test_release_asks_as_well(wordveil, tmp_path, form):
         pytest.importorskip("pyarrow.parquet").write_table(table, source)
     else:
         pytest.importorskip("safetensors.numpy").save_file({"v": rows, **others}, source)
-    common = ["release", source, "-o", output, "-e", 4, "--column", "v"]
+    common = ["release", source, "-o", output, "-e", 4, "--column", "v", "--explain"]
     answer = wordveil(*common)
     assert answer.status == 2
     assert answer.err == f"wordveil: --column v leaves 2 other columns of {source} unnamed: ids, raw. {WAYS}\n"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordveil.documents import DocumentSettings, FormatDetails, open_documents
+from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.documents.streams import _Utf8Raw
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.runs.documents import run_documents
@@ -100,7 +100,7 @@ def test_parquet_has_no_encoding_to_choose_but_a_tree_may_hold_some(tmp_path, id
     (tmp_path / "in" / "b.txt").write_bytes("naïve".encode("latin-1"))
     settings = DocumentSettings(columns=("t",), keep_others=True, encoding="latin-1")
     with pytest.raises(ParameterError, match="cannot be chosen"):
-        open_documents(tmp_path / "in" / "a.parquet", columns=["t"], keep_others=True, encoding="latin-1")
+        DocumentSettings(columns=["t"], keep_others=True, encoding="latin-1").open(tmp_path / "in" / "a.parquet")
     assert run_documents(tmp_path / "in", tmp_path / "out", identity, settings=settings).files == 2
     assert (tmp_path / "out" / "b.txt").read_text(encoding="utf-8") == "naïve"
 

@@ -8,7 +8,7 @@ from tests.installed_packages import install
 
 import seeds
 import wordveil as wv
-from wordveil.documents import DocumentSettings, FormatDetails, guess_format, open_documents
+from wordveil.documents import DocumentSettings, FormatDetails, guess_format
 from wordveil.documents.reader import _foreign_endings
 from wordveil.errors import DocumentFormatError, ParameterError
 
@@ -65,10 +65,10 @@ def test_what_it_has_not_is_refused_by_what_it_says(tmp_path):
     path = tmp_path / "a.rows"
     path.write_text("2\nalpha\n")
     with pytest.raises(ParameterError, match="the text of the format counted-rows is UTF-8"):
-        open_documents(path, encoding="cp1252")
+        DocumentSettings(encoding="cp1252").open(path)
     with pytest.raises(ParameterError, match="the format counted-rows has no columns"):
-        open_documents(path, columns=["a"])
-    with open_documents(path) as reader, pytest.raises(DocumentFormatError, match="the row group is cut off"):
+        DocumentSettings(columns=["a"]).open(path)
+    with DocumentSettings().open(path) as reader, pytest.raises(DocumentFormatError, match="the row group is cut off"):
         list(reader)
 
 

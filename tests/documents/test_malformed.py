@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordveil.documents import DocumentSettings, FormatDetails, open_documents
+from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.documents.base import Selection
 from wordveil.documents.json_document import JsonDocument
 from wordveil.documents.jsonl import JsonLines
@@ -108,7 +108,7 @@ def test_malformed_input_names_its_place_and_no_content(tmp_path, name, content,
     path = tmp_path / name
     path.write_bytes(content)
     options = options if "keep" in options else {"keep_others": True, **options}
-    with pytest.raises(WordveilError, match=message) as caught, open_documents(path, **options) as reader:
+    with pytest.raises(WordveilError, match=message) as caught, DocumentSettings(**options).open(path) as reader:
         list(reader)
     assert isinstance(caught.value, DocumentFormatError)
     chain = caught.value
@@ -120,7 +120,7 @@ def test_malformed_input_names_its_place_and_no_content(tmp_path, name, content,
 
 def test_a_file_that_is_absent_is_named(tmp_path):
     with pytest.raises(DocumentFormatError, match=r"none\.txt: cannot be opened: No such file"):
-        open_documents(tmp_path / "none.txt")
+        DocumentSettings().open(tmp_path / "none.txt")
 
 
 json_marks = st.text(st.sampled_from('{}[],:" tux1-\\.eE'), max_size=12)
@@ -178,15 +178,15 @@ def test_truncated_and_damaged_zst(tmp_path):
     for content in (packed[:-7], packed[:60] + b"zebrafish" + packed[69:]):
         path = tmp_path / "in.txt.zst"
         path.write_bytes(content)
-        with pytest.raises(DocumentFormatError, match="damaged"), open_documents(path) as reader:
+        with pytest.raises(DocumentFormatError, match="damaged"), DocumentSettings().open(path) as reader:
             list(reader)
 
 
 def test_unknown_formats_list_the_known_ones(tmp_path):
     with pytest.raises(ParameterError, match=r"text, jsonl, json, csv, tsv, parquet.*\.txt .*\.gz or \.zst"):
-        open_documents(tmp_path / "notes.docx")
+        DocumentSettings().open(tmp_path / "notes.docx")
     with pytest.raises(ParameterError, match="format='xml' must be one of"):
-        open_documents(tmp_path / "notes.txt", format="xml")
+        DocumentSettings(format="xml").open(tmp_path / "notes.txt")
 
 
 @pytest.mark.parametrize(
@@ -200,20 +200,20 @@ def test_unknown_formats_list_the_known_ones(tmp_path):
 def test_contradicting_columns_are_refused(tmp_path, options, message):
     (tmp_path / "in.jsonl").write_bytes(b"")
     with pytest.raises(ParameterError, match=message):
-        open_documents(tmp_path / "in.jsonl", **options)
+        DocumentSettings(**options).open(tmp_path / "in.jsonl")
 
 
 def test_plain_text_has_no_columns(tmp_path):
     (tmp_path / "in.txt").write_bytes(b"")
     with pytest.raises(ParameterError, match="the format text has no columns"):
-        open_documents(tmp_path / "in.txt", columns=["text"], keep_others=True)
+        DocumentSettings(columns=["text"], keep_others=True).open(tmp_path / "in.txt")
 
 
 def test_tables_without_a_chosen_column_are_refused(tmp_path):
     (tmp_path / "in.csv").write_bytes(b"a,b\n1,2\n")
     with (
         pytest.raises(ParameterError, match="must name the text columns among the 2 of"),
-        open_documents(tmp_path / "in.csv") as reader,
+        DocumentSettings().open(tmp_path / "in.csv") as reader,
     ):
         list(reader)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.documents.test_round_trip import check_output, json_values
 
-from wordveil.documents import DocumentSettings, FormatDetails, open_documents
+from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.runs.documents import run_documents
 
@@ -109,7 +109,7 @@ def test_a_malformed_line_is_refused_whatever_happens_to_records_without_text(tm
         (tmp_path / "in.jsonl").write_bytes(line)
         with (
             pytest.raises(DocumentFormatError, match="line 1"),
-            open_documents(tmp_path / "in.jsonl", columns=["t"], keep_others=True, missing=missing) as reader,
+            DocumentSettings(columns=["t"], keep_others=True, missing=missing).open(tmp_path / "in.jsonl") as reader,
         ):
             list(reader)
 
@@ -181,4 +181,4 @@ def test_of_many_copied_members_the_rest_is_named_as_such(tmp_path):
 def test_the_choice_is_checked(tmp_path):
     (tmp_path / "in.jsonl").write_bytes(LINES)
     with pytest.raises(ParameterError, match="missing='drop' must be one of refuse, keep, skip"):
-        open_documents(tmp_path / "in.jsonl", columns=["t"], keep_others=True, missing="drop")
+        DocumentSettings(columns=["t"], keep_others=True, missing="drop").open(tmp_path / "in.jsonl")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.documents.test_round_trip import check_output
 from tests.documents.test_selection import marked
 
-from wordveil.documents import DocumentSettings, FormatDetails, Selection, open_documents
+from wordveil.documents import DocumentSettings, FormatDetails, Selection
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.runs.documents import Callbacks, run_documents
 
@@ -179,9 +179,9 @@ def test_two_choices_are_one_too_many():
         with pytest.raises(ParameterError, match=f"{first}=None cannot be combined with {second}=True"):
             Selection(columns=("t",), **{name: both[name] for name in (first, second)})
     with pytest.raises(ParameterError, match="put a single one in brackets"):
-        open_documents("in.csv", columns=["t"], keep="id")
+        DocumentSettings(columns=["t"], keep="id").open("in.csv")
     with pytest.raises(ParameterError, match="the format text has no columns"):
-        open_documents("in.txt", keep=["id"])
+        DocumentSettings(keep=["id"]).open("in.txt")
 
 
 def test_a_format_that_forgets_to_ask_copies_nothing():

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents import FORMATS, DocumentSettings, FormatDetails, Selection, guess_format, open_documents
+from wordveil.documents import FORMATS, DocumentSettings, FormatDetails, Selection, guess_format
 from wordveil.errors import DocumentFormatError
 from wordveil.runs.documents import run_documents
 
@@ -96,7 +96,7 @@ def test_tsv_without_quoting_takes_quotes_as_characters(tmp_path, identity):
     content = b'label\ttext\n1\t"open quote\n2\t5" disk, "x"\n3\t\n'
     plain = FormatDetails(quoting="none")
     assert run_bytes(tmp_path, "in.tsv", content, identity, columns=("text",), details=plain) == content
-    with open_documents(tmp_path / "in.tsv", columns=["text"], keep_others=True, details=plain) as reader:
+    with DocumentSettings(columns=["text"], keep_others=True, details=plain).open(tmp_path / "in.tsv") as reader:
         texts = [record.texts[0] for record in reader if not record.structural]
     assert texts == ['"open quote', '5" disk, "x"', ""]
 
@@ -270,10 +270,10 @@ def test_columns_dropped_and_kept_in_tables(tmp_path, shout):
 def test_copied_columns_are_reported(tmp_path):
     path = tmp_path / "in.jsonl"
     path.write_bytes(b'{"id": 1, "m": {"t": "a", "u": 2}}\n{"m": {"t": "b"}, "other": []}\n')
-    with open_documents(path, columns=["m.t"], keep_others=True) as reader:
+    with DocumentSettings(columns=["m.t"], keep_others=True).open(path) as reader:
         assert [record.texts for record in reader] == [["a"], ["b"]]
         assert reader.copied_columns == ["id", "m.u", "other"]
-    with open_documents(path, columns=["m.t"], keep=["id"]) as reader:
+    with DocumentSettings(columns=["m.t"], keep=["id"]).open(path) as reader:
         written = b"".join(reader.render(record, [ReleasedText("x")]) for record in reader)
         assert reader.copied_columns == ["id"]
     assert written == b'{"id": 1, "m": {"t": "x"}}\n{"m": {"t": "x"}}\n'

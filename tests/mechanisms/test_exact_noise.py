@@ -216,7 +216,7 @@ def test_uniforms_without_their_tail_are_caught(monkeypatch):
     assert len(np.unique(right)) > 40
     assert np.array_equal(nearest_points(sums, law, words, tails, GRID), right)
     monkeypatch.setattr(
-        exact_noise._Bits, "uniform", lambda self, index, level: int(self._words[index]) << 64 * (level - 1)
+        fixed_point.Bits, "uniform", lambda self, index, level: int(self._words[index]) << 64 * (level - 1)
     )
     assert not np.array_equal(nearest_points(sums, law, words, tails, GRID), right)
 
@@ -385,7 +385,7 @@ def test_products_of_tiny_rows_have_a_bound(scale):
 
 @pytest.mark.parametrize("law", [NormalLaw(1), LaplaceLaw(1), RadialLaw(1), RadialLaw(2)], ids=repr)
 def test_a_uniform_that_begins_with_zeros_is_not_taken_for_a_small_one(law):
-    bits = exact_noise._Bits(np.zeros(law.words, np.uint64), np.zeros(2, np.uint64))
+    bits = fixed_point.Bits(np.zeros(law.words, np.uint64), np.zeros(2, np.uint64))
     bits.uniform = lambda index, level: 0
     low, high = law.exact(bits, [0], 2, 192)[0]
     assert max(abs(low), abs(high)) / 2**192 > 2**10

@@ -27,9 +27,10 @@ from wordveil.promises.guarantees import NoGuarantee
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
 from wordveil.runs import engine as engine
+from wordveil.runs.digests import FileDigest
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
-from wordveil.runs.sanitize import FileDigest, sanitize_documents
+from wordveil.runs.sanitize import sanitize_documents
 
 KEY = seeds.key(16)
 MECHANISM = wv.TEM(epsilon=2.0)

@@ -26,7 +26,7 @@ def tool(folder, *arguments, code=0):
 
 def test_the_command_of_the_issue(tmp_path, rows):
     np.save(tmp_path / "vectors.npy", rows)
-    arguments = "release vectors.npy --mechanism projection --epsilon 10 -o private.npy --measure-retrieval"
+    arguments = "release vectors.npy --mechanism projection --epsilon 10 -o private.npy --measure-retrieval --explain"
     run = tool(tmp_path, *arguments.split(), "--report", "report.json")
     assert np.load(tmp_path / "private.npy").shape == (53, 4)
     assert run.stdout == ""
@@ -50,7 +50,7 @@ def test_options_reach_the_library(tmp_path, files, rows):
     files.write_parquet(tmp_path / "in.parquet", rows, name="v")
     gaussian = ["-m", "clipped-gaussian", "-e", "4", "--set", "delta=1e-6", "--set", "clip_norm=3"]
     layout = ["--column", "v", "--keep", "id", "--grid", "2^-6", "--dtype", "float64"]
-    shape = ["--threads", "1", "--block-rows", "8"]
+    shape = ["--threads", "1", "--block-rows", "8", "--explain"]
     run = tool(tmp_path, "release", "in.parquet", "-o", "out.parquet", *gaussian, *layout, *shape)
     found = files.read(tmp_path / "out.parquet", "v")
     assert found.dtype == np.float64
@@ -93,7 +93,7 @@ def test_errors_tell_a_remedy_and_leave_nothing(tmp_path, rows, monkeypatch, cap
 def test_a_word_mechanism_takes_the_embedded_vocabulary(tmp_path):
     vocabulary = wv.load_embeddings()
     np.save(tmp_path / "in.npy", vocabulary.vectors[500:510])
-    chosen = ["-e", "2", "-m", "mahalanobis", "--vocabulary", "embedded"]
+    chosen = ["-e", "2", "-m", "mahalanobis", "--vocabulary", "embedded", "--explain"]
     run = tool(tmp_path, "release", "in.npy", "-o", "out.npy", *chosen)
     assert "assumes: in Euclidean terms" in run.stderr
     assert np.load(tmp_path / "out.npy").shape == (10, 128)

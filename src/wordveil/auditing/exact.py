@@ -231,7 +231,6 @@ class _Job:
         return result
 
     def _claimed(self, start: int, distance: Float64Array) -> NDArray[np.bool_]:
-        """Return which pairs of a block's rows with all inputs are spoken of and not seen in another order before."""
         later = np.arange(self.v)[None, :] > np.arange(start, start + len(distance))[:, None]
         return np.asarray(later & np.isfinite(distance))
 

@@ -36,9 +36,9 @@ class Finding:
         return {**vars(self), "status": self.status.value}
 
 
-def at_least(value: float, digits: int = 4) -> str:
-    """Return a lower bound of 0 or more with `digits` significant digits, rounded down."""
-    return round_up(-value, digits).removeprefix("-")
+def at_least(value: float) -> str:
+    """Return a lower bound of 0 or more with four significant digits, rounded down."""
+    return round_up(-value).removeprefix("-")
 
 
 def result(*, check: str, bad: bool, observed: str, expected: str, alpha: float) -> Finding:

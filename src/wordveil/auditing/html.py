@@ -73,7 +73,6 @@ def _findings(findings: Sequence[dict[str, Any]]) -> str:
 
 
 def _repeated(found: dict[str, Any] | None) -> str:
-    """Return the shares named after n releases as a table and a figure, one line for each kind of word."""
     if found is None:
         return ""
     releases, lines, names = found["releases"], [], []

@@ -188,7 +188,6 @@ def _carriers(embeddings: Embeddings) -> list[str]:
 
 
 def _dependent(findings: Sequence[Finding]) -> bool:
-    """Return whether samples of one process depend on each other, so that counting them would prove nothing."""
     return any(finding.refuted and finding.check in WITHIN_PROCESS for finding in findings)
 
 

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, Progress
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.auditing.exact import ChannelVerdict, DistanceFunction, checked_distances
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
@@ -33,7 +33,6 @@ def verify_scores(
     slack: float | None = None,
     local: bool = False,
     threads: int | None = None,
-    progress: Progress | None = None,
 ) -> ChannelVerdict:
     """Check every pair of a selection mechanism against its claim, or another epsilon and slack.
 
@@ -64,10 +63,8 @@ def verify_scores(
     for words, visit in ((everyone[shown], scan.outputs_over_all), (everyone[~shown], scan.barred_over_all)):
         # Every block is held against what was known before, so that the answer does not depend on threads.
         blocks = [words[start : start + BLOCK] for start in range(0, len(words), BLOCK)]
-        for block, found in zip(blocks, map_chunks(partial(visit, known=worst), blocks, threads), strict=True):
+        for found in map_chunks(partial(visit, known=worst), blocks, threads):
             worst = worst.or_worse(found)
-            if progress is not None:
-                progress(len(block))
     return ChannelVerdict(
         epsilon=epsilon,
         delta=0.0,

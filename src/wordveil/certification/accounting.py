@@ -14,7 +14,7 @@ from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.parameters import check_delta, check_whole
 from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss
-from wordveil.promises.rounding import round_up
+from wordveil.promises.rounding import bracket, round_up
 
 _UNIT = 2.0**-53
 _TAIL = 1e-15  # probability, per mechanism, that may be counted as an unbounded loss
@@ -100,10 +100,7 @@ def _smallest(delta_at: Callable[[float], float], target: float, high: float) ->
     low = 0.0
     if delta_at(low) <= target:
         return low
-    while high - low > 1e-10 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if delta_at(middle) <= target else (middle, high)
-    return high
+    return bracket(lambda epsilon: delta_at(epsilon) <= target, low, high, 1e-10)[1]
 
 
 def _tokens(count: int) -> str:

@@ -33,16 +33,15 @@ def largest_rate(
     epsilon: float,
     *,
     within: tuple[float, float] | None = None,
-    tolerance: float = SEARCH_TOLERANCE,
 ) -> ExactLoss:
     """Return the exact loss at the largest rate found whose epsilon is at most the target.
 
     Secant steps on logarithms, kept inside a shrinking bracket. At most eight rates are evaluated, usually three or
-    four, until epsilon falls short by the relative tolerance. `within` is a rate at which a theorem keeps the target,
+    four, until epsilon falls short by `SEARCH_TOLERANCE`. `within` is a rate at which a theorem keeps the target,
     and one above which to look no further; None is for metric DP: epsilon/2, the textbook's, and epsilon. The rate
     returned lies within, or 1e-8 below.
     """
-    aim = math.log(epsilon * (1 - tolerance / 2))
+    aim = math.log(epsilon * (1 - SEARCH_TOLERANCE / 2))
     least, most = (epsilon / 2, epsilon) if within is None else within
     low, high = math.log(least), math.log(most)
     # Measured on real vocabularies: where the rate sought lies between the two bounds, and how steep the loss is there.
@@ -56,7 +55,7 @@ def largest_rate(
             low = max(low, point)
             if best is None or found.rate > best.rate:
                 best = found
-            if found.epsilon >= epsilon * (1 - tolerance):
+            if found.epsilon >= epsilon * (1 - SEARCH_TOLERANCE):
                 break
         else:
             high = min(high, point)

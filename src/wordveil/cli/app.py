@@ -45,18 +45,13 @@ def declared(command: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return found
 
 
-def call(command: Callable[..., int | None], values: dict[str, Any]) -> int | None:
-    """Call a command with values by the names that are `declared`, put together into its groups.
-
-    Returns:
-        Its exit code; None for success.
-    """
+def call(command: Callable[..., Any], values: dict[str, Any]) -> Any:
+    """Call a command with values by the names that are `declared`, put together into its groups."""
     hints = get_type_hints(command)
     taken = {}
     for name in inspect.signature(command).parameters:
         if is_dataclass(hints[name]):
-            group: Any = hints[name]
-            taken[name] = group(**{own: values[own] for own in declared(group) if own in values})
+            taken[name] = call(hints[name], values)
         elif name in values:
             taken[name] = values[name]
     return command(**taken)
@@ -126,11 +121,7 @@ def command_examples() -> dict[str, tuple[str, ...]]:
 
 
 def build_app(wanted: Sequence[str] | None = None) -> typer.Typer:
-    """Return the command line with the wanted commands loaded, None for all, and the others present by name only.
-
-    Raises:
-        WordveilError: If a command is wanted that another package would bring, or brings and cannot be loaded.
-    """
+    """Return the command line with the wanted commands loaded, None for all, and the others present by name only."""
     offers = {} if wanted and set(wanted) <= COMMANDS.keys() else offered_commands(COMMANDS)
     if missing := [name for name in LABORATORY if name in (wanted or ()) and name not in offers]:
         raise WordveilError(
@@ -178,10 +169,9 @@ def _root(
 
 
 def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Return a command as typer reads it: all its options side by side."""
-
     def run(**values: Any) -> int | None:
-        return call(command, values)
+        status: int | None = call(command, values)
+        return status
 
     options = list(declared(command).values())
     run.__name__, run.__doc__ = command.__name__, command.__doc__
@@ -191,7 +181,6 @@ def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 def _group(app: typer.Typer) -> typer.Typer:
-    """Take apart the option groups of all commands of a group."""
     for command in app.registered_commands:
         command.callback = _declared(cast(Callable[..., int | None], command.callback))
     for group in app.registered_groups:
@@ -258,11 +247,6 @@ class OfferedCommand:
     problem: str = ""
 
     def load(self) -> Callable[..., int | None]:
-        """Return the function.
-
-        Raises:
-            WordveilError: If the command cannot be used.
-        """
         if self.problem:
             raise WordveilError(self.problem)
         module, _, name = self.function.partition(":")

@@ -41,11 +41,7 @@ class Attacked:
     kind: Annotated[str | None, Option("--kind", help="What a callable of yours takes: vectors or text.")] = None
 
     def checked(self) -> str:
-        """Return the name of the mechanism, or the place of the caller's own.
-
-        Raises:
-            ParameterError: If neither is given, or both, or there is no such mechanism.
-        """
+        """Return the name of the mechanism, or the place of the caller's own."""
         if (self.mechanism is None) == (self.python is None):
             raise ParameterError("--mechanism", None, "or --python must be given, and only one of them.")
         if self.mechanism is not None:
@@ -55,7 +51,6 @@ class Attacked:
         return self.mechanism or self.python or ""
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the mechanism is made with."""
         named = {"epsilon": self.epsilon, "delta": self.delta, "calibration": self.calibration}
         given = {name: value for name, value in named.items() if value is not None}
         return given | ({"allow_refuted": True} if self.allow_refuted else {}) | parse_settings(self.settings or ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from wordveil.service.ledger import Ledger
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
-STATE = Path("wordveil-service")
 
 NAMES = "subject:NAME, key:NAME or the NAME of either"
 AccountArgument = Annotated[str, Argument(metavar="ACCOUNT", help=f"{NAMES}.")]
@@ -33,9 +32,17 @@ BALANCE = ("granted", "spent", "left", "daily")
 RELEASE = ("time", "tokens", "cost", "mechanism", "release")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """Where a service keeps what it keeps."""
+
+    state: StateOption = Path("wordveil-service")
+    database: DatabaseOption = ""
+
+
 @contextmanager
-def _ledger(state: Path, database: str) -> Iterator[Ledger]:
-    ledger = opened(state, database).ledger()
+def _ledger(storage: Storage) -> Iterator[Ledger]:
+    ledger = opened(storage.state, storage.database).ledger()
     try:
         yield ledger
     finally:
@@ -43,15 +50,9 @@ def _ledger(state: Path, database: str) -> Iterator[Ledger]:
 
 
 @app.command(cls=Command)
-def show(
-    account: AnyAccountArgument = "",
-    *,
-    as_json: JsonOption = False,
-    state: StateOption = STATE,
-    database: DatabaseOption = "",
-) -> None:
+def show(account: AnyAccountArgument = "", *, as_json: JsonOption = False, storage: Storage) -> None:
     """Show budgets: granted, spent, left, and what they are filled up to every day, in nats."""
-    with _ledger(state, database) as ledger:
+    with _ledger(storage) as ledger:
         rows = [balance for known in _meant(ledger, account) for balance in ledger.balances(known)]
         show_result(rows, _table(ledger, rows, BALANCE), as_json=as_json)
 
@@ -66,38 +67,35 @@ def grant(
     ] = "neighbours",
     vocabulary: VocabulariesOption = None,
     as_json: JsonOption = False,
-    state: StateOption = STATE,
-    database: DatabaseOption = "",
+    storage: Storage,
 ) -> None:
     """Grant an account a budget for releases that promise what this setting does."""
     from wordveil.service.access import accounts_of
     from wordveil.service.costs import cost_of, units
     from wordveil.service.settings import Setting
 
-    with _ledger(state, database) as ledger:
+    with _ledger(storage) as ledger:
         known = accounts_of(ledger, account, subject=True)
         if len(known) > 1:
             raise ParameterError("account", "<hidden>", "is the name of several; write subject:NAME or key:ID.")
-        tables = opened(state, database, vocabularies=named_paths("--vocabulary", vocabulary)).tables()
+        tables = opened(storage.state, storage.database, vocabularies=named_paths("--vocabulary", vocabulary)).tables()
         cost = cost_of(Setting.read(setting).open(*tables).guarantee, 1)
         balance = ledger.grant(known[0], replace(cost, units=units(nats)))
         show_result(balance, _table(ledger, [balance], BALANCE), as_json=as_json)
 
 
 @app.command(cls=Command)
-def history(
-    account: AccountArgument, *, as_json: JsonOption = False, state: StateOption = STATE, database: DatabaseOption = ""
-) -> None:
+def history(account: AccountArgument, *, as_json: JsonOption = False, storage: Storage) -> None:
     """Show what an account paid for, the oldest first."""
-    with _ledger(state, database) as ledger:
+    with _ledger(storage) as ledger:
         rows = [row for known in _meant(ledger, account) for row in ledger.history(known)]
         show_result(rows, _table(ledger, rows, RELEASE), as_json=as_json)
 
 
 @app.command(cls=Command)
-def export(*, state: StateOption = STATE, database: DatabaseOption = "") -> None:
+def export(*, storage: Storage) -> None:
     """Print every charge of every account as NDJSON."""
-    with _ledger(state, database) as ledger:
+    with _ledger(storage) as ledger:
         for row in ledger.history():
             typer.echo(json.dumps(row))
 
@@ -126,13 +124,12 @@ def key(
     name: Annotated[str, Argument(metavar="NAME", help="What the key is for, to be told apart.")],
     *,
     read_only: Annotated[bool, Option("--read-only", help="For budgets, not for releases.")] = False,
-    state: StateOption = STATE,
-    database: DatabaseOption = "",
+    storage: Storage,
 ) -> None:
     """Make an API key and print it; only its digest is kept."""
     from wordveil.service.access import SCOPES, make_key
 
-    with _ledger(state, database) as ledger:
+    with _ledger(storage) as ledger:
         typer.echo(make_key(ledger, name, ("read",) if read_only else SCOPES))
 
 
@@ -140,12 +137,11 @@ def key(
 def revoke(
     name: Annotated[str, Argument(metavar="KEY", help="A key's name, or what stands in it between wv_ and _.")],
     *,
-    state: StateOption = STATE,
-    database: DatabaseOption = "",
+    storage: Storage,
 ) -> None:
     """Refuse an API key from now on."""
     from wordveil.service.access import revoke_key
 
-    with _ledger(state, database) as ledger:
+    with _ledger(storage) as ledger:
         revoke_key(ledger, name)
     say("refused from now on")

@@ -52,11 +52,7 @@ class Targets:
     ] = None
 
     def given(self) -> dict[str, float]:
-        """Return the target by its name; empty without one.
-
-        Raises:
-            ParameterError: If there are several.
-        """
+        """Return the target by its name; empty without one."""
         named = {
             name: value for name, value in vars(self).items() if name not in ("tokens", "task") and value is not None
         }
@@ -174,7 +170,6 @@ def _print_c(
     *,
     as_json: bool,
 ) -> None:
-    """Print where outputs lie under each c of the rank softmax, and the c with the largest share of near words."""
     from wordveil.decoding.rank_tuning import tune_rank_softmax
 
     name = "laplace" if mechanism == DEFAULT_MECHANISM else mechanism
@@ -202,7 +197,6 @@ def _print_c(
 def _print_epsilon(
     embeddings: Embeddings, mechanism: str, settings: Sequence[str], keeping: Keeping, *, as_json: bool
 ) -> None:
-    """Print the epsilon at which words stay with a probability, and the curve to it."""
     from wordveil.meaning.calibration import calibrate as find
     from wordveil.promises.rounding import round_up
 

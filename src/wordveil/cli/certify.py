@@ -84,7 +84,6 @@ def certify(
 
 
 def _repeated(path: Path, embeddings: Embeddings, vocabulary: Path | None, threads: int | None) -> Certificate:
-    """Return the certificate of a file after making it again, by the same method."""
     from wordveil.certification import verify
     from wordveil.promises.certificates import Certificate
 
@@ -98,7 +97,6 @@ def _repeated(path: Path, embeddings: Embeddings, vocabulary: Path | None, threa
 
 
 def _say_use(certificate: Certificate, wanted: Wanted) -> None:
-    """Say what was found, and the command that uses it."""
     from wordveil.certification.certified_rate import RATE_METHODS
     from wordveil.promises.rounding import round_up
 

@@ -20,7 +20,6 @@ from wordveil.plugins import build_decoder, build_mechanism, decoder_class, mech
 if TYPE_CHECKING:
     from wordveil.mechanisms.base import VectorMechanism, WordMechanism
     from wordveil.promises.certificates import Certificate
-    from wordveil.promises.guarantees import Guarantee
     from wordveil.vocabulary.table import Embeddings
 
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
@@ -60,17 +59,6 @@ def say(line: str) -> None:
         print(for_screen(line, sys.stderr), file=sys.stderr, flush=True)
 
 
-def say_promise(guarantee: Guarantee, disclosed: Sequence[str], *between: str) -> None:
-    """Say what is promised, what that assumes, lines between, and what is disclosed whatever the noise."""
-    say(f"guarantee: {guarantee.sentence()}")
-    for assumption in guarantee.assumptions:
-        say(f"assumes: {assumption}")
-    for line in between:
-        say(line)
-    for line in disclosed:
-        say(f"disclosed: {line}")
-
-
 def end_of_run(bad_files: int, *, allowed: bool) -> int:
     """Return the exit code of a run that left out so many files; says so even where nothing else is said."""
     from wordveil.cli.exit_codes import DONE, INCOMPLETE
@@ -96,19 +84,7 @@ def open_vocabulary(path: Path | None) -> Embeddings:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The options that name a mechanism; None where nothing was said.
-
-    Attributes:
-        mechanism: Its name.
-        epsilon: Its epsilon; the certificate's or the mechanism's own by default.
-        calibration: How its noise is sized; what the certificate is for by default.
-        certificate: The file of a certificate.
-        decoder: Name of the decoder of a vector mechanism.
-        decoder_settings: NAME=VALUE strings of the decoder.
-        allow_refuted: Permit a refuted calibration.
-        settings: NAME=VALUE strings.
-        vocabulary: Where the vocabulary came from, to name it in a command.
-    """
+    """The options that name a mechanism; None where nothing was said."""
 
     mechanism: MechanismOption = DEFAULT_MECHANISM
     epsilon: EpsilonOption = None
@@ -139,13 +115,7 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedMechanism:
-    """A mechanism ready to be fitted.
-
-    Attributes:
-        mechanism: With all its parameters.
-        certificate: What its calibration needs, or None.
-        notes: Choices made for the user, one sentence each.
-    """
+    """A mechanism ready to be fitted."""
 
     mechanism: WordMechanism | VectorMechanism
     certificate: Certificate | None
@@ -153,13 +123,7 @@ class PreparedMechanism:
 
 
 def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> PreparedMechanism:
-    """Return the mechanism wanted and the certificate it needs: from the file, shipped, or computed now.
-
-    Raises:
-        ParameterError: If there is no such mechanism, or a parameter is missing or outside its domain.
-        CertificateError: If the certificate is none, or was made for something else.
-        RefutedClaimError: If a refuted calibration is asked for without `allow_refuted`.
-    """
+    """Return the mechanism wanted and the certificate it needs: from the file, shipped, or computed now."""
     mechanism_class(wanted.mechanism)  # a wrong name is the first thing to report
     given = None
     if wanted.certificate is not None:
@@ -239,12 +203,7 @@ def chosen_mechanism(
     allow_refuted: bool = False,
     elsewhere: Collection[str] = ("epsilon", "allow_refuted"),
 ) -> WordMechanism | VectorMechanism:
-    """Return the mechanism that options name; `settings` are NAME=VALUE strings, none of a name in `elsewhere`.
-
-    Raises:
-        ParameterError: If a name is not a parameter of the mechanism or a value is outside its domain.
-        RefutedClaimError: If a refuted calibration is asked for without `allow_refuted`.
-    """
+    """Return the mechanism that options name; `settings` are NAME=VALUE strings, none of a name in `elsewhere`."""
     allowed = [field.name for field in fields(mechanism_class(name))]
     values = {"epsilon": epsilon, **parse_settings(settings, allowed, elsewhere=elsewhere)}
     if calibration is not None:
@@ -283,12 +242,7 @@ def parse_settings(
     elsewhere: Collection[str] = OPTIONS,
     option: str = "--set",
 ) -> dict[str, Any]:
-    """Read NAME=VALUE strings, a dash in a name as an underscore.
-
-    Raises:
-        ParameterError: If one has another form, a name that is not among the allowed ones, where any are listed, a
-            name of `elsewhere`, or one given before.
-    """
+    """Read NAME=VALUE strings, a dash in a name as an underscore."""
     values: dict[str, Any] = {}
     names = [name for name in allowed if name not in elsewhere]
     for setting in settings:
@@ -306,7 +260,6 @@ def parse_settings(
 
 
 def _parse_value(key: str, text: str) -> Any:
-    """Read a metric's name, or a number, True, False, None or a plain word."""
     if key == "metric":
         from wordveil.metrics.distances import Angular, AnyMetric, Euclidean
         from wordveil.vocabulary.rank_metric import NeighbourRank
@@ -324,11 +277,7 @@ def _parse_value(key: str, text: str) -> Any:
 def chosen_epsilon(
     mechanism: str, epsilon: float | None, calibration: str | None = None
 ) -> tuple[float, tuple[str, ...]]:
-    """Return the epsilon given, or the mechanism's default and a sentence that says so.
-
-    Raises:
-        ParameterError: If there is no such mechanism, or it has no default: its epsilon depends on the vocabulary.
-    """
+    """Return the epsilon given, or the mechanism's default and a sentence that says so."""
     chosen = mechanism_class(mechanism)  # a wrong name is the first thing to report
     if epsilon is not None:
         return epsilon, ()
@@ -349,12 +298,7 @@ def default_epsilon(name: str, epsilon: float) -> str:
 
 
 def named_word_list(option: str, name: str, known: Sequence[str]) -> frozenset[str]:
-    """Return the words of a file that an option names, where a few names stand for lists of ours.
-
-    Raises:
-        ParameterError: If there is no such file, but a known name that is nearly it.
-        OSError: If it cannot be read.
-    """
+    """Return the words of a file that an option names, where a few names stand for lists of ours."""
     from difflib import get_close_matches
 
     if not Path(name).exists() and (meant := get_close_matches(name, known, 1)):
@@ -371,11 +315,7 @@ def read_word_list(path: Path | None) -> frozenset[str]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 file, without their ends.
-
-    Raises:
-        DataFormatError: If the file is not UTF-8.
-    """
+    """Return the lines of a UTF-8 file, without their ends."""
     try:
         return path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:

@@ -20,24 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """Who owns the input, at a terminal or not.
-
-    Attributes:
-        source: The input; where it is standard input, no answer can be read there.
-        yes: Whether going on was said on the command line.
-        quiet: Say nothing of what was confirmed there.
-    """
+    """Who owns the input, at a terminal or not."""
 
     source: str
     yes: bool
     quiet: bool
 
     def confirm(self, doubt: str) -> None:
-        """Say what is doubtful, in a whole sentence without text of the input, and go on only where that is wanted.
-
-        Raises:
-            NotConfirmedError: If the answer is no, or nobody can be asked.
-        """
+        """Say what is doubtful, in a whole sentence without text of the input, and go on only where that is wanted."""
         if self.yes and self.quiet:
             return
         with paused():
@@ -54,9 +44,6 @@ class Owner:
         """Ask about a promise that hides nothing, but not where a run is resumed: that was decided on.
 
         With `--yes` nothing is said here, because the summary says it.
-
-        Raises:
-            NotConfirmedError: As `confirm`.
         """
         from wordveil.files.journal import is_resumable
         from wordveil.runs.warnings import HIDES_NOTHING

@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Argument, Option
 
-from wordveil.cli.common import CertificateOption, VocabularyOption, counted, end_of_run, read_lines, say
-from wordveil.cli.file_options import (
-    AgainOption,
-    AllowBadFilesOption,
-    DestinationOption,
-    DropOthersOption,
-    KeepOption,
-    KeepOthersOption,
-    QuietOption,
-    ResumeOption,
-)
+from wordveil.cli.common import CertificateOption, VocabularyOption, counted, read_lines
+from wordveil.cli.file_options import AllowBadFilesOption, DestinationOption
 from wordveil.cli.progress import document_bar
+from wordveil.cli.running import OtherColumns, Running
 from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
-from wordveil.cli.summary import ExplainOption, Summary, copied_columns
+from wordveil.cli.summary import Summary, copied, missed
 from wordveil.denoising.denoiser import LEAST
 
 if TYPE_CHECKING:
@@ -52,7 +44,6 @@ class Guess:
     certificate: CertificateOption = None
 
     def denoiser(self, facts: ReleaseReport) -> Denoiser:
-        """Return what reads the release that a report speaks of."""
         from wordveil.denoising.denoiser import Denoiser
         from wordveil.denoising.prior import Prior
         from wordveil.promises.certificates import Certificate
@@ -73,20 +64,12 @@ class Guess:
 
 def denoise(
     release: Annotated[Path, Argument(metavar="RELEASE", help="The released file, or directory.")],
-    report: Annotated[Path, Argument(metavar="REPORT", help="The .json report of its release.")],
+    original: Annotated[Path, Argument(metavar="REPORT", help="The .json report of its release.")],
     output: DestinationOption = "-",
-    report_to: Annotated[
-        Path | None, Option("--report", metavar="FILE", help="Write a report, .json or .html.")
-    ] = None,
-    resume: ResumeOption = False,
-    again: AgainOption = False,
-    allow_bad_files: AllowBadFilesOption = False,
-    quiet: QuietOption = False,
-    explain: ExplainOption = False,
-    keep: KeepOption = None,
-    keep_others: KeepOthersOption = False,
-    drop_others: DropOthersOption = False,
     *,
+    running: Running,
+    allow_bad_files: AllowBadFilesOption = False,
+    others: OtherColumns,
     guess: Guess,
 ) -> int:
     """Write what RELEASE may have said, by its mechanism's exact law and public text.
@@ -97,45 +80,29 @@ def denoise(
     printed.
     """
     from wordveil.runs.denoise import ReleaseReport, denoise_documents
-    from wordveil.runs.engine import check_report_path
     from wordveil.runs.report import write_facts
 
-    if report_to is not None:
-        check_report_path(report_to, others=(release, report, output, guess.prior, guess.public))
-    facts = ReleaseReport.load(report).with_others(keep, keep_others=keep_others, drop_others=drop_others)
+    running.check_report(release, original, output, guess.prior, guess.public)
+    facts = ReleaseReport.load(original).with_others(**others.choice())
     facts.check(release)
     denoiser = guess.denoiser(facts)
-    with document_bar(str(release), output, quiet=quiet) as progress:
-        told = denoise_documents(
-            release,
-            facts,
-            output,
-            denoiser,
-            resume=resume,
-            again=again,
-            progress=progress,
-            notice=None if quiet else say,
-            deliver=None if report_to is None else lambda said: write_facts(said, report_to),
-        )
-    if not quiet:
-        _summary(told).say(explained=explain)
-    if report_to is not None and not report_to.exists():  # of an output that was complete before
-        write_facts(told, report_to)
-    return end_of_run(told["bad_files"] - facts.facts.get("bad_files", 0), allowed=allow_bad_files)
+    with document_bar(str(release), output, quiet=running.quiet) as progress:
+        options = running.options(write_facts)
+        told = denoise_documents(release, facts, output, denoiser, progress=progress, **options)
+    bad_files = told["bad_files"] - facts.facts.get("bad_files", 0)
+    return running.end(told, write_facts, _summary, bad_files=bad_files, allowed=allow_bad_files)
 
 
 def _summary(told: Mapping[str, Any]) -> Summary:
-    from wordveil.runs.report import left_out, read_and_attacked
+    from wordveil.runs.report import read_and_attacked
     from wordveil.runs.warnings import shown
 
-    read = read_and_attacked(told)
-    missed = [f"left out or replaced: {missed}" for missed in [left_out(told)] if missed]
-    warnings = told.get("warnings", ())
+    read, left_out, warnings = read_and_attacked(told), missed(told), told.get("warnings", ())
     return Summary(
-        released="; ".join([counted(told["documents"], "document"), *read[:2], *missed]),
+        released="; ".join([counted(told["documents"], "document"), *read[:2], *left_out]),
         guarantee=told["guarantee"]["sentence"],
-        unchanged=["the layout of the release", *copied_columns(told["copied"], tree=told["tree"])],
+        unchanged=["the layout of the release", *copied(told)],
         warnings=warnings,
-        lines=[*missed, f"guarantee: {told['guarantee']['sentence']}", *shown(warnings), *read],
+        lines=[*left_out, f"guarantee: {told['guarantee']['sentence']}", *shown(warnings), *read],
         destination=told["destination"],
     )

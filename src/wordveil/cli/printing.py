@@ -21,13 +21,7 @@ JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
 def show(result: Any, lines: Iterable[str], *, as_json: bool) -> None:
-    """Print a result on standard output.
-
-    Args:
-        result: Of mappings, sequences, dataclasses and single values; numbers that are not finite become strings.
-        lines: The same for people.
-        as_json: Which of the two.
-    """
+    """Print a result on standard output."""
     if as_json:
         typer.echo(json.dumps(_plain(result), indent=2, allow_nan=False))
         return
@@ -64,12 +58,7 @@ def _plain(value: Any) -> Any:
 
 
 def aligned(rows: Sequence[Mapping[str, Any]], width: int = 80) -> list[str]:
-    """Return a table under the names of its columns; the last column is wrapped where a line would be wider.
-
-    Args:
-        rows: At least one.
-        width: Of a line, in characters.
-    """
+    """Return a table under the names of its columns; the last column is wrapped where a line would be wider."""
     table = [dict(zip(rows[0], rows[0], strict=True)), *rows]
     *first, last = rows[0]
     widths = {key: max(len(str(row[key])) for row in table) for key in first}

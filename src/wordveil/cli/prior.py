@@ -51,9 +51,8 @@ def build(
 
 
 def _texts(sources: Sequence[Path], columns: Sequence[str]) -> Iterator[str]:
-    from wordveil.documents import open_documents
+    from wordveil.documents import DocumentSettings
 
     for source in sources:
-        with open_documents(source, columns=columns, drop_others=True) as reader:
-            for record in reader:
-                yield from (text for text in record.texts if text is not None)
+        with DocumentSettings(columns=tuple(columns)).open_texts(str(source)) as reader:
+            yield from reader.texts()

@@ -108,13 +108,7 @@ def row_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | 
 def document_bar(
     source: str, output: str, *, quiet: bool
 ) -> Iterator[Callable[[int, int | None, int, int], None] | None]:
-    """Yield a callback for (bytes read, bytes in all, documents, tokens), with tokens per second and the time left.
-
-    Args:
-        source: A path, or "-" for standard input; where that is a terminal, the person at it is told.
-        output: A path, or "-" for standard output.
-        quiet: Show nothing.
-    """
+    """Yield a callback for (bytes read, bytes in all, documents, tokens), with tokens per second and the time left."""
     begun = time.monotonic()
     typed = source == "-" and sys.stdin is not None and sys.stdin.isatty()
     printed = output == "-" and sys.stdout is not None and sys.stdout.isatty()
@@ -134,7 +128,6 @@ def document_bar(
 
 @contextmanager
 def _share_bar(*, quiet: bool) -> Iterator[Callable[[float, float | None, str], None] | None]:
-    """Yield a callback for (done, in all, in words)."""
     if quiet or not sys.stderr.isatty():
         yield None if quiet else _Lines()
         return

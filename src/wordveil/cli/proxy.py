@@ -14,8 +14,9 @@ from urllib.request import getproxies, proxy_bypass
 
 from typer import Option
 
-from wordveil.cli.common import Wanted, open_vocabulary, prepare, say, say_promise
+from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
 from wordveil.cli.redact import PublicLists
+from wordveil.cli.summary import promised
 from wordveil.errors import ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ def proxy(
         secret=None if secret is None or check else Secret.at(secret),
         public={text for whole in prompts for text in (whole, whole.rstrip("\n"))},
     )
-    say_promise(conversation.guarantee, (*conversation.disclosed, SHAPE))
+    for line in (*promised(conversation), f"disclosed: {SHAPE}"):
+        say(line)
     _say_prompts(sanitizer, prompts)
     if not check:
         from wordveil.integrations.proxy import Proxy, serve
@@ -116,7 +118,6 @@ def proxy(
 
 
 def _sanitizer(wanted: Wanted, public: PublicLists) -> Sanitizer:
-    """Return what releases messages word by word."""
     from wordveil.promises.release import TextOptions
     from wordveil.sanitizing.sanitizer import Sanitizer
 
@@ -131,7 +132,6 @@ def _sanitizer(wanted: Wanted, public: PublicLists) -> Sanitizer:
 
 
 def _redactor(wanted: Wanted, public: PublicLists, *, found: bool) -> Redactor:
-    """Return what keeps the public words of messages."""
     from wordveil.withholding.redactor import Redactor
 
     if wanted != Wanted() or found:
@@ -148,7 +148,6 @@ def _clients_token(variable: str | None) -> str | None:
 
 
 def _say_address(host: str, port: int, vendor: str) -> None:
-    """Say where the proxy listens, and warn of another proxy on the way there."""
     if getproxies().keys() & {"http", "all"} and not proxy_bypass(host):
         say(f"warning: a client with HTTP_PROXY sends private text there first; set NO_PROXY={host} for it")
     say(f"listening on http://{host}:{port}/v1; the vendor is {vendor}")
@@ -192,7 +191,6 @@ def _tools(path: Path | None) -> PublicTools:
 
 
 def _say_prompts(sanitizer: Sanitizer | Redactor, prompts: list[str]) -> None:
-    """Say which system prompts go out verbatim and which are released, with a sample of both."""
     from wordveil.integrations.conversation import Conversation, Message
 
     def shown(text: str) -> str:

@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from typer import Option
 
-from wordveil.cli.common import counted, end_of_run, read_word_list, say
-from wordveil.cli.file_options import (
-    AgainOption,
-    AllowBadFilesOption,
-    DestinationOption,
-    QuietOption,
-    ResumeOption,
-    SourceArgument,
-)
+from wordveil.cli.common import counted, read_word_list, say
+from wordveil.cli.exit_codes import DONE
+from wordveil.cli.file_options import AllowBadFilesOption, DestinationOption, SourceArgument
 from wordveil.cli.progress import document_bar
-from wordveil.cli.sanitize import ReadingOptions, Speed
-from wordveil.cli.summary import ExplainOption, Summary, copied_columns
+from wordveil.cli.running import ReadingOptions, Running
+from wordveil.cli.summary import Summary, copied, missed, promised
 
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
@@ -58,7 +52,6 @@ class PublicLists:
     ] = None
 
     def lists(self) -> PublicWords:
-        """Return the public words."""
         from wordveil.errors import ParameterError
         from wordveil.withholding.words import PublicWords
 
@@ -118,7 +111,6 @@ class InPlace:
         return self.days
 
     def rule(self, public: PublicLists) -> Rule:
-        """Return the rule with its choices."""
         from wordveil.withholding.rule import Rule
 
         kept = public.keep_words or ()
@@ -135,18 +127,6 @@ class InPlace:
         return int(low), int(high)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Going:
-    """How the run goes."""
-
-    resume: ResumeOption = False
-    again: AgainOption = False
-    allow_bad_files: AllowBadFilesOption = False
-    report: Annotated[Path | None, Option("--report", help="Write a report, .json or .html.")] = None
-    quiet: QuietOption = False
-    explain: ExplainOption = False
-
-
 def redact(
     source: SourceArgument = "-",
     output: DestinationOption = "-",
@@ -157,8 +137,9 @@ def redact(
     public: PublicLists,
     place: InPlace,
     reading: ReadingOptions,
-    going: Going,
-) -> int | None:
+    running: Running,
+    allow_bad_files: AllowBadFilesOption = False,
+) -> int:
     """Keep what is on a public list of words, hide everything else, and write IN in its own format.
 
     No detector decides: a token leaves only if it is on the list and stands where no name is expected. Plain text is
@@ -166,70 +147,50 @@ def redact(
     released, what may be said, what passed unchanged, what must be said with it.
     """
     from wordveil.files.run_key import run_source
-    from wordveil.runs.engine import check_report_path
     from wordveil.withholding.redactor import Redactor
     from wordveil.withholding.runs import redact_documents
 
-    if going.report is not None:
-        check_report_path(going.report, others=(source, output, *(public.public_words or ()), *(public.hide or ())))
+    running.check_report(source, output, *(public.public_words or ()), *(public.hide or ()))
     redactor = Redactor(
         words=public.lists(),
         rule=place.rule(public),
         law=cast("LawName", place.law),
         link=place.link,
         days=place.most_days(),
-        source=run_source(output, resume=going.resume),
+        source=run_source(output, resume=running.resume),
     )
-    settings = reading.settings(Speed().block_tokens, line_buffered=False)
+    settings = reading.settings()
     if preview:
         _show(redactor, source, settings, preview)
-        return None
-    with document_bar(source, output, quiet=going.quiet) as progress:
+        return DONE
+    with document_bar(source, output, quiet=running.quiet) as progress:
         result = redact_documents(
             source,
             output,
             redactor,
             settings=settings,
-            resume=going.resume,
-            again=going.again,
             progress=progress,
-            notice=None if going.quiet else say,
-            deliver=lambda result: _deliver(result, going.report),
             warn=lambda warning: say(f"warning: {warning}"),
+            **running.options(_write),
         )
-    if going.report is not None and not going.report.exists():  # of an output that was complete before
-        _deliver(result, going.report)
-    if not going.quiet:
-        _summary(result).say(explained=going.explain)
-    return end_of_run(result.bad_files, allowed=going.allow_bad_files)
+    return running.end(result, _write, _summary, bad_files=result.bad_files, allowed=allow_bad_files)
 
 
-def _deliver(result: RedactionReport, path: Path | None) -> None:
-    if path is not None:
-        from wordveil.runs.report import REDACTION, write_facts
-        from wordveil.runs.report_schema import SCHEMA
+def _write(result: RedactionReport, path: Path) -> None:
+    from wordveil.runs.report import REDACTION, write_facts
+    from wordveil.runs.report_schema import SCHEMA
 
-        write_facts({"schema": SCHEMA, "kind": REDACTION, **result.as_dict()}, path)
+    write_facts({"schema": SCHEMA, "kind": REDACTION, **result.as_dict()}, path)
 
 
 def _summary(result: RedactionReport) -> Summary:
-    from wordveil.runs.report import left_out
-
-    claim, documents = result.claim, counted(result.documents, "document")
-    missed = [f"left out or replaced: {missed}" for missed in [left_out(vars(result))] if missed]
+    claim, documents, left_out = result.claim, counted(result.documents, "document"), missed(vars(result))
     return Summary(
-        released="; ".join([f"{documents}, {claim.kept}", f"hidden: {claim.hidden}", *missed]),
+        released="; ".join([f"{documents}, {claim.kept}", f"hidden: {claim.hidden}", *left_out]),
         guarantee=f"withholding ({result.guarantee.standing}). You may say: {claim.may_say}",
-        unchanged=["the words kept", "punctuation and layout", *copied_columns(result.copied, tree=result.tree)],
+        unchanged=["the words kept", "punctuation and layout", *copied(vars(result))],
         warnings=[claim.must_say],
-        lines=[
-            f"{documents}, {counted(result.tokens, 'token')}",
-            *claim.lines(),
-            *missed,
-            f"guarantee: {result.guarantee.sentence()}",
-            *(f"assumes: {line}" for line in result.guarantee.assumptions),
-            *(f"disclosed: {line}" for line in result.disclosed),
-        ],
+        lines=[f"{documents}, {counted(result.tokens, 'token')}", *claim.lines(), *left_out, *promised(result)],
         destination=result.destination,
         warned="must also say",
     )
@@ -248,6 +209,5 @@ def _show(redactor: Redactor, source: str, settings: DocumentSettings, rows: int
         return
     print(f"\nThe first rows of {source}, on this screen alone:")
     with settings.open_texts(source) as reader:
-        texts = (text for record in reader if not record.structural for text in record.texts if text is not None)
-        for _, text in zip(range(rows), texts, strict=False):
+        for _, text in zip(range(rows), reader.texts(), strict=False):
             print(f"  {text}\n> {redactor.release(text, Counter())}")

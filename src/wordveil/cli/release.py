@@ -5,22 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from wordveil.cli.common import AllowRefutedOption, ParameterOption, chosen_mechanism, open_vocabulary, say, say_promise
-from wordveil.cli.file_options import (
-    AgainOption,
-    DropOthersOption,
-    KeepOption,
-    KeepOthersOption,
-    QuietOption,
-    ResumeOption,
-    ThreadsOption,
-)
+from wordveil.cli.common import AllowRefutedOption, ParameterOption, chosen_mechanism, open_vocabulary, say
+from wordveil.cli.file_options import ThreadsOption
 from wordveil.cli.progress import row_bar
+from wordveil.cli.running import OtherColumns, Running
+from wordveil.cli.summary import Summary, copied, promised
 from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -48,11 +43,7 @@ class Noise:
     ] = None
 
     def build(self, source: Path, column: str | None) -> tuple[VectorMechanism, Embeddings | None]:
-        """Return the mechanism, and the vocabulary it is fitted to.
-
-        Raises:
-            ParameterError: If it works on words.
-        """
+        """Return the mechanism, and the vocabulary it is fitted to."""
         table = None
         if self.vocabulary is not None:
             table = open_vocabulary(None if self.vocabulary == EMBEDDED else Path(self.vocabulary))
@@ -73,9 +64,7 @@ class Rows:
     column: Annotated[
         str | None, Option("--column", "-c", help="Array, column or tensor to release; default: the only one.")
     ] = None
-    keep: KeepOption = None
-    keep_others: KeepOthersOption = False
-    drop_others: DropOthersOption = False
+    others: OtherColumns
     grid: Annotated[
         str | None, Option("--grid", help="Public grid to round to, such as 2^-12; default: by the noise.")
     ] = None
@@ -87,18 +76,15 @@ class Rows:
     block_rows: Annotated[int | None, Option("--block-rows", help="Rows held at once.")] = None
 
     def vector_settings(self) -> VectorSettings:
-        """Return what an array is released with."""
         from wordveil.runs.vectors import VectorSettings
 
         return VectorSettings(
             column=self.column,
-            keep=tuple(self.keep) if self.keep else None,
-            keep_others=self.keep_others,
-            drop_others=self.drop_others,
             grid=None if self.grid is None else _parse_grid(self.grid),
             dtype=self.dtype,
             block_rows=self.block_rows,
             threads=self.threads,
+            **self.others.choice(),
         )
 
 
@@ -108,42 +94,27 @@ def release(
     *,
     noise: Noise,
     rows: Rows,
-    resume: ResumeOption = False,
-    again: AgainOption = False,
-    report: Annotated[Path | None, Option("--report", help="Write a report, .json.")] = None,
-    quiet: QuietOption = False,
-) -> None:
+    running: Running,
+) -> int:
     """Release the vectors of IN, each row with noise of its own, rounded to a public grid.
 
-    The guarantee, what it assumes, the grid and what is disclosed go to standard error.
+    Standard error gets four lines: what was released, the promise, what passed unchanged, the strongest warning.
     """
-    from wordveil.runs.engine import check_report_path, silent
     from wordveil.runs.vectors import release_vector_file
     from wordveil.runs.vectors.values import write_vector_report
 
-    if report is not None:
-        check_report_path(report, (".json",))
+    running.check_report(source, output, endings=(".json",))
     settings = rows.vector_settings()
     mechanism, table = noise.build(source, rows.column)
-    with row_bar("rows released", quiet=quiet) as progress:
+    with row_bar("rows released", quiet=running.quiet) as progress:
+        options = running.options(write_vector_report)
         result = release_vector_file(
-            source,
-            output,
-            mechanism,
-            vocabulary=table,
-            settings=settings,
-            resume=resume,
-            again=again,
-            progress=progress,
-            notice=silent if quiet else say,
-            deliver=None if report is None else lambda result: write_vector_report(result, report),
+            source, output, mechanism, vocabulary=table, settings=settings, progress=progress, **options
         )
-    if report is not None and not report.exists():  # of an output that was complete before
-        write_vector_report(result, report)
-    if not quiet:
-        _print_summary(result)
+    status = running.end(result, write_vector_report, partial(_summary, output))
     if rows.measure_retrieval:
-        _print_recall(source, output, rows.column, rows.threads, quiet)
+        _print_recall(source, output, rows.column, rows.threads, running.quiet)
+    return status
 
 
 def _projection_settings(settings: Sequence[str], source: Path, column: str | None) -> list[str]:
@@ -165,11 +136,7 @@ def _projection_settings(settings: Sequence[str], source: Path, column: str | No
 
 
 def _parse_grid(text: str) -> float:
-    """Read 2^-12, or the number itself.
-
-    Raises:
-        ParameterError: If it is neither.
-    """
+    """Read 2^-12, or the number itself."""
     base, power, exponent = text.partition("^")
     try:
         value = math.ldexp(1.0, int(exponent)) if power and base.strip() == "2" else float(text)
@@ -180,17 +147,21 @@ def _parse_grid(text: str) -> float:
     return value
 
 
-def _print_summary(report: VectorReport) -> None:
+def _summary(output: Path, report: VectorReport) -> Summary:
     from wordveil.runs.vectors.grid import on_grid
-    from wordveil.runs.warnings import shown
 
-    say(
-        f"{report.rows:,} rows of {report.input_dimensions} numbers to {report.dimensions} ({report.dtype}), "
-        f"{report.rows_per_second:,.0f} rows/s"
+    rows = f"{report.rows:,} rows of {report.input_dimensions} numbers to {report.dimensions} ({report.dtype})"
+    others = [f"left out: {report.left_out:,} other arrays, columns or tensors"] if report.left_out else []
+    released, grid = [f"{rows}, {report.rows_per_second:,.0f} rows/s", *others], on_grid(report.grid)
+    warnings = report.guarantee.warnings()
+    return Summary(
+        released="; ".join(released),
+        guarantee=f"{report.guarantee.sentence()}; {grid}",
+        unchanged=["the number of rows and their order", *copied({"copied": report.kept, "tree": False})],
+        warnings=warnings,
+        lines=[*released, *promised(report, warnings, [grid])],
+        destination=str(output),
     )
-    say_promise(report.guarantee, report.disclosed, *shown(report.guarantee.warnings()), on_grid(report.grid))
-    if report.left_out:
-        say(f"left out: {report.left_out:,} other arrays, columns or tensors")
 
 
 def _print_recall(source: Path, output: Path, column: str | None, threads: int | None, quiet: bool) -> None:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from wordveil.cli.common import PreparedMechanism, counted
-from wordveil.cli.file_options import DestinationOption, SourceArgument, ThreadsOption
+from wordveil.cli.file_options import AllowBadFilesOption, DestinationOption, SourceArgument, ThreadsOption
 from wordveil.cli.progress import document_bar
-from wordveil.cli.sanitize import Job, ReadingOptions, Running, Speed
-from wordveil.cli.summary import Summary, copied_columns
+from wordveil.cli.running import ReadingOptions, Running
+from wordveil.cli.sanitize import Care, Job
+from wordveil.cli.summary import Summary, copied, missed, promised
 
 if TYPE_CHECKING:
     from wordveil.promises.number_grids import NumberGrid
     from wordveil.runs.sanitize import RunReport
     from wordveil.sentences.rephrasing import Rephraser
-    from wordveil.sentences.stock import Stock
 
 LOSES = (
     "lost: names, numbers, negation, all but the gist, and often that too. "
@@ -54,7 +55,6 @@ class Response:
     ] = None
 
     def grids(self) -> tuple[NumberGrid, ...]:
-        """Return the public grids of numbers that keep their magnitude."""
         from wordveil.errors import ParameterError
         from wordveil.promises.number_grids import NumberGrid
 
@@ -74,21 +74,23 @@ def rephrase(
     response: Response,
     reading: ReadingOptions,
     running: Running,
+    care: Care,
+    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Replace every sentence of IN by a public sentence near it, and write it in its own format.
 
     The promise is per sentence; what is lost is most of what a sentence says (see docs/rephrase.md). Not for care.
     """
     from wordveil.files.run_key import run_source
-    from wordveil.runs.engine import check_report_path
     from wordveil.sentences.rephrasing import Rephraser, rephrase_documents
     from wordveil.sentences.stock import load_stock
 
-    if running.report is not None:
-        check_report_path(running.report, others=(source, output))
-    settings = reading.settings(Speed().block_tokens, line_buffered=False)
+    running.check_report(source, output)
+    settings, stock = reading.settings(), load_stock(response.stock)
+    if care.verify or running.report is not None:
+        stock.embeddings.verify()
     rephraser = Rephraser(
-        _checked(load_stock(response.stock), running),
+        stock,
         epsilon=response.epsilon,
         prototypes=response.prototypes,
         encoder=response.encoder,
@@ -97,66 +99,36 @@ def rephrase(
         threads=threads,
     )
     prepared = PreparedMechanism(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
-    job = Job(source=source, running=running, sanitizer=rephraser.sanitizer, prepared=prepared)
+    job = Job(source=source, running=running, care=care, sanitizer=rephraser.sanitizer, prepared=prepared)
     job.owner.check_strength(job.sanitizer, output, resume=running.resume)
     with document_bar(source, output, quiet=running.quiet) as progress:
-        result = rephrase_documents(
-            source,
-            output,
-            rephraser,
-            settings=settings,
-            resume=running.resume,
-            again=running.again,
-            progress=progress,
-            notice=job.notice,
-            deliver=lambda result: job.deliver(result, settings),
-            watch=job.watch,
-        )
-    if not running.quiet:
-        _summary(result, rephraser).say(explained=running.explain)
-    return job.end(result, settings)
+        options = job.options(settings)
+        result = rephrase_documents(source, output, rephraser, settings=settings, progress=progress, **options)
+    return job.end(result, settings, allowed=allow_bad_files, summary=partial(_summary, rephraser))
 
 
-def _checked(stock: Stock, running: Running) -> Stock:
-    if running.verify or running.report is not None:
-        stock.embeddings.verify()
-    return stock
-
-
-def _summary(report: RunReport, rephraser: Rephraser) -> Summary:
+def _summary(rephraser: Rephraser, report: RunReport) -> Summary:
     from wordveil.promises.rounding import round_up
-    from wordveil.runs.report import left_out
-    from wordveil.runs.warnings import release_warnings, shown
+    from wordveil.runs.warnings import release_warnings
 
     promise: Any = report.guarantee
     chosen = rephraser.options.choices()
     released = [f"{counted(report.documents, 'document')}, {counted(report.tokens, 'sentence')}", LOSES]
-    if missed := left_out(vars(report)):
-        released.append(f"left out or replaced: {missed}")
-    in_words = f"in words: {rephraser.in_words.sentence}"
-    totals = []
+    released += missed(vars(report))
+    said = [f"in words: {rephraser.in_words.sentence}"]
     if report.documents:
         mean = report.tokens / report.documents
         total = round_up(mean * promise.epsilon)
-        totals.append(
+        said.append(
             f"a whole text: the losses of its sentences add up, {total} nats for a text of {mean:.3g}, the mean here"
         )
     warnings = release_warnings(promise, rephraser.in_words)
     stock = f"stock: {rephraser.embeddings.header.name}, {chosen['prototypes']} sentences, encoder {chosen['encoder']}"
     return Summary(
         released="; ".join(released),
-        guarantee="; ".join([promise.sentence(), in_words, *totals]),
-        unchanged=["the number of sentences of each text", *copied_columns(report.copied, tree=report.tree)],
+        guarantee="; ".join([promise.sentence(), *said]),
+        unchanged=["the number of sentences of each text", *copied(vars(report))],
         warnings=warnings,
-        lines=[
-            *released,
-            stock,
-            f"guarantee: {promise.sentence()}",
-            *(f"assumes: {line}" for line in promise.assumptions),
-            in_words,
-            *shown(warnings),
-            *totals,
-            *(f"disclosed: {line}" for line in report.disclosed),
-        ],
+        lines=[*released, stock, *promised(report, warnings, said)],
         destination=report.destination,
     )

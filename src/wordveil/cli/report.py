@@ -60,12 +60,7 @@ class Public:
         return {"added": self.public_words, "hidden": self.hide}
 
     def source(self, report: StoredReport) -> tuple[Sanitizer | Binding, set[str]]:
-        """Return what released, rebuilt from its report, and the notes that such a report may hold.
-
-        Raises:
-            ParameterError: If the mechanism cannot be rebuilt.
-            DataFormatError: If the vocabulary is another than the one the report names.
-        """
+        """Return what released, rebuilt from its report, and the notes that such a report may hold."""
         from wordveil.runs.rebuilding import rebuilt
         from wordveil.runs.vectors.binding import bind
 
@@ -221,13 +216,9 @@ def _check(
 
 
 def _other_files(report: StoredReport, released: Path) -> list[str]:
-    """Return in what the files differ from those that a report names, one sentence each.
-
-    Raises:
-        DataFormatError: If it names none, or there are none.
-    """
+    """Return in what the files differ from those that a report names, one sentence each."""
+    from wordveil.runs.digests import file_digests
     from wordveil.runs.evidence import differences
-    from wordveil.runs.sanitize import file_digests
 
     if not report.outputs:
         raise DataFormatError(report.path, "no file is named in this report: the release went to standard output.")
@@ -300,11 +291,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
 
 
 def _redaction(report: StoredReport, public: Public) -> _Held | None:
-    """Hold a report of redact against what its choices come to; None where it is of another command.
-
-    Raises:
-        DataFormatError: If its lists are not those named here.
-    """
+    """Hold a report of redact against what its choices come to; None where it is of another command."""
     from wordveil.runs.report import REDACTION
     from wordveil.withholding.report_check import redaction_contradictions
     from wordveil.withholding.words import PublicWords
@@ -323,12 +310,10 @@ def _redaction(report: StoredReport, public: Public) -> _Held | None:
 
 
 def _nameless(note: str) -> str:
-    """Return a note without the place of a list of words, which may lie elsewhere now."""
     return re.sub(r"(?s) words of .*; the other ", " words of it; the other ", note)
 
 
 def _budget(facts: Mapping[str, Any]) -> Bound | None:
-    """Return what bounds the losses of one person, where a report names that."""
     from wordveil.spark.budgets import UserBudget
 
     told = facts.get("budget")

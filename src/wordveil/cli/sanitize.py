@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -13,37 +13,27 @@ from wordveil.cli.common import (
     PreparedMechanism,
     Wanted,
     counted,
-    end_of_run,
     named_word_list,
     open_vocabulary,
     prepare,
-    say,
 )
 from wordveil.cli.confirming import Owner
 from wordveil.cli.file_options import (
-    AgainOption,
     AllowBadFilesOption,
-    ColumnOption,
     DestinationOption,
-    DropOthersOption,
-    FormatOption,
-    KeepOption,
-    KeepOthersOption,
-    QuietOption,
-    ResumeOption,
     SourceArgument,
     ThreadsOption,
     YesOption,
 )
 from wordveil.cli.progress import document_bar
-from wordveil.cli.summary import ExplainOption, Summary, copied_columns
+from wordveil.cli.running import BLOCK_TOKENS, ReadingOptions, Running
+from wordveil.cli.summary import Summary, copied, missed, promised
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from wordveil.denoising.denoiser import Style
     from wordveil.documents import DocumentSettings
-    from wordveil.documents.base import Missing
     from wordveil.promises.certificates import Certificate
     from wordveil.promises.guarantees import Guarantee
     from wordveil.promises.release import TextOptions
@@ -77,68 +67,6 @@ DenoiseOption = Annotated[
         help="Write what the released text may have said: fluent, faithful or balanced. Same promise.",
     ),
 ]
-CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-tokens into characters read at once
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadingOptions:
-    """How documents are read."""
-
-    column: ColumnOption = None
-    keep: KeepOption = None
-    keep_others: KeepOthersOption = False
-    drop_others: DropOthersOption = False
-    format: FormatOption = None
-    delimiter: Annotated[
-        str | None, Option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma.")
-    ] = None
-    quoting: Annotated[str, Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")] = "auto"
-    no_header: Annotated[
-        bool, Option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
-    ] = False
-    csv_safe: Annotated[
-        bool,
-        Option("--csv-safe", help="CSV, TSV: put ' before a released text that a spreadsheet may take for a formula."),
-    ] = False
-    whole_file: Annotated[bool, Option("--whole-file", help="Read a text file as one document, not line by line.")] = (
-        False
-    )
-    missing: Annotated[
-        str,
-        Option(
-            "--missing",
-            help="JSON records without the column, or with no text in it: refuse, keep (as null) or skip (leave out).",
-        ),
-    ] = "refuse"
-    encoding: Annotated[
-        str | None, Option("--encoding", help="Encoding of the input, such as windows-1252. Default: UTF-8.")
-    ] = None
-
-    def settings(self, block_tokens: int, *, line_buffered: bool) -> DocumentSettings:
-        """Return what documents are opened with."""
-        from wordveil.documents import DocumentSettings, FormatDetails
-        from wordveil.errors import ParameterError
-
-        if block_tokens < 1:
-            raise ParameterError("--block-tokens", block_tokens, "must be at least 1.")
-        return DocumentSettings(
-            format=self.format,
-            columns=tuple(self.column or ()),
-            keep=tuple(self.keep) if self.keep else None,
-            keep_others=self.keep_others,
-            drop_others=self.drop_others,
-            missing=cast("Missing", self.missing),
-            encoding=self.encoding,
-            details=FormatDetails(
-                whole_file=self.whole_file,
-                delimiter=self.delimiter,
-                quoting=self.quoting,
-                header=not self.no_header,
-                csv_safe=self.csv_safe,
-            ),
-            block_characters=CHARACTERS_PER_TOKEN * block_tokens,
-            line_buffered=line_buffered,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,20 +122,18 @@ class Speed:
     """How this machine works."""
 
     threads: ThreadsOption = None
-    block_tokens: Annotated[int, Option("--block-tokens", help="Tokens held in memory at once, roughly.")] = 4_000_000
+    block_tokens: Annotated[int, Option("--block-tokens", help="Tokens held in memory at once, roughly.")] = (
+        BLOCK_TOKENS
+    )
     device: Annotated[str, Option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
     engine: EngineOption = None
     line_buffered: Annotated[bool, Option("--line-buffered", help="Write every line when it is released.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Running:
-    """How the run goes."""
+class Care:
+    """What is checked and recorded besides, and what is decided beforehand."""
 
-    resume: ResumeOption = False
-    again: AgainOption = False
-    allow_bad_files: AllowBadFilesOption = False
-    report: Annotated[Path | None, Option("--report", help="Write a report, .json or .html.")] = None
     input_digest: Annotated[
         bool,
         Option(
@@ -217,8 +143,6 @@ class Running:
         ),
     ] = False
     verify: Annotated[bool, Option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
-    quiet: QuietOption = False
-    explain: ExplainOption = False
     yes: YesOption = False
 
 
@@ -232,6 +156,8 @@ def sanitize(
     around: Around,
     speed: Speed,
     running: Running,
+    care: Care,
+    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Sanitize IN and write it in its own format.
 
@@ -242,7 +168,7 @@ def sanitize(
     from wordveil.runs.sanitize import sanitize_documents
 
     settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
-    job = Job.prepared_for(source, output, wanted, around, running, speed)
+    job = Job.prepared_for(source, output, wanted, around, running, care, speed)
     afterwards = None
     if denoise is not None:
         from wordveil.runs.denoise import BLOCK_CHARACTERS, denoised_texts
@@ -250,21 +176,11 @@ def sanitize(
         settings = replace(settings, block_characters=min(settings.block_characters, BLOCK_CHARACTERS))
         afterwards = denoised_texts(job.sanitizer, cast("Style", denoise))
     with document_bar(source, output, quiet=running.quiet) as progress:
+        options = job.options(settings)
         result = sanitize_documents(
-            source,
-            output,
-            job.sanitizer,
-            settings=settings,
-            resume=running.resume,
-            again=running.again,
-            progress=progress,
-            notice=job.notice,
-            deliver=lambda result: job.deliver(result, settings),
-            afterwards=afterwards,
-            watch=job.watch,
+            source, output, job.sanitizer, settings=settings, progress=progress, afterwards=afterwards, **options
         )
-    job.print_summary(result)
-    return job.end(result, settings)
+    return job.end(result, settings, allowed=allow_bad_files)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,24 +189,22 @@ class Job:
 
     source: str
     running: Running
+    care: Care
     sanitizer: Sanitizer
     prepared: PreparedMechanism
 
     @classmethod
     def prepared_for(
-        cls, source: str, output: str, wanted: Wanted, around: Around, running: Running, speed: Speed
+        cls, source: str, output: str, wanted: Wanted, around: Around, running: Running, care: Care, speed: Speed
     ) -> Job:
         """Return the run that is asked for; choices that do not fit are refused before anything is read."""
         from wordveil.files.run_key import run_source
         from wordveil.sanitizing.sanitizer import Sanitizer
 
         options = around.text_options()
-        if running.report is not None:
-            from wordveil.runs.engine import check_report_path
-
-            others = (source, output, *(around.public_words or ()), wanted.certificate, around.exclude_outputs)
-            check_report_path(running.report, others=others)
-        verify = running.verify or running.report is not None
+        lists = *(around.public_words or ()), around.exclude_outputs
+        running.check_report(source, output, *lists, wanted.certificate)
+        verify = care.verify or running.report is not None
         embeddings, barred = sanitizing_vocabulary(wanted.vocabulary, around.exclude_outputs, verify=verify)
         prepared = prepare(wanted, embeddings, quiet=running.quiet)
         sanitizer = Sanitizer(
@@ -304,45 +218,38 @@ class Job:
             certificate=prepared.certificate,
         )
         told = replace(prepared, notes=(*prepared.notes, *barred))
-        job = cls(source=source, running=running, sanitizer=sanitizer, prepared=told)
+        job = cls(source=source, running=running, care=care, sanitizer=sanitizer, prepared=told)
         job.owner.check_strength(sanitizer, output, resume=running.resume)
         return job
 
     @property
     def owner(self) -> Owner:
-        """Whoever decides where something is doubtful."""
-        return Owner(source=self.source, yes=self.running.yes, quiet=self.running.quiet)
+        return Owner(source=self.source, yes=self.care.yes, quiet=self.running.quiet)
 
     @cached_property
     def watch(self) -> InputWatch:
-        """What looks at texts before they are released."""
         return self.owner.watch(self.sanitizer)
 
-    def notice(self, line: str) -> None:
-        """Tell the owner of the input."""
-        if not self.running.quiet:
-            say(line)
+    def options(self, settings: DocumentSettings) -> dict[str, Any]:
+        return {**self.running.options(partial(self._write, settings)), "watch": self.watch}
 
-    def deliver(self, result: RunReport, settings: DocumentSettings) -> None:
-        """Write the report that was asked for."""
-        if self.running.report is None:
-            return
+    def _write(self, settings: DocumentSettings, result: RunReport, path: Path) -> None:
         from wordveil.runs.evidence import Evidence
         from wordveil.runs.report import write_report
 
-        whole = result.with_inputs(self.source, settings) if self.running.input_digest else result
-        write_report(whole, self.running.report, Evidence.of_run(self.sanitizer, whole, self.prepared.notes))
+        whole = result.with_inputs(self.source, settings) if self.care.input_digest else result
+        write_report(whole, path, Evidence.of_run(self.sanitizer, whole, self.prepared.notes))
 
-    def end(self, result: RunReport, settings: DocumentSettings) -> int:
-        """Return the exit code; of an output that was complete before, write a report that is not there yet."""
-        if self.running.report is not None and not self.running.report.exists():
-            self.deliver(result, settings)
-        return end_of_run(result.bad_files, allowed=self.running.allow_bad_files)
-
-    def print_summary(self, result: RunReport) -> None:
-        """Say what was done and what was promised."""
-        if not self.running.quiet:
-            _summary(result, self).say(explained=self.running.explain)
+    def end(
+        self,
+        result: RunReport,
+        settings: DocumentSettings,
+        *,
+        allowed: bool,
+        summary: Callable[[RunReport], Summary] | None = None,
+    ) -> int:
+        write, told = partial(self._write, settings), summary or partial(_summary, self)
+        return self.running.end(result, write, told, bad_files=result.bad_files, allowed=allowed)
 
 
 def sanitizing_vocabulary(
@@ -398,8 +305,8 @@ def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
     return ""
 
 
-def _summary(report: RunReport, job: Job) -> Summary:
-    from wordveil.runs.report import left_out, read_and_attacked
+def _summary(job: Job, report: RunReport) -> Summary:
+    from wordveil.runs.report import read_and_attacked
     from wordveil.runs.warnings import release_warnings
 
     words = job.sanitizer.in_words
@@ -410,18 +317,21 @@ def _summary(report: RunReport, job: Job) -> Summary:
         released.append(unknown)
     if report.resumed_documents:
         released.append(f"{counted(report.resumed_documents, 'document')} taken over from the interrupted run")
-    if missed := left_out(vars(report)):
-        released.append(f"left out or replaced: {missed}")
-    guarantee, bounds = f"{report.guarantee.sentence()}; in words: {words.sentence}", []
-    if report.budget:
-        bounds.append(f"of one person: {report.budget['sentence']}")
+    released += missed(vars(report))
+    bounds = [f"of one person: {report.budget['sentence']}"] if report.budget else []
     warnings = release_warnings(report.guarantee, words)
+    read, largest = read_and_attacked(vars(report)), _largest_loss(report.guarantee, job.prepared.certificate)
+    between = [
+        *bounds,
+        f"in words: {words.sentence}; `wordveil explain` says more",
+        *[f"largest loss between any two words: {largest}"] * bool(largest),
+    ]
     return Summary(
-        released="; ".join([*released, *read_and_attacked(vars(report))[:2]]),
-        guarantee="; ".join([guarantee, *bounds]),
+        released="; ".join([*released, *read[:2]]),
+        guarantee="; ".join([report.guarantee.sentence(), f"in words: {words.sentence}", *bounds]),
         unchanged=_unchanged(report, job.sanitizer.options),
         warnings=warnings,
-        lines=[*released, *job.prepared.notes, *_promised(report, job, bounds, warnings)],
+        lines=[*released, *job.prepared.notes, *promised(report, warnings, between), *read],
         destination=report.destination,
     )
 
@@ -435,23 +345,5 @@ def _unchanged(report: RunReport, options: TextOptions) -> list[str]:
         *["the casing of every token"] * (options.casing == "shape"),
         *["plain tags"] * (options.markup == "html"),
         *[public] * bool(options.public_words),
-        *copied_columns(report.copied, tree=report.tree),
-    ]
-
-
-def _promised(report: RunReport, job: Job, bounds: Sequence[str], warnings: Sequence[str]) -> list[str]:
-    """Return every line on what is promised, assumed and disclosed."""
-    from wordveil.runs.report import read_and_attacked
-    from wordveil.runs.warnings import shown
-
-    largest = _largest_loss(report.guarantee, job.prepared.certificate)
-    return [
-        f"guarantee: {report.guarantee.sentence()}",
-        *bounds,
-        f"in words: {job.sanitizer.in_words.sentence}; `wordveil explain` says more",
-        *[f"largest loss between any two words: {largest}"] * bool(largest),
-        *shown(warnings),
-        *(f"assumes: {line}" for line in report.guarantee.assumptions),
-        *(f"disclosed: {line}" for line in report.disclosed),
-        *read_and_attacked(vars(report)),
+        *copied(vars(report)),
     ]

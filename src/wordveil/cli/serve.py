@@ -124,11 +124,7 @@ def make_first_key(ledger: Ledger, state: Path, address: str) -> None:
 
 
 def named_paths(option_: str, given: list[str] | None) -> dict[str, Path]:
-    """Read NAME=PATH options.
-
-    Raises:
-        ParameterError: If one has another form.
-    """
+    """Read NAME=PATH options."""
     pairs = [named.partition("=") for named in given or ()]
     if any(not name or not path for name, _, path in pairs):
         raise ParameterError(option_, given, "must be NAME=PATH.")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 from typer import Argument, Option
 
 from wordveil.cli.common import Wanted
+from wordveil.cli.file_options import AllowBadFilesOption
 from wordveil.cli.progress import row_bar
-from wordveil.cli.sanitize import Around, EngineOption, Job, ReadingOptions, Running, Speed
+from wordveil.cli.running import ReadingOptions, Running
+from wordveil.cli.sanitize import Around, Care, EngineOption, Job, Speed
 
 if TYPE_CHECKING:
     from wordveil.spark.budgets import Over, UserBudget
@@ -54,7 +56,6 @@ class PerUser:
     ] = "stop"
 
     def budget(self) -> UserBudget | None:
-        """Return the bound that is asked for."""
         from wordveil.errors import ParameterError
         from wordveil.spark.budgets import UserBudget
 
@@ -76,6 +77,8 @@ def spark_sanitize(
     reading: ReadingOptions,
     around: Around,
     running: Running,
+    care: Care,
+    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Sanitize the files of the directory IN on a cluster, a task a file (extra: spark).
 
@@ -89,8 +92,8 @@ def spark_sanitize(
         raise ParameterError("--bad-files", cluster.bad_files, "must be leave-out or stop.")
     budget = per_user.budget()
     speed = Speed(threads=1, engine=cluster.engine)  # Spark runs a task a core
-    settings = reading.settings(speed.block_tokens, line_buffered=False)
-    job = Job.prepared_for(source, output, wanted, around, running, speed)
+    settings = reading.settings()
+    job = Job.prepared_for(source, output, wanted, around, running, care, speed)
     with row_bar("files", quiet=running.quiet) as show:
         result = sanitize_files(
             session(cluster.master, cluster.conf or ()),
@@ -98,14 +101,9 @@ def spark_sanitize(
             output,
             job.sanitizer,
             settings=settings,
-            resume=running.resume,
-            again=running.again,
             stop_at_bad_files=cluster.bad_files == "stop",
             budget=budget,
             progress=None if show is None else lambda done, total, _: show(done, total),
-            notice=job.notice,
-            deliver=lambda result: job.deliver(result, settings),
-            watch=job.watch,
+            **job.options(settings),
         )
-    job.print_summary(result)
-    return job.end(result, settings)
+    return job.end(result, settings, allowed=allow_bad_files)

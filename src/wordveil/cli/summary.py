@@ -6,33 +6,38 @@ what was left unsaid and names where it can be read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from typer import Option
 
 from wordveil.cli.common import counted, say
 from wordveil.errors import printable
 
+if TYPE_CHECKING:
+    from wordveil.promises.guarantees import Guarantee
+
 ExplainOption = Annotated[
     bool, Option("--explain", help="Say all that is assumed and disclosed, and every warning, instead of four lines.")
 ]
 
 
+class Promising(Protocol):
+    """What was released, or releases, with its promise."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised."""
+
+    @property
+    def disclosed(self) -> Sequence[str]:
+        """What is disclosed whatever the noise, a sentence each."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What is said of a release.
-
-    Attributes:
-        released: What was released.
-        guarantee: What is promised.
-        unchanged: What passed as it was, in a few words each.
-        warnings: What to be warned of, the strongest first.
-        lines: All there is to say, a sentence each, with its label.
-        destination: The output, "-" for standard output.
-        warned: The label of a warning.
-    """
+    """What is said of a release."""
 
     released: str
     guarantee: str
@@ -43,12 +48,10 @@ class Summary:
     warned: str = "warning"
 
     def say(self, *, explained: bool) -> None:
-        """Print the four lines, or all lines, on standard error."""
         for line in self.lines if explained else self.four():
             say(line)
 
     def four(self) -> tuple[str, str, str, str]:
-        """Return the four lines."""
         others = [counted(len(self.warnings) - 1, "more warning")] if len(self.warnings) > 1 else []
         where = "--explain" if self.destination == "-" else "--resume --explain, which releases nothing again"
         more = f"{', '.join([*others, counted(len(self.lines), 'line')])} in full: {where}; or --report FILE"
@@ -60,7 +63,29 @@ class Summary:
         )
 
 
-def copied_columns(names: Sequence[str], *, tree: bool) -> list[str]:
-    """Return what was copied beside the texts, as it stands among what passed unchanged."""
+def copied(facts: Mapping[str, Any]) -> list[str]:
+    """Return what a run copied beside the texts, by its report, as it stands among what passed unchanged."""
+    names = facts["copied"]
     columns = [f"column{'' if len(names) == 1 else 's'} {', '.join(map(printable, names))}"] if names else []
-    return columns + ["file names and folders"] * tree
+    return columns + ["file names and folders"] * facts["tree"]
+
+
+def missed(facts: Mapping[str, Any]) -> list[str]:
+    """Return the line of a run's report on what was not released; none where all was."""
+    from wordveil.runs.report import left_out
+
+    counts = left_out(facts)
+    return [f"left out or replaced: {counts}"] if counts else []
+
+
+def promised(release: Promising, warnings: Iterable[str] = (), between: Iterable[str] = ()) -> list[str]:
+    """Return every line on what a release promises, assumes and discloses, with lines between promise and warnings."""
+    from wordveil.runs.warnings import shown
+
+    return [
+        f"guarantee: {release.guarantee.sentence()}",
+        *between,
+        *shown(warnings),
+        *(f"assumes: {line}" for line in release.guarantee.assumptions),
+        *(f"disclosed: {line}" for line in release.disclosed),
+    ]

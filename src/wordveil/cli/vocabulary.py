@@ -72,7 +72,6 @@ def import_(
 
 
 def _first_lists(embeddings: Embeddings) -> None:
-    """Store lists among all words that may be output, and among the most frequent where their frequency is known."""
     from wordveil.errors import ParameterError
     from wordveil.vocabulary.frequencies import most_frequent
 

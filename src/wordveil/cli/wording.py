@@ -53,13 +53,7 @@ _PHRASES = (
 
 
 def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> str:
-    """Return what an expected error says, on one line, in the words of the command line.
-
-    Args:
-        error: The error.
-        options: Python name -> name on the command line, of the command that ran.
-        given: The command line.
-    """
+    """Return what an expected error says, on one line, in the words of the command line."""
     if isinstance(error, ParameterError) and not error.sentence:
         message = _of_parameter(error, options, given)
     elif isinstance(error, OSError) and error.strerror is not None:

@@ -50,7 +50,6 @@ def words(
 
 
 def _faces(classes: int, which: Sequence[str]) -> dict[str, str | None]:
-    """Return the faces of some words of the embedded vocabulary, or of all; None of a word that it lacks."""
     from wordveil.mechanisms.neighbours import NeighbourResponse
     from wordveil.sanitizing.class_map import ClassMap
     from wordveil.sanitizing.sanitizer import Sanitizer

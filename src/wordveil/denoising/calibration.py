@@ -34,9 +34,7 @@ class Trial:
     counted: NDArray[np.bool_] = field(repr=False)  # which places hold words that the mechanism drew for, shape (m,)
 
 
-def trial_releases(
-    segments: Sequence[IdArray], randomizer: WordRandomizer, exempt: IdArray, words: int = WORDS
-) -> tuple[Trial, Trial]:
+def trial_releases(segments: Sequence[IdArray], randomizer: WordRandomizer, exempt: IdArray) -> tuple[Trial, Trial]:
     """Return public segments, some words long, released by the mechanism, and as random words; equal every time.
 
     Exempt words pass as they are. Too few words are a `ParameterError`.
@@ -45,7 +43,7 @@ def trial_releases(
     count = sum(int(np.count_nonzero(segment < v)) for segment in segments)
     if count < FEWEST:
         raise ParameterError("public", f"<{count} words>", f"must hold at least {FEWEST} words of the vocabulary.")
-    taken = segments[:: max(1, count // words)]  # from all over: sources stand one after the other
+    taken = segments[:: max(1, count // WORDS)]  # from all over: sources stand one after the other
     true = np.concatenate(taken)
     counted = (true < v) & ~np.isin(true, exempt)
     ids = true[counted]

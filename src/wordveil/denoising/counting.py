@@ -87,7 +87,6 @@ def prior_of(
 
 
 def _states(texts: Iterable[str], embeddings: Embeddings, progress: Progress | None) -> tuple[IdArray, list[str]]:
-    """Return the states of all texts but those held out, end to end, and those."""
     reader, rest, held_out, parts = ReleaseReader(embeddings), iter(texts), [], []
     done = 0
     while block := list(islice(rest, BLOCK)):
@@ -101,7 +100,6 @@ def _states(texts: Iterable[str], embeddings: Embeddings, progress: Progress | N
 
 
 def _counted(states: _Ints, base: Float64Array, pairs: int, triples: int) -> dict[str, Any]:
-    """Return the arrays of a prior over n states; `base`, shape (n,), is what is left of each where none was seen."""
     n = len(base)
     stop = n - STATES + STOP
     inside = (states[:-1] != stop) | (states[1:] != stop)

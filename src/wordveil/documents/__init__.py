@@ -6,7 +6,7 @@ Nothing here knows mechanisms, tokens or runs: `runs.documents` is the whole jou
 from __future__ import annotations
 
 from wordveil.documents.base import DocumentFormat, FormatDetails, Missing, Record, Selection
-from wordveil.documents.reader import FORMATS, DocumentReader, guess_format, open_documents
+from wordveil.documents.reader import FORMATS, DocumentReader, guess_format
 from wordveil.documents.settings import DocumentSettings
 from wordveil.documents.trees import TreeFiles, tree_files
 
@@ -21,6 +21,5 @@ __all__ = [
     "Selection",
     "TreeFiles",
     "guess_format",
-    "open_documents",
     "tree_files",
 ]

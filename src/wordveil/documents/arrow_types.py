@@ -28,11 +28,7 @@ def bare_schema(schema: Any, names: list[str]) -> Any:
 
 
 def bare_table(table: Any, schema: Any) -> Any:
-    """Return a table or record batch in the types of its bare schema.
-
-    Raises:
-        ParameterError: If a column is a dictionary of values that Arrow cannot write as plain ones.
-    """
+    """Return a table or record batch in the types of its bare schema."""
     import pyarrow as pa
 
     columns = [_bare_values(table.column(field.name), field) for field in schema]
@@ -44,13 +40,6 @@ def visible_table(table: Any, schema: Any) -> Any:
 
     Buffers hold more: what stands under a null, before and behind a slice, in the other members of a union. So the
     columns go through a Parquet file in memory, which holds what is shown.
-
-    Args:
-        table: A table, or a record batch.
-        schema: Of `bare_schema`.
-
-    Raises:
-        ParameterError: If a column is of a type that no Parquet file holds.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -67,15 +67,8 @@ class Record:
 class Selection:
     """Which columns are sanitized and which others are copied: none that is not named.
 
-    Where nothing is said of the other columns and there are some, reading stops at the first record.
-
-    Attributes:
-        columns: Names of the text columns; `a.b` goes into nested values.
-        keep: Names of the other columns to copy.
-        keep_others: Copy all other columns.
-        drop_others: Copy no other column.
-        missing: JSON: what happens to a record without a text column, or with something else than text in it. It is
-            refused; or kept, with null in the place of what is no text; or left out as a whole. A null is always kept.
+    Where nothing is said of the other columns and there are some, reading stops at the first record. The attributes are
+    those of `DocumentSettings`; a null is always kept.
     """
 
     columns: tuple[str, ...] = ()
@@ -96,20 +89,14 @@ class Selection:
 
     @property
     def asks(self) -> bool:
-        """Whether nothing was said of the other columns."""
         return self.keep is None and not (self.keep_others or self.drop_others)
 
     @property
     def named(self) -> tuple[str, ...]:
-        """All columns the caller named."""
         return self.columns + (self.keep or ())
 
     def copies(self, column: str) -> bool:
-        """Whether a column that is not sanitized is copied.
-
-        Raises:
-            ParameterError: If nothing was said of it.
-        """
+        """Whether a column that is not sanitized is copied."""
         if self.asks:
             raise unnamed_columns(self.columns, [column], "the file")
         return self.keep_others or column in (self.keep or ())
@@ -153,13 +140,9 @@ class FormatDetails:
 
 
 class Sink(Protocol):
-    """Where the released records of one file go.
+    """Where the released records of one file go."""
 
-    Attributes:
-        resumable_anywhere: Whether the file can go on after any record, or only where a section ended.
-    """
-
-    resumable_anywhere: bool
+    resumable_anywhere: bool  # whether the file can go on after any record, or only where a section ended
 
     def write(self, record: Record, released: Sequence[ReleasedText | None]) -> None:
         """Append a record."""
@@ -179,21 +162,13 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputFile:
-    """The output of one file.
+    """The output of one file."""
 
-    Attributes:
-        path: The file to write, of mode 0600; None writes straight to the destination.
-        destination: The output as the caller named it.
-        parts: A folder for what is put together at the end.
-        start: What `checkpoint` returned last in an interrupted run; None writes anew.
-        line_buffered: Write every record at once.
-    """
-
-    path: Path | None
-    destination: str
-    parts: Path
-    start: int | None = None
-    line_buffered: bool = False
+    path: Path | None  # the file to write, of mode 0600; None writes straight to the destination
+    destination: str  # the output as the caller named it
+    parts: Path  # a folder for what is put together at the end
+    start: int | None = None  # what `checkpoint` returned last in an interrupted run; None writes anew
+    line_buffered: bool = False  # write every record at once
 
 
 class DocumentFormat(ABC):

@@ -72,7 +72,6 @@ class _Delimited(DocumentFormat):
     _default_quoting = "minimal"
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
-        """Yield the header as a structural record, then one record a row; see `DocumentFormat.read`."""
         self._path = path
         self._stream = stream
         self._line = 0
@@ -104,7 +103,6 @@ class _Delimited(DocumentFormat):
             ordinal += not record.structural
 
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
-        """Bytes of the row; see `DocumentFormat.render`."""
         if record.structural:
             return b"".join(record.template)
         pieces, line = record.template
@@ -180,7 +178,6 @@ class _Delimited(DocumentFormat):
                 )
 
     def _closing_quote(self, buffer: bytearray, at: int, line: int) -> int:
-        """Position after the closing quote; appends lines to the buffer while the field is open."""
         while True:
             at = buffer.find(_QUOTE, at)
             if at < 0:

@@ -27,7 +27,6 @@ class JsonDocument(JsonFormat):
     suffixes = (".json",)
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
-        """Yield one record an array element, or one for the file; see `DocumentFormat.read`."""
         window = _Window(stream, path)
         window.accept("\ufeff")
         window.skip_space()
@@ -157,5 +156,4 @@ class _Window:
 
     @property
     def line(self) -> int:
-        """Line of the reader."""
         return self._lines + self.text.count("\n", self.begin, self.at)

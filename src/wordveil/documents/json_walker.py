@@ -29,36 +29,22 @@ _KINDS = {"{": "an object", "t": "true or false", "f": "true or false"}
 
 @dataclass(slots=True)
 class SelectionNode:
-    """One level of the selected columns.
+    """One level of the selected columns."""
 
-    Attributes:
-        column: The selected column that ends here, or None.
-        children: Deeper levels by member name.
-        copies_rest: Whether members without a child are copied.
-        kept: The value is copied as it stands, but for the columns under it.
-        below: The selected columns at or under this node.
-        keeps: Whether this node, or one under it, is to be copied by its name.
-    """
-
-    column: str | None = None
-    children: dict[str, SelectionNode] = field(default_factory=dict)
-    copies_rest: bool = True
-    kept: bool = False
-    below: set[str] = field(default_factory=set)
-    keeps: bool = False
+    column: str | None = None  # the selected column that ends here, or None
+    children: dict[str, SelectionNode] = field(default_factory=dict)  # deeper levels by member name
+    copies_rest: bool = True  # whether members without a child are copied
+    kept: bool = False  # the value is copied as it stands, but for the columns under it
+    below: set[str] = field(default_factory=set)  # the selected columns at or under this node
+    keeps: bool = False  # whether this node, or one under it, is to be copied by its name
 
     @property
     def is_copied_whole(self) -> bool:
-        """Whether the value is copied as it stands, whatever it holds."""
         return self.kept and not self.below
 
 
 def selection_tree(selection: Selection) -> SelectionNode:
-    """Build the levels of a selection; each dot of a name may lead into a member or belong to the member's own name.
-
-    Raises:
-        ParameterError: If a name has too many dots for that.
-    """
+    """Build the levels of a selection; each dot of a name may lead into a member or belong to the member's own name."""
     root = SelectionNode(copies_rest=selection.keep_others)
     if not selection.columns:
         root.column = ""
@@ -155,7 +141,6 @@ class JsonWalker:
 
     @property
     def skipped(self) -> bool:
-        """Whether the last value is to be left out."""
         return self.missing == "skip" and self.lacking + self.not_text > 0
 
     def walk(self, text: str, begin: int, start: int) -> int:
@@ -163,9 +148,6 @@ class JsonWalker:
 
         Returns:
             The position after the value; the caller adds what follows to the last piece.
-
-        Raises:
-            WalkError: If the value is malformed, or a selected column is missing or not text.
         """
         self.pieces, self.texts, self._pending, self._cursor = [], [], "", begin
         self.lacking = self.not_text = 0

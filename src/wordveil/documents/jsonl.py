@@ -52,7 +52,6 @@ class JsonFormat(DocumentFormat):
         self._begun = False
 
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
-        """Bytes of the value and of what stands around it; see `DocumentFormat.render`."""
         return render_json(record.template, released, ascii_only=self.details.ascii_json)
 
     def _leaves_out(self, ordinal: int, path: str, line: int) -> bool:
@@ -91,7 +90,6 @@ class JsonLines(JsonFormat):
     suffixes = (".jsonl", ".ndjson")
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
-        """Yield one record a line; see `DocumentFormat.read`."""
         offset, ordinal = 0, 0
         for number in count(1):
             # Nothing here keeps a line once its texts are taken out: it can be long.

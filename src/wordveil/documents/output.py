@@ -19,21 +19,7 @@ def open_direct(destination: str) -> BinaryIO:
 
 
 class ByteSink:
-    """Writes records that have bytes of their own.
-
-    Args:
-        render: Returns the bytes of a record with its texts replaced; see `DocumentFormat.render`.
-        path: The file to write, of mode 0600; None writes straight to the destination.
-        destination: The output as the caller named it; its ending chooses the compression.
-        start: Where the file of an interrupted run goes on; None writes a new one.
-        line_buffered: Flush after every record.
-
-    Attributes:
-        resumable_anywhere: Whether the file can go on after any record, or only where a section ended.
-
-    Raises:
-        ResumeError: If the file of the interrupted run is cut off or gone.
-    """
+    """Writes records that have bytes of their own."""
 
     def __init__(
         self,
@@ -53,7 +39,6 @@ class ByteSink:
         self.resumable_anywhere = self._compressor is None and not line_buffered
 
     def write(self, record: Any, released: Sequence[ReleasedText | None]) -> None:
-        """Append a record."""
         data = self._render(record, released)
         self._put(data if self._compressor is None else self._compressor.feed(data))
         if self._line_buffered:
@@ -74,7 +59,6 @@ class ByteSink:
         return 0
 
     def seal(self) -> None:
-        """Complete the file."""
         self.end_section()
         if self._empty and self._compressor is not None:
             self._put(self._compressor.empty_member())

@@ -63,7 +63,6 @@ class Parquet(DocumentFormat):
     share_done = 0.0
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
-        """Yield one record a row; see `DocumentFormat.read`."""
         pa, pq = _pyarrow()
         if not stream.seekable():
             raise ParameterError("format", "parquet", "cannot be read from a pipe: give a file.")
@@ -124,7 +123,6 @@ class Parquet(DocumentFormat):
             yield batch.filter(pa.array(kept, pa.bool_()))
 
     def _settle(self, file: Any, path: str) -> None:
-        """Decide from the schema which top-level columns are rewritten and written."""
         pa, _ = _pyarrow()
         schema = file.schema_arrow
         if not self.selection.columns:
@@ -153,7 +151,6 @@ class Parquet(DocumentFormat):
         self.codec = "NONE" if codec == "UNCOMPRESSED" else codec
 
     def rebuilt(self, batch: _Batch) -> Any:
-        """The table of a batch whose rows are all released."""
         pa, _ = _pyarrow()
         iterators = [iter(texts) for texts in batch.released]
         columns = []
@@ -218,7 +215,6 @@ def _even(batches: Iterator[Any], rows: int) -> Iterator[Any]:
 
 
 def _reaches(schema: Any, name: str) -> bool:
-    """Whether a dotted name leads to a column, through structs and lists."""
     if name in schema.names:
         return True
     first, *rest = name.split(".")
@@ -236,7 +232,6 @@ def _reaches(schema: Any, name: str) -> bool:
 
 
 def _gather(value: Any, node: SelectionNode, name: str, texts: list[PrivateText | None], *, any_value: bool) -> None:
-    """Append the selected texts of a value in file order."""
     if isinstance(value, list):
         for element in value:
             _gather(element, node, name, texts, any_value=any_value)
@@ -266,15 +261,7 @@ def _replace(value: Any, node: SelectionNode, texts: Iterator[ReleasedText | Non
 
 
 class ParquetSink:
-    """Collects released rows into row groups, which lie in a folder until they are merged; a pipe gets them one by one.
-
-    Args:
-        form: The format that read the rows.
-        path: The file to write; None writes straight to the destination.
-        destination: The output as the caller named it.
-        parts: Folder of row groups.
-        done: Row groups that an interrupted run left there; None starts anew.
-    """
+    """Collects released rows into row groups, in a folder until they are merged; a pipe gets them one by one."""
 
     resumable_anywhere = False
 
@@ -310,11 +297,9 @@ class ParquetSink:
         """Nothing: a row group ends by itself."""
 
     def checkpoint(self) -> int:
-        """Return the number of row groups on the disk."""
         return self._parts
 
     def seal(self) -> None:
-        """Merge the row groups into one file."""
         if self._path is None:
             self._merged(self._out).close()
             self._out.flush()

@@ -23,11 +23,9 @@ class PlainText(DocumentFormat):
     has_columns = False
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
-        """Yield one record a line, or one for the file; see `DocumentFormat.read`."""
         return self._whole(stream, path) if self.details.whole_file else self._lines(stream, path)
 
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
-        """Bytes of the line with its own line end; see `DocumentFormat.render`."""
         before, after = record.template
         (text,) = released
         return before + (b"" if text is None else text.encode("utf-8")) + after  # type: ignore[no-any-return]

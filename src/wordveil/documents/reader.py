@@ -7,24 +7,21 @@ private texts: whoever has the output sees where its members end.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from wordveil.arrays import ReleasedText
-from wordveil.documents.base import DocumentFormat, FormatDetails, Missing, Record, Selection
+from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.documents.base import DocumentFormat, Record
 from wordveil.documents.delimited import Csv, Tsv
 from wordveil.documents.json_document import JsonDocument
 from wordveil.documents.jsonl import JsonLines
 from wordveil.documents.parquet import Parquet
 from wordveil.documents.plain_text import PlainText
-from wordveil.documents.streams import DAMAGED, InputStream, checked_encoding, compression_of
+from wordveil.documents.streams import DAMAGED, InputStream, compression_of
 from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
-from wordveil.parameters import strings
 from wordveil.plugins import foreign_names, foreign_object
 
 FORMATS: dict[str, type[DocumentFormat]] = {
@@ -36,11 +33,7 @@ _ENDINGS = {suffix: name for name, form in FORMATS.items() for suffix in form.su
 
 
 def format_class(name: str) -> type[DocumentFormat] | None:
-    """Return the format of a name, another package's too; None where there is none.
-
-    Raises:
-        WordveilError: If another package's cannot be used.
-    """
+    """Return the format of a name, another package's too; None where there is none."""
     return FORMATS.get(name) or foreign_object("readers", name, DocumentFormat)
 
 
@@ -63,74 +56,19 @@ def _foreign_endings() -> dict[str, str]:
     return endings
 
 
-def open_documents(  # noqa: PLR0913 (three of them say what else is copied)
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    columns: Sequence[str] = (),
-    keep: Sequence[str] | None = None,
-    keep_others: bool = False,
-    drop_others: bool = False,
-    missing: Missing = "refuse",
-    encoding: str | None = None,
-    details: FormatDetails | None = None,
-) -> DocumentReader:
-    """Open a document file.
-
-    Args:
-        path: A file, or "-" for standard input.
-        format: A name in `FORMATS`, or another package's (see `plugins`); None goes by the file name, and takes plain
-            text for standard input.
-        columns: The columns that hold text; `a.b` goes into nested values.
-        keep: The other columns to copy.
-        keep_others: Copy all other columns.
-        drop_others: Leave the other columns out.
-        missing: JSON: what happens to a record without a text column; see `Selection`.
-        encoding: Encoding of the input; None for UTF-8, with or without a byte order mark. The output is UTF-8.
-        details: Details of single formats.
-
-    Returns:
-        A reader; iterate over it for records, close it or use it as a context manager.
-
-    Raises:
-        ParameterError: If the format is unknown or the choice of columns contradicts itself; and while reading, if
-            there are other columns and nothing was said of them.
-        WordveilError: If the format of another package cannot be used.
-        DocumentFormatError: While reading, if the file is not in this format.
-    """
-    name = os.fspath(path)
-    chosen = format or ("text" if name == "-" else guess_format(name))
+def format_of(path: str, format: str | None) -> type[DocumentFormat]:
+    """Return the format of this name, or else of a file's; plain text for standard input."""
+    chosen = format or ("text" if path == "-" else guess_format(path))
     form = format_class(chosen) if chosen else None
     if form is None:
-        endings = " ".join(_ENDINGS)
-        raise ParameterError(
-            "format",
-            format,
-            f"must be one of {', '.join(FORMATS)}; without it {name} must end in one of {endings} "
-            "(and optionally .gz or .zst).",
-        )
-    if isinstance(columns, str):
-        raise ParameterError("columns", columns, "must be a sequence of names.")
-    selection = Selection(
-        columns=tuple(columns),
-        keep=None if keep is None else tuple(strings("keep", keep)),
-        keep_others=keep_others,
-        drop_others=drop_others,
-        missing=missing,
-    )
-    if encoding is not None and not form.encodings:
-        raise ParameterError("encoding", encoding, f"cannot be chosen: the text of the format {form.name} is UTF-8.")
-    return DocumentReader(name, form(selection, details or FormatDetails()), checked_encoding(encoding))
+        known, endings = ", ".join(FORMATS), " ".join(_ENDINGS)
+        requirement = f"must be one of {known}; without it {path} must end in one of {endings} (and optionally .gz or"
+        raise ParameterError("format", format, f"{requirement} .zst).")
+    return form
 
 
 class DocumentReader:
-    """The records of one file.
-
-    Attributes:
-        path: The file as the caller named it.
-        format: The format object; it also renders.
-        source: Input name used in document ids; the file name unless set otherwise.
-    """
+    """The records of one file."""
 
     def __init__(self, path: str, form: DocumentFormat, encoding: str | None = None) -> None:
         self.path = path
@@ -140,27 +78,22 @@ class DocumentReader:
 
     @property
     def copied_columns(self) -> list[str]:
-        """Names of the columns copied unchanged so far."""
         return list(self.format.copied_columns)
 
     @property
     def other_columns(self) -> list[str]:
-        """Names of the columns that hold no text, as far as they are known."""
         return list(self.format.other_columns)
 
     @property
     def gaps(self) -> dict[str, int]:
-        """What the records read so far lacked; see `DocumentFormat`."""
         return dict(self.format.gaps)
 
     @property
     def bytes_total(self) -> int | None:
-        """Size of the file, None for standard input."""
         return self._input.bytes_total
 
     @property
     def bytes_done(self) -> int:
-        """Raw bytes read so far."""
         share = self.format.share_done
         return self._input.bytes_done if share is None else int(share * (self.bytes_total or 0))
 
@@ -183,6 +116,10 @@ class DocumentReader:
             problem = f"the compressed data is truncated or damaged{where}."
             raise DocumentFormatError(self.path, problem, line=line or None, remedy="Fetch the file again.")
 
+    def texts(self) -> Iterator[PrivateText]:
+        """Yield the texts of all records, in file order."""
+        return (text for record in self for text in record.texts if text is not None)
+
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
         """Bytes of a record with its texts replaced; not for Parquet."""
         return self.format.render(record, released)
@@ -194,7 +131,5 @@ class DocumentReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

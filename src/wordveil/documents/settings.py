@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from os import PathLike, fspath
+from typing import Any, cast
 
 from wordveil.documents.base import FormatDetails, Missing, Selection
-from wordveil.documents.reader import DocumentReader, format_class, guess_format, open_documents
+from wordveil.documents.reader import DocumentReader, format_class, format_of, guess_format
 from wordveil.documents.streams import checked_encoding
 from wordveil.errors import ParameterError
+from wordveil.parameters import strings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSettings:
-    """How a document set is read; see `open_documents`.
+    """How a document set is read.
 
     Attributes:
-        format: Format name, or None to go by the file name.
-        columns: The columns that hold text.
+        format: A name in `FORMATS`, or another package's (see `plugins`); None goes by the file name, and takes plain
+            text for standard input.
+        columns: The columns that hold text; `a.b` goes into nested values.
         keep: The other columns to copy. No column is copied that is not named: where there are others, and neither
             this nor one of the next two says what becomes of them, nothing is read.
         keep_others: Copy all other columns.
@@ -25,7 +28,8 @@ class DocumentSettings:
         missing: JSON: what happens to a record that lacks a text column, or holds something else than text in it:
             "refuse" stops the run, "keep" copies the record with null in the place of what is no text, "skip" leaves
             the record out.
-        encoding: Encoding of the input, such as "windows-1252"; None for UTF-8. The output is UTF-8.
+        encoding: Encoding of the input, such as "windows-1252"; None for UTF-8, with or without a byte order mark. The
+            output is UTF-8.
         details: Details of single formats.
         block_characters: Target size of a block, in bytes of input. Affects memory and speed only.
         line_buffered: Hand out every record as soon as it is read, write it at once.
@@ -48,27 +52,37 @@ class DocumentSettings:
         if self.block_characters < 1:
             raise ParameterError("block_characters", self.block_characters, "must be at least 1.")
         checked_encoding(self.encoding)
+        if isinstance(cast(object, self.columns), str):
+            raise ParameterError("columns", self.columns, "must be a sequence of names.")
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "keep", None if self.keep is None else tuple(strings("keep", self.keep)))
+        assert self.selection  # refuses what contradicts itself
+
+    @property
+    def selection(self) -> Selection:
+        """What becomes of the columns."""
         others: dict[str, Any] = {"keep": self.keep, "keep_others": self.keep_others, "drop_others": self.drop_others}
-        Selection(columns=tuple(self.columns), missing=self.missing, **others)  # refuses what contradicts itself
+        return Selection(columns=self.columns, missing=self.missing, **others)
 
     @property
     def asks(self) -> bool:
-        """Whether nothing was said of the columns that hold no text."""
-        return self.keep is None and not (self.keep_others or self.drop_others)
+        return self.selection.asks
 
-    def open(self, path: str) -> DocumentReader:
-        """Open one file with these settings."""
-        return open_documents(
-            path,
-            format=self.format,
-            columns=self.columns,
-            keep=self.keep,
-            keep_others=self.keep_others,
-            drop_others=self.drop_others,
-            missing=self.missing,
-            encoding=self.encoding,
-            details=self.details,
-        )
+    def open(self, path: str | PathLike[str]) -> DocumentReader:
+        """Open a file, or "-" for standard input: iterate over the reader for records, and close it.
+
+        Raises:
+            ParameterError: If the format is unknown; and while reading, if there are other columns and nothing was said
+                of them.
+            WordveilError: If the format of another package cannot be used.
+            DocumentFormatError: While reading, if the file is not in this format.
+        """
+        name = fspath(path)
+        form = format_of(name, self.format)
+        if self.encoding is not None and not form.encodings:
+            requirement = f"cannot be chosen: the text of the format {form.name} is UTF-8."
+            raise ParameterError("encoding", self.encoding, requirement)
+        return DocumentReader(name, form(self.selection, self.details), checked_encoding(self.encoding))
 
     def open_texts(self, path: str) -> DocumentReader:
         """Open one file for its texts alone, which are not written again."""

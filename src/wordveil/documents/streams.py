@@ -40,11 +40,7 @@ def compression_of(name: str) -> str | None:
 
 
 def checked_encoding(name: str | None) -> str | None:
-    """The encoding to translate from; None for UTF-8.
-
-    Raises:
-        ParameterError: If Python knows no encoding of text by this name.
-    """
+    """The encoding to translate from; None for UTF-8."""
     try:
         found = codecs.lookup(name or "utf-8")
     except LookupError:
@@ -55,11 +51,7 @@ def checked_encoding(name: str | None) -> str | None:
 
 
 def standard_output() -> BinaryIO:
-    """Standard output as bytes.
-
-    Raises:
-        ParameterError: If it is closed.
-    """
+    """Standard output as bytes."""
     if sys.stdout is None:
         raise ParameterError("destination", "-", "cannot be written: standard output is closed. Name a file.")
     return sys.stdout.buffer
@@ -116,7 +108,6 @@ class InputStream:
 
     @property
     def bytes_done(self) -> int:
-        """Raw bytes read so far; 0 for standard input."""
         return 0 if self._raw is None or self._raw.closed else self._raw.tell()
 
     def close(self) -> None:

@@ -23,20 +23,15 @@ _BESIDE = (_CHECKSUM, ENDING)  # of hidden files: checksums of Hadoop, records o
 
 @dataclass(slots=True)
 class TreeFiles:
-    """The files of a tree as sorted relative paths; a directory that is not entered ends in a slash.
+    """The files of a tree as sorted relative paths; a directory that is not entered ends in a slash."""
 
-    Attributes:
-        taken: Files that are read.
-        unreadable: Directories, and what lies in them, that cannot be looked at: each with what is wrong.
-        other: Files of no known format, not fitting the pattern, or not to be opened.
-        hidden: Files and directories whose names begin with a dot.
-        links: Links to directories, to nothing, or to what lies outside the tree; they are not followed.
-    """
-
-    taken: list[str] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)  # files that are read
+    # directories, and what lies in them, that cannot be looked at: each with what is wrong
     unreadable: list[str] = field(default_factory=list)
+    # files of no known format, not fitting the pattern, or not to be opened
     other: list[str] = field(default_factory=list)
-    hidden: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)  # files and directories whose names begin with a dot
+    # links to directories, to nothing, or to what lies outside the tree; they are not followed
     links: list[str] = field(default_factory=list)
 
     @property
@@ -82,8 +77,6 @@ def _problem(folder: Path | str, error: OSError) -> str:
 
 
 def _entries(root: Path, found: TreeFiles) -> Iterator[tuple[Path, bool]]:
-    """Yield every file and directory and whether it is a directory; hidden ones and links are not entered."""
-
     def unreadable(error: OSError) -> None:
         found.unreadable.append(_problem(error.filename, error))
 

@@ -60,9 +60,6 @@ def open_private(path: Path, *, start: int | None = None) -> BinaryIO:
     Args:
         path: The file.
         start: Where to go on in the file that is there; None writes a new one in its place.
-
-    Raises:
-        ResumeError: If the file is shorter than that, or gone.
     """
     if start is None:
         path.unlink(missing_ok=True)
@@ -163,11 +160,7 @@ def publish(target: Path, product: str, written: list[list[str | int]], *, repla
 
 
 def check_not_busy(target: Path) -> None:
-    """Refuse where a living run is writing an output.
-
-    Raises:
-        ParameterError: If one is.
-    """
+    """Refuse where a living run is writing an output."""
     with suppress(FileNotFoundError):
         os.close(_claimed(sibling(target, "partial"), target))
 
@@ -214,7 +207,6 @@ class Unfinished:
         self._handle = _claimed(self.folder, target)
 
     def remove(self) -> None:
-        """Leave nothing of it."""
         _remove(self.folder)
 
     def release(self) -> None:

@@ -36,26 +36,19 @@ def is_resumable(destination: str | os.PathLike[str]) -> bool:
 
 @dataclass(slots=True)
 class Journal:
-    """How far a run has come.
+    """How far a run has come."""
 
-    Attributes:
-        path: The journal file.
-        identity: Everything the output depends on, the whole input included, as JSON values.
-        position: Where input and output go on; empty before anything is done.
-        tally: What was counted so far.
-        product: Once all bytes are written, what the unfinished folder calls the output: only the renaming and the
-            report may be missing.
-        written: Its `stamp` then, so that nothing else is reported on as the output.
-        remedy: What to do where it cannot be taken over.
-    """
-
-    path: Path
-    identity: Mapping[str, Any]
+    path: Path  # the journal file
+    identity: Mapping[str, Any]  # everything the output depends on, the whole input included, as JSON values
+    # where input and output go on; empty before anything is done
     position: Mapping[str, Any] = field(default_factory=dict)
-    tally: Mapping[str, Any] = field(default_factory=dict)
+    tally: Mapping[str, Any] = field(default_factory=dict)  # what was counted so far
+    # once all bytes are written, what the unfinished folder calls the output: only the renaming and the report may be
+    # missing
     product: str | None = None
+    # its `stamp` then, so that nothing else is reported on as the output
     written: list[list[str | int]] = field(default_factory=list)
-    remedy: str = "start without --resume"
+    remedy: str = "start without --resume"  # what to do where it cannot be taken over
 
     def save(self) -> None:
         """Replace the journal file; call it only when the output bytes are on the disk."""
@@ -64,11 +57,7 @@ class Journal:
         write_whole(self.path, json.dumps(content, sort_keys=True).encode("ascii"), private=True)
 
     def load(self) -> bool:
-        """Take over the file's progress if it was written for the same identity; False where there is no file.
-
-        Raises:
-            ResumeError: If the file is damaged, of another version or of another identity; names what differs.
-        """
+        """Take over the file's progress if it was written for the same identity; False where there is no file."""
         content = stored(self.path)
         if content is None:
             return False
@@ -88,7 +77,6 @@ class Journal:
         return True
 
     def remove(self) -> None:
-        """Remove the file after success."""
         self.path.unlink(missing_ok=True)
 
 

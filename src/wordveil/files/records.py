@@ -28,30 +28,20 @@ _PRIVATE = ("input", RUN_KEY)
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRecord:
-    """What is remembered of a complete output.
+    """What is remembered of a complete output."""
 
-    Attributes:
-        settings: A digest of everything the output depends on besides the input and the key, by name.
-        input: By what the input is known again.
-        output: By what the output is known again: which files, and when each was last written.
-        tally: What was counted.
-        finished: Time of the end, UTC, ISO 8601.
-    """
-
-    settings: Mapping[str, Any]
-    input: str
-    output: str
-    tally: Mapping[str, Any]
-    finished: str
+    settings: Mapping[str, Any]  # a digest of everything the output depends on besides the input and the key, by name
+    input: str  # by what the input is known again
+    output: str  # by what the output is known again: which files, and when each was last written
+    tally: Mapping[str, Any]  # what was counted
+    finished: str  # time of the end, UTC, ISO 8601
 
     @classmethod
     def of(cls, target: Path, identity: Mapping[str, Any], *, inputs: str, tally: Mapping[str, Any]) -> ReleaseRecord:
-        """Return the record of an output that is complete now."""
         finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         return cls(settings=_digests(identity), input=inputs, output=written(target), tally=tally, finished=finished)
 
     def save(self, destination: str | os.PathLike[str]) -> None:
-        """Write it beside the output."""
         content = {"version": _VERSION, **asdict(self)}
         write_whole(record_path(destination), json.dumps(content, sort_keys=True).encode("ascii"))
 
@@ -85,11 +75,7 @@ def written(target: Path) -> str:
 
 
 def known_again(paths: Sequence[Path]) -> str:
-    """Return by what files are known again without a look at what they hold: their names, places and times.
-
-    Raises:
-        OSError: If one is not there.
-    """
+    """Return by what files are known again without a look at what they hold: their names, places and times."""
     facts = [[path.name, path.stat().st_ino, path.stat().st_mtime_ns] for path in paths]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 

@@ -27,11 +27,7 @@ def save_run_key(path: Path, key: bytes) -> None:
 
 
 def load_run_key(path: Path) -> bytes:
-    """Read a run key back.
-
-    Raises:
-        ResumeError: If there is none, or if others can read it.
-    """
+    """Read a run key back."""
     try:
         mode = path.stat().st_mode
         key = path.read_bytes()

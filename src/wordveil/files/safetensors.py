@@ -41,10 +41,6 @@ class Tensor(NamedTuple):
 class SafetensorsFile:
     """An open file; a context manager.
 
-    Args:
-        path: A .safetensors file.
-        error: What to raise.
-
     Attributes:
         tensors: Name -> entry, in the header's order.
         stream: The open file.
@@ -80,11 +76,7 @@ class SafetensorsFile:
         return tensors
 
     def checked(self, name: str) -> Tensor:
-        """Return a tensor that holds its values and nothing else.
-
-        Raises:
-            DataFormatError: If its type is none of the format's, or its bytes are not those of its shape.
-        """
+        """Return a tensor that holds its values and nothing else."""
         tensor = self.tensors[name]
         if tensor.kind not in _WIDTHS:
             raise self._error(self._path, "a tensor has an unknown type.", remedy="Leave it out.")
@@ -93,11 +85,6 @@ class SafetensorsFile:
         return tensor
 
     def read(self, name: str) -> NDArray[Any]:
-        """Return a tensor of numbers.
-
-        Raises:
-            DataFormatError: If it holds no numbers, or not as many as its shape says.
-        """
         tensor = self.checked(name)
         if tensor.kind not in NUMBERS:
             raise self._error(self._path, "a tensor holds no numbers.", remedy="Convert it.")
@@ -106,7 +93,6 @@ class SafetensorsFile:
         return widened(flat, tensor.kind).reshape(tensor.shape)
 
     def close(self) -> None:
-        """Close the file."""
         self.stream.close()
 
     def __enter__(self) -> Self:
@@ -122,7 +108,6 @@ def widened(values: NDArray[Any], kind: str) -> NDArray[Any]:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object; a name that stands for two things is no name."""
     if len(dict(pairs)) != len(pairs):
         raise ValueError
     return dict(pairs)

@@ -24,11 +24,7 @@ class Secret:
 
     @classmethod
     def at(cls, path: Path) -> Secret:
-        """Read the secret of a file, or make it there.
-
-        Raises:
-            WordveilError: If others can read the file, or it holds no secret.
-        """
+        """Read the secret of a file, or make it there."""
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, secrets.token_bytes(SECRET_BYTES), private=True)

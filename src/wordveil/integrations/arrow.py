@@ -38,9 +38,6 @@ def sanitize(
         keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
         drop_others: Leave out all other columns.
-
-    Raises:
-        ParameterError: If columns, ids or values are not as above.
     """
     if ids is not None and not isinstance(table, pa.Table):
         raise ParameterError("ids", f"<{len(ids)} entries>", "must come with a table: a reader's rows are not counted.")

@@ -70,11 +70,7 @@ class PublicTools:
             self.names |= {named["name"]} if kind == "function" else set()
 
     def declared(self, value: Any, kind: str) -> Any:
-        """Return a tool or response format as it is declared.
-
-        Raises:
-            RefusedError: If it is not.
-        """
+        """Return a tool or response format as it is declared."""
         each = self._declared.get(_canonical(value))
         if each is None or each["type"] != kind:
             raise RefusedError("tools and JSON schemas must be declared public, to the letter, with --public-tools.")
@@ -104,11 +100,6 @@ class Field(NamedTuple):
 def released_request(body: Any, conversation: Conversation, tools: PublicTools) -> dict[str, Any]:
     """Return the request as it may leave.
 
-    Args:
-        body: The private request.
-        conversation: The owner's.
-        tools: Those declared public.
-
     Raises:
         RefusedError: If it holds what is neither covered nor public, or anything goes wrong. Nothing may be sent then.
     """
@@ -132,7 +123,6 @@ def private_messages(body: Any, conversation: Conversation, tools: PublicTools) 
 
 
 def _object(value: Any, place: str, way: _Way) -> dict[str, Any]:
-    """Return what leaves of an object of a request, field by field; empty fields are dropped."""
     fields, out = FIELDS[place], dict[str, Any]()
     if not isinstance(value, Mapping):
         raise RefusedError(f"a {place} must be an object with {', '.join(fields)}; {_NOT_COVERED}.")

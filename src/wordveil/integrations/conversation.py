@@ -65,7 +65,6 @@ class Replies:
         self._digests = dict[str, None]()
 
     def add(self, digest: str) -> None:
-        """Take a digest in."""
         with self._lock:
             self._digests[digest] = None
             while len(self._digests) > self._most:
@@ -180,9 +179,6 @@ class Conversation:
 
         Returns:
             (start, end, value) in their order, free of overlaps; `reply[start:end]` is the surrogate.
-
-        Raises:
-            WordveilError: If a message cannot be read the same way twice.
         """
         if isinstance(self._sanitizer, Redactor):
             return []

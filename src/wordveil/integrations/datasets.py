@@ -45,9 +45,6 @@ def sanitize(
         drop_others: Leave out all other columns.
         **mapping: Other arguments of `Dataset.map`, such as `batch_size` or `num_proc`; each process draws under a key
             of its own. The cache of fingerprints is off: the noise is no function of the data.
-
-    Raises:
-        ParameterError: If columns, ids or values are not as above.
     """
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     chosen, copied = chosen_columns(columns, dataset.column_names, **how)

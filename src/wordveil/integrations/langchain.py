@@ -32,11 +32,9 @@ class PrivateEmbeddings(Embeddings):
         """The last release: its guarantee, assumptions and disclosures."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return the released vector of each text."""
         return self._released(self._embeddings.embed_documents(texts))
 
     def embed_query(self, text: str) -> list[float]:
-        """Return the released vector of a text."""
         return self._released([self._embeddings.embed_query(text)])[0]
 
     def _released(self, rows: list[list[float]]) -> list[list[float]]:

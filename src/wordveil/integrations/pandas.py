@@ -50,9 +50,6 @@ def sanitize(
         keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
         drop_others: Leave out all other columns.
-
-    Raises:
-        ParameterError: If columns, ids or values are not as above.
     """
     called = [] if isinstance(frame.index, pd.RangeIndex) else frame.index.names
     levels = ["index" if name is None else name for name in called]

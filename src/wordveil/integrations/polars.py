@@ -37,9 +37,6 @@ def sanitize(
         keep: The other columns to copy; where there are any, this or one of the next two must be given.
         keep_others: Copy all other columns.
         drop_others: Leave out all other columns.
-
-    Raises:
-        ParameterError: If columns, ids or values are not as above.
     """
     how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
     chosen, copied = chosen_columns(columns, frame.columns, **how)
@@ -67,7 +64,6 @@ def _visible(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _plain(kind: Any) -> Any:
-    """Return a type with text in the place of categories, at any depth."""
     if isinstance(kind, pl.Categorical | pl.Enum):
         return pl.String()
     if isinstance(kind, pl.Array):

@@ -70,7 +70,6 @@ class Proxy:
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
 
     def app(self) -> Starlette:
-        """Return the application, for any ASGI server."""
         vendor = httpx.AsyncClient(
             base_url=self.upstream.rstrip("/") + "/",
             headers={"user-agent": "wordveil", "accept-encoding": "identity"},
@@ -113,7 +112,6 @@ class Proxy:
         return {"authorization": key} if key else {}
 
     def _conversation(self, request: Request) -> Conversation:
-        """Return the conversation of whoever asks: clients with keys of their own are told apart by these."""
         return self.conversation.of(hashlib.sha256(self._own_key(request).encode()).hexdigest())
 
     async def _promise(self, request: Request, _: httpx.AsyncClient) -> Response:
@@ -199,7 +197,6 @@ def _sorted(body: Any) -> Any:
 
 
 async def _json(request: Request) -> Any:
-    """Return what the body of a request holds, unless it is too large or no JSON."""
     if not request.headers.get("content-type", "").startswith("application/json"):
         raise WordveilError("the content-type must be application/json.")
     body = bytearray()
@@ -216,7 +213,6 @@ async def _json(request: Request) -> Any:
 async def _passed_on(
     vendor: httpx.AsyncClient, request: httpx.Request, heard: Callable[[bytes], None] = lambda reply: None
 ) -> Response:
-    """Send a request, and return the vendor's answer: its status, its content-type and its bytes."""
     answer = await vendor.send(request, stream=True)
     kind = {"content-type": answer.headers["content-type"]} if "content-type" in answer.headers else {}
 
@@ -239,7 +235,6 @@ async def _passed_on(
 
 
 def _units(text: str) -> int:
-    """Return the length of a text as a browser counts it, in units of UTF-16."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

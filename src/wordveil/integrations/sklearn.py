@@ -46,11 +46,7 @@ class _Texts(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, auto_wrap_ou
         return self
 
     def transform(self, X: Any) -> NDArray[np.object_]:  # noqa: N803  # scikit-learn's name
-        """Return the texts that come out, of the same shape; None stays None.
-
-        Raises:
-            ParameterError: If a value is neither text nor None.
-        """
+        """Return the texts that come out, of the same shape; None stays None."""
         rows = np.asarray(X, dtype=object)
         table = rows if rows.ndim == 2 else rows.reshape(-1, 1)
         columns = {str(number): column for number, column in enumerate(table.T.tolist())}
@@ -83,7 +79,6 @@ class TextSanitizer(_Texts, auto_wrap_output_keys=None):  # type: ignore[call-ar
 
     @property
     def guarantee(self) -> Guarantee:
-        """What every released row promises."""
         return self._used.guarantee
 
     @property
@@ -142,11 +137,6 @@ class PrivateVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:  # noqa: N803  # scikit-learn's name
-        """Return the released rows.
-
-        Raises:
-            ParameterError: If a row cannot be released; it is named by number.
-        """
         check_is_fitted(self)
         return np.asarray(self._release(self._rows(X, reset=False), *self._chosen).vectors)
 

@@ -20,8 +20,6 @@ from wordveil.randomness import RandomSource
 from wordveil.vocabulary.public_sample import SAMPLE, public_sample
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Calibration", "calibrate", "keep_probability"]
-
 LOG_TOLERANCE = math.log(1.002)  # epsilon is found to within 0.2 %
 SEARCH_RANGE = (1e-4, 1e6)
 

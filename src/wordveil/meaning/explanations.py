@@ -108,7 +108,6 @@ class Explanation:
 def _of_a_text(
     guarantee: Guarantee, typical: float | None, tokens: int, grids: Sequence[WorkedPair]
 ) -> LocalDP | NoGuarantee | None:
-    """Return the sum over the tokens of a text; None where the promise is no promise per token."""
     if typical == 0 or guarantee.unit not in SUMMED:
         return None
     one = compose_tokens(guarantee, [1.0 if typical is None else typical])
@@ -122,13 +121,7 @@ def _of_a_text(
 
 
 def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: AnyMetric | None = None) -> InWords:
-    """Say in one sentence how strong a guarantee is.
-
-    Args:
-        embeddings: The vocabulary; what is typical of it is found in a fixed public sample.
-        guarantee: Any guarantee.
-        metric: The metric it speaks of; needed for metric DP.
-    """
+    """Say in one sentence how strong a guarantee is."""
     if len(embeddings.candidates) < 2:
         return InWords(sentence="nothing is promised", weak=guarantee.epsilon is None)
     measure = _measure(guarantee, metric)
@@ -255,7 +248,6 @@ def _known(
     pair: tuple[int, int],
     randomizer: WordRandomizer | None,
 ) -> WorkedPair:
-    """Return a pair with its distance, or else with its loss where the mechanism knows that."""
     words = (embeddings.words[pair[0]], embeddings.words[pair[1]])
     if guarantee.metric:
         return WorkedPair(words=words, distance=_distance(embeddings, metric, pair), loss=math.inf)

@@ -24,9 +24,7 @@ from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.stored_lists import neighbour_lists, word_classes
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["KS", "TARGETS", "NeighbourPoint", "neighbour_points"]
-
-KS = (1, 4, 8, 16)  # shorter than the lists that come with the embedded vocabulary
+KS = (1, 4, 8, 16)  # no longer than the lists that come with the embedded vocabulary
 CLASSES = (128, 256, 512, 1024)
 TARGETS = ("attacker", "similarity", "far", "nats")
 RANGE = (0.01, 40.0)  # nats in which epsilons are searched
@@ -37,17 +35,7 @@ BLOCK = 1 << 10  # words: their lists of vectors stay in the third cache
 
 @dataclass(frozen=True, kw_only=True)
 class NeighbourPoint:
-    """A choice of epsilon, k and outputs, and what it comes to; see the module for the four numbers.
-
-    Attributes:
-        epsilon: Nats a word.
-        k: Length of a list.
-        outputs: As for `NeighbourResponse`.
-        far: In (0, 1).
-        attacker: In (0, 1).
-        similarity: In (-1, 1).
-        nats: Of a text.
-    """
+    """A choice of epsilon, k and outputs, and what it comes to; see the module for the four numbers."""
 
     epsilon: float
     k: int

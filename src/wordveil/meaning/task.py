@@ -21,8 +21,6 @@ from wordveil.text.encoding import Encoder
 from wordveil.text.schemes import tokenizer_for
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Accuracy", "Task", "TaskPoint"]
-
 MOST = 8000  # texts that are looked at, half of them learnt from
 TEXTS_A_CLASS = 4
 PENALTY = 1.0  # beside mean vectors whose columns have variance one

@@ -82,14 +82,10 @@ class VectorMechanism(Mechanism):
 
 
 class VectorRandomizer(Randomizer):
-    """A vector mechanism ready to draw.
-
-    Attributes:
-        dimensions: Number of columns of what it releases: d, or m for a projection.
-    """
+    """A vector mechanism ready to draw."""
 
     releases = "vectors"
-    dimensions: int
+    dimensions: int  # number of columns of what it releases: d, or m for a projection
 
     @property
     def inputs(self) -> InputDomain:
@@ -364,13 +360,7 @@ class WordRandomizer(Randomizer):
         return word_relation(self.published() if claim is None else claim, self.embeddings, self.metric)
 
     def worst_pairs(self, n: int = 8, seed: int = 0, *, claim: Guarantee | None = None) -> list[Pair]:
-        """Return pairs of word ids at which a false claim is most likely to show.
-
-        Args:
-            n: Pairs wanted, at least 3; there may be fewer.
-            seed: For random ones.
-            claim: Another claim about this mechanism; None for `published()`.
-        """
+        """Return pairs of word ids at which a false claim is most likely to show."""
         from wordveil.mechanisms.worst_pairs import worst_words
 
         return worst_words(self.embeddings, self.related(claim), metric=self.metric, count=n, seed=seed)

@@ -108,7 +108,6 @@ class ClippedGaussian(ClippedMechanism):
         return {"scale": self.unit_scale, "sigma": self.for_dimensions(embeddings.dimensions).sigma, "delta": delta}
 
     def for_dimensions(self, dimensions: int) -> FittedClippedGaussian:
-        """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
         check_whole("dimensions", dimensions)
         claim: LocalDP | NoGuarantee = self.promise(Standing.PROVED)
         if not self.holds:

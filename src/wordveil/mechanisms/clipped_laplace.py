@@ -55,7 +55,6 @@ class ClippedLaplace(ClippedMechanism):
         check_positive("clip_norm", self.clip_norm)
 
     def for_dimensions(self, dimensions: int) -> FittedClippedLaplace:
-        """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
         check_whole("dimensions", dimensions)
         return FittedClippedLaplace(mechanism=self, dimensions=dimensions)
 

@@ -61,20 +61,12 @@ class Mechanism(ABC):
         return False
 
     def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
-        """Check that a certificate was made for this mechanism, vocabulary and candidate set.
-
-        Raises:
-            CertificateError: Naming what differs.
-        """
+        """Check that a certificate was made for this mechanism, vocabulary and candidate set."""
         raise CertificateError(f"{self.name} takes no certificate when it is fitted.")
 
     @classmethod
     def rebuild(cls, certificate: Certificate) -> Self:
-        """Return the mechanism that a certificate names, which says all its parameters.
-
-        Raises:
-            CertificateError: If the certificate's parameters are not those of this mechanism.
-        """
+        """Return the mechanism that a certificate names, which says all its parameters."""
         parameters = {name: value for name, value in certificate.parameters.items() if name != "mechanism"}
         try:
             return cls(**parameters)
@@ -83,11 +75,7 @@ class Mechanism(ABC):
 
 
 class Randomizer(ABC):
-    """What word and vector randomizers have in common: a claim, and answers about it.
-
-    Attributes:
-        releases: Whether it turns vectors into vectors or words into words.
-    """
+    """What word and vector randomizers have in common: a claim, and answers about it."""
 
     releases: ClassVar[Literal["vectors", "words"]]
 

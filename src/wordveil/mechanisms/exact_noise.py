@@ -12,7 +12,6 @@ derived in docs/design/2026-11-26-exact-vectors.md.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -25,12 +24,10 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
 from wordveil.mechanisms import fixed_point
-from wordveil.mechanisms.fixed_point import Interval, around, times
+from wordveil.mechanisms.fixed_point import Bits, Interval, around, times
 from wordveil.mechanisms.rows import multiply_rows
 from wordveil.mechanisms.truncated_law import noise_deviation
 from wordveil.randomness import BitArray
-
-__all__ = ["LaplaceLaw", "NoiseLaw", "NormalLaw", "RadialLaw", "RealSums", "nearest_points", "scale_at_least"]
 
 TAIL_WORDS = 2  # of each row: the key of all further words of its uniforms
 BLOCK = 1 << 14  # coordinates worked on at a time: they stay in the cache
@@ -42,38 +39,6 @@ SLICES = 512  # of the circle
 NORMAL_ERROR = 2.0**-38
 LAPLACE_ERROR = 2.0**-39
 LARGEST_NORMAL = 6.0  # of a word that is not small: sqrt(2 ln 2^24) = 5.77
-
-
-class _Bits:
-    """The uniforms of one row, to as many words as are asked for."""
-
-    def __init__(self, words: BitArray, tail: BitArray) -> None:
-        self._words, self._key = words, tail.astype("<u8").tobytes()
-
-    def uniform(self, index: int, level: int) -> int:
-        """Return the first `level` words of a uniform: it lies in [value, value + 1]/2^(64 level)."""
-        value = int(self._words[index])
-        for part in range(1, level):
-            place = index.to_bytes(8, "little") + part.to_bytes(8, "little")
-            more = hashlib.blake2b(place, key=self._key, digest_size=8).digest()
-            value = value << 64 | int.from_bytes(more, "little")
-        return value
-
-    def minus_log(self, indices: Sequence[int], level: int, p: int) -> Interval:
-        """Return -sum ln U of some uniforms."""
-        values = [self.uniform(index, level) for index in indices]
-        shift = 64 * level * len(values)
-        if not all(values):
-            return 0, 64 * len(values) << (p + 20)  # all that is known of a uniform that begins with so many zeros
-        low = fixed_point.log(math.prod(values), shift, p)
-        return -fixed_point.log(math.prod(value + 1 for value in values), shift, p) - 2, -low + 2
-
-    def circle(self, index: int, level: int, p: int) -> tuple[Interval, Interval]:
-        """Return cos and sin of 2 pi U."""
-        shift = 64 * level
-        cosine, sine = fixed_point.circle(self.uniform(index, level), shift, p)
-        width = (7 << p) >> shift  # 2 pi/2^shift at most
-        return around(cosine, width + 1), around(sine, width + 1)
 
 
 class NoiseLaw(ABC):
@@ -97,7 +62,7 @@ class NoiseLaw(ABC):
         """Return noise, shape (n, d), a bound on its error (of all, or of each row), and which have none, if any."""
 
     @abstractmethod
-    def exact(self, bits: _Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
+    def exact(self, bits: Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
         """Return some coordinates of a row."""
 
 
@@ -130,7 +95,7 @@ class NormalLaw(NoiseLaw):
         steep = _outside(sizes, LARGE)
         return normals[:, :d], NORMAL_ERROR, None if steep is None else np.tile(steep, 2)[:, :d]
 
-    def exact(self, bits: _Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
+    def exact(self, bits: Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
         found = []
         for column in columns:
             side, pair = divmod(column, self.pairs)
@@ -160,7 +125,6 @@ class RadialLaw(NoiseLaw):
 
     @property
     def whole(self) -> int:
-        """Uniforms whose -ln are added."""
         return (self.dimensions + 1) // 2
 
     @property
@@ -194,7 +158,7 @@ class RadialLaw(NoiseLaw):
         noise *= radii[:, None]
         return noise, (radii * (error + 2.0**-46) + LARGEST_NORMAL * slope)[:, None], steep
 
-    def exact(self, bits: _Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
+    def exact(self, bits: Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
         first, m = self.normals.words, self.whole
         low, high = bits.minus_log(range(first, first + m), level, p)
         if m < self.words - first:
@@ -242,7 +206,7 @@ class LaplaceLaw(NoiseLaw):
         signs ^= words << np.uint64(63)
         return sizes, LAPLACE_ERROR, _outside(words)
 
-    def exact(self, bits: _Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
+    def exact(self, bits: Bits, columns: Sequence[int], level: int, p: int) -> list[Interval]:
         one, shift, found, cut = 1 << p, 64 * level - 1, [], self._cut(p)
         for column in columns:
             first, rest = divmod(bits.uniform(column, level), 1 << 64 * (level - 1))
@@ -259,19 +223,12 @@ class LaplaceLaw(NoiseLaw):
 
 @dataclass(frozen=True, kw_only=True)
 class RealSums:
-    """What noise is added to, and how.
+    """What noise is added to, and how."""
 
-    Attributes:
-        rows: Shape (n, d), float64.
-        matrix: What the rows are multiplied with first, shape (d, m); None for nothing.
-        scale: Of the noise: one, or that of each row, shape (n,); 0 for no noise.
-        mixing: What the noise is multiplied with, shape (m, m); None for nothing.
-    """
-
-    rows: Float64Array
-    matrix: Float64Array | None = None
-    scale: float | Float64Array
-    mixing: Float64Array | None = None
+    rows: Float64Array  # shape (n, d), float64
+    matrix: Float64Array | None = None  # what the rows are multiplied with first, shape (d, m); None for nothing
+    scale: float | Float64Array  # of the noise: one, or that of each row, shape (n,); 0 for no noise
+    mixing: Float64Array | None = None  # what the noise is multiplied with, shape (m, m); None for nothing
 
     def centres(self) -> tuple[Float64Array, float | Float64Array]:
         """Return the rows, or their products, with a bound on the error of each."""
@@ -281,14 +238,12 @@ class RealSums:
         return multiply_rows(self.rows, self.matrix), _product_error(len(self.matrix)) * np.outer(*lengths)
 
     def exact_centre(self, row: int, column: int) -> Fraction:
-        """Return a coordinate of what noise is added to."""
         if self.matrix is None:
             return Fraction(float(self.rows[row, column]))
         pairs = zip(self.rows[row].tolist(), self.matrix[:, column].tolist(), strict=True)
         return sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
 
     def scale_of(self, row: int) -> float:
-        """Return the scale of a row's noise."""
         return float(np.broadcast_to(self.scale, (len(self.rows),))[row])
 
 
@@ -314,7 +269,7 @@ def nearest_points(sums: RealSums, law: NoiseLaw, words: BitArray, tails: BitArr
         for row, column in np.argwhere(unsure):
             place = low + int(row)
             if sums.scale_of(place) > 0:
-                out[place, column] = _decide(sums, law, _Bits(words[place], tails[place]), place, int(column), grid)
+                out[place, column] = _decide(sums, law, Bits(words[place], tails[place]), place, int(column), grid)
     out *= grid
     out += 0.0  # takes the sign off -0.0: it would tell on which side of zero the finer sum lay
     return out
@@ -348,7 +303,7 @@ def _steps(
     return steps, unsure if steep is None else unsure | steep
 
 
-def _decide(sums: RealSums, law: NoiseLaw, bits: _Bits, row: int, column: int, grid: float) -> int:
+def _decide(sums: RealSums, law: NoiseLaw, bits: Bits, row: int, column: int, grid: float) -> int:
     """Return the steps from 0 of one coordinate by as many words of each uniform as it takes."""
     centre = sums.exact_centre(row, column) / Fraction(grid)
     scale = Fraction(sums.scale_of(row)) / Fraction(grid)
@@ -378,7 +333,6 @@ def scale_at_least(guess: float, squared: Fraction) -> float:
 
 
 def _lengths(vectors: Float64Array, axis: int) -> Float64Array:
-    """Return Euclidean lengths, of which none is lost to small squares."""
     largest = np.maximum(np.abs(vectors).max(axis=axis, keepdims=True, initial=0.0), np.finfo(np.float64).tiny)
     return np.asarray(np.sqrt(np.square(vectors / largest).sum(axis=axis)) * largest.squeeze(axis))
 

@@ -1,13 +1,18 @@
 """Elementary functions of exact numbers in integers: what decides a release where float64 cannot.
 
 A number is an integer over 2^p. Every function works with 64 guard bits more and returns a value less than two units of
-2^-p from the true one: `around` makes an interval of it. Nothing here is fast, and nothing is drawn.
+2^-p from the true one: `around` makes an interval of it. Nothing here is fast, and nothing is drawn but what `Bits`
+takes from a key that was.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Sequence
 from functools import lru_cache
+
+from wordveil.randomness import BitArray
 
 Interval = tuple[int, int]
 """Lower and upper end, in units of 2^-p."""
@@ -55,6 +60,38 @@ def times(x: Interval, y: Interval, p: int) -> Interval:
     """Return the product of two intervals."""
     products = [a * b for a in x for b in y]
     return min(products) >> p, -(-max(products) >> p)
+
+
+class Bits:
+    """The uniforms of one row, to as many words as are asked for."""
+
+    def __init__(self, words: BitArray, tail: BitArray) -> None:
+        self._words, self._key = words, tail.astype("<u8").tobytes()
+
+    def uniform(self, index: int, level: int) -> int:
+        """Return the first `level` words of a uniform: it lies in [value, value + 1]/2^(64 level)."""
+        value = int(self._words[index])
+        for part in range(1, level):
+            place = index.to_bytes(8, "little") + part.to_bytes(8, "little")
+            more = hashlib.blake2b(place, key=self._key, digest_size=8).digest()
+            value = value << 64 | int.from_bytes(more, "little")
+        return value
+
+    def minus_log(self, indices: Sequence[int], level: int, p: int) -> Interval:
+        """Return -sum ln U of some uniforms."""
+        values = [self.uniform(index, level) for index in indices]
+        shift = 64 * level * len(values)
+        if not all(values):
+            return 0, 64 * len(values) << (p + 20)  # all that is known of a uniform that begins with so many zeros
+        low = log(math.prod(values), shift, p)
+        return -log(math.prod(value + 1 for value in values), shift, p) - 2, -low + 2
+
+    def circle(self, index: int, level: int, p: int) -> tuple[Interval, Interval]:
+        """Return cos and sin of 2 pi U."""
+        shift = 64 * level
+        cosine, sine = circle(self.uniform(index, level), shift, p)
+        width = (7 << p) >> shift  # 2 pi/2^shift at most
+        return around(cosine, width + 1), around(sine, width + 1)
 
 
 def _series(x: int, q: int, *, alternating: bool = False) -> tuple[int, int]:

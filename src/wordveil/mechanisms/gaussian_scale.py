@@ -13,6 +13,7 @@ from scipy.special import log_ndtr
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_delta, check_positive
 from wordveil.promises.pair_loss import PairLoss, discretized
+from wordveil.promises.rounding import bracket
 
 UNIT = 2.0**-53
 LEAST_EPSILON, LARGEST_EPSILON = 1e-9, 1e12
@@ -58,10 +59,7 @@ def analytic_scale(epsilon: float, delta: float) -> float:
         low /= 2
         if low < 1e-150:
             raise ParameterError("delta", delta, f"is too close to 1 for float64 at epsilon={epsilon!r}; lower it.")
-    while high - low > BRACKET * high:
-        middle = low + (high - low) / 2
-        low, high = (low, middle) if gaussian_log_delta(epsilon, middle) <= target else (middle, high)
-    return high
+    return bracket(lambda scale: gaussian_log_delta(epsilon, scale) <= target, low, high, BRACKET)[1]
 
 
 def gaussian_epsilon(delta: float, scale: float) -> float:
@@ -75,10 +73,7 @@ def gaussian_epsilon(delta: float, scale: float) -> float:
     low = high = LEAST_EPSILON
     while gaussian_log_delta(high, scale) > target:
         low, high = high, 2 * high
-    while high - low > BRACKET * high:
-        middle = low + (high - low) / 2
-        low, high = (low, middle) if gaussian_log_delta(middle, scale) <= target else (middle, high)
-    return high
+    return bracket(lambda epsilon: gaussian_log_delta(epsilon, scale) <= target, low, high, BRACKET)[1]
 
 
 def classical_scale(epsilon: float, delta: float) -> float:

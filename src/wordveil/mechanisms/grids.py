@@ -44,12 +44,7 @@ WORD = 1 << 64
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Grid(WordRandomizer):
-    """The numbers of one kind, released on a public grid: its points are the words.
-
-    Attributes:
-        grid: The grid with its epsilon.
-        embeddings: Its points, as a vocabulary of one dimension.
-    """
+    """The numbers of one kind, released on a public grid: its points are the words."""
 
     grid: NumberGrid
     embeddings: Embeddings = field(repr=False)
@@ -57,7 +52,6 @@ class Grid(WordRandomizer):
 
     @classmethod
     def of(cls, grid: NumberGrid) -> Grid:
-        """Return the mechanism of a grid."""
         points = np.arange(grid.points)
         table = Embeddings.from_arrays([*map(str, points)], points[:, None], name=grid.kind, candidate_rule="all")
         return cls(grid=grid, embeddings=table)
@@ -132,6 +126,5 @@ def noise_counts(points: int, epsilon: float) -> list[int]:
 
 @cache
 def _bounds(points: int, epsilon: float) -> NDArray[np.uint64]:
-    """Return the running sums of the law but the last, from the lowest step count up."""
     counts = noise_counts(points, epsilon)
     return np.array(list(accumulate(counts[:0:-1] + counts))[:-1], dtype=np.uint64)

@@ -15,7 +15,7 @@ from scipy.special import betainc, gammainc, gammaincc, gammaincinv, gammaln
 from wordveil.arrays import Float64Array
 from wordveil.parameters import check_delta, check_positive, check_whole, check_within
 from wordveil.promises.pair_loss import PairLoss, discretized
-from wordveil.promises.rounding import round_down
+from wordveil.promises.rounding import bracket, round_down
 
 _NODES = 32
 _UNIT = 2.0**-53
@@ -99,14 +99,7 @@ def laplace_epsilon(delta: float, *, dimensions: int, loss: float) -> float:
     _check(dimensions, loss)
     if laplace_delta(0.0, dimensions=dimensions, loss=loss) <= delta:
         return 0.0
-    low, high = 0.0, loss
-    while high - low > 1e-10 * high:
-        middle = (low + high) / 2
-        if laplace_delta(middle, dimensions=dimensions, loss=loss) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    return bracket(lambda e: laplace_delta(e, dimensions=dimensions, loss=loss) <= delta, 0.0, loss, 1e-10)[1]
 
 
 def laplace_loss(epsilon: float, delta: float, *, dimensions: int) -> float:
@@ -120,13 +113,7 @@ def laplace_loss(epsilon: float, delta: float, *, dimensions: int) -> float:
     high = 2 * epsilon
     while laplace_delta(epsilon, dimensions=dimensions, loss=high) <= delta:
         low, high = high, 2 * high
-    while high - low > 1e-10 * high:
-        middle = (low + high) / 2
-        if laplace_delta(epsilon, dimensions=dimensions, loss=middle) <= delta:
-            low = middle
-        else:
-            high = middle
-    return low
+    return bracket(lambda t: laplace_delta(epsilon, dimensions=dimensions, loss=t) > delta, low, high, 1e-10)[0]
 
 
 def laplace_pair(dimensions: int, loss: float) -> PairLoss:

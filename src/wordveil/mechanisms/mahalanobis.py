@@ -12,9 +12,9 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.mechanisms.exact_noise import RadialLaw, RealSums
+from wordveil.mechanisms.exact_noise import RealSums
 from wordveil.mechanisms.multivariate_laplace import laplace_scale
-from wordveil.mechanisms.on_grid import GridRandomizer
+from wordveil.mechanisms.on_grid import RadialRandomizer
 from wordveil.mechanisms.rows import checked_rows, row_distances
 from wordveil.mechanisms.stretch import spectral_stretch
 from wordveil.metrics.distances import Mahalanobis as MahalanobisMetric
@@ -94,7 +94,7 @@ class Mahalanobis(VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedMahalanobis(GridRandomizer):
+class FittedMahalanobis(RadialRandomizer):
     """Mahalanobis noise bound to the covariance of one public table."""
 
     mechanism: Mahalanobis
@@ -107,10 +107,6 @@ class FittedMahalanobis(GridRandomizer):
     @property
     def metric(self) -> MahalanobisMetric:
         return self.distance
-
-    @property
-    def laplace_dimensions(self) -> int:
-        return self.dimensions
 
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         seen, given = (self.metric.coordinates(rows) for rows in (outputs, vectors))
@@ -144,10 +140,6 @@ class FittedMahalanobis(GridRandomizer):
             unit=PrivacyUnit.VECTOR,
             standing=Standing.PROVED,
         )
-
-    @property
-    def law(self) -> RadialLaw:
-        return RadialLaw(self.dimensions)
 
     @property
     def deviation(self) -> float:

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.mechanisms.exact_noise import RadialLaw, RealSums, scale_at_least
-from wordveil.mechanisms.on_grid import GridRandomizer
+from wordveil.mechanisms.exact_noise import RealSums, scale_at_least
+from wordveil.mechanisms.on_grid import RadialRandomizer
 from wordveil.mechanisms.rows import checked_rows, row_distances
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
@@ -52,21 +52,16 @@ class MultivariateLaplace(VectorMechanism):
         check_positive("epsilon", self.epsilon)
 
     def for_dimensions(self, dimensions: int) -> FittedMultivariateLaplace:
-        """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
         check_whole("dimensions", dimensions)
         return FittedMultivariateLaplace(mechanism=self, dimensions=dimensions)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedMultivariateLaplace(GridRandomizer):
+class FittedMultivariateLaplace(RadialRandomizer):
     """Multivariate Laplace for vectors of a fixed dimension."""
 
     mechanism: MultivariateLaplace
     dimensions: int
-
-    @property
-    def laplace_dimensions(self) -> int:
-        return self.dimensions
 
     def guarantee(self) -> MetricDP:
         return MetricDP(
@@ -78,10 +73,6 @@ class FittedMultivariateLaplace(GridRandomizer):
 
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         return -self.mechanism.epsilon * row_distances(outputs, vectors)
-
-    @property
-    def law(self) -> RadialLaw:
-        return RadialLaw(self.dimensions)
 
     @property
     def scale(self) -> float:

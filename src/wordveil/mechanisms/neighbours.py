@@ -131,7 +131,6 @@ class NeighbourResponse(WordMechanism):
         return at
 
     def _listed(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
-        """Return the outputs and the list of each word."""
         if self.classes is not None:
             classes = word_classes(embeddings, min(self.classes, len(embeddings.candidates)))
             return self._more_than_k(classes.outputs), classes.face[:, None]
@@ -161,19 +160,14 @@ class IntegerLaw:
     division, less than k, goes to the last of them. For an unknown token all 2^64 are shared by the outputs in the same
     way.
 
-    Attributes:
-        epsilon: Largest loss wanted, nats.
-        outputs: v, number of outputs.
-        k: Length of every list; below v.
-        floor: Weight of an output that is not in the list: the least for which no two inputs lose more than epsilon.
-
     Raises:
         ParameterError: If epsilon is too small for 64-bit weights.
     """
 
-    epsilon: float
-    outputs: int
-    k: int
+    epsilon: float  # largest loss wanted, nats
+    outputs: int  # v, number of outputs
+    k: int  # length of every list; below v
+    # weight of an output that is not in the list: the least for which no two inputs lose more than epsilon
     floor: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -230,20 +224,13 @@ class IntegerLaw:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedNeighbourResponse(WordRandomizer):
-    """Neighbour response bound to a vocabulary and its public lists.
-
-    Attributes:
-        embeddings: The public vocabulary.
-        mechanism: The parameters.
-        chosen: Ids that may be released, ascending, shape (v,).
-        lists: The list of each word, shape (number of words, k).
-    """
+    """Neighbour response bound to a vocabulary and its public lists."""
 
     answers_unknown: ClassVar[bool] = True
-    embeddings: Embeddings
-    mechanism: NeighbourResponse
-    chosen: IdArray = field(repr=False)
-    lists: IdArray = field(repr=False)
+    embeddings: Embeddings  # the public vocabulary
+    mechanism: NeighbourResponse  # the parameters
+    chosen: IdArray = field(repr=False)  # ids that may be released, ascending, shape (v,)
+    lists: IdArray = field(repr=False)  # the list of each word, shape (number of words, k)
     draw_width: int = 1
 
     @property
@@ -263,11 +250,9 @@ class FittedNeighbourResponse(WordRandomizer):
 
     @cached_property
     def integers(self) -> IntegerLaw:
-        """The weights that draw."""
         return IntegerLaw(epsilon=self.mechanism.epsilon, outputs=len(self.outputs), k=self.lists.shape[1])
 
     def list_of(self, word: int) -> IdArray:
-        """Return the list of a word, its members in order."""
         words: IdArray = self.lists[word]
         return words
 

@@ -9,11 +9,9 @@ from functools import cached_property
 from wordveil.arrays import FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorRandomizer
-from wordveil.mechanisms.exact_noise import FARTHEST, TAIL_WORDS, NoiseLaw, RealSums, nearest_points
+from wordveil.mechanisms.exact_noise import FARTHEST, TAIL_WORDS, NoiseLaw, RadialLaw, RealSums, nearest_points
 from wordveil.parameters import check_draws
 from wordveil.randomness import Draws, Stream, random_bits
-
-__all__ = ["EXPONENTS", "GridRandomizer", "grid_below"]
 
 FINER = 8  # the default grid is the noise's standard deviation over 2**8 to 2**9
 EXPONENTS = (-100, 100)
@@ -61,6 +59,20 @@ class GridRandomizer(VectorRandomizer):
         if not self.deviation <= FARTHEST * grid:
             raise ParameterError("grid", grid, "must be coarser: the noise's deviation is more than 2^33 steps of it.")
         return ReleasedVectors(nearest_points(sums, self.law, words, tails, grid))
+
+
+class RadialRandomizer(GridRandomizer):
+    """Adds multivariate Laplace noise at the rate of its claim."""
+
+    dimensions: int
+
+    @property
+    def law(self) -> RadialLaw:
+        return RadialLaw(self.dimensions)
+
+    @property
+    def laplace_dimensions(self) -> int:
+        return self.dimensions
 
 
 def grid_below(deviation: float) -> float:

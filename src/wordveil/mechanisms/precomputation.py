@@ -128,7 +128,6 @@ class NearRows:
             self._prepare(low, high)
 
     def _prepare(self, low: int, high: int) -> None:
-        """Turn the weights of rows low to high into integers and their cumulative sums."""
         starts = self._starts[low : high + 1]
         counts = np.diff(starts)
         row = np.repeat(np.arange(high - low), counts)

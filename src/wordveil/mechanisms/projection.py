@@ -12,9 +12,9 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import InputDomain, VectorMechanism
-from wordveil.mechanisms.exact_noise import RadialLaw, RealSums
+from wordveil.mechanisms.exact_noise import RealSums
 from wordveil.mechanisms.multivariate_laplace import laplace_scale
-from wordveil.mechanisms.on_grid import GridRandomizer
+from wordveil.mechanisms.on_grid import RadialRandomizer
 from wordveil.mechanisms.projection_matrices import (
     draw_matrix,
     given_matrix,
@@ -215,7 +215,7 @@ class Projection(VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedProjection(GridRandomizer):
+class FittedProjection(RadialRandomizer):
     """A projection bound to its public matrix Phi, shape (m, d), and its stretch Delta; m dimensions are released."""
 
     mechanism: Projection
@@ -234,10 +234,6 @@ class FittedProjection(GridRandomizer):
     @property
     def input_dimensions(self) -> int:
         return int(self.matrix.shape[1])
-
-    @property
-    def laplace_dimensions(self) -> int:
-        return self.dimensions
 
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         images = np.asarray(vectors, dtype=np.float64) @ self.matrix.T
@@ -279,10 +275,6 @@ class FittedProjection(GridRandomizer):
         )
         barred = np.setdiff1d(np.arange(len(embeddings)), embeddings.candidates)
         return table.without_outputs([embeddings.words[int(i)] for i in barred]) if barred.size else table
-
-    @property
-    def law(self) -> RadialLaw:
-        return RadialLaw(self.dimensions)
 
     @property
     def scale(self) -> float:

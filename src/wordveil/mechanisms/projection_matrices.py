@@ -138,9 +138,6 @@ def plan_dimensions(vocabulary_size: int, beta: float, delta: float) -> int:
 
     At v = 400 000 and delta = 1e-6 that is 184, 96, 54, 44, 13 for beta = .468, .66, .9, 1, 2.
 
-    Raises:
-        ParameterError: If a parameter is outside its domain, or m would exceed 16 million.
-
     Example:
         >>> plan_dimensions(400_000, 0.9, 1e-6)
         54

@@ -99,25 +99,18 @@ def coordinate_distances(outputs: Float64Array, vectors: FloatArray) -> tuple[Fl
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinateNoise:
-    """Independent noise of one law in every coordinate.
+    """Independent noise of one law in every coordinate."""
 
-    Attributes:
-        law: Of one coordinate.
-        scale: Standard deviation of the Gaussian, scale parameter of the Laplace law.
-        reach: Where the law is cut off, symmetrically; inf for nowhere.
-        step: Of the grid that sums are rounded to, which carries them half a step beyond the reach.
-    """
-
-    law: Literal["gaussian", "laplace"]
-    scale: float
-    reach: float = math.inf
-    step: float = 0.0
+    law: Literal["gaussian", "laplace"]  # of one coordinate
+    scale: float  # standard deviation of the Gaussian, scale parameter of the Laplace law
+    reach: float = math.inf  # where the law is cut off, symmetrically; inf for nowhere
+    step: float = 0.0  # of the grid that sums are rounded to, which carries them half a step beyond the reach
 
     def log_density(self, outputs: Float64Array, centres: Float64Array) -> Float64Array:
         """Return the log density, up to a constant, of outputs, shape (n, d), around k centres, shape (n, k)."""
         if self.law == "gaussian":
             return np.asarray(-np.square(row_distances(outputs, centres)) / (2 * self.scale**2))
         total, largest = coordinate_distances(outputs, centres)
-        # A point whose cell meets the support is possible; one a hair beyond is not.
+        # a point whose cell meets the support is possible; one a hair beyond is not.
         beyond = largest > self.reach * (1 + 1e-9) + self.step / 2 + 1e-9 * float(np.abs(centres).max(initial=0.0))
         return np.where(beyond, -np.inf, -total / self.scale)

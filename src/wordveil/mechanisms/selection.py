@@ -33,17 +33,11 @@ LARGEST_LOSS = "largest-loss"
 
 
 class SelectionMechanism(WordMechanism):
-    """Parameters of an exponential mechanism on min(dist, cap).
+    """Parameters of an exponential mechanism on min(dist, cap)."""
 
-    Attributes:
-        epsilon: Loss per unit of distance, unit 1/distance, or in nats where the promise is local DP.
-        metric: The metric.
-        calibration: Where the rate comes from; see `Sizing`.
-    """
-
-    epsilon: float
-    metric: AnyMetric
-    calibration: Sizing
+    epsilon: float  # loss per unit of distance, unit 1/distance, or in nats where the promise is local DP
+    metric: AnyMetric  # the metric
+    calibration: Sizing  # where the rate comes from; see `Sizing`
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)

@@ -31,13 +31,10 @@ class StandIns(Wrapper):
     Guarantee:
         That of the mechanism inside. Of unknown tokens there is one law, which is a mixture of laws of words: between
         it and a word x, no loss is larger than the largest between x and a word that stands in.
-
-    Attributes:
-        public: Ids of the words that stand in, shape (s,); drawn by a public rule.
     """
 
     lane: ClassVar[int] = 255
-    public: IdArray = field(repr=False)
+    public: IdArray = field(repr=False)  # ids of the words that stand in, shape (s,); drawn by a public rule
 
     @classmethod
     def of(cls, randomizer: WordRandomizer, most: int = MOST) -> StandIns:

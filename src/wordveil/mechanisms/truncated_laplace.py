@@ -119,7 +119,6 @@ class TruncatedLaplace(ClippedMechanism):
         return {"dimensions": float(fitted.dimensions), "alpha": fitted.alpha, "half_width": fitted.half_width}
 
     def for_dimensions(self, dimensions: int) -> FittedTruncatedLaplace:
-        """Return the randomizer for vectors of d >= 1 dimensions; no vocabulary is needed."""
         check_whole("dimensions", dimensions)
         calibrated = dimensions if self.padded_dimensions is None else self.padded_dimensions
         if calibrated < dimensions:

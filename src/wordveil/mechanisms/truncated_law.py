@@ -14,6 +14,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
+from wordveil.promises.rounding import bracket
 
 LARGE, SMALL = 30.0, 1e-250  # beyond them a quotient or an exponential could overflow
 PIECES = 64
@@ -104,14 +105,8 @@ def exact_half_width(dimensions: int, epsilon: float, delta: float) -> float:
 
     A is above 2C: at A = 2C one coordinate shifted by 2C already leaves with probability 1/2.
     """
-    low, high = 2.0, certified_half_width(dimensions, epsilon, delta)
-    while high - low > TOLERANCE * high:
-        middle = (low + high) / 2
-        if largest_delta(dimensions, epsilon, middle, enough=delta) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    high = certified_half_width(dimensions, epsilon, delta)
+    return bracket(lambda a: largest_delta(dimensions, epsilon, a, enough=delta) <= delta, 2.0, high, TOLERANCE)[1]
 
 
 def noise_deviation(alpha: float, half_width: float) -> float:

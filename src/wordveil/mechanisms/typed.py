@@ -34,13 +34,10 @@ class Typed(Wrapper):
         Between two words that of the mechanism inside; between two tokens of a kind nothing is lost, and on a grid what
         its steps cost. Tokens of unlike kinds are not compared: texts must agree in them. Where the promise inside is
         one loss for any two words, the promise is the largest of all losses.
-
-    Attributes:
-        surrogates: The kinds with their ids.
     """
 
     lane: ClassVar[int] = 254
-    surrogates: Surrogates
+    surrogates: Surrogates  # the kinds with their ids
 
     def guarantee(self) -> Guarantee:
         return self._of_any(self.randomizer.guarantee())
@@ -94,12 +91,7 @@ class Typed(Wrapper):
         return released
 
     def values(self, codes: PrivateIds, words: BitArray) -> ReleasedIds:
-        """Return the released ids of typed tokens.
-
-        Args:
-            codes: What `Surrogates.code` returned, shape (n,).
-            words: One uniform word each, shape (n,).
-        """
+        """Return the released ids of typed tokens."""
         released = ReleasedIds(np.full(len(codes), UNKNOWN, np.int32))
         for span in self.surrogates.spans():
             some = (span.codes[-1] <= codes) & (codes <= span.codes[0])

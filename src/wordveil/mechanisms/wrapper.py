@@ -30,15 +30,11 @@ class Wrapper(WordRandomizer):
 
     Every token, whatever it is, takes one word of the lane: what becomes of one place never depends on what stands at
     others.
-
-    Attributes:
-        lane: Of the word, one of the last: mechanisms and decoders stay below them.
-        randomizer: The one inside.
     """
 
-    lane: ClassVar[int]
+    lane: ClassVar[int]  # of the word, one of the last: mechanisms and decoders stay below them
     answers_unknown: ClassVar[bool] = True
-    randomizer: WordRandomizer = field(repr=False)
+    randomizer: WordRandomizer = field(repr=False)  # the one inside
 
     def guarantee(self) -> Guarantee:
         return self.randomizer.guarantee()

@@ -149,9 +149,6 @@ def compare(claimed: Certificate, repeated: Certificate) -> None:
 
     Inputs must be equal; numbers must agree to a relative 1e-6; and nothing that is safe only from above (an epsilon,
     a delta, an error, a noise scale) may be below what the repetition found before its own rounding up.
-
-    Raises:
-        CertificateError: Naming what differs, with both values.
     """
     claimed.require(
         method=repeated.method,
@@ -172,9 +169,6 @@ def identity(value: Any) -> str:
     """Return a public name of a parameter object: its class, its fields, and the SHA-256 of any array in it.
 
     A user's class also shows its `name`, and the package whose code it is.
-
-    Args:
-        value: A frozen dataclass such as a metric or a mechanism.
 
     Raises:
         CertificateError: If it, or a value at any depth in it, holds more than such a name can show.

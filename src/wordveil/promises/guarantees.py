@@ -188,18 +188,11 @@ def _tail(delta: float, slack: float | None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounded(Guarantee):
-    """What every bound on the loss states.
+    """What every bound on the loss states; see `Guarantee`.
 
-    Attributes:
-        epsilon: Loss, in (0, inf); the subclass says in which unit and between which inputs. One that lies less than a
-            billionth below a number of six digits is claimed as that number: 8 for 7.999999999999999.
-        delta: Hockey-stick delta, not graded by distance, in [0, 1).
-        slack: Nats added by arithmetic, whatever the inputs; None where no bound is known.
-        unit: The privacy unit.
-        standing: The grounds.
-        assumptions: Conditions the promise rests on, each a sentence.
-        scope: What a unit, an input and a distance are, beyond what the sentence says: the vocabulary and how texts are
-            read, by digests. Only promises of one scope add up; empty where vectors are taken as they come.
+    Epsilon is in (0, inf), delta, which no distance grades, in [0, 1). An epsilon that lies less than a billionth below
+    a number of six digits is claimed as that number: 8 for 7.999999999999999. The scope is of the vocabulary and how
+    texts are read, by digests; empty where vectors are taken as they come. Only promises of one scope add up.
     """
 
     epsilon: float
@@ -279,11 +272,7 @@ class MetricDP(Bounded):
 
 
 def check_distance(distance: float) -> None:
-    """Refuse what is no finite distance.
-
-    Raises:
-        ParameterError: If it is negative or not finite.
-    """
+    """Refuse what is no finite distance."""
     if not (math.isfinite(distance) and distance >= 0):
         raise ParameterError("distance", distance, "must be in [0, inf).")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
+from typing import Any
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #1c2430; --soft: #5a6575; --line: #d5dae1; --page: #fff; --band: #f3f5f8;
@@ -40,17 +41,24 @@ def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "")
 
 
 def table(rows: Iterable[str], header: Iterable[str] = (), *, kind: str = "") -> str:
-    """Return a table that scrolls sideways by itself; "" without rows.
-
-    Args:
-        rows: Rows, HTML already (`row`).
-        header: Header cells, HTML already.
-        kind: Class of the table.
-    """
+    """Return a table that scrolls sideways by itself; "" without rows."""
     body, named = "".join(rows), f' class="{kind}"' if kind else ""
     head = "".join(cell if cell.startswith("<th") else f'<th scope="col">{cell}</th>' for cell in header)
     shown = f"<thead><tr>{head}</tr></thead>" if head else ""
     return f'<div class="scroll" tabindex="0"><table{named}>{shown}<tbody>{body}</tbody></table></div>' if body else ""
+
+
+def facts(values: Mapping[str, Any]) -> str:
+    """Return a table of named values, each as code."""
+    return table(row(name, [f"<code>{escape(_in_words(value))}</code>"]) for name, value in values.items())
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "default" if value is None else str(value)
 
 
 def row(name: object, cells: Iterable[str], *, kind: str = "") -> str:

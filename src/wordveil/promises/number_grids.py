@@ -88,7 +88,6 @@ class NumberGrid:
         return cls(low=ends[0], high=ends[1], **values)
 
     def _place(self, end: Literal["low", "high"]) -> float:
-        """Return an end as a number: dates in days."""
         given = getattr(self, end)
         try:
             return float(date.fromisoformat(given).toordinal() if self.kind == "date" else given)

@@ -17,7 +17,7 @@ from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_within
 from wordveil.promises.guarantees import LocalDP, Standing
-from wordveil.promises.rounding import round_up
+from wordveil.promises.rounding import bracket, round_up
 
 _UNIT = 2.0**-53
 _POINTS = 512  # grid points above zero
@@ -150,10 +150,7 @@ def discretized(profile: Callable[[float], float], *, slack: float | None, speak
     low = high = _MINIMAL_EPSILON
     while high < _LARGEST_LOSS and profile(high) > enough:
         low, high = high, min(2 * high, _LARGEST_LOSS)
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if profile(middle) <= enough else (middle, high)
-    interval = high / _POINTS
+    interval = bracket(lambda loss: profile(loss) <= enough, low, high, 1e-9)[1] / _POINTS
     found = np.minimum([profile(k * interval) for k in range(_POINTS + 1)], 1.0)
     # Every value bounds a non-increasing function, so the smallest so far does.
     deltas = tuple(float(value) for value in np.minimum.accumulate(found))

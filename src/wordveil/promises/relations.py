@@ -33,23 +33,14 @@ DistanceFunction = Callable[[Inputs, Inputs], Float64Array]
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Two inputs and what is claimed between them.
+    """Two inputs and what is claimed between them."""
 
-    Attributes:
-        first: A vector, a word id or a text.
-        second: Another of the same kind.
-        label: What the pair is, in public terms.
-        epsilon: Claimed loss between the two, in nats, slack included; None where nothing is claimed.
-        delta: Claimed delta.
-        distance: In the claim's metric; None where it has none.
-    """
-
-    first: Any
-    second: Any
-    label: str
-    epsilon: float | None
-    delta: float = 0.0
-    distance: float | None = None
+    first: Any  # a vector, a word id or a text
+    second: Any  # another of the same kind
+    label: str  # what the pair is, in public terms
+    epsilon: float | None  # claimed loss between the two, in nats, slack included; None where nothing is claimed
+    delta: float = 0.0  # claimed delta
+    distance: float | None = None  # in the claim's metric; None where it has none
 
     def __post_init__(self) -> None:
         if self.epsilon is not None and not self.epsilon >= 0:
@@ -60,11 +51,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class Relation(ABC):
-    """Which pairs a claim speaks of.
-
-    Attributes:
-        claim: The claim.
-    """
+    """Which pairs a claim speaks of."""
 
     claim: Guarantee
 
@@ -92,29 +79,6 @@ class Relation(ABC):
         nats = float(self.losses(np.asarray(first)[None], np.asarray(second)[None])[0, 0])
         return None if nats == math.inf else (nats, self.delta)
 
-    def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
-        """Return pairs of different inputs in [0, v) that the claim speaks of, the smaller first.
-
-        Args:
-            v: Number of inputs.
-            most: Pairs wanted at most, then drawn at random; None returns all.
-            seed: For the random choice.
-
-        Returns:
-            Shape (k, 2), without repetition.
-        """
-        total = v * (v - 1) // 2
-        chosen = np.arange(total) if most is None or most >= total else _some(total, most, seed)
-        # Number k counts the pairs (0, 1), (0, 2), (1, 2), (0, 3), ...: j is the largest with j (j - 1)/2 <= k.
-        j = ((1 + np.sqrt(1 + 8 * chosen.astype(np.float64))) / 2).astype(np.int64)
-        j -= (j * (j - 1) // 2 > chosen).astype(np.int64)
-        j += ((j + 1) * j // 2 <= chosen).astype(np.int64)
-        return np.stack([chosen - j * (j - 1) // 2, j], axis=1)
-
-
-def _some(total: int, most: int, seed: int) -> NDArray[np.int64]:
-    return np.sort(np.random.default_rng(seed).choice(total, size=most, replace=False))
-
 
 @dataclass(frozen=True, kw_only=True)
 class NoPairs(Relation):
@@ -122,9 +86,6 @@ class NoPairs(Relation):
 
     def units(self, first: Inputs, second: Inputs) -> Float64Array:
         return np.full((len(first), len(second)), math.inf)
-
-    def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
-        return np.zeros((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +104,7 @@ class EveryPair(Relation):
 
 @dataclass(frozen=True, kw_only=True)
 class AtDistance(Relation):
-    """Any two inputs, by their distance.
-
-    Attributes:
-        distances: Of the claim's metric.
-    """
+    """Any two inputs, by their distance."""
 
     claim: MetricDP
     distances: DistanceFunction = field(repr=False, compare=False)
@@ -163,15 +120,11 @@ class AtDistance(Relation):
 
 @dataclass(frozen=True, kw_only=True)
 class Adjacent(Relation):
-    """Two inputs joined by an edge, and no others; of an input and itself the same is claimed.
-
-    Attributes:
-        joined: Pairs of word ids, shape (e, 2).
-        find: The word ids of vectors, where inputs are vectors; None where they are ids.
-    """
+    """Two inputs joined by an edge, and no others; of an input and itself the same is claimed."""
 
     claim: NeighbourDP
-    joined: NDArray[np.integer] = field(repr=False, compare=False)
+    joined: NDArray[np.integer] = field(repr=False, compare=False)  # pairs of word ids, shape (e, 2)
+    # the word ids of vectors, where inputs are vectors; None where they are ids
     find: Callable[[Inputs], IdArray] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -188,11 +141,6 @@ class Adjacent(Relation):
         spoken |= left[:, None] == right[None, :]
         return np.where(spoken, 1.0, math.inf)
 
-    def pairs(self, v: int, *, most: int | None = None, seed: int = 0) -> NDArray[np.int64]:
-        inside = (self.joined < v).all(axis=1) & (self.joined[:, 0] != self.joined[:, 1])
-        found = np.unique(np.sort(self.joined[inside].astype(np.int64), axis=1), axis=0)
-        return found if most is None or most >= len(found) else found[_some(len(found), most, seed)]
-
 
 def _keys(a: NDArray[np.integer], b: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return one number for each unordered pair of ids."""
@@ -207,14 +155,7 @@ def relation_of(
     edges: NDArray[np.integer] | None = None,
     find: Callable[[Inputs], IdArray] | None = None,
 ) -> Relation:
-    """Return which pairs a claim speaks of; no pair where what would tell is not given.
-
-    Args:
-        claim: The claim.
-        distances: Of the metric that metric DP speaks of.
-        edges: Of the graph that neighbour DP speaks of, as pairs of word ids, shape (e, 2).
-        find: The word ids of vectors, where inputs are vectors.
-    """
+    """Return which pairs a claim speaks of; no pair where what would tell is not given."""
     if isinstance(claim, LocalDP):
         return EveryPair(claim=claim)
     if isinstance(claim, MetricDP) and distances is not None:

@@ -139,7 +139,6 @@ class Reported:
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
 
 
@@ -197,26 +196,24 @@ class BatchRelease:
     provenance: Provenance
 
 
+def unprotected(unit: PrivacyUnit) -> NoGuarantee:
+    """Return what a release promises whose noise comes from a test source."""
+    reason = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
+    return NoGuarantee(reason=reason, unit=unit, standing=Standing.REFUTED)
+
+
 def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_source: bool) -> Guarantee:
     """Return what the whole pipeline promises, given what the mechanism alone does.
 
     What is one token to one reading of a text may be several to another: the choices that decide it are the promise's
     scope.
 
-    Args:
-        guarantee: The mechanism's, per token.
-        options: The choices around it.
-        test_source: Whether the noise comes from a seeded test source.
-
     Returns:
         The same promise under the privacy unit that `per` leaves, between texts that agree in what the pipeline
         discloses; or `NoGuarantee` for a test source.
     """
     if test_source:
-        return NoGuarantee(
-            reason="the noise comes from a seeded test source, so anyone can remove it; use RandomSource()",
-            standing=Standing.REFUTED,
-        )
+        return unprotected(PrivacyUnit.TOKEN)
     if isinstance(guarantee, NoGuarantee):
         return guarantee
     bounded: Any = guarantee
@@ -225,7 +222,6 @@ def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_sour
 
 
 def _reading(options: TextOptions) -> str:
-    """Return a name of the choices that decide what a token is, and for grids what a step of theirs is."""
     read = options.choices() | {"grids": [grid.guarantee().scope for grid in options.grids]}
     del read["casing"]  # of what is written
     return f"reading {hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()}"
@@ -280,12 +276,7 @@ def grid_disclosure(grid: NumberGrid) -> str:
 
 
 def disclosures(options: TextOptions, guarantee: Guarantee | None = None) -> tuple[str, ...]:
-    """Return what any release with these options discloses, one sentence each.
-
-    Args:
-        options: The choices around the mechanism.
-        guarantee: What the mechanism promises: it decides what holds between an unknown and a known word.
-    """
+    """Return what any release with these options discloses, one sentence each."""
     said = [
         "the number of tokens, their positions, punctuation and layout",
         "whether a word with a hyphen or an apostrophe is in the vocabulary: there it stays whole, else it is cut",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 _TOLERATED = Decimal("1e-12")
@@ -25,6 +26,18 @@ def _rounded(value: float, digits: int, towards: str) -> str:
     exact = Decimal(value)
     tolerated = abs(exact) * _TOLERATED * (-1 if towards == ROUND_CEILING else 1)
     return f"{float(Context(prec=digits, rounding=towards).plus(exact + tolerated)):.{digits}g}"
+
+
+def bracket(holds: Callable[[float], bool], low: float, high: float, width: float) -> tuple[float, float]:
+    """Return the ends of a bracket, halved until it is no wider than `width` times its upper end.
+
+    What `holds` says is taken to be true at the upper end and false at the lower one, and stays so: of the end that is
+    wanted it was computed, whatever rounding does between them.
+    """
+    while high - low > width * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
 
 
 def claimed(epsilon: float) -> float:

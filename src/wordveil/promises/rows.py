@@ -11,8 +11,6 @@ from wordveil.errors import ParameterError
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance
 
-__all__ = ["ReleasedRows", "Rows", "RowsReleaser", "into_rows", "person", "refused_row"]
-
 Rows = Sequence[Sequence[PrivateText | None]]
 ReleasedRows = list[list[ReleasedText | None]]
 

@@ -15,19 +15,12 @@ EXP_LIMIT = 700.0  # nats; beyond, e^loss leaves float64
 
 @dataclass(frozen=True, kw_only=True)
 class WorkedPair:
-    """Two public words and what the guarantee says of them.
+    """Two public words and what the guarantee says of them."""
 
-    Attributes:
-        words: The two words.
-        distance: Their distance in the guarantee's metric; None where the promise does not depend on it.
-        loss: Largest log-ratio between their output probabilities, in nats, slack included.
-        delta: Additive term of the inequality.
-    """
-
-    words: tuple[str, str]
-    distance: float | None
-    loss: float
-    delta: float = 0.0
+    words: tuple[str, str]  # the two words
+    distance: float | None  # their distance in the guarantee's metric; None where the promise does not depend on it
+    loss: float  # largest log-ratio between their output probabilities, in nats, slack included
+    delta: float = 0.0  # additive term of the inequality
 
     def sentence(self) -> str:
         """The pair's bound as what happens to an even bet.
@@ -70,15 +63,10 @@ class WorkedPair:
 
 @dataclass(frozen=True, kw_only=True)
 class InWords:
-    """A guarantee in one sentence, and whether it is a weak one.
+    """A guarantee in one sentence, and whether it is a weak one."""
 
-    Attributes:
-        sentence: What becomes of an even guess between two words that are typical of the vocabulary.
-        weak: True where the guess may become more than 99 % sure, or nothing is promised.
-        hides_nothing: True where an even guess, also between a typical word and the one nearest to it, may be wrong
-            less than once in a million times.
-    """
-
-    sentence: str
-    weak: bool
+    sentence: str  # what becomes of an even guess between two words that are typical of the vocabulary
+    weak: bool  # True where the guess may become more than 99 % sure, or nothing is promised
+    # True where an even guess, also between a typical word and the one nearest to it, may be wrong less than once in
+    # a million times
     hides_nothing: bool = False

@@ -17,8 +17,6 @@ from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.journal import is_resumable
 from wordveil.files.records import ReleaseRecord, known_again, load_record, record_path, written
 
-__all__ = ["Completion", "is_taken"]
-
 _SECOND = "a second release of the same texts adds its loss to the first's"
 
 
@@ -29,30 +27,18 @@ def is_taken(target: Path) -> bool:
 
 @dataclass(kw_only=True)
 class Completion:
-    """What a run has to do with the release that may be there.
+    """What a run has to do with the release that may be there."""
 
-    Attributes:
-        inputs: The files that are read; None where they can be read only once.
-        again: Write over what is there.
-        counted: Returns what is remembered of the counts: nothing private.
-        recall: Takes it over, and the time of the end, where the output is complete.
-        draws: Whether noise is drawn, so that a second output is a second release.
-    """
-
-    inputs: Sequence[Path] | None
-    again: bool
-    counted: Callable[[], Mapping[str, Any]]
+    inputs: Sequence[Path] | None  # the files that are read; None where they can be read only once
+    again: bool  # write over what is there
+    counted: Callable[[], Mapping[str, Any]]  # returns what is remembered of the counts: nothing private
+    # takes it over, and the time of the end, where the output is complete
     recall: Callable[[Mapping[str, Any], str], None]
-    draws: bool = True
+    draws: bool = True  # whether noise is drawn, so that a second output is a second release
     _seen: str = field(default="", init=False)
 
     def check(self, target: Path, identity: Mapping[str, Any] | None, *, resume: bool) -> str:
-        """Return what to tell the owner where the output is complete, "" where the run is to go on.
-
-        Raises:
-            ParameterError: If the output would be written over without having been asked to.
-            ResumeError: If it cannot be told that the output is that of the same settings and input.
-        """
+        """Return what to tell the owner where the output is complete, "" where the run is to go on."""
         if self.again and resume:
             raise ParameterError("again", True, "begins a second release; resume=True alone goes on with it.")
         self._seen = "" if self.inputs is None else known_again(self.inputs)

@@ -18,16 +18,15 @@ from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import ChecksumError, DataFormatError
 from wordveil.promises.release import BatchRelease, Provenance, TextOptions
 from wordveil.promises.rows import into_rows
-from wordveil.runs.documents import Answers, Callbacks, DocumentSummary, run_documents
-from wordveil.runs.engine import Notice, silent
+from wordveil.runs.digests import FileDigest, file_digests
+from wordveil.runs.documents import Answers, DocumentSummary
+from wordveil.runs.engine import Notice
 from wordveil.runs.evidence import differences
+from wordveil.runs.frame import RunProgress, run_and_report
 from wordveil.runs.rebuilding import rebuilt
 from wordveil.runs.report_schema import read_report, sealed
-from wordveil.runs.sanitize import FileDigest, file_digests
 from wordveil.sanitizing.fitting import certificate_in_use
 from wordveil.sanitizing.sanitizer import Sanitizer
-
-__all__ = ["BLOCK_CHARACTERS", "DenoisedTexts", "ReleaseReport", "denoise_documents", "denoised_texts"]
 
 BLOCK_CHARACTERS = 200_000  # read at once: about ten seconds of work, and so much is lost at most by a kill
 MILLION = 1_000_000  # counts are whole numbers
@@ -35,15 +34,7 @@ MILLION = 1_000_000  # counts are whole numbers
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseReport:
-    """What a report of `sanitize` says, as far as a reader of its release needs it.
-
-    Attributes:
-        facts: All of it, as JSON values.
-        outputs: The released files.
-        provenance: Where they came from.
-        options: Choices around the mechanism.
-        settings: How the released files are to be read.
-    """
+    """What a report of `sanitize` says, as far as a reader of its release needs it."""
 
     facts: Mapping[str, Any]
     outputs: tuple[FileDigest, ...]
@@ -53,11 +44,6 @@ class ReleaseReport:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ReleaseReport:
-        """Read a report, JSON or HTML.
-
-        Raises:
-            DataFormatError: If it is none of `sanitize`, or its release was denoised already.
-        """
         stored = read_report(path)
         facts = stored.facts
         try:
@@ -101,7 +87,6 @@ class ReleaseReport:
             )
 
     def mechanism(self) -> Any:
-        """Return the mechanism that released; see `rebuilt`."""
         return rebuilt(self.provenance.mechanism)
 
 
@@ -132,7 +117,6 @@ class DenoisedTexts:
         return [each.text for each in read], sum(map(_counted, read), Counter())
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """What the texts depend on besides what was released."""
         return {"denoised": self.denoiser.fingerprint()}
 
     def facts(self, counts: Mapping[str, int]) -> dict[str, Any]:
@@ -176,26 +160,15 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     *,
     resume: bool = False,
     again: bool = False,
-    progress: Callable[[int, int | None, int, int], None] | None = None,
+    progress: RunProgress | None = None,
     notice: Notice | None = None,
     deliver: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
-    """Denoise a released file or directory, in its own format.
+    """Denoise a released file or directory, in its own format; arguments not told of are as for `sanitize_documents`.
 
-    Args:
-        release: What `report` speaks of.
-        report: The report of its release.
-        destination: A file, a directory for a directory, or "-".
-        denoiser: Made for the mechanism, vocabulary and options that the report names.
-        resume: Continue an interrupted run; does nothing where the output is complete, starts anew where there is
-            neither.
-        again: Write over an output that is there.
-        progress: As for `sanitize_documents`.
-        notice: As there.
-        deliver: Called with the report of what was written; not where the output was complete before.
-
-    Returns:
-        The release's report, its promise unchanged, now of the denoised files, with what was read under "denoised".
+    The denoiser is made for the mechanism, vocabulary and options that the report of the release names. Returned, and
+    delivered where the output was not complete before, is that report, its promise unchanged, now of the denoised
+    files, with what was read under "denoised".
 
     Raises:
         ChecksumError: If the files are not those that the report speaks of.
@@ -205,7 +178,6 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     report.check(release)
     denoiser.check_origin(report.provenance)
     texts, counts = DenoisedTexts(denoiser=denoiser), Counter[str]()
-    told: list[dict[str, Any]] = []
 
     def process(records: list[Record]) -> Answers:
         # The report vouches for these bytes.
@@ -214,31 +186,26 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         counts.update(found)
         return into_rows([record.texts for record in records], read)
 
-    def reported(summary: DocumentSummary) -> dict[str, Any]:
+    def reported(summary: DocumentSummary, _: float) -> dict[str, Any]:
         outputs = [asdict(file) for file in file_digests(Path(destination))]
         named = {"destination": Path(destination).name or str(destination), "outputs": outputs}
         gaps = {"bad_files": len(summary.bad_files), "left_out_members": summary.gaps.get("members", 0)}
         gaps = {name: report.facts.get(name, 0) + count for name, count in gaps.items()}
         return sealed({**report.facts, **named, **gaps, "denoised": texts.facts(counts)})
 
-    def published(summary: DocumentSummary) -> None:
-        told.append(reported(summary))
-        if deliver is not None:
-            deliver(told[0])
-
-    summary = run_documents(
+    told, _ = run_and_report(
         release,
         destination,
         process,
+        reported,
         settings=report.settings,
         fingerprint={**texts.fingerprint(), **asdict(report.provenance)},
         resume=resume,
         again=again,
         counts=counts,
-        callbacks=Callbacks(
-            progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts["words"]),
-            notice=notice or silent,
-            published=published,
-        ),
+        tokens=["words"],
+        progress=progress,
+        notice=notice,
+        deliver=deliver,
     )
-    return told[0] if told else reported(summary)
+    return told

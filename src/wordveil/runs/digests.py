@@ -12,21 +12,13 @@ from wordveil.documents.trees import tree_files
 from wordveil.errors import printable
 from wordveil.files.journal import file_identity
 
-__all__ = ["COPIED", "TREE", "FileDigest", "digests_of", "file_digests"]
-
 COPIED = "these columns, copied unchanged: "
 TREE = "file names and the directory tree, copied unchanged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDigest:
-    """A file of a run.
-
-    Attributes:
-        name: File name, or path inside a tree; what cannot be printed is escaped.
-        size: Bytes.
-        sha256: SHA-256 of its bytes, in hexadecimal digits.
-    """
+    """A file of a run."""
 
     name: str
     size: int

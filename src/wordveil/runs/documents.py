@@ -30,17 +30,6 @@ from wordveil.runs.engine import Notice, Position, Run, silent
 from wordveil.runs.other_columns import check_kept, other_columns, settle_others
 from wordveil.runs.preconditions import check_file, check_tree, tell, tree_file_identity, tree_identity
 
-__all__ = [
-    "UNNAMED",
-    "Answers",
-    "Callbacks",
-    "DocumentSummary",
-    "Process",
-    "Progress",
-    "run_documents",
-    "run_tree_file",
-]
-
 Answers = ReleasedRows
 """For each record of a block, one released text per text, None for None."""
 
@@ -54,43 +43,29 @@ _WHOLE, _PARTS = "whole", "parts"  # in the unfinished output's folder
 
 @dataclass(slots=True)
 class DocumentSummary:
-    """What a run did.
+    """What a run did."""
 
-    Attributes:
-        documents: Documents processed, those of the interrupted run included.
-        files: Files written.
-        copied_columns: Names of the columns copied unchanged, over all files.
-        gaps: Text columns that records lacked ("missing") or that held something else ("not_text", null now), records
-            that were left out for it ("skipped"), and members left out that no first record has ("members").
-        skipped_files: Files of a tree that were not taken: of another format, hidden, or links that lead out of it.
-        bad_files: What was wrong with the files of a tree that were left out.
-        resumed_documents: Documents taken over from an interrupted run.
-        finished: When the output was complete, UTC, ISO 8601, where that was so before the run; else "".
-    """
-
-    documents: int = 0
-    files: int = 0
-    copied_columns: list[str] = field(default_factory=list)
+    documents: int = 0  # documents processed, those of the interrupted run included
+    files: int = 0  # files written
+    copied_columns: list[str] = field(default_factory=list)  # names of the columns copied unchanged, over all files
+    # text columns that records lacked ("missing") or that held something else ("not_text", null now), records that
+    # were left out for it ("skipped"), and members left out that no first record has ("members")
     gaps: dict[str, int] = field(default_factory=dict)
+    # files of a tree that were not taken: of another format, hidden, or links that lead out of it
     skipped_files: list[str] = field(default_factory=list)
-    bad_files: list[str] = field(default_factory=list)
-    resumed_documents: int = 0
-    finished: str = ""
+    bad_files: list[str] = field(default_factory=list)  # what was wrong with the files of a tree that were left out
+    resumed_documents: int = 0  # documents taken over from an interrupted run
+    finished: str = ""  # when the output was complete, UTC, ISO 8601, where that was so before the run; else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callbacks:
-    """What a run calls besides the function that it runs documents through.
+    """What a run calls besides the function that it runs documents through."""
 
-    Attributes:
-        progress: Called after every block; the first blocks are small.
-        notice: Told of a run that is continued or discarded, and of files that are not read.
-        published: Called with the summary when the output is in its place, and before the journal goes: where it fails,
-            the run can be resumed, which calls it again. Not called where the output was complete before the run.
-    """
-
-    progress: Progress | None = None
-    notice: Notice = silent
+    progress: Progress | None = None  # called after every block; the first blocks are small
+    notice: Notice = silent  # told of a run that is continued or discarded, and of files that are not read
+    # called with the summary when the output is in its place, and before the journal goes: where it fails, the run
+    # can be resumed, which calls it again. Not called where the output was complete before the run.
     published: Callable[[DocumentSummary], None] = lambda _: None
 
 
@@ -107,7 +82,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     counts: Counter[str] | None = None,
     callbacks: Callbacks | None = None,
 ) -> DocumentSummary:
-    """Run a document set through a function and write the same formats.
+    """Run a document set through a function and write the same formats; errors are those of `sanitize_documents`.
 
     Args:
         source: A file, a directory, or "-" for standard input.
@@ -115,23 +90,12 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         process: Takes a block of records and returns, for each, one released text per text, None for None. The
             answer for a record must not depend on the other records.
         settings: How the input is read.
-        fingerprint: What the output depends on besides input and settings: parameters, vocabulary checksum,
-            version. JSON values, nothing private.
+        fingerprint: What the output depends on besides input and settings, as JSON values, nothing private.
         randomness: What the process draws from: its key is kept until all is written.
         resume: Continue an interrupted run; does nothing where the output is complete, starts anew where there is none.
         again: Whether to write over an output that is there; None does so unasked, and remembers nothing of the run.
         counts: The caller's counts, which the process adds to: kept over a resume, and less those of malformed files.
         callbacks: Progress, notices to the owner, and the end.
-
-    Returns:
-        Documents, files, copied columns, and what was left out.
-
-    Raises:
-        DocumentFormatError: If the input is malformed, in a tree every file; no output and no temporary file remains.
-        OSError: If the disk is full; names the output, and says whether the run can be resumed.
-        ParameterError: If settings or destination do not fit, there are columns of which nothing was said, or the
-            output is there and `again` is False.
-        ResumeError: If the interrupted run, or the complete output, had another input, settings or fingerprint.
     """
     origin, target = os.fspath(source), os.fspath(destination)
     settings, calls = settings or DocumentSettings(), callbacks or Callbacks()
@@ -175,20 +139,8 @@ def run_tree_file(
 ) -> tuple[Path, Mapping[str, Any]]:
     """Run one file of a tree, as `run_documents` runs it among the others.
 
-    Args:
-        root: The tree.
-        name: The file's path in it.
-        folder: A private folder to write to.
-        process: As in `run_documents`.
-        settings: As in `run_documents`.
-        counts: As in `run_documents`, of this file alone.
-        leave_out: Ordinals of documents that are left out.
-
     Returns:
         Where the output lies in the folder, and what was counted ("counts", "gaps", "columns").
-
-    Raises:
-        DocumentFormatError: If the file is malformed.
     """
     file = _File(str(Path(root) / name), name, settings.for_file(name), leave_out)
     work = _Documents(target=name, files=[file], tree=None, process=process, counts=counts, calls=Callbacks())
@@ -359,7 +311,6 @@ class _Documents:
         self.calls.published(self.summary())
 
     def summary(self) -> DocumentSummary:
-        """What was done."""
         return DocumentSummary(
             documents=self.counts["documents"],
             files=len(self.files) - len(self._bad_files),

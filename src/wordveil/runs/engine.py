@@ -31,8 +31,6 @@ from wordveil.files.run_key import key_digest, remove_run_key, run_key_path, sav
 from wordveil.randomness import RandomSource
 from wordveil.runs.completion import Completion
 
-__all__ = ["Notice", "Position", "Run", "Work", "check_report_path", "silent"]
-
 Position = Mapping[str, Any]
 """Where input and output go on; empty at the start."""
 
@@ -75,36 +73,23 @@ class Work(Protocol):
 
 @dataclass(kw_only=True)
 class Run:
-    """One run.
+    """One run."""
 
-    Attributes:
-        destination: A file, a folder, a device, or "-".
-        work: What to do.
-        identity: Everything the output depends on, as JSON values; None where the input can be read only once, so that
-            nothing can be resumed.
-        source: Randomness whose key is kept until all bytes are written; None where the work draws none.
-        resume: Continue an interrupted run, and leave a complete output as it is; starts anew where there is neither.
-        notice: Told of a run that is continued or discarded, and of an output that is complete or written over.
-        completion: What the run has to do with an output that is there; None where that is the caller's affair.
-    """
-
-    destination: str | os.PathLike[str]
-    work: Work
+    destination: str | os.PathLike[str]  # a file, a folder, a device, or "-"
+    work: Work  # what to do
+    # everything the output depends on, as JSON values; None where the input can be read only once, so that nothing
+    # can be resumed
     identity: Mapping[str, Any] | None
+    # randomness whose key is kept until all bytes are written; None where the work draws none
     source: RandomSource | None = field(default=None, repr=False)
+    # continue an interrupted run, and leave a complete output as it is; starts anew where there is neither
     resume: bool = False
+    # told of a run that is continued or discarded, and of an output that is complete or written over
     notice: Notice = silent
+    # what the run has to do with an output that is there; None where that is the caller's affair
     completion: Completion | None = None
 
     def execute(self) -> None:
-        """Run to the end.
-
-        Raises:
-            OSError: If the disk is full; names the output, and says whether the run can be resumed.
-            ParameterError: If another run is writing to the destination, or it would be written over unasked.
-            ResumeError: If the interrupted run, or the complete output, had another input, other settings or another
-                key.
-        """
         try:
             if is_replaceable(self.destination):
                 self._into_place()
@@ -142,7 +127,6 @@ class Run:
         journal.remove()
 
     def _is_complete(self, target: Path) -> bool:
-        """Whether nothing is to be done; tells the owner, also of what will be written over."""
         if self.completion is None:
             return False
         complete = self.completion.check(target, self.identity, resume=self.resume)
@@ -181,7 +165,6 @@ class Run:
         publish(target, journal.product, journal.written, replace=replace)
 
     def _taken_up(self, journal: Journal) -> bool:
-        """Take over an interrupted run where that is asked for and there is one, and tell the owner."""
         if self.resume and journal.load():
             taken = self.work.restore(journal.tally)
             told = f"going on with the interrupted run: {taken} are taken over."
@@ -223,13 +206,7 @@ def check_report_path(
     *,
     others: Iterable[str | os.PathLike[str] | None] = (),
 ) -> None:
-    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run.
-
-    Args:
-        path: Where the report is to go.
-        endings: The forms there are.
-        others: What the run reads and writes, which a report must not replace nor lie in; None and "-" are nothing.
-    """
+    """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run."""
     target = Path(path)
     for other in (Path(one).resolve() for one in others if one not in (None, "-")):
         same = target.exists() and other.exists() and target.samefile(other)

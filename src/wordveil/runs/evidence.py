@@ -13,11 +13,10 @@ from typing import Any
 from wordveil.meaning.explanations import Explanation, WorkedPair
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.rounding import round_up
-from wordveil.runs.sanitize import FileDigest, RunReport
+from wordveil.runs.digests import FileDigest
+from wordveil.runs.sanitize import RunReport
 from wordveil.runs.warnings import release_warnings
 from wordveil.sanitizing.sanitizer import Sanitizer
-
-__all__ = ["ALWAYS_ASSUMED", "ANYBODY", "Evidence", "differences", "shortfall"]
 
 ALWAYS_ASSUMED = (
     "vocabulary, mechanism, parameters and word lists are public, and were not chosen by looking at these texts",
@@ -30,23 +29,15 @@ ANYBODY = "anybody who holds the release, whatever else they know and however mu
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What a report says beside the facts of the run.
+    """What a report says beside the facts of the run."""
 
-    Attributes:
-        warnings: What the reader is warned of.
-        verdict: What leaves, what stays, who may attack how, and the sum over the longest text: a few sentences each.
-        passes: What stands in the release as it stood in the original.
-        in_words: What the promise comes to, one sentence each.
-        assumptions: What every release assumes.
-        notes: Choices made for the user, and words never output.
-    """
-
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...]  # what the reader is warned of
+    # what leaves, what stays, who may attack how, and the sum over the longest text: a few sentences each
     verdict: dict[str, str] = field(default_factory=dict)
-    passes: tuple[str, ...]
-    in_words: tuple[str, ...]
-    assumptions: tuple[str, ...] = ALWAYS_ASSUMED
-    notes: tuple[str, ...] = ()
+    passes: tuple[str, ...]  # what stands in the release as it stood in the original
+    in_words: tuple[str, ...]  # what the promise comes to, one sentence each
+    assumptions: tuple[str, ...] = ALWAYS_ASSUMED  # what every release assumes
+    notes: tuple[str, ...] = ()  # choices made for the user, and words never output
 
     @classmethod
     def of_run(cls, sanitizer: Sanitizer, report: RunReport, notes: Sequence[str] = ()) -> Evidence:
@@ -93,7 +84,6 @@ def _stays(facts: Mapping[str, Any], unit: PrivacyUnit) -> str:
 
 
 def _longest(explained: Explanation) -> str:
-    """Return the sum over the longest text, and what an even guess between two such texts becomes."""
     what = "sentence" if explained.guarantee.unit is PrivacyUnit.SENTENCE else "token"
     length = _counted(explained.tokens, what)
     if explained.guarantee.epsilon is None or (explained.text is not None and explained.text.epsilon is None):

@@ -11,8 +11,6 @@ from wordveil.errors import ParameterError, WordveilError
 from wordveil.parameters import listed_names, similar_name, unnamed_columns
 from wordveil.runs.engine import Notice
 
-__all__ = ["check_kept", "other_columns", "settle_others"]
-
 
 def other_columns(path: str, settings: DocumentSettings) -> list[str]:
     """Return the names of the columns that hold no text: of JSON, those of the first record.
@@ -38,12 +36,6 @@ def other_columns(path: str, settings: DocumentSettings) -> list[str]:
 def settle_others(source: str, settings: DocumentSettings, found: Iterable[Collection[str]], notice: Notice) -> None:
     """Stop before anything is read where it is not said what becomes of other columns, and tell which are all copied.
 
-    Args:
-        source: The input, as the caller named it.
-        settings: How it is read.
-        found: The `other_columns` of each file.
-        notice: Told of columns that `keep_others` copies.
-
     Raises:
         ParameterError: If there are columns of which nothing was said, or a kept one is misspelt.
     """
@@ -61,13 +53,7 @@ def settle_others(source: str, settings: DocumentSettings, found: Iterable[Colle
 
 
 def check_kept(keep: Collection[str], columns: Collection[str], texts: Collection[str]) -> None:
-    """Raise `ParameterError` where no record had a column that was to be copied.
-
-    Args:
-        keep: The columns to copy.
-        columns: What was copied.
-        texts: The text columns: what holds them need not hold anything else.
-    """
+    """Raise `ParameterError` where no record had a column that was to be copied."""
     unlisted = any(column.startswith("further members") for column in columns)
     for name in keep:
         if not unlisted and not _reached(name, (*columns, *texts)):
@@ -75,5 +61,4 @@ def check_kept(keep: Collection[str], columns: Collection[str], texts: Collectio
 
 
 def _reached(name: str, columns: Collection[str]) -> bool:
-    """Whether a name is one of the columns, lies in one, or holds one."""
     return any(f"{name}.".startswith(f"{own}.") or f"{own}.".startswith(f"{name}.") for own in columns)

@@ -16,8 +16,6 @@ from wordveil.files.atomic import is_replaceable
 from wordveil.files.journal import file_identity, is_resumable
 from wordveil.runs.engine import Notice
 
-__all__ = ["check_file", "check_tree", "tell", "tree_file_identity", "tree_identity"]
-
 _NAMED = 10  # files that a notice names
 
 
@@ -43,14 +41,7 @@ def check_file(source: str, destination: str, *, resume: bool) -> None:
 
 
 def check_tree(root: Path, destination: str, *, resume: bool, settled: bool = False) -> None:
-    """Refuse outputs that are no new or empty folder outside the input, or one whose run is to be finished.
-
-    Args:
-        root: The input.
-        destination: The output.
-        resume: Whether an interrupted run is to be finished.
-        settled: Whether a `Completion` sees to what stands in the folder.
-    """
+    """Refuse outputs that are no new or empty folder outside the input, or one whose run is to be finished."""
     target = Path(destination).resolve()
     if destination == "-" or (target.exists() and not target.is_dir()):
         raise ParameterError("destination", destination, "must be a directory for a tree.")

@@ -12,16 +12,11 @@ from wordveil.mechanisms.common import Mechanism
 from wordveil.names import EXPORTS, MECHANISMS
 from wordveil.plugins import foreign_names, foreign_object
 
-__all__ = ["rebuilt"]
-
 _CLASS = re.compile(r"\bclass=('[^']*')")  # a plugin's release, under a name that no argument can have
 
 
 def rebuilt(shown: str) -> Any:
     """Return the mechanism that a report names.
-
-    Args:
-        shown: The mechanism with its parameters, as Python that rebuilds it.
 
     Raises:
         ParameterError: If the name does not say all of it, or its class is none of wordveil's and no plugin brings it.
@@ -38,7 +33,6 @@ def rebuilt(shown: str) -> Any:
 
 
 def _rebuilt(node: ast.expr) -> Any:
-    """Return the object that `identity` named: calls of known classes with plain values."""
     if not isinstance(node, ast.Call):
         return ast.literal_eval(node)
     if not isinstance(node.func, ast.Name) or node.args:

@@ -14,23 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.files.atomic import write_whole
-from wordveil.promises.html import items, page, row, table
+from wordveil.promises.html import facts as facts_table
+from wordveil.promises.html import items, page
 from wordveil.runs.engine import check_report_path
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report_schema import SCHEMA, data_block, sealed
 from wordveil.runs.sanitize import RunReport
 from wordveil.withholding.report_page import redaction_page
-
-__all__ = [
-    "REDACTION",
-    "form",
-    "left_out",
-    "read_and_attacked",
-    "report_facts",
-    "write_facts",
-    "write_report",
-    "write_sealed",
-]
 
 REDACTION = "redaction"
 """The kind of a report of `wordveil redact`."""
@@ -66,16 +56,7 @@ dl { margin: 0; } dd:last-child { margin: 0; }
 
 
 def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evidence) -> None:
-    """Write the report; the ending `.json` or `.html` chooses the form.
-
-    Args:
-        report: What the run reported.
-        path: Where to write.
-        evidence: The promise in words, warnings and all (`Evidence.of_run`).
-
-    Raises:
-        ParameterError: If the name has another ending, or the directory does not exist.
-    """
+    """Write the report; the ending `.json` or `.html` chooses the form."""
     write_facts(report_facts(report, evidence), path)
 
 
@@ -132,9 +113,9 @@ def _as_html(facts: Mapping[str, Any]) -> str:
         ("Assumptions", items([*(guarantee.get("assumptions") or ()), *(facts.get("assumptions") or ())])),
         ("Disclosed whatever the noise", items(facts["disclosed"])),
         ("What was read, and what an attacker reads", items(read_and_attacked(facts))),
-        ("The files", _table(_files(facts))),
-        ("The choices", items(facts.get("notes") or ()) + _table(_choices(facts))),
-        ("The run", _table(_run(facts))),
+        ("The files", facts_table(_files(facts))),
+        ("The choices", items(facts.get("notes") or ()) + facts_table(_choices(facts))),
+        ("The run", facts_table(_run(facts))),
         ("What the words mean", items({term: f"{meaning}." for term, meaning in GLOSSARY.items()})),
         ("Who wrote it", _signer(facts.get("signature"))),
     ]
@@ -216,15 +197,3 @@ def left_out(facts: Mapping[str, Any]) -> str:
         "documents of persons over their budget": (facts.get("budget") or {}).get("documents_left_out", 0),
     }
     return ", ".join(f"{what}: {count:,}" for what, count in counts.items() if count)
-
-
-def _table(rows: Mapping[str, Any]) -> str:
-    return table(row(name, [f"<code>{escape(_said(value))}</code>"]) for name, value in rows.items())
-
-
-def _said(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "default" if value is None else str(value)

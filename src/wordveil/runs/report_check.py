@@ -15,16 +15,15 @@ from typing import Any, Protocol
 from wordveil.errors import DataFormatError
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.rounding import claimed
+from wordveil.runs.digests import COPIED, TREE
 from wordveil.runs.evidence import ALWAYS_ASSUMED, Evidence
 from wordveil.runs.report import form
 from wordveil.runs.report_schema import StoredReport, checksum
 from wordveil.runs.report_shape import misfits
-from wordveil.runs.sanitize import COPIED, TREE, RunReport, run_disclosures
+from wordveil.runs.sanitize import RunReport, run_disclosures
 from wordveil.runs.vectors.binding import Binding
 from wordveil.runs.vectors.values import VectorReport, vector_disclosures
 from wordveil.sanitizing.sanitizer import Sanitizer
-
-__all__ = ["Bound", "Contradiction", "contradictions", "damage"]
 
 MEANT = ("promise", "epsilon", "delta", "slack", "unit", "standing", "largest_distance", "graph")
 """Of a guarantee: what is not wording, and the same in every version."""
@@ -51,17 +50,11 @@ class Bound(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Contradiction:
-    """A fact of a report that its mechanism does not bear out.
+    """A fact of a report that its mechanism does not bear out."""
 
-    Attributes:
-        place: Where it stands, such as "guarantee.epsilon".
-        said: What the report says; None where it says nothing.
-        right: What is computed again; None where there should be nothing.
-    """
-
-    place: str
-    said: Any
-    right: Any
+    place: str  # where it stands, such as "guarantee.epsilon"
+    said: Any  # what the report says; None where it says nothing
+    right: Any  # what is computed again; None where there should be nothing
 
     @property
     def is_meant(self) -> bool:
@@ -69,7 +62,6 @@ class Contradiction:
         return self.place.partition(".")[2] in MEANT
 
     def sentence(self) -> str:
-        """The two values in one sentence."""
         return f"{self.place}: the report says {_short(self.said)}, its mechanism gives {_short(self.right)}"
 
 
@@ -102,13 +94,7 @@ def damage(report: StoredReport) -> list[str]:
 def contradictions(
     report: StoredReport, source: Sanitizer | Binding, budget: Bound | None = None
 ) -> list[Contradiction]:
-    """Return where a report says something else of its release than its mechanism, vocabulary and choices come to.
-
-    Args:
-        report: The report.
-        source: Rebuilt from it: what released, with the vocabulary that it names.
-        budget: Rebuilt from it: what bounds the losses of one person, where it names that.
-    """
+    """Return where a report says something else of its release than its mechanism, vocabulary and choices come to."""
     facts = json.loads(json.dumps(report.facts))
     if report.schema == (0, 0) and "epsilon" in facts["guarantee"]:
         facts["guarantee"]["epsilon"] = claimed(facts["guarantee"]["epsilon"])
@@ -154,8 +140,7 @@ def _texts(
     report: StoredReport, facts: Mapping[str, Any], sanitizer: Sanitizer, budget: Bound | None
 ) -> dict[str, Any]:
     older = report.schema == (0, 0)
-    copied, tree = _copied_before_there_was_a_field(facts) if older else (facts["copied"], facts["tree"])
-    disclosed = run_disclosures(sanitizer.disclosed, facts["settings"]["missing"], copied=copied, tree=tree)
+    disclosed = run_disclosures(sanitizer, {**facts, **_copied_before_there_was_a_field(facts)} if older else facts)
     right = _promise(sanitizer.guarantee, sanitizer.provenance) | {"options": sanitizer.options.choices()}
     right["disclosed"] = list(disclosed) + ([] if budget is None else [budget.disclosed()])
     if budget is not None:
@@ -170,9 +155,9 @@ def _texts(
     return right | evidence
 
 
-def _copied_before_there_was_a_field(facts: Mapping[str, Any]) -> tuple[list[str], bool]:
+def _copied_before_there_was_a_field(facts: Mapping[str, Any]) -> dict[str, Any]:
     lines = [line.removeprefix(COPIED) for line in facts["disclosed"] if line.startswith(COPIED)]
-    return lines, TREE in facts["disclosed"]
+    return {"copied": lines, "tree": TREE in facts["disclosed"]}
 
 
 def _older_words(facts: Mapping[str, Any], sanitizer: Sanitizer) -> list[str]:

@@ -20,9 +20,7 @@ from wordveil import __version__
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import Provenance, TextOptions
-from wordveil.runs.sanitize import FileDigest
-
-__all__ = ["SCHEMA", "StoredReport", "canonical", "checksum", "data_block", "read_report", "sealed"]
+from wordveil.runs.digests import FileDigest
 
 SCHEMA = "1.0"
 _APART = ("checksum", "signature")  # of the other facts
@@ -31,14 +29,7 @@ _OPENING, _CLOSING = '<script type="application/json" id="wordveil-report">', "<
 
 @dataclass(frozen=True, kw_only=True)
 class StoredReport:
-    """A report as it lies in a file.
-
-    Attributes:
-        path: The file.
-        facts: What it says, as JSON values.
-        text: The whole file.
-        html: Whether it is a page.
-    """
+    """A report as it lies in a file."""
 
     path: Path
     facts: Mapping[str, Any]
@@ -62,16 +53,10 @@ class StoredReport:
 
     @property
     def provenance(self) -> Provenance:
-        """Where the release came from."""
         return Provenance(**self.facts["provenance"])
 
     @property
     def options(self) -> TextOptions:
-        """Choices around the mechanism.
-
-        Raises:
-            TypeError: If there are no such choices.
-        """
         options = dict(self.facts["options"])
         try:
             grids = tuple(NumberGrid(**grid) for grid in options.pop("grids", ()))
@@ -103,9 +88,6 @@ def data_block(facts: Mapping[str, Any]) -> str:
 
 def read_report(path: str | os.PathLike[str]) -> StoredReport:
     """Read a report, JSON or HTML, of this version's schema or an older one.
-
-    Args:
-        path: The file.
 
     Raises:
         DataFormatError: If it is no report, or its schema is newer.
@@ -139,7 +121,6 @@ def _version(schema: str) -> tuple[int, int]:
 
 
 def _data_of(page: str) -> str:
-    """Return the data block of a page, of which there is exactly one."""
     _, opening, rest = page.partition(_OPENING)
     block, closing, rest = rest.partition(_CLOSING)
     if not (opening and closing) or _OPENING in rest:

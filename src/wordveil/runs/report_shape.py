@@ -17,8 +17,6 @@ from wordveil.documents.base import FormatDetails, Missing
 from wordveil.runs.sanitize import RunReport
 from wordveil.runs.vectors.values import VectorReport
 
-__all__ = ["misfits"]
-
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 

@@ -19,8 +19,6 @@ from wordveil.runs.report_schema import canonical, sealed
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-__all__ = ["new_key", "public_path", "signature_problem", "signed"]
-
 _DOMAIN = b"wordveil report, signed\n"  # a signature of a report is one of nothing else
 _ALGORITHM = "Ed25519"
 
@@ -60,10 +58,6 @@ def public_path(path: str | os.PathLike[str]) -> Path:
 def signed(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the facts of a report with a signature in the place of any that it has.
 
-    Args:
-        facts: What the report says.
-        path: The private key, PEM.
-
     Raises:
         DataFormatError: If the file holds no private Ed25519 key, or one behind a password.
         MissingExtraError: If `cryptography` is missing.
@@ -74,16 +68,7 @@ def signed(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> dict[str, 
 
 
 def signature_problem(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> str:
-    """Return why a report is not signed by the owner of a key, in one sentence; "" if it is.
-
-    Args:
-        facts: What the report says.
-        path: The public key, PEM.
-
-    Raises:
-        DataFormatError: If the file holds no public Ed25519 key.
-        MissingExtraError: If `cryptography` is missing.
-    """
+    """Return why a report is not signed by the owner of a key, in one sentence; "" if it is."""
     key, signature = _public_key(Path(path)), facts.get("signature")
     from cryptography.exceptions import InvalidSignature  # it is there where a key was read
 
@@ -100,7 +85,6 @@ def signature_problem(facts: Mapping[str, Any], path: str | os.PathLike[str]) ->
 
 
 def _fingerprint(key: Ed25519PublicKey) -> str:
-    """Return the SHA-256 of a public key's 32 bytes."""
     return hashlib.sha256(key.public_bytes_raw()).hexdigest()
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,102 +17,37 @@ from typing import Any, Protocol, Self
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
-from wordveil.errors import printable
-from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.release import KEYED, BatchRelease, Provenance, Reported
+from wordveil.promises.release import KEYED, BatchRelease
 from wordveil.promises.rows import into_rows
-from wordveil.runs.digests import COPIED, TREE, FileDigest, digests_of, file_digests
-from wordveil.runs.documents import Answers, Callbacks, DocumentSummary, run_documents
-from wordveil.runs.engine import Notice, silent
+from wordveil.runs.digests import FileDigest, file_digests
+from wordveil.runs.documents import Answers, DocumentSummary
+from wordveil.runs.engine import Notice
+from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import InputWatch
 from wordveil.sanitizing.rows import release_rows
 from wordveil.sanitizing.sanitizer import Sanitizer
 
-__all__ = [
-    "COPIED",
-    "TREE",
-    "Afterwards",
-    "FileDigest",
-    "RunReport",
-    "file_digests",
-    "fingerprint",
-    "add_counts",
-    "release_records",
-    "run_disclosures",
-    "run_report",
-    "sanitize_documents",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
-class RunReport(Reported):
-    """What a run released; no private word, and no counts but those that the release shows anyway.
-
-    It names the input and the output, and every file of a tree that was written, as evidence of which release it is: a
-    file name that must not be known is to be changed before the run. The counts of what was left out (`skipped_...`,
-    `bad_files`) tell the owner that nothing was lost unseen.
+class RunReport(DocumentReport):
+    """What a run released.
 
     Attributes:
-        guarantee: The promise per unit.
-        disclosed: What is disclosed whatever the noise, copied columns included.
-        provenance: Mechanism, vocabulary and checksums.
-        source: Name of the private input, without its directory; "-" for standard input.
-        destination: Name of the output, without its directory; "-" for standard output.
-        outputs: Every file written, in a tree with its path; empty where the output is no file.
-        settings: How the documents were read: columns, what is copied, encoding and so on.
-        options: What happens around the mechanism: unknown words, unit, casing and so on.
-        documents: Texts are grouped in so many documents.
-        tokens: Tokens randomized.
         exempt: Public words that passed verbatim.
         longest: Tokens randomized of the longest document.
-        copied: Names of the columns copied unchanged.
-        tree: Whether a directory was released, whose file names are copied.
-        files: Files written.
-        missing_texts: Text columns that documents lacked.
-        replaced_values: Values in a text column that were no text and became null.
-        skipped_documents: Documents left out for one or the other.
-        skipped_files: Files of a tree that were not read: hidden, of another format, links out of it. (Their number;
-            `notice` names them.)
-        bad_files: Files of a tree that were left out because they are malformed.
-        resumed_documents: Documents taken over from an interrupted run.
-        finished: Time of the end, UTC, ISO 8601.
-        seconds: Wall-clock time of this process's part.
         tokens_per_second: Tokens of this process's part over its time.
         inputs: Every file read, only where it was asked for: whoever has the digest of a private file can tell whether
             a guess of the whole file is right, and its size is the total length of its words.
         budget: What bounds the loss of all documents of one person, and what it left out, where that was asked for.
         denoised: What was read of the release, and what an attacker reads, where that was asked for.
-        left_out_members: Members of JSON records that were left out and that the first record does not have.
     """
 
-    guarantee: Guarantee
-    disclosed: tuple[str, ...]
-    provenance: Provenance
-    source: str
-    destination: str
-    outputs: tuple[FileDigest, ...]
-    settings: dict[str, Any]
-    options: dict[str, Any]
-    documents: int
-    tokens: int
     exempt: int
     longest: int
-    copied: tuple[str, ...]
-    tree: bool
-    files: int
-    missing_texts: int
-    replaced_values: int
-    skipped_documents: int
-    skipped_files: int
-    bad_files: int
-    resumed_documents: int
-    finished: str
-    seconds: float
     tokens_per_second: float
     inputs: tuple[FileDigest, ...] = ()
     budget: dict[str, Any] | None = None
     denoised: dict[str, Any] | None = None
-    left_out_members: int = 0
 
     def with_inputs(self, source: str | os.PathLike[str], settings: DocumentSettings | None = None) -> Self:
         """Return the report with size and SHA-256 of the input as it is now; see `inputs`."""
@@ -141,7 +75,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     settings: DocumentSettings | None = None,
     resume: bool = False,
     again: bool = False,
-    progress: Callable[[int, int | None, int, int], None] | None = None,
+    progress: RunProgress | None = None,
     notice: Notice | None = None,
     deliver: Callable[[RunReport], None] | None = None,
     afterwards: Afterwards | None = None,
@@ -182,9 +116,8 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     settings = settings or DocumentSettings()
     counts, here = Counter[str](), Counter[str]()  # of the whole run, and of this process's part
     watch = watch or sanitizer.watch()
-    job, started = sanitizer.for_batch_job(watch.look), time.perf_counter()
+    job = sanitizer.for_batch_job(watch.look)
     job.source = sanitizer.source.kept()  # beside the output, until it is written
-    reports: list[RunReport] = []
 
     def process(records: list[Record]) -> Answers:
         if counts["documents"] and not here:
@@ -194,36 +127,30 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
             add_counts(counter, found)
         return answers
 
-    def reported(summary: DocumentSummary) -> RunReport:
-        spent = time.perf_counter() - started, here["tokens"]
+    def reported(summary: DocumentSummary, seconds: float) -> RunReport:
+        spent = seconds, here["tokens"]
         report = run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent)
         return report if afterwards is None else replace(report, denoised=afterwards.facts(counts))
 
-    def published(summary: DocumentSummary) -> None:
-        reports.append(reported(summary))
-        if deliver is not None:
-            deliver(reports[0])
-
-    summary = run_documents(
+    report, was_complete = run_and_report(
         source,
         destination,
         process,
+        reported,
         settings=settings,
         fingerprint={**fingerprint(sanitizer), **({} if afterwards is None else afterwards.fingerprint())},
         randomness=sanitizer.source,
         resume=resume,
         again=again,
         counts=counts,
-        callbacks=Callbacks(
-            progress=None if progress is None else lambda done, total, n: progress(done, total, n, counts["tokens"]),
-            notice=notice or silent,
-            published=published,
-        ),
+        tokens=["tokens"],
+        progress=progress,
+        notice=notice,
+        deliver=deliver,
     )
-    if not reports:  # the output was complete before
-        return reported(summary)
-    watch.finish(counts["documents"], counts["tokens"] + counts["exempt"])
-    return reports[0]
+    if not was_complete:
+        watch.finish(counts["documents"], counts["tokens"] + counts["exempt"])
+    return report
 
 
 def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
@@ -249,57 +176,25 @@ def run_report(
     spent: tuple[float, int],
     outputs: Iterable[Mapping[str, Any]] | None = None,
 ) -> RunReport:
-    """Return the report of a run whose output is in its place.
-
-    Args:
-        source: As in `sanitize_documents`.
-        destination: As there.
-        sanitizer: As there.
-        settings: As there.
-        summary: What the run did.
-        counts: "tokens" and "exempt" of the whole run.
-        spent: Seconds and tokens of this process's part.
-        outputs: What tells each file written from any other (`file_identity`), where that is known.
-    """
-    written = file_digests(Path(destination)) if outputs is None else digests_of(outputs)
-    facts = {**_files(source, destination), "outputs": written, **_settings(sanitizer, settings), **_counted(summary)}
-    facts |= {name: counts[name] for name in ("tokens", "exempt", "longest")} | {"seconds": spent[0]}
-    facts |= {"finished": summary.finished} if summary.finished else {}
-    passed: dict[str, Any] = {"copied": tuple(map(printable, summary.copied_columns)), "tree": Path(source).is_dir()}
-    disclosed, facts = run_disclosures(sanitizer.disclosed, settings.missing, **passed), facts | passed
-    return RunReport(disclosed=disclosed, tokens_per_second=spent[1] / spent[0], **facts)
+    """Return the report of a run whose output is in its place; `spent` are this process's seconds and tokens."""
+    facts = run_facts(source, destination, settings, summary, outputs)
+    return RunReport(
+        guarantee=sanitizer.guarantee,
+        disclosed=run_disclosures(sanitizer, facts),
+        provenance=sanitizer.provenance,
+        options=sanitizer.options.choices(),
+        tokens=counts["tokens"],
+        exempt=counts["exempt"],
+        longest=counts["longest"],
+        seconds=spent[0],
+        tokens_per_second=spent[1] / spent[0],
+        **facts,
+    )
 
 
-def _files(source: str | os.PathLike[str], destination: str | os.PathLike[str]) -> dict[str, Any]:
-    return {
-        "source": printable(Path(source).name) or os.fspath(source),
-        "destination": printable(Path(destination).name) or os.fspath(destination),
-    }
-
-
-def _counted(summary: DocumentSummary) -> dict[str, Any]:
-    return {
-        "documents": summary.documents,
-        "files": summary.files,
-        "missing_texts": summary.gaps.get("missing", 0),
-        "replaced_values": summary.gaps.get("not_text", 0),
-        "skipped_documents": summary.gaps.get("skipped", 0),
-        "left_out_members": summary.gaps.get("members", 0),
-        "skipped_files": len(summary.skipped_files),
-        "bad_files": len(summary.bad_files),
-        "resumed_documents": summary.resumed_documents,
-    }
-
-
-def _settings(sanitizer: Sanitizer, settings: DocumentSettings) -> dict[str, Any]:
-    """The report's promise, how documents are read (without what only changes speed), and the time of the end."""
-    return {
-        "guarantee": sanitizer.guarantee,
-        "provenance": sanitizer.provenance,
-        "settings": {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()},
-        "options": sanitizer.options.choices(),
-        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
+def run_disclosures(sanitizer: Sanitizer, facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a run discloses whatever the noise, one sentence each, given what its report says of it."""
+    return (*sanitizer.disclosed, KEYED, *run_shows(facts))
 
 
 def release_records(
@@ -324,25 +219,3 @@ def add_counts(counts: Counter[str], others: Mapping[str, int]) -> None:
     longest = max(counts["longest"], others.get("longest", 0))
     counts.update(others)
     counts["longest"] = longest
-
-
-def run_disclosures(disclosed: Sequence[str], missing: str, *, copied: Sequence[str], tree: bool) -> tuple[str, ...]:
-    """Return what a run discloses whatever the noise, one sentence each.
-
-    Args:
-        disclosed: What every release of the sanitizer discloses.
-        missing: What becomes of documents without a text column; see `DocumentSettings`.
-        copied: Names of the columns copied unchanged.
-        tree: Whether a directory is released.
-    """
-    said = [*disclosed, KEYED]
-    said.append("the number of documents and of texts in each, their order, and which of their texts are empty or null")
-    if missing == "keep":
-        said.append("which documents lack a text column, and which held something else than text there (null now)")
-    if missing == "skip":
-        said.append("that every document lacking a text column, or holding something else than text there, is left out")
-    if copied:
-        said.append(COPIED + ", ".join(copied))
-    if tree:
-        said.append(TREE)
-    return tuple(said)

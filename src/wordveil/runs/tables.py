@@ -17,8 +17,6 @@ from wordveil.sanitizing.default import default_sanitizer
 from wordveil.sanitizing.rows import rows_of
 from wordveil.sanitizing.sanitizer import Sanitizer
 
-__all__ = ["Columns", "TableRelease", "chosen_columns", "described", "released_columns"]
-
 Columns = Mapping[str, Sequence[str | None]]
 
 
@@ -52,7 +50,6 @@ class TableRelease:
         return facts | {name: fact for name, fact in known.items() if fact}
 
     def as_json(self) -> str:
-        """Return the dictionary as JSON, for metadata of tables."""
         return json.dumps(self.as_dict())
 
     def card(self) -> str:
@@ -75,14 +72,6 @@ def chosen_columns(
     also: Sequence[Any] = (),
 ) -> tuple[list[Any], list[Any]]:
     """Return the columns of a table that are released, and those of the others that are copied: none unasked.
-
-    Args:
-        columns: The columns to release.
-        present: All columns of the table.
-        keep: The others to copy; None where none was named.
-        keep_others: Copy all others.
-        drop_others: Copy none.
-        also: What else is copied by name, such as an index.
 
     Raises:
         ParameterError: If a column is not there, or there twice, or there are others and nothing was said of them.
@@ -120,15 +109,7 @@ def described(
     *,
     keyed: bool,
 ) -> TableRelease:
-    """Return a released table with what it promises.
-
-    Args:
-        table: What was released.
-        sanitizer: By which, or by which redactor; None is the default of `wordveil.sanitize`.
-        columns: The columns released.
-        others: The columns copied.
-        keyed: Whether rows had ids of the caller's.
-    """
+    """Return a released table with what it promises."""
     used = sanitizer or default_sanitizer()
     said = [*used.disclosed, f"the number of rows, their order, and where the columns {_named(columns)} hold no text"]
     said += [KEYED] if keyed else []

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit
 from wordveil.promises.worked import InWords
 
-__all__ = ["HIDES_NOTHING", "release_warnings", "shown"]
-
 HIDES_NOTHING = (
     "this promise hides nothing: a guess between two inputs, even near ones, may be wrong less than once in a million "
     "times; a smaller --epsilon is stronger"
@@ -19,12 +17,7 @@ HIDES_NOTHING = (
 
 
 def release_warnings(guarantee: Guarantee, words: InWords) -> tuple[str, ...]:
-    """Return what to be warned of when texts are released under a guarantee.
-
-    Args:
-        guarantee: What is promised.
-        words: How strong that is.
-    """
+    """Return what to be warned of when texts are released under a guarantee."""
     warnings = guarantee.warnings()
     if words.hides_nothing and guarantee.epsilon is not None:
         warnings += (HIDES_NOTHING,)

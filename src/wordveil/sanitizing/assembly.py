@@ -26,8 +26,6 @@ from wordveil.text.surrogates import Surrogates
 from wordveil.text.writing import Writer
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Assembled", "TextReader", "TextWriter", "answering", "assemble"]
-
 
 class TextReader(Protocol):
     """What reads private texts: `text.Encoder` words, `sentences.rephrasing` sentences."""
@@ -49,40 +47,25 @@ class TextWriter(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Assembled:
-    """What a sanitizer is made of.
+    """What a sanitizer is made of."""
 
-    Attributes:
-        encoder: Reads the private texts.
-        randomizer: The mechanism, fitted, and around it what answers for unknown and typed tokens.
-        writer: Writes the released texts.
-        promise: What every release promises.
-        unprotected: What stands in its place where the noise comes from a test source.
-        options: Choices around the mechanism.
-        disclosed: What every release discloses whatever the noise, a sentence each.
-        provenance: Where every release comes from.
-        domain: What sets this setting's noise apart from any other's under one key.
-        explain: Works a guarantee out on public words; `explanations.explain` without what is known here.
-        words: Reads texts as words, to warn their owner; None where nothing does.
-        width: Ids of a token: one, and one more for each grid of a sentence.
-        rebuild: Returns the sanitizer for a number of threads in another process; None where its constructor does.
-    """
-
-    encoder: TextReader
-    randomizer: WordRandomizer
-    writer: TextWriter
-    promise: Guarantee
-    unprotected: Guarantee
-    options: TextOptions
-    disclosed: tuple[str, ...]
-    provenance: Provenance
-    domain: str
+    encoder: TextReader  # reads the private texts
+    randomizer: WordRandomizer  # the mechanism, fitted, and around it what answers for unknown and typed tokens
+    writer: TextWriter  # writes the released texts
+    promise: Guarantee  # what every release promises
+    unprotected: Guarantee  # what stands in its place where the noise comes from a test source
+    options: TextOptions  # choices around the mechanism
+    disclosed: tuple[str, ...]  # what every release discloses whatever the noise, a sentence each
+    provenance: Provenance  # where every release comes from
+    domain: str  # what sets this setting's noise apart from any other's under one key
+    # works a guarantee out on public words; `explanations.explain` without what is known here
     explain: Callable[..., Explanation]
-    words: Encoder | None
-    width: int = 1
+    words: Encoder | None  # reads texts as words, to warn their owner; None where nothing does
+    width: int = 1  # ids of a token: one, and one more for each grid of a sentence
+    # returns the sanitizer for a number of threads in another process; None where its constructor does
     rebuild: Callable[..., Any] | None = None
 
     def for_batch_job(self) -> Assembled:
-        """Return the same with work kept from batch to batch; see `Sanitizer.for_batch_job`."""
         return replace(self, randomizer=self.randomizer.for_batch_job())
 
 

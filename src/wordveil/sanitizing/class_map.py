@@ -20,8 +20,6 @@ from wordveil.sanitizing.ids import Prepared
 from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.text.readings import UNKNOWN
 
-__all__ = ["ClassMap"]
-
 
 class ClassMap:
     """Puts the face of its class in the place of every word, as a sanitizer does but for its noise.

@@ -16,8 +16,6 @@ from wordveil.sanitizing.rows import release_rows
 from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.vocabulary.table import load_embeddings
 
-__all__ = ["default_sanitizer", "sanitize"]
-
 
 @overload
 def sanitize(texts: str, *, epsilon: float = ...) -> Release: ...  # type: ignore[overload-overlap]

@@ -17,8 +17,6 @@ from wordveil.mechanisms.common import Mechanism
 from wordveil.promises.certificates import Certificate
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["FOLDER", "certificate_in_use", "file_name", "fit_words", "shipped_certificate"]
-
 FOLDER = Path(__file__).parents[1] / "certification" / "packaged"
 
 

@@ -22,8 +22,6 @@ from wordveil.sanitizing.assembly import Assembled, TextReader
 from wordveil.text.encoding import EncodedBatch, tokens_per_document, tokens_per_text
 from wordveil.text.readings import UNKNOWN
 
-__all__ = ["Counts", "Prepared", "once_per_document", "release_ids"]
-
 Counts = NDArray[np.int64]
 
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
@@ -31,19 +29,12 @@ DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Prepared:
-    """Documents, read once; still private, so its `repr` shows counts only.
+    """Documents, read once; still private, so its `repr` shows counts only."""
 
-    Attributes:
-        documents: The private texts of each.
-        parts: What a writer needs of them: all but the ids.
-        tokens: The private ids of all documents end to end.
-        cost: Tokens of each document that a release randomizes, shape (n,).
-    """
-
-    documents: Sequence[Sequence[PrivateText]]
-    parts: list[EncodedBatch]
-    tokens: PrivateIds
-    cost: Counts
+    documents: Sequence[Sequence[PrivateText]]  # the private texts of each
+    parts: list[EncodedBatch]  # what a writer needs of them: all but the ids
+    tokens: PrivateIds  # the private ids of all documents end to end
+    cost: Counts  # tokens of each document that a release randomizes, shape (n,)
 
     @classmethod
     def read(cls, reader: TextReader, documents: Sequence[Sequence[PrivateText]], width: int = 1) -> Prepared:

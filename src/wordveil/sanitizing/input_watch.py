@@ -25,8 +25,6 @@ from wordveil.text.surrogates import Surrogates
 from wordveil.vocabulary.packaged import packaged_header
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["InputWatch", "Look", "Warn", "nothing_read", "unwatched", "warn_caller"]
-
 Look = Callable[[Sequence[PrivateText], IdArray, int], None]
 """Called with private texts, the ids of their tokens end to end, and the number of public words among them."""
 
@@ -106,12 +104,7 @@ class InputWatch:
             self._warn(ForeignTextWarning(doubt))
 
     def finish(self, documents: int, tokens: int) -> None:
-        """Warn of what shows only when all is done.
-
-        Args:
-            documents: Documents of the whole run.
-            tokens: Tokens of the whole run, public words included.
-        """
+        """Warn of what shows only when all is done."""
         if empty := nothing_read(documents, tokens):
             self._warn(empty)
         elif not self._warned and self._typed and _exceeds(self.unknown, self.words):
@@ -135,7 +128,6 @@ class InputWatch:
         return f"this does not look {self._usual()}: {reason}. The release will say nothing of them."
 
     def _usual(self) -> str:
-        """Return what is usually read: English where words of the packaged vocabulary are."""
         english = self._sentences or self._embeddings.header.checksum == packaged_header().checksum
         return "like English text" if english and self._encoder else "like the text that this vocabulary is for"
 

@@ -21,22 +21,15 @@ from wordveil.promises.release import Provenance, TextOptions
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Place", "nonces", "shown", "text_domain", "vector_domain", "vector_setting"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Names the noise of a document: under one key, equal contents at equal places draw equal noise.
+    """Names the noise of a document: under one key, equal contents at equal places draw equal noise."""
 
-    Attributes:
-        domain: What sets the setting apart from any other; see `text_domain`, `vector_domain`.
-        document: The document's id, unique within the run; a private text may be one, so `repr` hides it.
-        part: What of it is released, such as columns: other parts of a document draw noise of their own.
-    """
-
-    domain: str
+    domain: str  # what sets the setting apart from any other; see `text_domain`, `vector_domain`
+    # the document's id, unique within the run; a private text may be one, so `repr` hides it
     document: str = field(repr=False)
-    part: str = ""
+    part: str = ""  # what of it is released, such as columns: other parts of a document draw noise of their own
 
 
 def nonces(source: RandomSource, places: Sequence[Place], contents: Sequence[Sequence[str] | str | bytes]) -> list[int]:
@@ -98,14 +91,7 @@ def vector_setting(mechanism: Any, randomizer: VectorRandomizer, table: Embeddin
 
 
 def vector_domain(mechanism: Any, randomizer: VectorRandomizer, table: Embeddings | None, *rows: str | None) -> str:
-    """Return what sets the noise of rows apart from that of any others under the same key.
-
-    Args:
-        mechanism: As in `vector_setting`.
-        randomizer: As there.
-        table: As there.
-        rows: Name and column of the input.
-    """
+    """Return what sets the noise of rows apart from that of any others under the same key."""
     facts = (*rows, vector_setting(mechanism, randomizer, table))
     return hashlib.blake2b(repr(facts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() + ":"
 

@@ -9,20 +9,11 @@ from wordveil.promises.release import BatchRelease
 from wordveil.promises.rows import ReleasedRows, Rows, RowsReleaser, into_rows
 from wordveil.sanitizing.sanitizer import Sanitizer
 
-__all__ = ["release_rows", "rows_of"]
-
 
 def release_rows(
     sanitizer: Sanitizer, rows: Rows, ids: Sequence[str] | None, part: str = ""
 ) -> tuple[ReleasedRows, BatchRelease]:
-    """Return the released texts of rows, None where there was none, and their release.
-
-    Args:
-        sanitizer: Releases them.
-        rows: Texts of each row; one without any is no document.
-        ids: One per row, those of documents unique under the sanitizer's key; None draws afresh.
-        part: What of its document a row holds, such as columns: others draw noise of their own.
-    """
+    """Return the released texts of rows, None where there was none, and their release."""
     documents = [[text for text in row if text is not None] for row in rows]
     filled = [row for row, texts in enumerate(documents) if texts]
     places = None if ids is None else sanitizer.places(unique_ids([ids[row] for row in filled], len(filled)), part)

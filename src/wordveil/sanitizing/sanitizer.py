@@ -31,8 +31,6 @@ from wordveil.sanitizing.input_watch import InputWatch, Look, Warn, unwatched, w
 from wordveil.sanitizing.places import Place, nonces
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Sanitizer"]
-
 
 class Sanitizer:
     """Sanitizes texts with one mechanism over one vocabulary. Its attributes are for reading.

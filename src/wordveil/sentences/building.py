@@ -82,12 +82,7 @@ class StockSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PublicSet:
-    """Files of public text that count as one, and what reads them.
-
-    Attributes:
-        files: The files.
-        texts: Yields the texts of one.
-    """
+    """Files of public text that count as one, and what reads them."""
 
     files: tuple[Path, ...]
     texts: Callable[[Path], Iterator[str]]
@@ -207,7 +202,6 @@ class _Build:
         return taken[held:], taken[:held], counted
 
     def _encode(self, folder: Path, sentences: Sequence[str], done: int) -> Iterator[int]:
-        """Append the rows of the sentences from the given one on; yield how many there are, each time on the disk."""
         width = self.encoder.rows(["a"]).nbytes
         with open_private(folder / _ROWS, start=done * width if done else None) as file:
             for low in range(done, len(sentences), _TOGETHER):
@@ -279,7 +273,7 @@ class _Build:
 
 def _texts(path: Path, settings: DocumentSettings) -> Iterator[str]:
     with settings.open_texts(str(path)) as reader:
-        yield from (text for record in reader for text in record.texts if text is not None)
+        yield from reader.texts()
 
 
 def _sentences_of(public: PublicSet) -> Iterator[str]:

@@ -14,16 +14,7 @@ Ids = NDArray[np.int64]
 
 
 def prototypes(rows: Float32Array, n: int, progress: Progress | None = None) -> Ids:
-    """Return n different rows such that each row is near one of them, ascending.
-
-    Args:
-        rows: Rows of length 1, shape (m, d).
-        n: Prototypes wanted, at most m.
-        progress: Called with 1 after each of at most `ROUNDS` rounds.
-
-    Raises:
-        ParameterError: If there are fewer rows.
-    """
+    """Return n different rows such that each row is near one of them, ascending."""
     if n > len(rows):
         raise ParameterError("prototypes", n, f"must be at most {len(rows)}, the number of different sentences.")
     centres = rows[_spread(rows, n)]

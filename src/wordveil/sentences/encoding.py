@@ -40,18 +40,12 @@ SENTENCES_TOGETHER = 64  # public sentences that a model takes at a time
 
 
 class SentenceEncoder(ABC):
-    """Turns sentences into rows of length 1, or of zeros where it knows nothing of a sentence.
+    """Turns sentences into rows of length 1, or of zeros where it knows nothing of a sentence."""
 
-    Attributes:
-        name: What to ask `encoder_named` for.
-        identity: The name with the version of everything the rows depend on: noise is placed by it.
-        space: The identity of the encoder whose rows these compare with: its own, unless it is mapped to another.
-        words: What reads a sentence as the words that the encoder knows; None where it has no list of words.
-    """
-
-    name: str
-    identity: str
-    space: str
+    name: str  # what to ask `encoder_named` for
+    identity: str  # the name with the version of everything the rows depend on: noise is placed by it
+    space: str  # the identity of the encoder whose rows these compare with: its own, unless it is mapped to another
+    # what reads a sentence as the words that the encoder knows; None where it has no list of words
     words: Encoder | None = None
 
     def rows(
@@ -174,9 +168,6 @@ class TransformerEncoder(SentenceEncoder):
 def encoder_named(name: str) -> SentenceEncoder:
     """Return an encoder by name: "static", "minilm", or a model of sentence-transformers.
 
-    Raises:
-        MissingExtraError: If what it needs is not installed.
-
     Example:
         >>> near, other, far = encoder_named("static").rows(["A good film.", "I liked this movie.", "Taxes rise."])
         >>> bool(near @ other > 2 * (near @ far))
@@ -190,10 +181,6 @@ def fitted_map(sentences: Sequence[str], rows: Float32Array) -> Float32Array:
     """Return the linear map that brings static rows of public sentences nearest to their rows by another encoder.
 
     Ridge regression. Neighbours found by mapped rows are much nearer, by the other encoder, than those by static rows.
-
-    Args:
-        sentences: n public sentences.
-        rows: Their rows by the other encoder, shape (n, d).
     """
     given = encoder_named(STATIC).rows(sentences).astype(np.float64)
     square = given.T @ given + RIDGE * np.eye(given.shape[1])

@@ -33,16 +33,7 @@ _LICENCES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Ingredient:
-    """One public set of texts.
-
-    Attributes:
-        name: Its name.
-        files: Patterns of its files in a folder of data sets; those of the first that finds any are taken.
-        columns: Names that its text goes by in these files.
-        licence: SPDX identifier.
-        credit: Who made it.
-        address: Where it is published.
-    """
+    """One public set of texts."""
 
     name: str
     files: tuple[str, ...]
@@ -102,11 +93,7 @@ RECIPES: Mapping[str, tuple[Ingredient, ...]] = {
 
 
 def gathered(recipe: str, folder: Path) -> list[PublicSet]:
-    """Return the sets of a recipe from a folder that holds them as published, at any depth, or as one file each.
-
-    Raises:
-        ParameterError: If there is no such recipe, or a set is not there.
-    """
+    """Return the sets of a recipe from a folder that holds them as published, at any depth, or as one file each."""
     check_choice("recipe", recipe, RECIPES)
     return [_gathered(one, folder) for one in RECIPES[recipe]]
 
@@ -137,7 +124,6 @@ def followed(recipe: str, settings: StockSettings) -> StockSettings:
 
 
 def _texts(path: Path, columns: tuple[str, ...]) -> Iterator[str]:
-    """Yield the texts of a file, but of rows of another part than the training part and those with marked values."""
     for row in _rows(path):
         marked = row.get("slots", []) != [] or set(row.get("slot-labels", "").split()) - {"O"}
         if row.get("split", "train") == "train" and not marked:
@@ -157,7 +143,6 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _one_a_line(path: Path, lines: Iterator[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield rows of JSON objects, or of cells between tabs below a header."""
     header = next(lines).rstrip("\n").split("\t") if path.suffix == ".tsv" else None
     for number, line in enumerate(lines, start=1 if header is None else 2):
         try:

@@ -41,7 +41,8 @@ from wordveil.promises.release import (
     grid_disclosure,
 )
 from wordveil.randomness import RandomSource
-from wordveil.runs.sanitize import RunReport, file_digests, sanitize_documents
+from wordveil.runs.digests import file_digests
+from wordveil.runs.sanitize import RunReport, sanitize_documents
 from wordveil.sanitizing.assembly import Assembled, answering
 from wordveil.sanitizing.places import shown, text_domain
 from wordveil.sanitizing.sanitizer import Sanitizer
@@ -66,16 +67,11 @@ TOGETHER = 1 << 13  # sentences whose rows are held at once
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceOptions(TextOptions):
-    """What a report says was chosen.
-
-    Attributes:
-        chosen: Stock, size and encoder.
-    """
+    """What a report says was chosen."""
 
     chosen: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def choices(self) -> dict[str, Any]:
-        """Return the choices as plain values that JSON can hold."""
         grids = {"grids": [vars(grid) for grid in self.grids]} if self.grids else {}
         return {**self.chosen, "public_words": [], **grids}
 
@@ -192,7 +188,6 @@ def _assembled(
     encoder: SentenceEncoder,
     threads: int | None,
 ) -> Assembled:
-    """Return the parts of a rephraser, and what every release of it says of itself."""
     typed = Surrogates(first=len(embeddings), grids=options.grids) if options.grids else None
     provenance = Provenance(
         version=__version__,
@@ -254,12 +249,6 @@ class SentenceReader:
     """Texts to ids of prototypes, one a sentence, -1 where the encoder knows nothing of it.
 
     With grids each sentence has an id more for each, of a point of the grid, in the codes of `Surrogates`.
-
-    Attributes:
-        embeddings: The stock of one size.
-        encoder: What brings sentences to its rows.
-        typed: What holds the grids; None without any.
-        threads: For the search.
     """
 
     embeddings: Embeddings
@@ -319,12 +308,7 @@ def _point(sentence: str, grid: NumberGrid) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceWriter:
-    """Released ids to released texts: prototypes with a space between them, their slots filled.
-
-    Attributes:
-        words: The prototypes.
-        typed: What holds the grids; None without any.
-    """
+    """Released ids to released texts: prototypes with a space between them, their slots filled."""
 
     words: Sequence[str]
     typed: Surrogates | None = None

@@ -51,15 +51,10 @@ MOST_SLOTS = 3
 
 
 class Cleaned(NamedTuple):
-    """What became of a sentence.
+    """What became of a sentence."""
 
-    Attributes:
-        sentence: With its slots, or None where it was dropped.
-        why: The reason for dropping it, in a few words; "" where it was kept.
-    """
-
-    sentence: str | None
-    why: str = ""
+    sentence: str | None  # with its slots, or None where it was dropped
+    why: str = ""  # the reason for dropping it, in a few words; "" where it was kept
 
 
 @cache
@@ -80,9 +75,6 @@ def _barred() -> frozenset[str]:
 
 def clean(sentence: str) -> Cleaned:
     """Return a public sentence with its personal data in slots, or why it may not be in a stock.
-
-    Args:
-        sentence: One sentence.
 
     Example:
         >>> clean("maria saw him on 14 March 2026 for 50 EUR.")

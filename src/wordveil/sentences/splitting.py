@@ -43,9 +43,6 @@ _LAST = 24  # characters before a full stop that are looked at: no abbreviation 
 def split_sentences(text: PrivateText) -> list[PrivateText]:
     """Return the sentences of a text in order, without the white space around them.
 
-    Args:
-        text: Any text.
-
     Returns:
         At least one sentence unless the text is all white space; each holds a letter or a digit, unless none does.
 

@@ -42,17 +42,12 @@ _VERSION = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """The stock of one size.
+    """The stock of one size."""
 
-    Attributes:
-        ids: Its prototypes, as rows of the stock.
-        near: By the name of an encoder, the mean similarity of a public sentence to the prototype nearest to it.
-        anywhere: The mean similarity to a prototype drawn at random.
-    """
-
-    ids: tuple[int, ...] = field(repr=False)
+    ids: tuple[int, ...] = field(repr=False)  # its prototypes, as rows of the stock
+    # by the name of an encoder, the mean similarity of a public sentence to the prototype nearest to it
     near: Mapping[str, float]
-    anywhere: float
+    anywhere: float  # the mean similarity to a prototype drawn at random
 
     def expected(self, epsilon: float, encoder: str) -> float:
         """Return the mean similarity of a public sentence to its release."""
@@ -64,40 +59,23 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class StockFacts:
-    """What a stock says of itself beside its vocabulary.
+    """What a stock says of itself beside its vocabulary."""
 
-    Attributes:
-        encoder: Name of the encoder that its rows come from.
-        identity: The encoder's identity then: rows of another version are computed anew.
-        judge: Name of the encoder that the curve is measured with.
-        levels: The stock of each size, ascending.
-        sources: Name, size and SHA-256 of each public file it was built from.
-        kept: Number of different public sentences it was chosen from.
-        dropped: Why others were left out, and how many.
-        slots: Kinds of typed slots in the sentences kept, and how many of each.
-    """
-
-    encoder: str
-    identity: str
-    judge: str
-    levels: tuple[Level, ...]
-    sources: tuple[Mapping[str, Any], ...]
-    kept: int
-    dropped: Mapping[str, int]
-    slots: Mapping[str, int]
+    encoder: str  # name of the encoder that its rows come from
+    identity: str  # the encoder's identity then: rows of another version are computed anew
+    judge: str  # name of the encoder that the curve is measured with
+    levels: tuple[Level, ...]  # the stock of each size, ascending
+    sources: tuple[Mapping[str, Any], ...]  # name, size and SHA-256 of each public file it was built from
+    kept: int  # number of different public sentences it was chosen from
+    dropped: Mapping[str, int]  # why others were left out, and how many
+    slots: Mapping[str, int]  # kinds of typed slots in the sentences kept, and how many of each
 
     def save(self, folder: Path) -> None:
-        """Write the facts into a folder."""
         text = json.dumps({"version": _VERSION, **asdict(self)}, indent=1, ensure_ascii=False)
         write_whole(folder / FACTS_FILE, (text + "\n").encode())
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Read the facts of a folder.
-
-        Raises:
-            EmbeddingFormatError: If they are missing or damaged.
-        """
         path = folder / FACTS_FILE
         try:
             read = json.loads(path.read_text(encoding="utf-8"))

@@ -49,16 +49,7 @@ def key_names(ledger: Ledger, *, held: bool = False) -> dict[str, str]:
 
 
 def accounts_of(ledger: Ledger, name: str, *, subject: bool = False) -> list[str]:
-    """Return the accounts that somebody means: subject:NAME, key:NAME, or NAME where it may be either.
-
-    Args:
-        ledger: Knows the keys, by what stands in them and by the names they were given, and who has a budget.
-        name: The name.
-        subject: A subject that is named as such need not be known.
-
-    Raises:
-        ParameterError: If nobody is called so; what was given is not shown.
-    """
+    """Return the accounts that somebody means: subject:NAME, key:NAME, or NAME where it may be either."""
     kind, _, bare = name.rpartition(":")
     if kind not in ("", "key", "subject") or not _NAME.fullmatch(bare):
         raise ParameterError("account", "<hidden>", "must be NAME, subject:NAME or key:NAME, of letters, digits, ._@+-")
@@ -72,11 +63,7 @@ def accounts_of(ledger: Ledger, name: str, *, subject: bool = False) -> list[str
 
 
 def make_key(ledger: Ledger, name: str, scopes: tuple[str, ...] = SCOPES) -> str:
-    """Make an API key and store its digest; return the key, which nothing can show again.
-
-    Raises:
-        ParameterError: If a scope does not exist, or the name is taken or none.
-    """
+    """Make an API key and store its digest; return the key, which nothing can show again."""
     for scope in scopes:
         if scope not in SCOPES:
             raise ParameterError("scope", scope, f"must be one of {', '.join(SCOPES)}.")
@@ -92,11 +79,7 @@ def make_key(ledger: Ledger, name: str, scopes: tuple[str, ...] = SCOPES) -> str
 
 
 def revoke_key(ledger: Ledger, name: str) -> None:
-    """Refuse a key from now on, or all of one name.
-
-    Raises:
-        ParameterError: If there is none; what was given is not shown, as it may be a whole key.
-    """
+    """Refuse a key from now on, or all of one name."""
     meant = (API_KEYS.c.id == name) | (API_KEYS.c.name == name)
     with ledger.transaction() as connection:
         changed = connection.execute(update(API_KEYS).where(meant).values(revoked=time.time()))
@@ -109,9 +92,6 @@ class Callers:
 
     However many keys strangers try, the ledger is asked once a moment, and not once for each. Releases do not rely on
     it: the transaction that charges them asks once more whether the key holds.
-
-    Args:
-        ledger: Where the keys' digests are.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -120,7 +100,6 @@ class Callers:
         self._look()
 
     def known(self, key: str) -> Caller | None:
-        """Return whose key this was at the latest look."""
         parts = _KEY.fullmatch(key)
         digest, caller = self._holding.get(parts[1], ("", None)) if parts else ("", None)
         return caller if parts and hmac.compare_digest(digest, _digest(parts[2])) else None

@@ -10,13 +10,7 @@ from wordveil.service.costs import Cost
 
 
 class BudgetSpentError(WordveilError):
-    """A release would overdraw an account; nothing was charged and no noise was drawn.
-
-    Attributes:
-        account: The account.
-        left: What is left, in nats of the promise, with all digits.
-        cost: What the release would have cost.
-    """
+    """A release would overdraw an account; nothing was charged and no noise was drawn."""
 
     def __init__(self, account: str, left: str, cost: str) -> None:
         self.account, self.left, self.cost = account, left, cost

@@ -64,12 +64,7 @@ def promise_of(guarantee: Guarantee) -> str:
 
 @lru_cache(maxsize=4096)
 def cost_of(guarantee: Guarantee, count: int) -> Cost:
-    """Return what a release of so many tokens, or sentences, costs under a promise for each.
-
-    Raises:
-        GuaranteeError: If no budget can pay for such a promise.
-        ParameterError: If the cost is beyond what a ledger can hold.
-    """
+    """Return what a release of so many tokens, or sentences, costs under a promise for each."""
     promise = promise_of(guarantee)
     epsilon, slack = Fraction(guarantee.epsilon or 0.0), Fraction(guarantee.slack or 0.0)
     spent = math.ceil(count * (epsilon + slack) * NAT_UNITS)
@@ -79,11 +74,7 @@ def cost_of(guarantee: Guarantee, count: int) -> Cost:
 
 
 def units(amount: str) -> int:
-    """Return an amount that is granted in units, rounded down.
-
-    Raises:
-        ParameterError: If it is no number, negative, or more than a ledger can hold.
-    """
+    """Return an amount that is granted in units, rounded down."""
     try:
         exact = Decimal(amount)
         whole = math.floor(Fraction(exact) * NAT_UNITS) if exact.adjusted() < 30 else -1

@@ -29,10 +29,6 @@ def open_database(url: str) -> Engine:
 
     Args:
         url: "sqlite:///FILE" or "postgresql+psycopg://...".
-
-    Raises:
-        ParameterError: If it is a database of another kind.
-        WordveilError: If its tables are those of another version.
     """
     try:
         place = make_url(url)
@@ -85,7 +81,6 @@ def _prepare_sqlite(engine: Engine, place: URL) -> None:
 
 
 def _make_tables(connection: Connection) -> None:
-    """Make the tables, or see that they are those of this version: what they hold is never changed."""
     present = inspect(connection)
     for table in METADATA.sorted_tables:
         columns = {each["name"] for each in present.get_columns(table.name)} if present.has_table(table.name) else None

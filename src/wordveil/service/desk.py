@@ -19,11 +19,7 @@ B = TypeVar("B")
 
 
 class Desk:
-    """Releases short texts in groups: whoever comes while the disk writes waits for the next one.
-
-    Args:
-        releaser: Counts, charges and draws.
-    """
+    """Releases short texts in groups: whoever comes while the disk writes waits for the next one."""
 
     def __init__(self, releaser: Releaser) -> None:
         self._releaser = releaser

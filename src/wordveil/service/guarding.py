@@ -113,7 +113,6 @@ class Guard:
             return await answer.run()
 
     async def _caller(self, key: str) -> Caller:
-        """Return whose key it is; one that was not seen before waits among such keys until it is known."""
         if self.callers.known(key) is not None:
             caller = await self.callers.find(key)
         else:

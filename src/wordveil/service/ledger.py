@@ -65,10 +65,6 @@ _SPEND = (
 class Ledger:
     """Budgets and releases in a database.
 
-    Args:
-        engine: The database, with its tables; see `Ledger.open`.
-        allowance: What accounts may spend every day without a grant, or None for nothing.
-
     Attributes:
         clock: Tells the seconds since 1970.
     """
@@ -82,11 +78,9 @@ class Ledger:
 
     @classmethod
     def open(cls, url: str, allowance: Allowance | None = None) -> Ledger:
-        """Open the ledger in a database, with its tables."""
         return cls(open_database(url), allowance)
 
     def close(self) -> None:
-        """Close all connections."""
         self.engine.dispose()
 
     @contextmanager
@@ -112,9 +106,6 @@ class Ledger:
 
     def charge(self, asked: Charge) -> Charged:
         """Charge all accounts or none, and record the release.
-
-        Returns:
-            The charge, which is on the disk.
 
         Raises:
             BudgetSpentError: If an account has less left than the cost; nothing was charged.
@@ -204,7 +195,6 @@ class Ledger:
         return {place: self._spend(connection, place[0], sums[place]) for place in sorted(sums)}
 
     def _spend(self, connection: Connection, account: str, cost: Cost) -> int:
-        """Charge one account; return what it has left."""
         given = {"account_": account, "promise_": cost.promise_id, "units_": cost.units}
         given |= self._day_of(account, cost.promise_id)
         row = None
@@ -219,7 +209,6 @@ class Ledger:
         return int(row.granted - row.spent)
 
     def _day_of(self, account: str, promise: str) -> dict[str, Any]:
-        """Return which day it is, and what an account is allowed on it."""
         daily = 0 if self.allowance is None else self.allowance.of(account, promise)
         return {"today_": self._today(), "daily_": daily}
 
@@ -227,18 +216,13 @@ class Ledger:
         return int(self.clock() // _DAY)
 
     def _left(self, connection: Connection, account: str, promise: str) -> int:
-        """Return what an account could spend now."""
         day = self._day_of(account, promise)
         left = select(_GRANTED - BUDGETS.c.spent).where(_of(account, promise))
         units = connection.execute(left, day).scalar_one_or_none()
         return int(day["daily_"] if units is None else max(units, 0))
 
     def check_paying(self, asked: Charge) -> None:
-        """Refuse a charge that its accounts could not pay now, before anything is done for it; charge nothing.
-
-        Raises:
-            BudgetSpentError: If an account has less left; not under a retry name that was charged before.
-        """
+        """Refuse a charge that its accounts could not pay now, before anything is done for it; charge nothing."""
         with self.engine.connect() as connection:
             known = select(RELEASES.c.id).where(RELEASES.c.retry == asked.retry)
             if asked.retry is not None and connection.execute(known).first() is not None:
@@ -249,7 +233,6 @@ class Ledger:
                     raise BudgetSpentError(account, nats(left), nats(asked.cost.units))
 
     def _open(self, connection: Connection, account: str, cost: Cost, *, day: int | None) -> None:
-        """Open an empty budget where there is none, with the day of its latest allowance."""
         named = self._insert(PROMISES).values(id=cost.promise_id, description=cost.promise)
         connection.execute(named.on_conflict_do_nothing())
         budget = {"account": account, "promise": cost.promise_id, "day": day, "granted": 0, "spent": 0}
@@ -259,9 +242,6 @@ class Ledger:
         """Grant an account what `cost` says, on top of what it has; return its budget, as `balances` does.
 
         An account that an allowance filled every day has what it was granted from then on, and no allowance.
-
-        Raises:
-            ParameterError: If the sum is more than a ledger can hold.
         """
         promise = cost.promise_id
         with self.transaction() as connection:

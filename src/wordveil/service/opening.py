@@ -33,11 +33,9 @@ class Opening:
     key_budget: str = "0"  # the same for API keys
 
     def ledger(self) -> Ledger:
-        """Open the ledger alone."""
         return Ledger.open(self.database or f"sqlite:///{self.state / 'ledger.db'}")
 
     def releaser(self) -> Releaser:
-        """Open everything."""
         tables = self.tables()
         opened = {name: setting.open(*tables) for name, setting in self.settings.items()}
         allowed = {"subject": units(self.subject_budget), "key": units(self.key_budget)}

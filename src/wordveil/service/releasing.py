@@ -59,23 +59,12 @@ class Counted:
 
 
 class Releaser:
-    """Releases what is paid for.
-
-    Args:
-        ledger: Pays.
-        secret: What idempotent noise is drawn under.
-        settings: What is open, by name.
-    """
+    """Releases what is paid for."""
 
     def __init__(self, ledger: Ledger, secret: Secret, settings: Mapping[str, Opened | OpenedRedactor]) -> None:
         self.ledger, self.secret, self.settings = ledger, secret, settings
 
     def named(self, setting: str) -> Opened:
-        """Return an open setting that draws.
-
-        Raises:
-            ParameterError: If none of this name is open, or it redacts.
-        """
         opened = listed("setting", setting, self.settings)
         if isinstance(opened, OpenedRedactor):
             raise ParameterError("setting", "<hidden>", "redacts: nothing is drawn, so there is nothing to read.")
@@ -105,11 +94,7 @@ class Releaser:
         return answer
 
     def count(self, asked: Sequence[Asked]) -> list[Counted]:
-        """Read the texts of each request; return what to charge for it.
-
-        Raises:
-            ParameterError: If a setting does not exist.
-        """
+        """Read the texts of each request; return what to charge for it."""
         return [self._counted(each, self.named(each.how.setting)) for each in asked]
 
     def _counted(self, asked: Asked, opened: Opened) -> Counted:
@@ -223,5 +208,4 @@ class Releaser:
         return HidesAmong(words=among)
 
     def listed(self) -> list[dict[str, Any]]:
-        """Return the open settings with what each promises."""
         return [{"name": name, **opened.described()} for name, opened in self.settings.items()]

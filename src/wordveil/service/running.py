@@ -21,15 +21,7 @@ _SWEEP = 600.0  # seconds between two looks for idempotency keys whose time is o
 
 
 def run(app: Any, ledger: Ledger, *, host: str, port: int, retry_hours: float) -> None:
-    """Serve until a signal ends it; requests that are on their way are answered first.
-
-    Args:
-        app: The application.
-        ledger: Closed at the end.
-        host: Address to listen on.
-        port: Port to listen on.
-        retry_hours: How long an idempotency key holds.
-    """
+    """Serve until a signal ends it; requests that are on their way are answered first."""
     if sys.platform != "win32":  # as many connections as we may have: strangers' too are held for some seconds
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -49,11 +49,6 @@ class Setting:
 
     @classmethod
     def read(cls, text: str) -> Setting:
-        """Read what an operator wrote.
-
-        Raises:
-            ParameterError: If it is not MECHANISM or MECHANISM:NAME=VALUE,..., or says something twice.
-        """
         releases, _, listed = text.partition(":")
         pairs = [pair.partition("=") for pair in listed.split(",")] if listed else []
         names = [name.strip().replace("-", "_") for name, _, _ in pairs]
@@ -63,11 +58,6 @@ class Setting:
         return cls(releases=releases.strip(), values=tuple(sorted(values)))
 
     def open(self, vocabularies: Mapping[str, Embeddings], stocks: Mapping[str, Stock]) -> Opened | OpenedRedactor:
-        """Make what releases.
-
-        Raises:
-            ParameterError: If there is no such mechanism, vocabulary or stock, or a parameter does not fit.
-        """
         values = dict(self.values)
         if self.releases == _REDACT:
             return OpenedRedactor(_redactor(_fitting(_REDACT, values, _WITHHELD)))
@@ -81,9 +71,6 @@ class Setting:
 
 class Opened:
     """A sanitizer with what is said of each of its releases; one that no budget pays for is refused.
-
-    Args:
-        sanitizer: What releases.
 
     Attributes:
         rephrases: Whether it releases sentences, which nothing reads.
@@ -102,7 +89,6 @@ class Opened:
         self._making = threading.Lock()
 
     def described(self) -> dict[str, Any]:
-        """Return what is said of the setting."""
         table, told = self.sanitizer.embeddings, self.explained
         shown = {"vocabulary": table.header.name, "words": len(table)}
         return {**_origin_of(self), **shown, "how": told.procedure, "examples": told.examples, "advice": told.advice}
@@ -118,22 +104,13 @@ class Opened:
 
 
 class OpenedRedactor:
-    """A redactor with what is said of each of its releases; nothing is drawn, so no budget pays.
-
-    Args:
-        redactor: What releases.
-    """
+    """A redactor with what is said of each of its releases; nothing is drawn, so no budget pays."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.redactor, self.origin, self.guarantee = redactor, asdict(redactor.provenance), redactor.guarantee
         self.promised = self.guarantee.as_dict()
 
     def answer(self, texts: Iterable[str]) -> ReleaseAnswer:
-        """Release texts together.
-
-        Raises:
-            TooLittleKeptError: If too little of them would be kept.
-        """
         rows = self.redactor.release_rows([[PrivateText(text)] for text in texts])
         return ReleaseAnswer(
             release=os.urandom(16).hex(),
@@ -152,7 +129,6 @@ class OpenedRedactor:
         return [(word if word in self.redactor.words else f"[{kind_of(word).printed}]", 1.0)] if word else []
 
     def described(self) -> dict[str, Any]:
-        """Return what is said of the setting."""
         words = self.redactor.words
         shown = {"vocabulary": f"public words, common:{words.common}", "words": len(words)}
         return {**_origin_of(self), **shown, "how": MAY_SAY, "examples": [], "advice": MUST_SAY}
@@ -170,11 +146,7 @@ def _redactor(values: Mapping[str, Any]) -> Redactor:
 
 
 def settings_of(given: Iterable[str]) -> dict[str, Setting]:
-    """Read settings that an operator opens, each NAME=MECHANISM:...; the default is open without any.
-
-    Raises:
-        ParameterError: If one has another form, or a name comes twice.
-    """
+    """Read settings that an operator opens, each NAME=MECHANISM:...; the default is open without any."""
     opened = {DEFAULT_SETTING: Setting()}
     named: set[str] = set()
     for text in given:
@@ -201,7 +173,6 @@ def listed(kind: str, name: Any, among: Mapping[str, T]) -> T:
 
 
 def _mechanism(name: str, values: dict[str, Any]) -> Any:
-    """Return a mechanism; a calibration that is refuted is never made."""
     chosen = mechanism_class(name)
     hints = get_type_hints(chosen)
     names = [field.name for field in fields(chosen) if field.init and field.name not in ("allow_refuted", "metric")]

@@ -99,14 +99,12 @@ class UserBudget:
         return f"which documents are left out: {which} of users with more than {round_up(self.max_nats)} nats"
 
     def sentence(self) -> str:
-        """Return what the bound promises."""
         return (
             f"all documents of one user together lose at most {round_up(self.max_nats)} nats in this release, "
             "between inputs that agree in whose each document is and in how many tokens it has"
         )
 
     def told(self, lost: DataFrame) -> dict[str, Any]:
-        """Return the budget and what it left out, JSON-ready."""
         left_out = {"users_over": lost.select(USER).distinct().count(), "documents_left_out": lost.count()}
         return {**asdict(self), "sentence": self.sentence(), **left_out}
 
@@ -123,21 +121,9 @@ def within_budget(
 ) -> DataFrame:
     """Keep the rows whose release costs no user more than a number of nats, one release of one frame.
 
-    Args:
-        dataframe: Any frame.
-        columns: The text columns that will be sanitized.
-        sanitizer: The pipeline that will sanitize them; its promise must be pure local DP per token.
-        user: As in `UserBudget`.
-        max_nats: As in `UserBudget`.
-        over: As in `UserBudget`.
-        ids: As in `sanitize`.
-
-    Returns:
-        The frame, or the part of it that is kept, with its columns.
-
-    Raises:
-        ParameterError: If the promise has no such sum, ids repeat or are null, or a user is over the budget and
-            over="stop"; counts users, and names none.
+    The columns are those that will be sanitized by this sanitizer, whose promise must be pure local DP per token; `ids`
+    are as in `sanitize`, the other arguments as in `UserBudget`. `ParameterError` if the promise has no such sum, ids
+    repeat or are null, or a user is over the budget and over="stop"; it counts users, and names none.
     """
     budget = UserBudget(user=user, max_nats=max_nats, over=over)
     budget.tokens(sanitizer)

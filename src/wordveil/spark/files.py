@@ -44,8 +44,6 @@ from wordveil.spark.workers import Worker, packed_for_tasks
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["sanitize_files"]
-
 _RECEIPTS, _ATTEMPTS, _WHOLE = "receipts", "attempts", "whole"
 _POLL = 0.5  # seconds between looks at the receipts
 
@@ -161,7 +159,6 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
 
 
 def _look(watch: InputWatch, origin: str, found: TreeFiles, sanitizer: Sanitizer, settings: DocumentSettings) -> None:
-    """Show the first texts of a tree to a watch; what cannot be read is told of later."""
     for name in found.taken:
         own = settings.for_file(name)
         with suppress(DocumentFormatError, ParameterError), own.open(str(Path(origin) / name)) as reader:
@@ -290,7 +287,6 @@ class _Tree:
         return {**facts, "files": done.files, "bad_files": len(self.receipts) - done.files}
 
     def recall(self, tally: Mapping[str, Any], finished: str) -> None:
-        """Take over what is remembered of an output that is complete."""
         self.receipts = [{name: tally[name] for name in ("counts", "gaps", "columns")}]
         self.receipts += [{}] * (tally["files"] - 1) + [{"bad": UNNAMED}] * tally["bad_files"]
         self.budget, self.finished = tally["budget"], finished
@@ -324,7 +320,6 @@ class _Tree:
 
     @contextmanager
     def _bad_files_told(self, places: list[Path]) -> Iterator[None]:
-        """Say why where a task stopped at a file that cannot be read."""
         try:
             yield
         except Exception:
@@ -346,7 +341,6 @@ class _Tree:
         self.published()
 
     def summary(self) -> DocumentSummary:
-        """What was done."""
         columns = dict.fromkeys(name for receipt in self.receipts for name in receipt.get("columns", ()))
         bad = [receipt["bad"] for receipt in self.receipts if "bad" in receipt]
         return DocumentSummary(

@@ -33,21 +33,6 @@ if TYPE_CHECKING:
 
     Batches = Iterator[pa.RecordBatch]
 
-__all__ = [
-    "FILE_AND_ROW",
-    "bare",
-    "chosen_of",
-    "functions_of_spark",
-    "promise_of",
-    "promised",
-    "release",
-    "sanitize",
-    "session",
-    "text_columns",
-    "with_ids",
-    "written_columns",
-]
-
 FILE_AND_ROW = "file and row"
 """As `ids`: the file and the row in it, of a frame read from Parquet."""
 JUDGED = 100
@@ -113,12 +98,7 @@ def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
 
 
 def text_columns(dataframe: DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of columns of strings, of a frame whose workers can release them.
-
-    Raises:
-        ParameterError: If one is missing or no text, or the workers' Python is another than the driver's.
-        MissingExtraError: If PySpark or PyArrow is missing.
-    """
+    """Return the names of columns of strings, of a frame whose workers can release them."""
     functions_of_spark()
     check_workers(dataframe.sparkSession)
     names = (columns,) if isinstance(columns, str) else tuple(columns)
@@ -177,22 +157,10 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
 ) -> DataFrame:
     """Release a column of vectors, each with noise of its own, rounded to a public grid; see `release_vectors`.
 
-    Args:
-        dataframe: Any frame.
-        column: A column of arrays of floats or doubles, all of one length, none null.
-        mechanism: A vector mechanism.
-        ids: As in `sanitize`.
-        key_file: As in `sanitize`.
-        check_ids: As in `sanitize`.
-        name: As in `sanitize`.
-        vocabulary: Public vocabulary for mechanisms that need one.
-        settings: Grid, type, and what becomes of the other columns (`keep`, `keep_others`, `drop_others`).
-
-    Returns:
-        The column released, as array<float> or array<double>, and the columns that are copied.
-
-    Raises:
-        ParameterError: If the column holds no vectors, there are others and nothing was said of them, or ids repeat.
+    The column holds arrays of floats or doubles, all of one length, none null, and is released as such. `ids`,
+    `key_file`, `check_ids` and `name` are as in `sanitize`; the vocabulary is for mechanisms that need one; the
+    settings say grid, type, and what becomes of the other columns. `ParameterError` if the column holds no vectors,
+    there are others and nothing was said of them, or ids repeat.
     """
     from pyspark.sql import types
 
@@ -228,16 +196,7 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
 
 
 def session(master: str | None, conf: Sequence[str] = ()) -> SparkSession:
-    """Return the session of this process, made where there is none.
-
-    Args:
-        master: Spark's master; None leaves it to Spark's settings.
-        conf: Settings as "name=value".
-
-    Raises:
-        MissingExtraError: If PySpark or Java is missing.
-        ParameterError: If a setting has no value.
-    """
+    """Return the session of this process, made where there is none."""
     functions_of_spark()
     from pyspark.sql import SparkSession
 
@@ -268,11 +227,7 @@ def functions_of_spark() -> Any:
 
 
 def with_ids(dataframe: DataFrame, ids: str, *, taken: Sequence[str], check: bool) -> DataFrame:
-    """Return the frame with a column `ID` of unique strings.
-
-    Raises:
-        ParameterError: If there is no such column, it is one of those released, or its values repeat or are null.
-    """
+    """Return the frame with a column `ID` of unique strings."""
     functions = functions_of_spark()
     if ids != FILE_AND_ROW and (ids not in dataframe.columns or ids in taken):
         raise ParameterError("ids", ids, "must be a column that is not released, or file and row (Parquet).")

@@ -16,8 +16,6 @@ from wordveil.files.run_key import load_run_key, remove_run_key, save_run_key
 from wordveil.randomness import RandomSource
 from wordveil.sanitizing.sanitizer import Sanitizer
 
-__all__ = ["check_host", "check_repeatable", "check_same_job", "keyed", "run_key"]
-
 
 @contextmanager
 def run_key(path: str | os.PathLike[str]) -> Iterator[str]:
@@ -57,17 +55,11 @@ _REMEDY = (
 
 
 def _facts_of(key_file: Path) -> Path:
-    """Return where the facts lie that decided the noise under a key."""
     return key_file.with_name(f"{key_file.name}.noise")
 
 
 def check_same_job(key_file: str, release: Sequence[str], noise: Mapping[str, object]) -> None:
     """Write down what decides the noise of a release under a key of `run_key`, or hold it against an earlier attempt's.
-
-    Args:
-        key_file: The key.
-        release: What tells the release from others under the key.
-        noise: As `runs.fingerprint` gives it.
 
     Raises:
         ResumeError: If the attempt before had another version, engine, vocabulary or setting; names which.
@@ -92,11 +84,7 @@ def _source(path: str, _stamp: tuple[int, int, int]) -> RandomSource:
 
 
 def keyed(key_file: str) -> RandomSource:
-    """Return the randomness of a job on this host; the file is read once a process.
-
-    Raises:
-        ResumeError: If the file is not there, or others can read it.
-    """
+    """Return the randomness of a job on this host; the file is read once a process."""
     try:
         facts = os.stat(key_file)
     except FileNotFoundError:
@@ -119,16 +107,11 @@ def check_repeatable(sanitizer: Sanitizer) -> None:
 
 
 def check_host(ours: Mapping[str, object], theirs: Mapping[str, object]) -> None:
-    """Refuse to draw where the same key would give other noise than on the driver: a retry would release twice.
-
-    Raises:
-        ParameterError: If version, vocabulary, engine or another of `runs.fingerprint` differ; names which.
-    """
+    """Refuse to draw where the same key would give other noise than on the driver: a retry would release twice."""
     if unlike := _unlike(ours, theirs, "on the driver"):
         raise ParameterError("executor", unlike, "must be as on the driver, or a retried task would draw other noise.")
 
 
 def _unlike(ours: Mapping[str, object], theirs: Mapping[str, object], there: str) -> str:
-    """Return what differs, with both values; "" where nothing does."""
     names = [name for name, value in ours.items() if theirs.get(name) != value]
     return "; ".join(f"{name} is {ours[name]!r} here and {theirs.get(name)!r} {there}" for name in names)

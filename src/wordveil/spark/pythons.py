@@ -14,8 +14,6 @@ from wordveil.errors import ParameterError, WordveilError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["check_workers"]
-
 VERSION = "{}.{}".format(*sys.version_info)
 PROBE = (
     "import json, sys\nanswer = {'version': '{}.{}'.format(*sys.version_info)}\n"
@@ -31,9 +29,6 @@ def check_workers(spark: SparkSession) -> None:
 
     On this machine the workers' Python is asked. On a cluster it is a job of one row that fails or not. A session of
     Spark Connect does not tell, and is not checked.
-
-    Raises:
-        ParameterError: Naming PYSPARK_PYTHON.
     """
     try:
         context: Any = spark.sparkContext
@@ -54,7 +49,6 @@ def check_workers(spark: SparkSession) -> None:
 
 @lru_cache(maxsize=8)
 def _ask(python: str, environment: tuple[tuple[str, str], ...]) -> None:
-    """Ask a Python of this machine, once, what it is."""
     command, variables = [python, "-c", PROBE], {**os.environ, **dict(environment)}
     try:
         done = subprocess.run(command, capture_output=True, env=variables, check=True, timeout=60)  # noqa: S603

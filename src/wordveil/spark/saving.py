@@ -27,8 +27,6 @@ from wordveil.spark.workers import COUNTS, Texts, shared
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["SIDECAR", "save"]
-
 SIDECAR = "_wordveil.json"
 """The promise, in the folder that was written: names that begin so are read by no reader of tables."""
 
@@ -53,32 +51,13 @@ def save(  # noqa: PLR0913 (those of `sanitize`, and of what is written)
     keep_others: bool = False,
     drop_others: bool = False,
 ) -> TableRelease:
-    """Sanitize text columns of a data frame and write it, with what is promised, disclosed and counted.
+    """Sanitize text columns of a data frame and write it; return what is promised, disclosed and counted.
 
-    Args:
-        dataframe: As in `sanitize`.
-        columns: As in `sanitize`.
-        sanitizer: As in `sanitize`.
-        destination: A new folder, where the promise is the file `_wordveil.json`; or a new table of the catalog.
-        format: What Spark is to write: parquet, json, csv, orc, delta and so on.
-        partition_by: Columns that become folders; they are copied, as if `keep` named them.
-        table: Whether the destination is a table: the promise is its properties `wordveil` and `wordveil.counts`.
-        budget: What bounds the loss of all rows of one person.
-        ids: As in `sanitize`.
-        key_file: As in `sanitize`.
-        check_ids: As in `sanitize`.
-        name: As in `sanitize`.
-        keep: As in `sanitize`.
-        keep_others: As in `sanitize`.
-        drop_others: As in `sanitize`.
-
-    Returns:
-        What was written beside the frame.
-
-    Raises:
-        ParameterError: If a column is missing or no text, there are others and nothing was said of them, ids repeat, or
-            a user is over the budget that stops.
-        MissingExtraError: If PySpark or PyArrow is missing.
+    Arguments that are not told of here, and errors, are those of `sanitize`. The destination is a new folder, where the
+    promise is the file `_wordveil.json`; or, with `table`, a new table of the catalog, where it is the properties
+    `wordveil` and `wordveil.counts`. `format` is what Spark is to write: parquet, json, csv, orc, delta and so on.
+    Columns of `partition_by` become folders; they are copied, as if `keep` named them. `budget` bounds the loss of all
+    rows of one person.
     """
     from pyspark.sql import Observation, types
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Row, SparkSession
 
-__all__ = ["check_columns", "leave_out_over_budget", "left_out_of"]
-
 _LEFT_OUT = "left_out"
 _DIGITS = 15  # ids are compared as strings
 
@@ -60,21 +58,8 @@ def leave_out_over_budget(
 ) -> dict[str, Any]:
     """Count the tokens of every user, and write down which documents are left out.
 
-    Args:
-        spark: The session.
-        budget: The bound.
-        sanitizer: The pipeline.
-        root: The tree.
-        folder: The run's unfinished output.
-        names: The files.
-        settings: How documents are read.
-        bad: Called on the executors with number and problem of a file that cannot be counted: it is not to be released.
-
     Returns:
         The budget and what it left out, JSON-ready.
-
-    Raises:
-        ParameterError: If a user is over the budget that stops; counts users, and names none.
     """
     functions = functions_of_spark()
     (Path(folder) / _LEFT_OUT).mkdir(exist_ok=True)

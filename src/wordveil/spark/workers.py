@@ -33,21 +33,6 @@ if TYPE_CHECKING:
 
     Batches = Iterator[pa.RecordBatch]
 
-__all__ = [
-    "COUNTS",
-    "ID",
-    "Redacts",
-    "Texts",
-    "Vectors",
-    "Worker",
-    "driver_key",
-    "on_this_host",
-    "packed",
-    "packed_for_tasks",
-    "shared",
-    "unpacked",
-]
-
 ID = "__wordveil_id"
 COUNTS = {"tokens": "__wordveil_tokens", "exempt": "__wordveil_exempt"}
 """What is counted of a release -> the column that holds it on the way."""
@@ -62,13 +47,7 @@ def driver_key() -> str:
 
 
 def shared(sanitizer: Sanitizer, key_file: str | None, release: Sequence[str]) -> dict[str, Any]:
-    """Return what every worker needs; see `Worker`.
-
-    Args:
-        sanitizer: The pipeline.
-        key_file: The key, None for one of this process.
-        release: The frame's name and its columns, which tell a release from others under the key.
-    """
+    """Return what every worker needs; see `Worker`."""
     check_repeatable(sanitizer)
     key, noise = key_file or driver_key(), fingerprint(sanitizer)
     check_same_job(key, ("texts", *release), noise)
@@ -100,11 +79,7 @@ def _ready(sanitizer: bytes) -> Sanitizer:
 
 
 def on_this_host(sanitizer: bytes, noise: dict[str, object]) -> Sanitizer:
-    """Return a copy of a packed sanitizer, refused where it would draw, or count, otherwise than the driver's.
-
-    Raises:
-        ParameterError: See `check_host`.
-    """
+    """Return a copy of a packed sanitizer, refused where it would draw, or count, otherwise than the driver's."""
     job = copy(_ready(sanitizer))
     check_host(fingerprint(job), noise)
     return job
@@ -112,13 +87,7 @@ def on_this_host(sanitizer: bytes, noise: dict[str, object]) -> Sanitizer:
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """A sanitizer on an executor; what travels holds no key.
-
-    Attributes:
-        sanitizer: The sanitizer, packed.
-        key_file: Where the key lies.
-        noise: What decides the noise on the driver.
-    """
+    """A sanitizer on an executor; what travels holds no key."""
 
     sanitizer: bytes = field(repr=False)
     key_file: str
@@ -134,19 +103,12 @@ class Worker:
 
 @dataclass(frozen=True, kw_only=True)
 class Texts(Worker):
-    """Sanitizes the rows of a partition.
+    """Sanitizes the rows of a partition."""
 
-    Attributes:
-        columns: The text columns.
-        name: What tells this frame from others under its key.
-        in_files: Whether ids are files and rows, which an error may name.
-        counted: Add the columns `COUNTS`: the first row of a batch holds the counts of all of it.
-    """
-
-    columns: tuple[str, ...]
-    name: str = ""
-    in_files: bool = False
-    counted: bool = False
+    columns: tuple[str, ...]  # the text columns
+    name: str = ""  # what tells this frame from others under its key
+    in_files: bool = False  # whether ids are files and rows, which an error may name
+    counted: bool = False  # add the columns `COUNTS`: the first row of a batch holds the counts of all of it
 
     def __call__(self, batches: Batches) -> Batches:
         sanitizer = self.ready()
@@ -175,7 +137,6 @@ class Texts(Worker):
 
 
 def _with_texts(batch: pa.RecordBatch, columns: Sequence[str], rows: ReleasedRows) -> pa.RecordBatch:
-    """Return a batch with released texts in the place of its own."""
     import pyarrow as pa
 
     for place, name in enumerate(columns):
@@ -187,15 +148,7 @@ def _with_texts(batch: pa.RecordBatch, columns: Sequence[str], rows: ReleasedRow
 
 @dataclass(frozen=True, kw_only=True)
 class Redacts:
-    """Redacts the rows of a partition.
-
-    Attributes:
-        redactor: The redactor's choices, packed; no key travels with them.
-        key_file: Where the key of what is drawn lies.
-        choices: What decides the release on the driver.
-        columns: The text columns.
-        name: What tells this frame from others under its key.
-    """
+    """Redacts the rows of a partition."""
 
     redactor: bytes = field(repr=False)
     key_file: str
@@ -205,7 +158,6 @@ class Redacts:
 
     @classmethod
     def for_frame(cls, redactor: Redactor, key_file: str | None, *, columns: tuple[str, ...], name: str) -> Redacts:
-        """Return the task as the driver makes it."""
         key, choices = key_file or driver_key(), redactor.choices()
         check_same_job(key, ("redacted", name, *columns), choices)
         parts = packed((redactor.words, redactor.rule, redactor.law, redactor.link, redactor.days))
@@ -224,16 +176,7 @@ class Redacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Vectors:
-    """Releases the vectors of a partition.
-
-    Attributes:
-        column: The column of vectors.
-        name: What tells this frame from others under its key.
-        key_file: Where the key lies.
-        dimensions: The d of the vectors.
-        mechanism: Mechanism, vocabulary and settings, packed.
-        noise: What decides the noise on the driver.
-    """
+    """Releases the vectors of a partition."""
 
     column: str
     name: str
@@ -257,7 +200,6 @@ class Vectors:
         return replace(task, noise=noise)
 
     def releaser(self) -> RowReleaser:
-        """Return what releases rows with the job's key."""
         mechanism, vocabulary, settings = unpacked(self.mechanism)
         binding = bind(mechanism, self.dimensions, vocabulary)
         name = json.dumps([self.name, self.column])

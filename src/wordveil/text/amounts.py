@@ -27,10 +27,6 @@ def _numeral() -> re.Pattern[str]:
 def amount(token: str, kind: str) -> float:
     """Return the value of a token of the kind number, year, money or date.
 
-    Args:
-        token: The token.
-        kind: Its kind.
-
     Returns:
         The number; thousands, millions and so on written with a letter count for money; of a date the days that
         `date.toordinal` counts. Without a sign. "3/4/2024" is read as the fourth of March, "3.4.2024" and "3-4-2024" as

@@ -56,9 +56,6 @@ _FOLD = str.maketrans({**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(HYPHEN
 def character_class(characters: str) -> str:
     r"""The inside of a regular-expression set that matches exactly these characters.
 
-    Args:
-        characters: The members, in any order.
-
     Returns:
         Ranges with every end escaped, without brackets: "ac-e" for "dcea".
     """
@@ -142,12 +139,6 @@ def plain_spelling(token: str) -> str:
 
     Apostrophes and hyphens become ASCII, format characters (soft hyphen, byte order mark, joiners) go, and the
     rest is composed (NFC). Never written to an output: it only serves the look-up.
-
-    Args:
-        token: One surface token.
-
-    Returns:
-        The same string where nothing had to change.
     """
     if token.isascii() and "`" not in token:
         return token

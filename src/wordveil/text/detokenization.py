@@ -38,12 +38,6 @@ def detokenize(gaps: Sequence[str], words: Sequence[str]) -> ReleasedText:
         gaps: m + 1 strings.
         words: m released words; an empty one stands for a dropped token.
 
-    Returns:
-        The text.
-
-    Raises:
-        ParameterError: If there is not exactly one gap more than words.
-
     Example:
         >>> detokenize(["", "", " ", "."], ["do", "n't", "go"]), detokenize(["", "", ""], ["can", "not"])
         ("don't go.", 'can not')
@@ -97,12 +91,6 @@ def apply_casing(
             white space or a tag, and the pronoun i; "vocabulary" changes nothing.
         cased: Whether the words come from a vocabulary that tells case apart; then the pronoun is left alone.
 
-    Returns:
-        The text in its new casing; the same length.
-
-    Raises:
-        ParameterError: If the casing does not exist.
-
     Example:
         >>> apply_casing(ReleasedText("maybe i'm late. (so it goes)"))
         "Maybe I'm late. (So it goes)"
@@ -135,12 +123,6 @@ def apply_shapes(words: Sequence[str], shapes: NDArray[np.uint8]) -> list[str]:
     Args:
         words: m released words.
         shapes: Shape (m,), as in `EncodedText.shapes`: 0 leaves a word, 1 capitalizes it, 2 makes it upper case.
-
-    Returns:
-        The m words, cased.
-
-    Raises:
-        ParameterError: If there are not as many shapes as words.
     """
     if len(words) != len(shapes):
         raise ParameterError("shapes", len(shapes), f"must hold one entry for each of the {len(words)} words.")

@@ -57,23 +57,16 @@ _TAG_CHARACTERS = 2001  # "<", a letter, and at most so many up to ">"
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class EncodedText:
-    """One text as gaps around token ids; still private, so its `repr` shows counts only.
+    """One text as gaps around token ids; still private, so its `repr` shows counts only."""
 
-    Attributes:
-        gaps: m + 1 strings of public gap characters (and public words); `gaps[i]` precedes token i.
-        ids: Token ids, shape (m,), int32; -1 stands for an unknown token, a number below for one of a kind.
-        shapes: Casing shapes, shape (m,), uint8: 0 lower or mixed, 1 Capitalized, 2 UPPER; None unless asked for.
-        exempt: How many public words passed verbatim into the gaps.
-    """
-
-    gaps: list[str]
-    ids: PrivateIds
+    gaps: list[str]  # m + 1 strings of public gap characters (and public words); `gaps[i]` precedes token i
+    ids: PrivateIds  # token ids, shape (m,), int32; -1 stands for an unknown token, a number below for one of a kind
+    # casing shapes, shape (m,), uint8: 0 lower or mixed, 1 Capitalized, 2 UPPER; None unless asked for
     shapes: NDArray[np.uint8] | None
-    exempt: int
+    exempt: int  # how many public words passed verbatim into the gaps
 
     @property
     def unknown(self) -> int:
-        """How many tokens are outside the vocabulary."""
         return int(np.count_nonzero(self.ids == UNKNOWN))
 
     def __repr__(self) -> str:
@@ -82,30 +75,18 @@ class EncodedText:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class EncodedBatch:
-    """n texts, or pieces of long ones, end to end, with t tokens in all; still private.
+    """n texts, or pieces of long ones, end to end, with t tokens in all; still private."""
 
-    Attributes:
-        gaps: The distinct gaps; the first is empty, the second one space.
-        ids: Token ids, shape (t,), int32; -1 stands for an unknown token, a number below for one of a kind.
-        before: Position in `gaps` of the gap before each token, shape (t,), int32.
-        closing: Position in `gaps` of the gap that ends each text, shape (n,), int32.
-        counts: Tokens of each text, shape (n,), int64.
-        exempt: How many public words of each text passed verbatim into the gaps, shape (n,), int64.
-        shapes: Casing shapes, shape (t,), uint8, as in `EncodedText`; None unless asked for.
-        last: Whether each piece is the last one of its text, shape (n,).
-    """
-
-    gaps: list[str]
-    ids: PrivateIds
-    before: IdArray
-    closing: IdArray
-    counts: NDArray[np.int64]
-    exempt: NDArray[np.int64]
-    shapes: NDArray[np.uint8] | None
-    last: NDArray[np.bool_]
+    gaps: list[str]  # the distinct gaps; the first is empty, the second one space
+    ids: PrivateIds  # token ids, shape (t,), int32; -1 stands for an unknown token, a number below for one of a kind
+    before: IdArray  # position in `gaps` of the gap before each token, shape (t,), int32
+    closing: IdArray  # position in `gaps` of the gap that ends each text, shape (n,), int32
+    counts: NDArray[np.int64]  # tokens of each text, shape (n,), int64
+    exempt: NDArray[np.int64]  # how many public words of each text passed verbatim into the gaps, shape (n,), int64
+    shapes: NDArray[np.uint8] | None  # casing shapes, shape (t,), uint8, as in `EncodedText`; None unless asked for
+    last: NDArray[np.bool_]  # whether each piece is the last one of its text, shape (n,)
 
     def texts(self) -> list[EncodedText]:
-        """Return the texts one by one."""
         table = np.array(self.gaps, dtype=object)
         ends = np.cumsum(self.counts)
         encoded = []
@@ -142,29 +123,23 @@ def tokens_per_document(counts: NDArray[np.int64], documents: Sequence[Sequence[
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder:
-    """Turns texts into token ids of one vocabulary.
+    """Turns texts into token ids of one vocabulary."""
 
-    Attributes:
-        lookup: Maps spellings to token ids, shape (n,), int32, -1 where absent.
-        index: The words that `lookup` knows, for the compiled reader; None leaves everything to the reference.
-        casing: "lower" if the vocabulary is in lower case; "cased" tries the surface, lower case, Capitalized.
-        tokenizer: Cuts the texts.
-        numbers: "unknown" makes every token with a digit (Unicode Nd, Nl, No) unknown; "vocabulary" looks it up,
-            which discloses more and is to be declared on the release.
-        public_words: Exempt words: whole tokens that equal one of them but for case and the form of apostrophes and
-            hyphens stand as it is spelled here. Each must be one token for `tokenizer`.
-        keep_shapes: Whether to record casing shapes, which discloses them.
-        typed: What stands for tokens of a kind, which are then no words, whatever the vocabulary lists (with `numbers`
-            "vocabulary" those with a digit are, where it lists them); None knows no kinds.
-    """
-
-    lookup: Callable[[Sequence[str]], IdArray]
+    lookup: Callable[[Sequence[str]], IdArray]  # maps spellings to token ids, shape (n,), int32, -1 where absent
+    # the words that `lookup` knows, for the compiled reader; None leaves everything to the reference
     index: PackedWords | None = field(default=None, repr=False, compare=False)
+    # "lower" if the vocabulary is in lower case; "cased" tries the surface, lower case, Capitalized
     casing: Literal["lower", "cased"] = "lower"
-    tokenizer: Tokenizer = SCHEMES[DEFAULT_SCHEME]
+    tokenizer: Tokenizer = SCHEMES[DEFAULT_SCHEME]  # cuts the texts
+    # "unknown" makes every token with a digit (Unicode Nd, Nl, No) unknown; "vocabulary" looks it up, which discloses
+    # more and is to be declared on the release
     numbers: Literal["unknown", "vocabulary"] = "unknown"
+    # exempt words: whole tokens that equal one of them but for case and the form of apostrophes and hyphens stand as
+    # it is spelled here. Each must be one token for `tokenizer`.
     public_words: frozenset[str] = frozenset()
-    keep_shapes: bool = False
+    keep_shapes: bool = False  # whether to record casing shapes, which discloses them
+    # what stands for tokens of a kind, which are then no words, whatever the vocabulary lists (with `numbers`
+    # "vocabulary" those with a digit are, where it lists them); None knows no kinds
     typed: Surrogates | None = None
     rules: Rules = field(init=False, repr=False, compare=False)
 
@@ -184,15 +159,6 @@ class Encoder:
         Guarantee:
             None by itself. Gaps hold listed gap characters, fixed HTML tags in lower case if the tokenizer keeps them,
             and public words as listed; every other character of the texts is represented by an id or by -1.
-
-        Args:
-            texts: The batch; its size affects speed only.
-
-        Returns:
-            One encoded text per text, in order.
-
-        Edge cases:
-            An empty text gives one gap and no ids.
         """
         return self.encode_batch(texts).texts()
 
@@ -215,7 +181,6 @@ class Encoder:
         return texts if self.typed is None else map(joined, texts)
 
     def _reading(self) -> Callable[[Sequence[str], Sequence[bool]], EncodedBatch]:
-        """Return what reads the texts of one call."""
         return self._batch if self.index is None or text_library() is None else _Compiled(self, self._compiled)
 
     @cached_property
@@ -293,15 +258,7 @@ class _Compiled:
 def _portions(
     texts: Iterable[PrivateText], *, markup: Literal["none", "html"] = "none"
 ) -> Iterator[tuple[list[str], list[bool]]]:
-    """Yield texts, long ones in several pieces, about `LONG` characters at a time.
-
-    Args:
-        texts: The batch.
-        markup: The tokenizer's markup.
-
-    Yields:
-        Pieces, and whether each is the last one of its text.
-    """
+    """Yield texts, long ones in several pieces, about `LONG` characters at a time."""
     pieces, last, size = list[str](), list[bool](), 0
     for text in texts:
         for piece, is_last in _pieces(text, markup):

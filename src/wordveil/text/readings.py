@@ -31,25 +31,15 @@ _UNCUT = GAP_CHARACTERS - set("'-")
 
 
 class Reading(NamedTuple):
-    """What one surface token contributes: token ids, the gaps around them, and their casing shapes.
+    """What one surface token contributes: token ids, the gaps around them, and their casing shapes."""
 
-    Attributes:
-        ids: Token ids, `UNKNOWN` where a part is not known; empty for a public word, which is all gap.
-        gaps: `len(ids) + 1` strings before, between and after the ids.
-        shapes: One `shape` per id.
-    """
-
-    ids: tuple[int, ...]
-    gaps: tuple[str, ...]
-    shapes: tuple[int, ...]
+    ids: tuple[int, ...]  # token ids, `UNKNOWN` where a part is not known; empty for a public word, which is all gap
+    gaps: tuple[str, ...]  # `len(ids) + 1` strings before, between and after the ids
+    shapes: tuple[int, ...]  # one `shape` per id
 
 
 def forms(text: str, casing: Literal["lower", "cased"]) -> tuple[str, ...]:
     """The spellings to look up for one text, best first.
-
-    Args:
-        text: A token or a part of one.
-        casing: "lower" if the vocabulary is in lower case, "cased" if it tells case apart.
 
     Returns:
         Distinct spellings; the first is the surface in the vocabulary's casing.
@@ -72,9 +62,6 @@ def shape(text: str) -> int:
 def split_contraction(text: str) -> tuple[str, str] | None:
     """Cut a contraction the way the Penn Treebank does.
 
-    Args:
-        text: A token in plain spelling, so with straight apostrophes.
-
     Returns:
         The two parts, whose concatenation is `text`, or None if it is no contraction.
 
@@ -90,15 +77,7 @@ def split_contraction(text: str) -> tuple[str, str] | None:
 
 
 def spellings(token: str, casing: Literal["lower", "cased"]) -> Iterator[str]:
-    """Every spelling that `read` may ask for; a superset, so that one look-up call serves a whole batch.
-
-    Args:
-        token: One surface token.
-        casing: The vocabulary's casing.
-
-    Yields:
-        Spellings, with repetitions.
-    """
+    """Every spelling that `read` may ask for; a superset, so that one look-up call serves a whole batch."""
     yield from forms(token, casing)
     plain = plain_spelling(token)
     if plain.isalpha() and plain.lower() not in _FUSED:
@@ -126,11 +105,6 @@ def _parts(plain: str) -> Iterator[str]:
 
 def read(token: str, known: Mapping[str, int], casing: Literal["lower", "cased"]) -> Reading:
     """Read one token as one or several vocabulary words.
-
-    Args:
-        token: A surface token.
-        known: Spelling to token id; spellings outside the vocabulary are absent.
-        casing: The vocabulary's casing.
 
     Returns:
         The reading: ids in surface order, with "" (contraction) or "-" (hyphen) in the gaps. An acronym's final period

@@ -24,15 +24,11 @@ from wordveil.text.surrogates import Surrogates
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """How tokens are read; see `Encoder` for `casing`, `numbers` and `typed`.
-
-    Attributes:
-        public: Exempt words as they are listed, by their caseless form.
-    """
+    """How tokens are read; see `Encoder` for `casing`, `numbers` and `typed`."""
 
     casing: Literal["lower", "cased"] = "lower"
     numbers: Literal["unknown", "vocabulary"] = "unknown"
-    public: Mapping[str, str]
+    public: Mapping[str, str]  # exempt words as they are listed, by their caseless form
     typed: Surrogates | None = None
 
 
@@ -54,11 +50,6 @@ def read_token(token: str, rules: Rules, ids: Mapping[str, int]) -> Reading:
     """Read one token: a public word is all gap, one of a kind its code, a number unknown, the rest as `read` says.
 
     Where numbers are looked up, those that the vocabulary lists are words like others, whatever their kind.
-
-    Args:
-        token: One token.
-        rules: How to read it.
-        ids: Spelling to token id, at least for those of its `spellings` that are in the vocabulary.
     """
     if rules.public and (word := rules.public.get(caseless(token))) is not None:
         return Reading((), (word,), ())  # as listed: how it was spelled in the private text is nobody's business
@@ -72,13 +63,7 @@ def read_token(token: str, rules: Rules, ids: Mapping[str, int]) -> Reading:
 
 
 def encode_text(pieces: Sequence[str], readings: Mapping[str, Reading], markup: str) -> TextReading:
-    """Put a text together: the gaps between tokens and those inside of their readings, end to end.
-
-    Args:
-        pieces: The text as the tokenizer splits it: gap, token, gap, ..., gap.
-        readings: Of every token, its `read_token`.
-        markup: The tokenizer's; tags in gaps are written in lower case.
-    """
+    """Put a text together: the gaps between tokens and those inside of their readings, end to end."""
     outer = pieces[::2] if markup == "none" else [gap.lower() for gap in pieces[::2]]
     gaps, ids, shapes, exempt = [outer[0]], list[int](), list[int](), 0
     for token, following in zip(pieces[1::2], outer[1:], strict=True):

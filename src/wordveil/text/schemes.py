@@ -22,16 +22,6 @@ SCHEMES: Mapping[str, Tokenizer] = MappingProxyType({"words": Tokenizer()})
 def tokenizer_for(scheme: str, *, markup: Literal["none", "html"] = "none") -> Tokenizer:
     """The tokenizer of a named scheme.
 
-    Args:
-        scheme: The name in a vocabulary's header.
-        markup: What markup the documents hold; see `Tokenizer`.
-
-    Returns:
-        A tokenizer with the scheme's rules.
-
-    Raises:
-        ParameterError: If the scheme or the markup does not exist.
-
     Example:
         >>> tokenizer_for("words", markup="html")
         Tokenizer(markup='html')

@@ -26,15 +26,10 @@ from wordveil.text.readings import UNKNOWN
 
 
 class Generator(NamedTuple):
-    """The 2**bits public values of one kind.
+    """The 2**bits public values of one kind."""
 
-    Attributes:
-        bits: b, in [1, 24].
-        text: Value number i, for i in [0, 2**b).
-    """
-
-    bits: int
-    text: Callable[[int], str]
+    bits: int  # b, in [1, 24]
+    text: Callable[[int], str]  # value number i, for i in [0, 2**b)
 
 
 class KindIds(NamedTuple):
@@ -110,15 +105,10 @@ GENERATORS: dict[str, Generator] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Surrogates:
-    """What becomes of typed tokens beside a vocabulary of v words.
+    """What becomes of typed tokens beside a vocabulary of v words."""
 
-    Attributes:
-        first: The first id for surrogates: v, or any number above the ids of words.
-        grids: Grids for numbers that keep their magnitude, at most one a kind.
-    """
-
-    first: int
-    grids: tuple[NumberGrid, ...] = ()
+    first: int  # the first id for surrogates: v, or any number above the ids of words
+    grids: tuple[NumberGrid, ...] = ()  # grids for numbers that keep their magnitude, at most one a kind
 
     def spans(self) -> Iterator[KindIds]:
         """Yield the kinds, then the grids, in the order of their ids."""
@@ -138,7 +128,6 @@ class Surrogates:
         return span.codes[span.grid.nearest(amount(token, found)) if span.grid else 0]
 
     def text(self, released: int) -> str:
-        """Return what a released id reads."""
         for span in self.spans():
             if released in span.ids:
                 return span.text(released - span.ids.start)

@@ -21,12 +21,10 @@ class Tokenizer:
 
     E-mail addresses, URLs, handles, paths, and digit runs with their joiners are one token each, as are runs of
     emoji and of ideographs. Everything outside the public list of gap characters belongs to some token.
-
-    Attributes:
-        markup: "html" leaves a fixed list of attribute-free tags and of entities in the gaps and makes every other
-            tag one token; "none" treats angle brackets as punctuation.
     """
 
+    # "html" leaves a fixed list of attribute-free tags and of entities in the gaps and makes every other tag one
+    # token; "none" treats angle brackets as punctuation
     markup: Literal["none", "html"] = "none"
 
     def __post_init__(self) -> None:
@@ -35,14 +33,8 @@ class Tokenizer:
     def split(self, text: PrivateText) -> list[str]:
         """Pieces that alternate gap, token, gap, ..., gap.
 
-        Args:
-            text: Any string, lone surrogates and NUL included.
-
         Returns:
             An odd number of pieces; odd positions are tokens, `"".join(pieces) == text`.
-
-        Edge cases:
-            The empty text gives one empty gap. Adjacent tokens have an empty gap between them.
 
         Example:
             >>> Tokenizer().split(PrivateText("Call +1 (555) 010-9999, Maria!"))

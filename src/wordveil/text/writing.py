@@ -26,31 +26,19 @@ from wordveil.text.surrogates import Surrogates
 
 @dataclass(frozen=True, kw_only=True)
 class Writer:
-    """Writes released ids of one vocabulary.
+    """Writes released ids of one vocabulary."""
 
-    Attributes:
-        words: The v words.
-        index: The same words for the compiled writer; None leaves everything to the reference.
-        casing: "sentence", "vocabulary", or "shape" (then the batch must carry shapes).
-        cased: Whether the vocabulary tells case apart.
-        mask: What is written for a released id of -1, whatever the casing; "" leaves the token out.
-        typed: What reads the released ids above those of words; None where there are none.
-    """
-
-    words: Sequence[str]
+    words: Sequence[str]  # the v words
+    # the same words for the compiled writer; None leaves everything to the reference
     index: PackedWords | None = field(default=None, repr=False, compare=False)
+    # "sentence", "vocabulary", or "shape" (then the batch must carry shapes)
     casing: Literal["sentence", "vocabulary", "shape"] = "sentence"
-    cased: bool = False
-    mask: str = ""
-    typed: Surrogates | None = None
+    cased: bool = False  # whether the vocabulary tells case apart
+    mask: str = ""  # what is written for a released id of -1, whatever the casing; "" leaves the token out
+    typed: Surrogates | None = None  # what reads the released ids above those of words; None where there are none
 
     def write(self, encoded: EncodedBatch, released: ReleasedIds) -> list[ReleasedText]:
-        """Return the released texts, in order.
-
-        Args:
-            encoded: The batch; its ids are not looked at.
-            released: Released ids, shape (t,), in [-1, v), above for surrogates.
-        """
+        """Return the released texts, in order."""
         return self.write_parts([encoded], released)
 
     def write_parts(self, parts: Sequence[EncodedBatch], released: ReleasedIds) -> list[ReleasedText]:
@@ -85,7 +73,6 @@ class Writer:
         return ids, [self.typed.text(number) for number in numbers.tolist()]
 
     def _one(self, pieces: Sequence[tuple[EncodedText, IdArray]], words: _Decoded) -> ReleasedText:
-        """Write one text, whatever the number of its pieces, by the reference."""
         gaps = [""]
         for text, _ in pieces:
             gaps[-1] += text.gaps[0]

@@ -38,18 +38,13 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WordClasses(Keyed):
-    """A partition of the words of a vocabulary into cells, each with a face.
-
-    Attributes:
-        key: What the partition depends on; its k is the number of cells asked for.
-        outputs: The faces, ids, int32, ascending: one for each cell that holds a word that may be output.
-        face: The face of each word, shape (v,), int32, read-only.
-    """
+    """A partition of the words of a vocabulary into cells, each with a face."""
 
     kind: ClassVar[str] = "classes"
-    key: ListsKey
+    key: ListsKey  # what the partition depends on; its k is the number of cells asked for
+    # the faces, ids, int32, ascending: one for each cell that holds a word that may be output
     outputs: IdArray = field(repr=False)
-    face: IdArray = field(repr=False)
+    face: IdArray = field(repr=False)  # the face of each word, shape (v,), int32, read-only
 
     def __post_init__(self) -> None:
         for array in (self.outputs, self.face):
@@ -84,9 +79,6 @@ def build_classes(embeddings: Embeddings, k: int, *, roots: int = 1, progress: P
         k: Cells, from 2 to 4 096 and at most the number of words that may be output.
         roots: How often the square root of a count is taken: once for those that are stored; from 30 on all weigh 1.
         progress: Called with the number of words that changed their cell after each round.
-
-    Raises:
-        ParameterError: If k is outside its domain.
     """
     key = classes_key(embeddings, k)
     if roots != 1:
@@ -112,11 +104,7 @@ def build_classes(embeddings: Embeddings, k: int, *, roots: int = 1, progress: P
 
 
 def classes_key(embeddings: Embeddings, k: int) -> ListsKey:
-    """Return what the classes depend on.
-
-    Raises:
-        ParameterError: If k is outside its domain.
-    """
+    """Return what the classes depend on."""
     most = min(MOST, len(embeddings.candidates))
     if not 2 <= k <= most:
         raise ParameterError("outputs", f"classes:{k}", f"must ask for 2 to {most} classes of this vocabulary.")
@@ -147,7 +135,6 @@ def _first_centres(rows: Float32Array, weights: Ids, k: int) -> Float32Array:
 
 
 def _nearest(rows: Float32Array, centres: Float32Array) -> tuple[Ids, Float32Array]:
-    """Return the nearest centre of each row, the first of equal ones, and their product."""
     near, products = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.float32)
     for low in range(0, len(rows), BLOCK):
         found = rows[low : low + BLOCK] @ centres.T
@@ -157,7 +144,6 @@ def _nearest(rows: Float32Array, centres: Float32Array) -> tuple[Ids, Float32Arr
 
 
 def _centres(rows: Float32Array, weights: Ids, cell: Ids, before: Float32Array) -> Float32Array:
-    """Return the direction of the weighted sum of each cell's rows; an empty cell takes a row far from its own."""
     sums = np.zeros(before.shape, dtype=np.int64)
     np.add.at(sums, cell, rows.astype(np.int64) * weights[:, None])
     # Integers up to their square: the same length on every machine, whatever order it adds in.
@@ -173,7 +159,6 @@ def _centres(rows: Float32Array, weights: Ids, cell: Ids, before: Float32Array) 
 def _faces(
     embeddings: Embeddings, rows: Float32Array, shares: Float64Array, centres: Float32Array, cell: Ids
 ) -> IdArray:
-    """Return the face of each word."""
     allowed = np.zeros(len(rows), dtype=np.bool_)
     allowed[embeddings.candidates] = True
     shown = np.unique(cell[allowed])  # cells that hold a word that may be output

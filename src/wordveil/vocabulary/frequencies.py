@@ -25,7 +25,6 @@ COUNTS_FILE = PACKAGED_FOLDER / "counts.npy"
 
 @cache
 def _counts() -> Float64Array:
-    """Return the counts of the embedded words and of everything else, shape (32 001,)."""
     return load_array(COUNTS_FILE, np.uint32, (packaged_header().rows + 1,)).astype(np.float64)
 
 

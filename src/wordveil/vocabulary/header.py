@@ -54,7 +54,6 @@ class VocabularyHeader:
         check_choice("order", self.order, ORDERS)
 
     def to_json(self) -> str:
-        """Return the header as indented JSON text, keys in declaration order."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -78,7 +77,6 @@ class VocabularyHeader:
 
 
 def _require_text(header: VocabularyHeader) -> None:
-    """Check that every textual field is a string, because a JSON file can hold anything."""
     for name in ("name", "source", "checksum", "licence", "normalisation", "tokenizer", "candidates_checksum"):
         value = getattr(header, name)
         if not isinstance(value, str) or not value.isprintable():

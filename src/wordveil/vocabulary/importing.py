@@ -107,7 +107,6 @@ def _is_plain(word: bytes) -> bool:
 def _write_rows(
     writer: VocabularyWriter, blocks: Iterator[Block], progress: Progress | None
 ) -> tuple[WordList, np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """Append all rows to the matrix; return the words and the position of each row in the source."""
     words: list[bytes] = []
     positions = []
     for block in blocks:

@@ -66,7 +66,6 @@ def overlap_graph(
 
 
 def _overlaps(lists: IdArray, edges: EdgeArray) -> Float64Array:
-    """Return the Jaccard overlap of the lists at both ends of each edge, shape (e,)."""
     shared = np.empty(len(edges))
     for low in range(0, len(edges), CHUNK):
         left, right = lists[edges[low : low + CHUNK, 0]], lists[edges[low : low + CHUNK, 1]]

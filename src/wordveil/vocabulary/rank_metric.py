@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial.distance import cdist
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray, Progress
+from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import PathMatrix, Precomputed, VocabularyMetric
@@ -120,9 +120,7 @@ _LAST: dict[tuple[NeighbourRank, str, str], Precomputed] = {}
 _COMPUTING = Lock()  # threads that want the same matrix wait for one of them: each takes 8 v**2 bytes
 
 
-def rank_graph(
-    vectors: FloatArray, k: int = 100, *, threads: int | None = None, progress: Progress | None = None
-) -> RankGraph:
+def rank_graph(vectors: FloatArray, k: int = 100, *, threads: int | None = None) -> RankGraph:
     """Build the graph of a public table of at most 20 000 words: the union of all k-nearest relations, by full ranks.
 
     The rank of y from x is 1 for the nearest other word, 2 for the next, with ties by id; the word itself is not
@@ -140,16 +138,12 @@ def rank_graph(
         starts, map_chunks(lambda s: _ranked(rows, s)[:, 1 : k + 1].copy(), starts, threads), strict=True
     ):
         near[start : start + len(part)] = part
-        if progress is not None:
-            progress(len(part))
     edges = unique_edges(np.repeat(np.arange(v), k), near.ravel())
     ranks = _larger_ranks(rows, edges, threads)
     return RankGraph(words=v, edges=edges, ranks=ranks, component=components(v, edges))
 
 
-def rank_distances(
-    graph: RankGraph, *, cap: float = math.inf, threads: int | None = None, progress: Progress | None = None
-) -> Float64Array:
+def rank_distances(graph: RankGraph, *, cap: float = math.inf, threads: int | None = None) -> Float64Array:
     """Return the metric as a matrix, shape (v, v): shortest paths up to a cap, symmetric, diagonal 0.
 
     With a cap, min(path, cap) is again a metric, and the promise is made in that. `ParameterError` if cap is not
@@ -174,8 +168,6 @@ def rank_distances(
 
     for start, part in zip(starts, map_chunks(paths, starts, threads), strict=True):
         distances[start : start + len(part)] = part
-        if progress is not None:
-            progress(len(part))
     # Both directions of a path add its weights in a different order.
     np.minimum(distances, distances.T.copy(), out=distances)
     return np.asarray(np.minimum(distances, cap, out=distances))
@@ -190,7 +182,6 @@ def _ranked(rows: Float64Array, start: int) -> NDArray[np.int64]:
 
 
 def _larger_ranks(rows: Float64Array, edges: EdgeArray, threads: int | None) -> NDArray[np.int64]:
-    """Return the larger of the two full ranks at each edge, shape (e,)."""
     v = len(rows)
     both = np.concatenate((edges, edges[:, ::-1])).astype(np.int32)  # SciPy 1.11 walks no other
     order = np.argsort(both[:, 0], kind="stable")

@@ -20,7 +20,6 @@ import secrets
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -147,9 +146,7 @@ class VocabularyWriter:
     def __enter__(self) -> VocabularyWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._matrix.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -187,7 +184,6 @@ def _map_words(path: Path) -> NDArray[np.uint8]:
 def _check_shapes(
     directory: Path, header: VocabularyHeader, arrays: dict[str, NDArray[Any]], blob: NDArray[np.uint8]
 ) -> None:
-    """Compare all shapes with the header, and the last offset with the words."""
     v = header.rows
     expected = {name: (v,) for name in ("index_hashes.npy", "index_ids.npy", "canonical.npy")}
     shapes: dict[str, tuple[int, ...]] = {**expected, "offsets.npy": (v + 1,), "vectors.npy": (v, header.dimensions)}

@@ -44,24 +44,14 @@ _Made = TypeVar("_Made", NeighbourLists, WordClasses)
 _REMEDY = "Remove it and build the lists again."
 
 
-def word_classes(embeddings: Embeddings, k: int, *, progress: Progress | None = None) -> WordClasses:
-    """Return the classes of a vocabulary: those stored, else made now, and stored in its directory if that can be.
-
-    Args:
-        embeddings: The public vocabulary.
-        k: Classes, as for `build_classes`.
-        progress: As for `build_classes`.
-
-    Raises:
-        ParameterError: If k is outside its domain.
-        EmbeddingFormatError, ChecksumError: If stored classes are damaged.
-    """
+def word_classes(embeddings: Embeddings, k: int) -> WordClasses:
+    """Return the classes of a vocabulary: those stored, else made now, and stored in its directory if that can be."""
     key = classes_key(embeddings, k)
     folder = embeddings.directory or PACKAGED_FOLDER
     path = folder / f"classes-{key.checksum[:16]}.npy"
     note = path.with_suffix(".json")
     if not note.exists():
-        made = build_classes(embeddings, k, progress=progress)
+        made = build_classes(embeddings, k)
         if embeddings.directory is not None and os.access(folder, os.W_OK):
             save_classes(made, path)
         return made
@@ -82,25 +72,15 @@ def save_classes(made: WordClasses, path: Path) -> None:
     _write_note(path, made)
 
 
-def neighbour_lists(
-    embeddings: Embeddings,
-    k: int,
-    *,
-    outputs: int | ArrayLike | None = None,
-    metric: AnyMetric | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> NeighbourLists:
-    """Return the lists of the k outputs nearest to each word: those stored, else made now, as by `build_lists`.
+def neighbour_lists(embeddings: Embeddings, k: int, *, outputs: int | ArrayLike | None = None) -> NeighbourLists:
+    """Return the lists of the k outputs nearest to each word by cosine: those stored, else made now.
 
     Outputs are the ids that may be in a list; a number stands for so many of the most frequent, by `most_frequent`;
     None for all that may be output. `EmbeddingFormatError` or `ChecksumError` if stored lists are damaged.
     """
     chosen = _chosen(embeddings, outputs)
-    found = find_lists(embeddings, k, outputs=chosen, metric=metric)
-    if found is not None:
-        return found
-    return build_lists(embeddings, k, outputs=chosen, metric=metric, threads=threads, progress=progress)
+    found = find_lists(embeddings, k, outputs=chosen)
+    return build_lists(embeddings, k, outputs=chosen) if found is None else found
 
 
 def find_lists(
@@ -192,7 +172,6 @@ def pack_lists(lists: NeighbourLists, folder: Path = PACKAGED_FOLDER) -> Path:
 
 
 def _open(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
-    """Map lists, or unpack them where they are packed."""
     if path.parent != PACKAGED_FOLDER:
         return map_lists(path, key, outputs)
     try:

@@ -90,7 +90,6 @@ def hash_words(words: WordList) -> HashArray:
 
 
 def _hash_chunk(blob: ByteArray, offsets: OffsetArray) -> HashArray:
-    """Hash consecutive words whose bytes start at `offsets` in `blob`."""
     lengths = np.diff(offsets)
     powers = np.full(int(lengths.max()), _BASE, dtype=np.uint64)
     powers[0] = 1

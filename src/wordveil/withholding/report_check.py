@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from wordveil.runs.frame import run_shows
 from wordveil.withholding.claim import Claim
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
-from wordveil.withholding.runs import run_shows
 from wordveil.withholding.words import PublicWords
 
 
@@ -26,10 +26,9 @@ def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> li
     """
     redactor = _redactor(facts["options"], words)
     counts = Counter({**facts["hidden"], "kept": facts["kept"], "hidden": sum(facts["hidden"].values())})
-    shown = run_shows(facts["settings"]["missing"], copied=tuple(facts["copied"]), tree=facts["tree"])
     right = {
         "guarantee": redactor.guarantee.as_dict(),
-        "disclosed": [*redactor.disclosed, *shown],
+        "disclosed": [*redactor.disclosed, *run_shows(facts)],
         "claim": asdict(Claim.of(counts, words, law=redactor.law, days=redactor.days)),
         "options": redactor.choices() | {"version": facts["options"]["version"]},
         "tokens": counts["kept"] + counts["hidden"],

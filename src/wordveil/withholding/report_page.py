@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from wordveil.promises.html import items, page, row, table
+from wordveil.promises.html import facts as facts_table
+from wordveil.promises.html import items, page
 
 _LINES = {"kept": "Kept", "hidden": "Hidden", "may_say": "May say", "must_say": "Must also say"}
 
@@ -25,10 +26,10 @@ def redaction_page(facts: Mapping[str, Any], data: str) -> str:
         ("The promise", f'<p class="promise">{escape(guarantee["sentence"])}.</p>'),
         ("Assumptions", items(guarantee["assumptions"])),
         ("What the release shows", items(facts["disclosed"])),
-        ("Hidden, by kind", _table(facts["hidden"])),
-        ("The files", _table(_files(facts))),
-        ("The choices", _table(_choices(facts))),
-        ("The run", _table(_run(facts))),
+        ("Hidden, by kind", facts_table(facts["hidden"])),
+        ("The files", facts_table(_files(facts))),
+        ("The choices", facts_table(_choices(facts))),
+        ("The run", facts_table(_run(facts))),
     ]
     head = f'<h1>What was redacted</h1>\n<p class="date">{escape(day)} UTC</p>'
     parts = [head, *(f"<h2>{title}</h2>{body}" for title, body in sections if body)]
@@ -50,15 +51,3 @@ def _run(facts: Mapping[str, Any]) -> dict[str, Any]:
     names = ("documents", "tokens", "kept", "missing_texts", "replaced_values", "skipped_documents", "left_out_members")
     counted = {name.replace("_", " "): facts[name] for name in (*names, "skipped_files", "bad_files")}
     return counted | {"seconds": f"{facts['seconds']:.1f}", "wordveil": facts["provenance"]["version"]}
-
-
-def _table(values: Mapping[str, Any]) -> str:
-    return table(row(name, [f"<code>{escape(_said(value))}</code>"]) for name, value in values.items())
-
-
-def _said(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "default" if value is None else str(value)

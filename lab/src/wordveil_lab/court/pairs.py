@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import FORMATS, ParameterError, PrivateText, guess_format, open_documents, tokenizer_for
+from wordveil.api import FORMATS, DocumentSettings, ParameterError, PrivateText, guess_format, tokenizer_for
 from wordveil_lab.rows import read_rows, thinned
 
 __all__ = ["Measure", "PairedTexts", "read_column", "shifted"]
@@ -128,5 +128,5 @@ def read_column(path: str, column: str | None, *, values: bool = False) -> list[
         raise ParameterError("column", None, "must be named for this format, for originals and for releases.")
     if values and form is FORMATS["jsonl"] and not path.endswith(".zst"):
         return [None if row[str(column)] is None else str(row[str(column)]) for row in read_rows(path, (str(column),))]
-    with open_documents(path, columns=() if column is None else (column,), drop_others=True) as reader:
+    with DocumentSettings(columns=() if column is None else (column,), drop_others=True).open(path) as reader:
         return [text for record in reader if not record.structural for text in record.texts]

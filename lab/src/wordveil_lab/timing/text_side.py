@@ -28,7 +28,6 @@ from wordveil.api import (
     MemberCompressor,
     PrivateText,
     nonces,
-    open_documents,
     sanitize_documents,
 )
 
@@ -61,7 +60,7 @@ class Stages:
 def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer, output: Path) -> int:
     """Do by hand what a run does, stage by stage; returns the number of tokens."""
     stages.timed("decompress", lambda: InputStream(str(source)).stream.read())
-    reader = open_documents(source, columns=(column,), keep_others=True)
+    reader = DocumentSettings(columns=(column,), keep_others=True).open(source)
     records = stages.timed("decompress and parse", lambda: list(reader))
     tokens, released, writer = 0, [], sanitizer.parts.writer
     for first in range(0, len(records), BLOCK_DOCUMENTS):

@@ -21,11 +21,7 @@ VECTOR_FORMATS: dict[str, VectorFormat] = {
 
 
 def vector_format(path: str | os.PathLike[str]) -> VectorFormat:
-    """Return the format a file name stands for.
-
-    Raises:
-        ParameterError: If the ending is none of the formats'.
-    """
+    """Return the format a file name stands for."""
     form = VECTOR_FORMATS.get(Path(path).suffix.lower())
     if form is None:
         raise ParameterError("path", os.fspath(path), f"must end in one of {', '.join(VECTOR_FORMATS)}.")
@@ -33,17 +29,7 @@ def vector_format(path: str | os.PathLike[str]) -> VectorFormat:
 
 
 def open_vectors(path: str | os.PathLike[str], name: str | None = None) -> VectorReader:
-    """Open the (n, d) array of a file.
-
-    Args:
-        path: An .npy, .npz, .parquet or .safetensors file.
-        name: Which array, column or tensor; None for the only one.
-
-    Raises:
-        DataFormatError: If there is no such file, or it holds no such array.
-        ParameterError: If the file holds several arrays and none is named, or its ending is unknown.
-        MissingExtraError: For Parquet without pyarrow.
-    """
+    """Open the (n, d) array of a file."""
     form = vector_format(path)
     if not Path(path).is_file():
         raise DataFormatError(path, "no such file.", remedy="Check the path.")

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import numpy as np
@@ -23,31 +22,18 @@ COPY_BYTES = 1 << 22
 
 
 class VectorReader(ABC):
-    """An (n, d) array in a file, read in row order; a context manager.
+    """An (n, d) array in a file, read in row order; a context manager."""
 
-    Attributes:
-        path: The file, as the caller named it.
-        name: Name of the array, tensor or column; "vectors" where the format has no names.
-        rows: n.
-        dimensions: d, at least 1.
-        kind: Type of the numbers, as the file names it.
-        others: Names of what else the file holds.
-    """
-
-    path: str
-    name: str
-    rows: int
-    dimensions: int
-    kind: str
-    others: tuple[str, ...] = ()
+    path: str  # the file, as the caller named it
+    name: str  # name of the array, tensor or column; "vectors" where the format has no names
+    rows: int  # n
+    dimensions: int  # d, at least 1
+    kind: str  # type of the numbers, as the file names it
+    others: tuple[str, ...] = ()  # names of what else the file holds
 
     @abstractmethod
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
-        """Yield the rows from `start` on, in blocks of at most `size` rows of a real number type.
-
-        Raises:
-            DataFormatError: If the file is damaged.
-        """
+        """Yield the rows from `start` on, in blocks of at most `size` rows of a real number type."""
 
     @abstractmethod
     def close(self) -> None:
@@ -56,24 +42,13 @@ class VectorReader(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputPlan:
-    """What an output file will hold.
-
-    Attributes:
-        rows: n.
-        dimensions: Columns of the released array.
-        dtype: "<f4" or "<f8".
-        name: Name of the array, tensor or column.
-        keep: What else is copied from the input, in the input's order.
-        reader: The open input, in the same format where `keep` is not empty.
-    """
+    """What an output file will hold."""
 
     rows: int
     dimensions: int
@@ -84,18 +59,11 @@ class OutputPlan:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one row."""
         return self.dimensions * np.dtype(self.dtype).itemsize
 
 
 class VectorFormat(ABC):
-    """One array format.
-
-    Attributes:
-        name: As shown to users.
-        ending: Of its file names.
-        has_names: Whether a file holds several named arrays, so that others can be kept.
-    """
+    """One array format."""
 
     name: str
     ending: str
@@ -103,13 +71,7 @@ class VectorFormat(ABC):
 
     @abstractmethod
     def open(self, path: Path, name: str | None) -> VectorReader:
-        """Open the array of this name, or the only one.
-
-        Raises:
-            DataFormatError: If the file is malformed, or holds no such array of numbers of shape (n, d), d >= 1.
-            ParameterError: If the file holds several and none is named.
-            MissingExtraError: If the format needs an extra.
-        """
+        """Open the array of this name, or the only one."""
 
     @abstractmethod
     def prefix(self, plan: OutputPlan) -> bytes:
@@ -141,22 +103,13 @@ def check_matrix(path: str, shape: Sequence[int], dtype: np.dtype[Any]) -> tuple
 
 
 def check_names(path: str, names: Sequence[str]) -> None:
-    """Refuse a file in which a name stands for two things: one might be kept for the other.
-
-    Raises:
-        DataFormatError: If a name occurs twice.
-    """
+    """Refuse a file in which a name stands for two things: one might be kept for the other."""
     if len(set(names)) != len(names):
         raise DataFormatError(path, "two of its columns, arrays or tensors have one name.", remedy="Rename them.")
 
 
 def pick(path: str, name: str | None, usable: Sequence[str], what: str) -> str:
-    """Return the wanted name, or the only usable one.
-
-    Raises:
-        DataFormatError: If there is none, or none of this name.
-        ParameterError: If there are several and none is named.
-    """
+    """Return the wanted name, or the only usable one."""
     if name is not None and name in usable:
         return name
     # Names may be private, as those of people: they are counted and not shown.
@@ -179,11 +132,7 @@ def raw_blocks(
     start: int,
     size: int,
 ) -> Iterator[NDArray[Any]]:
-    """Yield rows of an array of raw numbers in a seekable stream, from `start` on, `size` at a time.
-
-    Raises:
-        DataFormatError: If the stream ends early.
-    """
+    """Yield rows of an array of raw numbers in a seekable stream, from `start` on, `size` at a time."""
     rows, columns = shape
     for low in range(start, rows, size):
         count = min(size, rows - low)
@@ -207,17 +156,6 @@ def _exactly(path: str, stream: BinaryIO | Any, length: int) -> bytes:
     return data
 
 
-def copy_bytes(source: Any, target: Any, length: int | None = None) -> None:
-    """Copy a stream, or its next `length` bytes, a few megabytes at a time."""
-    left = length
-    while left is None or left > 0:
-        data = source.read(COPY_BYTES if left is None else min(COPY_BYTES, left))
-        if not data:
-            break
-        target.write(data)
-        left = None if left is None else left - len(data)
-
-
 def copy_values(path: str, source: Any, target: Any, length: int, *, truths: bool) -> None:
     """Copy the values of an array to keep, a few megabytes at a time.
 
@@ -227,9 +165,6 @@ def copy_values(path: str, source: Any, target: Any, length: int, *, truths: boo
         target: Where they go.
         length: Their bytes.
         truths: Whether each byte is true or false: seven of its bits are no part of the value.
-
-    Raises:
-        DataFormatError: If the stream ends early.
     """
     for done in range(0, length, COPY_BYTES):
         data = _exactly(path, source, min(COPY_BYTES, length - done))

@@ -16,11 +16,7 @@ from wordveil.errors import DataFormatError
 
 
 def read_npy_header(path: str, stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, whether columns come first, and the type; the stream then stands at the numbers.
-
-    Raises:
-        DataFormatError: If the header is malformed.
-    """
+    """Return shape, whether columns come first, and the type; the stream then stands at the numbers."""
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     try:
         version = np.lib.format.read_magic(stream)

@@ -6,6 +6,7 @@ What else a member holds, a comment in its header or bytes behind its values, is
 from __future__ import annotations
 
 import math
+import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -17,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.documents.vectors.base import (
+    COPY_BYTES,
     OutputPlan,
     VectorFormat,
     VectorReader,
     check_matrix,
     check_names,
-    copy_bytes,
     copy_values,
     pick,
     raw_blocks,
@@ -103,11 +104,7 @@ class _NpzReader(VectorReader):
             raise DataFormatError(self.path, "the array is damaged.", remedy="Fetch the file again.")
 
     def _check_apart(self) -> None:
-        """Refuse members that share bytes: a kept one must not hold what is released with noise.
-
-        Raises:
-            DataFormatError: If two do, or one lies outside the members' part of the file.
-        """
+        """Refuse members that share bytes: a kept one must not hold what is released with noise."""
         stream: Any = self._zip.fp
         places = []
         for info in self._zip.infolist():
@@ -121,11 +118,7 @@ class _NpzReader(VectorReader):
             raise DataFormatError(self.path, "members of the file share bytes.", remedy="Write it with numpy.savez.")
 
     def check_kept(self, name: str) -> None:
-        """Refuse another member that holds more than values.
-
-        Raises:
-            DataFormatError: If it holds objects or records, or is shorter than its header says.
-        """
+        """Refuse another member that holds more than values."""
         shape, _, dtype, offset = self._header(name)
         if dtype.kind not in _KEPT_KINDS or dtype.itemsize > _WIDEST.get(dtype.kind, dtype.itemsize):
             raise DataFormatError(
@@ -165,7 +158,7 @@ class Npz(VectorFormat):
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as out:
                 # A ZipInfo of its own has a fixed date: equal content gives equal bytes.
                 with rows.open("rb") as source, self._member(out, plan.name) as target:
-                    copy_bytes(source, target)
+                    shutil.copyfileobj(source, target, COPY_BYTES)
                 for name in plan.keep:
                     assert isinstance(plan.reader, _NpzReader)
                     with self._member(out, name) as target:

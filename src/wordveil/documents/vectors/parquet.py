@@ -128,7 +128,6 @@ class _ParquetReader(VectorReader):
 
 
 def _number_type(kind: Any) -> Any:
-    """Return the type of a list's numbers, None for any other column."""
     pa, _ = _pyarrow()
     types = pa.types
     if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):

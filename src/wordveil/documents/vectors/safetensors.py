@@ -53,7 +53,6 @@ class _SafetensorsReader(VectorReader):
             yield widened(block, self.kind)
 
     def copy_tensor(self, name: str, target: Any) -> None:
-        """Copy another tensor's values."""
         kind, _, start, size = self.file.tensors[name]
         self.file.stream.seek(start)
         copy_values(self.path, self.file.stream, target, size, truths=kind == "BOOL")

@@ -13,23 +13,16 @@ from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
 from wordveil.mechanisms.checks import vector_mechanism
 from wordveil.mechanisms.common import Mechanism, with_vocabulary
 from wordveil.mechanisms.word_rows import WordRows
-from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing
-from wordveil.promises.release import Provenance
+from wordveil.promises.guarantees import Guarantee, PrivacyUnit
+from wordveil.promises.release import Provenance, unprotected
 from wordveil.sanitizing.places import shown
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["Binding", "bind", "default_projection"]
-
 LARGEST = 1e100  # of a coordinate: squares and products stay finite
-_NO_GUARANTEE = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
 
 
 def default_projection(dimensions: int) -> dict[str, object]:
-    """Return the settings of a projection for any vectors: random orthonormal rows, 50 of them or half of d.
-
-    Args:
-        dimensions: The d of the vectors.
-    """
+    """Return the settings of a projection for any vectors: random orthonormal rows, 50 of them or half of d."""
     return {
         "directions": "orthonormal",
         "sensitivity": "spectral",
@@ -39,15 +32,7 @@ def default_projection(dimensions: int) -> dict[str, object]:
 
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """A mechanism bound to vectors of d dimensions.
-
-    Attributes:
-        mechanism: The parameters.
-        randomizer: Ready to draw.
-        dimensions: The d of its input.
-        vocabulary: The public vocabulary it was fitted to, if any.
-        words: Finds a row's word, where only rows of the vocabulary may be released; None where any row may.
-    """
+    """A mechanism bound to vectors of d dimensions."""
 
     mechanism: VectorMechanism
     randomizer: VectorRandomizer
@@ -56,9 +41,8 @@ class Binding:
     words: WordRows | None
 
     def guarantee(self, *, test_source: bool) -> Guarantee:
-        """Return what one released row promises."""
         if test_source:
-            return NoGuarantee(reason=_NO_GUARANTEE, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
+            return unprotected(PrivacyUnit.VECTOR)
         claim = self.randomizer.guarantee()
         return claim if self.vocabulary is None else with_vocabulary(claim, self.vocabulary, self.randomizer)
 
@@ -83,10 +67,6 @@ class Binding:
 
     def checked(self, block: FloatArray, first_row: int) -> PrivateVectors:
         """Return a block as float64 rows that may be randomized; -0.0 is 0.0, so that equal rows are one row.
-
-        Args:
-            block: Shape (n, d), any real type.
-            first_row: Number of its first row, for messages.
 
         Raises:
             ParameterError: If a row is not finite, too large, or not a word's vector where it must be; it is named by
@@ -122,11 +102,6 @@ class Binding:
 
 def bind(mechanism: Mechanism, dimensions: int, vocabulary: Embeddings | None) -> Binding:
     """Bind a mechanism to vectors of d dimensions.
-
-    Args:
-        mechanism: A vector mechanism.
-        dimensions: d >= 1.
-        vocabulary: A public vocabulary of vectors of the same dimension; None where the mechanism needs none.
 
     Raises:
         ParameterError: If the mechanism works on words, needs a vocabulary, or does not fit the dimension; the message

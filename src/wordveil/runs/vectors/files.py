@@ -23,14 +23,12 @@ from wordveil.mechanisms.base import VectorMechanism
 from wordveil.parameters import copied_columns, listed_names
 from wordveil.randomness import RandomSource
 from wordveil.runs.completion import Completion
+from wordveil.runs.digests import file_digests
 from wordveil.runs.engine import Notice, Position, Run, silent
-from wordveil.runs.sanitize import file_digests
 from wordveil.runs.vectors.binding import bind
 from wordveil.runs.vectors.releasing import RowReleaser, VectorSettings
 from wordveil.runs.vectors.values import VectorReport, vector_disclosures
 from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["release_vector_file"]
 
 Progress = Callable[[int, int], None]
 """Called after each block with rows done and rows in all."""

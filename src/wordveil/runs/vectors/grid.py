@@ -18,8 +18,6 @@ from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.mechanisms.on_grid import EXPONENTS, grid_below
 from wordveil.randomness import RandomSource
 
-__all__ = ["STEPS", "check_grid", "coarsest_grid", "fits_grid", "grid_name", "on_grid", "public_grid", "round_to_grid"]
-
 STEPS = {"float32": 2**24, "float64": 2**32}
 """Largest number of steps from 0: every such multiple is a value of the type."""
 PROBES = 256
@@ -52,10 +50,6 @@ def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:
 
     It is the mechanism's own. Where it has none, the deviation is measured on public rows with a public stream, so that
     the rule sees no private data and holds for any mechanism that adds noise.
-
-    Args:
-        randomizer: The mechanism, ready to draw.
-        probes: Public rows it accepts, shape (n, d), n >= 1.
 
     Raises:
         ParameterError: If the mechanism adds no noise to the probes.

@@ -33,8 +33,6 @@ from wordveil.runs.vectors.values import VectorRelease, vector_disclosures
 from wordveil.sanitizing.places import Place, nonces, vector_domain
 from wordveil.vocabulary.table import Embeddings
 
-__all__ = ["RowReleaser", "VectorSettings", "release_vectors"]
-
 CHUNK_ROWS = 256  # rows drawn and randomized at once by one thread
 BLOCK_VALUES = 1 << 22  # numbers held at once, about: 32 MiB of float64
 
@@ -86,17 +84,7 @@ class VectorSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RowReleaser:
-    """Releases blocks of rows of one input.
-
-    Attributes:
-        binding: The mechanism.
-        grid: The public grid.
-        dtype: Type of the released numbers.
-        source: Randomness.
-        name: Name of the input: part of every row's id.
-        column: Which array, column or tensor of it: another part.
-        threads: Threads to use.
-    """
+    """Releases blocks of rows of one input."""
 
     binding: Binding
     grid: float

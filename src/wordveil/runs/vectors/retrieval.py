@@ -18,8 +18,6 @@ from wordveil.documents.vectors import VectorReader, open_vectors, vector_format
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 
-__all__ = ["RetrievalMeasurement", "measure_retrieval"]
-
 LARGEST = 1e15  # of a coordinate: beyond it float32 neighbours mean nothing
 BLOCK_VALUES = 1 << 22
 

@@ -12,11 +12,9 @@ from wordveil.errors import ParameterError, printable
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance, Reported
+from wordveil.runs.digests import FileDigest
 from wordveil.runs.report import write_facts
 from wordveil.runs.report_schema import SCHEMA
-from wordveil.runs.sanitize import FileDigest
-
-__all__ = ["VectorRelease", "VectorReport", "vector_disclosures", "write_vector_report"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,13 +97,7 @@ class VectorReport(Reported):
 def vector_disclosures(
     randomizer: VectorRandomizer, *, kept: Sequence[str] = (), own_source: bool = False
 ) -> tuple[str, ...]:
-    """Return what any release of vectors discloses, one sentence each.
-
-    Args:
-        randomizer: The mechanism, with what it shows by itself.
-        kept: What was copied.
-        own_source: Whether the caller gave the source, which may serve another release of the same rows.
-    """
+    """Return what any release of vectors discloses, one sentence each."""
     said = ["the number of rows and their order, and the number of columns", *randomizer.disclosed()]
     if own_source:
         said.append(
@@ -118,11 +110,7 @@ def vector_disclosures(
 
 
 def write_vector_report(report: VectorReport, path: Path) -> None:
-    """Write the report as JSON, with what is to be warned of, its schema and its checksum.
-
-    Raises:
-        ParameterError: If the name does not end in .json.
-    """
+    """Write the report as JSON, with what is to be warned of, its schema and its checksum."""
     if path.suffix != ".json":
         raise ParameterError("report", path.name, "must end in .json.")
     write_facts(

@@ -63,7 +63,6 @@ def _pick(path: Path, names: list[str], known: tuple[str, ...]) -> str:
 
 
 def _encoded(path: Path, words: NDArray[Any]) -> list[bytes]:
-    """Return the words as UTF-8 from an array of strings or one joined string."""
     if words.dtype.kind == "S":
         listed = [bytes(word) for word in words.ravel().tolist()]
         return listed if words.ndim else listed[0].split(b"\n")

@@ -37,9 +37,7 @@ _ZIP = b"PK\x03\x04"
 class _Readable(Protocol):
     """The one thing all three kinds of stream can do."""
 
-    def read(self, count: int, /) -> bytes:
-        """Return up to `count` bytes."""
-        ...
+    def read(self, count: int, /) -> bytes: ...
 
 
 @final
@@ -122,7 +120,6 @@ def _open_member(path: Path, archive: zipfile.ZipFile, member: str | None) -> IO
 
 
 def _member(path: Path, archive: zipfile.ZipFile, member: str | None) -> zipfile.ZipInfo:
-    """Return the member asked for, or the only one there is."""
     files = [info for info in archive.infolist() if not info.filename.endswith("/")]
     chosen = [info for info in files if member in (None, info.filename)]
     if len(chosen) != 1:

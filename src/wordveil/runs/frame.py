@@ -1,0 +1,163 @@
+"""The frame of a run over documents: how its owner is told of it, and what every report of one holds."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from wordveil.documents import DocumentSettings
+from wordveil.errors import printable
+from wordveil.promises.guarantees import Guarantee
+from wordveil.promises.release import Provenance, Reported
+from wordveil.runs.digests import COPIED, TREE, FileDigest, digests_of, file_digests
+from wordveil.runs.documents import Callbacks, DocumentSummary, Process, run_documents
+from wordveil.runs.engine import Notice, silent
+
+R = TypeVar("R")
+
+RunProgress = Callable[[int, int | None, int, int], None]
+"""Called after each block with bytes read, bytes in all (None if unknown), documents, tokens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentReport(Reported):
+    """What every run over documents reports; no private word, and no counts but those that the release shows anyway.
+
+    It names the input and the output, and every file of a tree that was written, as evidence of which release it is: a
+    file name that must not be known is to be changed before the run. The counts of what was left out (`skipped_...`,
+    `bad_files`) tell the owner that nothing was lost unseen.
+
+    Attributes:
+        guarantee: The promise per unit.
+        disclosed: What is disclosed whatever the noise, copied columns included.
+        provenance: Mechanism, vocabulary or lists, and checksums.
+        source: Name of the private input, without its directory; "-" for standard input.
+        destination: Name of the output, without its directory; "-" for standard output.
+        outputs: Every file written, in a tree with its path; empty where the output is no file.
+        settings: How the documents were read: columns, what is copied, encoding and so on.
+        options: What happens to texts beside the mechanism.
+        documents: Texts are grouped in so many documents.
+        tokens: Tokens read.
+        copied: Names of the columns copied unchanged.
+        tree: Whether a directory was released, whose file names are copied.
+        files: Files written.
+        missing_texts: Text columns that documents lacked.
+        replaced_values: Values in a text column that were no text and became null.
+        skipped_documents: Documents left out for one or the other.
+        left_out_members: Members of JSON records that were left out and that the first record does not have.
+        skipped_files: Files of a tree that were not read: hidden, of another format, links out of it. (Their number;
+            `notice` names them.)
+        bad_files: Files of a tree that were left out because they are malformed.
+        resumed_documents: Documents taken over from an interrupted run.
+        finished: Time of the end, UTC, ISO 8601.
+        seconds: Wall-clock time of this process's part.
+    """
+
+    guarantee: Guarantee
+    disclosed: tuple[str, ...]
+    provenance: Provenance
+    source: str
+    destination: str
+    outputs: tuple[FileDigest, ...]
+    settings: dict[str, Any]
+    options: dict[str, Any]
+    documents: int
+    tokens: int
+    copied: tuple[str, ...]
+    tree: bool
+    files: int
+    missing_texts: int
+    replaced_values: int
+    skipped_documents: int
+    left_out_members: int = 0
+    skipped_files: int
+    bad_files: int
+    resumed_documents: int
+    finished: str
+    seconds: float
+
+
+def run_facts(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    settings: DocumentSettings,
+    summary: DocumentSummary,
+    outputs: Iterable[Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Return what a report says of a run whose output is in its place, but for the promise, tokens and time.
+
+    What tells each output from any other (`file_identity`) is given where it is known.
+    """
+    gaps = summary.gaps
+    return {
+        "source": printable(Path(source).name) or os.fspath(source),
+        "destination": printable(Path(destination).name) or os.fspath(destination),
+        "outputs": file_digests(Path(destination)) if outputs is None else digests_of(outputs),
+        "settings": {name.removeprefix("documents."): value for name, value in settings.fingerprint().items()},
+        "documents": summary.documents,
+        "copied": tuple(map(printable, summary.copied_columns)),
+        "tree": Path(source).is_dir(),
+        "files": summary.files,
+        "missing_texts": gaps.get("missing", 0),
+        "replaced_values": gaps.get("not_text", 0),
+        "skipped_documents": gaps.get("skipped", 0),
+        "left_out_members": gaps.get("members", 0),
+        "skipped_files": len(summary.skipped_files),
+        "bad_files": len(summary.bad_files),
+        "resumed_documents": summary.resumed_documents,
+        "finished": summary.finished or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def run_shows(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a run shows besides the texts, one sentence each, given what its report says of it."""
+    said = ["the number of documents and of texts in each, their order, and which of their texts are empty or null"]
+    if facts["settings"]["missing"] == "keep":
+        said.append("which documents lack a text column, and which held something else than text there (null now)")
+    if facts["settings"]["missing"] == "skip":
+        said.append("that every document lacking a text column, or holding something else than text there, is left out")
+    if facts["copied"]:
+        said.append(COPIED + ", ".join(facts["copied"]))
+    if facts["tree"]:
+        said.append(TREE)
+    return tuple(said)
+
+
+def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    process: Process,
+    report: Callable[[DocumentSummary, float], R],
+    *,
+    counts: Counter[str],
+    tokens: Collection[str],
+    progress: RunProgress | None,
+    notice: Notice | None,
+    deliver: Callable[[R], None] | None,
+    **run: Any,
+) -> tuple[R, bool]:
+    """Run documents through a function, and return the report, and whether the output was complete before.
+
+    `report` makes it of what was done and the seconds spent; it is delivered when the output is in its place. `tokens`
+    are the counts whose sum is shown as progress; all others are arguments of `run_documents`.
+    """
+    started = time.perf_counter()
+    reports: list[R] = []
+
+    def published(summary: DocumentSummary) -> None:
+        reports.append(report(summary, time.perf_counter() - started))
+        if deliver is not None:
+            deliver(reports[0])
+
+    def told(done: int, total: int | None, documents: int) -> None:
+        if progress is not None:
+            progress(done, total, documents, sum(counts[name] for name in tokens))
+
+    calls = Callbacks(progress=told, notice=notice or silent, published=published)
+    summary = run_documents(source, destination, process, counts=counts, callbacks=calls, **run)
+    return (reports[0], False) if reports else (report(summary, time.perf_counter() - started), True)
