@@ -33,7 +33,8 @@ def words():
 
 @pytest.fixture(scope="module")
 def default(words):
-    return Setting().open({"default": words}, {})
+    (setting,) = settings_of(["default=neighbours:epsilon=8,k=16"]).values()
+    return setting.open({"default": words}, {})
 
 
 @pytest.fixture
