@@ -48,7 +48,7 @@ def test_no_channel_is_better_than_the_best_and_flat_lists_are_close_to_it():
 
 
 def test_what_is_left_to_use_is_counted_word_by_word(world, use_world):
-    task = Reading(limit=20, public_limit=20, model_limit=20, epochs=1, candidates=10)
+    task = Reading(limit=20, public_limit=20)
     attack = task.prepare(world)
     original = attack.corpus.tokens
     read = np.where(original == original.max(), 0, original).astype(np.int32)
@@ -63,7 +63,7 @@ def test_what_is_left_to_use_is_counted_word_by_word(world, use_world):
 
 
 def test_a_class_is_told_by_who_has_not_read_the_attacked_texts(world, use_world, monkeypatch):
-    task = Reading(limit=10, public_limit=20, model_limit=20, epochs=1, candidates=10, train=Reading.path)
+    task = Reading(limit=10, public_limit=20, train=Reading.path)
     learnt = []
     monkeypatch.setattr(reading_back, "encode", lambda table, texts: learnt.extend(texts) or encode(table, texts))
     attacked = read_texts(task.path, limit=10)
@@ -73,7 +73,7 @@ def test_a_class_is_told_by_who_has_not_read_the_attacked_texts(world, use_world
 
 
 def test_search_in_what_is_read_is_the_search_in_releases(world, use_world):
-    task = Captions(limit=30, public_limit=20, model_limit=20, epochs=1, candidates=10)
+    task = Captions(limit=30, public_limit=20)
     attack = task.prepare(world)
     whole = task.run(attack, unprotected(world), None)
     plain = Retrieval(documents=30)

@@ -64,7 +64,7 @@ SETS: dict[str, dict[str, dict[str, Any]]] = {
         "similarity": {"path": "documents/imdb.test10k.jsonl.gz", "limit": 40},
     },
 }
-MODELS: dict[str, Any] = {"public_limit": 4000, "model_limit": 600, "epochs": 2, "candidates": 100}
+MODELS: dict[str, Any] = {"public_limit": 4000}
 KINDS: dict[str, type[Task]] = {
     "attack": Reading,
     "sentiment": CentroidClassification,

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordveil.api import round_up
-from wordveil_lab.evaluation.inversion import ATTACKERS
 from wordveil_lab.leagues.reading_back import READERS
 from wordveil_lab.tables import markdown_table, short_number
 
@@ -44,7 +43,7 @@ class Row:
         nats = f"{epsilon or 0:g}" if self.group == "local" else round_up(report["nats"].get(row["label"], 0.0), 3)
         self.promise = f"{nats} nats" + f" ({epsilon:g} a unit)" * (self.group == "metric") if self.epsilon else ""
         self.named = score_pair(attack["best-content"])
-        ran = [each for each in ATTACKERS if f"{each}-content" in attack]  # a stored run may lack a later attacker
+        ran = [name.removesuffix("-content") for name in attack if name.endswith("-content") and name != "best-content"]
         best = max(ran, key=lambda each: attack[f"{each}-content"]["mean"])
         self.by = best if 0 < self.named[0] < 1 else ""
         self.scores = {"sentiment": score_pair(cells["sentiment"]["accuracy"])}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
@@ -44,7 +45,6 @@ from wordveil_lab.evaluation.corpora import centroids
 from wordveil_lab.evaluation.data import plain
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, standardized
 from wordveil_lab.evaluation.priors import content_words
-from wordveil_lab.leagues.rephrase import public_order
 from wordveil_lab.rows import data_folder, locate, read_rows
 
 WORK = ROOT / "build/together"
@@ -89,6 +89,11 @@ def judge() -> Prior:
     texts += [row["text"] for row in read_rows("documents/cfpb-complaints.jsonl.gz", ["text"])]
     rows = [row for row in read_rows("privacy/aci-bench.jsonl.gz", ["note"]) if row["split"] != "train"]
     return build_prior([*texts, *(row[name] for row in rows for name in ("note", "dialogue"))], table())
+
+
+def public_order(sentences: Sequence[str]) -> list[str]:
+    """Return different sentences in an order that a public hash gives."""
+    return sorted(set(sentences), key=lambda one: hashlib.blake2b(one.encode(), digest_size=8).digest())
 
 
 def read_by_minilm(texts: Sequence[str]) -> tuple[Float32Array, list[Float32Array]]:
