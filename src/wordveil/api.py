@@ -24,7 +24,6 @@ _HOMES = {
         "Status as AuditStatus, Finding, at_least as at_least_in_words, result as audit_result"
     ),
     "wordveil.auditing.intervals": "check_alpha, lower_bound",
-    "wordveil.auditing.repeated": "RELEASES as REPEATED_RELEASES, named_after",
     "wordveil.auditing.subjects": "LogRatio, OnGrid, Subject, VectorSubject, WordSubject",
     "wordveil.auditing.text_leaks": "TextChecks, check_text",
     "wordveil.auditing.timing": "judge_times, measure_times",

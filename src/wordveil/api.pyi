@@ -20,8 +20,6 @@ from wordveil.auditing.findings import at_least as at_least_in_words
 from wordveil.auditing.findings import result as audit_result
 from wordveil.auditing.intervals import check_alpha as check_alpha
 from wordveil.auditing.intervals import lower_bound as lower_bound
-from wordveil.auditing.repeated import RELEASES as REPEATED_RELEASES
-from wordveil.auditing.repeated import named_after as named_after
 from wordveil.auditing.runner import audit as audit
 from wordveil.auditing.runner import audit_mechanism as audit_mechanism
 from wordveil.auditing.subjects import LogRatio as LogRatio
@@ -334,7 +332,6 @@ __all__ = [
     "Projection",
     "PublicWords",
     "RECIPE_SENTENCES",
-    "REPEATED_RELEASES",
     "RandomSource",
     "RankSoftmax",
     "Redaction",
@@ -452,7 +449,6 @@ __all__ = [
     "minilm_pieces",
     "minilm_states",
     "multiply_high",
-    "named_after",
     "nearest_lists",
     "neighbour_points",
     "noise_deviation",

@@ -16,7 +16,7 @@ from wordveil.mechanisms.laplace_profile import laplace_delta
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
 from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks, runnable
-from wordveil_lab.evaluation.cells import CellCache
+from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.contenders import contenders, fit_contender
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings
@@ -166,7 +166,7 @@ def test_a_damaged_cell_is_computed_again_and_other_seeds_draw_other_noise(world
     first = run_league(plan(*chosen), world, cache=tmp_path)
     key = first.rows[1].cells[0].key
     (tmp_path / f"{key}.json").write_text('{"row": ')
-    assert CellCache(tmp_path).get(key) is None
+    assert Cells(tmp_path).get_cell(key) is None
     assert same_scores(first, run_league(plan(*chosen), world, cache=tmp_path))
     assert not same_scores(first, run_league(plan(*chosen, seed=1), world))
 

@@ -8,19 +8,17 @@ where it stopped. Needs the data folder (WORDVEIL_DATA) and scikit-learn; forty 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import wordveil as wv
-from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes, write_whole
+from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation.aligned import AlignedSimilarity
 from wordveil_lab.evaluation.corpora import centroids, place_unknown
@@ -77,15 +75,12 @@ class Trial:
 
     def cell(self) -> dict[str, Any]:
         """Return all scores: those finished before, or new ones."""
-        facts = [VERSION, RUNS, self.row, self.epsilon, repr(self.texts)]
-        path = RUN.cells / f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]}.json"
-        if not path.exists():
+
+        def compute() -> dict[str, Any]:
             print(self.texts.name, self.row, self.epsilon, file=sys.stderr, flush=True)
-            found = {name: rounded_score(*pair) for name, pair in (self.left() | self.named()).items()}
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, json.dumps(found).encode(), shared=True)
-        cell: dict[str, Any] = json.loads(path.read_text())
-        return cell
+            return {name: rounded_score(*pair) for name, pair in (self.left() | self.named()).items()}
+
+        return RUN.once([VERSION, RUNS, self.row, self.epsilon, repr(self.texts)], compute)
 
     def left(self) -> dict[str, tuple[float, float]]:
         """Return what is left to use, by a model that learnt from releases: of releases, and of texts as they are."""
@@ -276,17 +271,25 @@ def _facts(one: TextSet) -> dict[str, Any]:
 
 def growth() -> list[dict[str, Any]]:
     """Return what attackers name who have read more and more."""
-    found = []
-    for name, known in GROWTH.items():
-        for said, public in known.items():
-            for row, epsilon in (BEFORE, ("256 classes", 7.0)):
-                path = RUN.cells / f"growth {name} {said} {row} {epsilon:g} {VERSION}.json"
-                if not path.exists():
-                    one = named_by(subject_of(fitted(row, epsilon)), SETS[name].attack, SETS[name].prior_from(public))
-                    write_whole(path, json.dumps({key: rounded_score(*pair) for key, pair in one.items()}).encode())
-                cell = json.loads(path.read_text())
-                found.append({"set": name, "read": said, "row": row, "epsilon": epsilon, "scores": cell})
-    return found
+
+    def named(row: str, epsilon: float, texts: TextSet, public: Any) -> dict[str, Any]:
+        found = named_by(subject_of(fitted(row, epsilon)), texts.attack, texts.prior_from(public))
+        return {score: rounded_score(*pair) for score, pair in found.items()}
+
+    return [
+        {
+            "set": name,
+            "read": said,
+            "row": row,
+            "epsilon": epsilon,
+            "scores": RUN.once(
+                [VERSION, "growth", name, said, row, epsilon], partial(named, row, epsilon, SETS[name], public)
+            ),
+        }
+        for name, known in GROWTH.items()
+        for said, public in known.items()
+        for row, epsilon in (BEFORE, ("256 classes", 7.0))
+    ]
 
 
 RUN = StoredRun(

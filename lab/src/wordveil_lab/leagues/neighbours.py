@@ -149,23 +149,20 @@ def nats_of(rows: Iterable[Target], embeddings: Embeddings) -> dict[str, float]:
 
 
 def local_nats(target: Target, embeddings: Embeddings) -> float | None:
-    """Return what any two words lose by a row of metric DP: by certificate, or by the profile of its noise at delta.
-
-    Kept beside the cells, like them.
-    """
+    """Return what any two words lose by a row of metric DP: by certificate, or by the profile of its noise at delta."""
     if target.group is not Group.METRIC:
         return None
-    kept = RUN.cells / f"{target.label} on {embeddings.header.checksum[:12]}.nats"
-    if not kept.exists():
+
+    def compute() -> dict[str, float]:
         if target.name in SELECTIONS:
             local = SELECTIONS[target.name](epsilon=1.0, calibration="certified-local")
-            found = certify_rate(local, embeddings, target.epsilon / 2, threads=1).numbers["epsilon"]
-        else:
-            noise: Any = fit_contender(target, embeddings, PROMISES).words.vectors
-            reach = noise_diameter(noise, embeddings)
-            found = laplace_to_local(noise, diameter=reach, delta=PROMISES.delta).epsilon
-        kept.write_text(f"{found!r}\n", encoding="utf-8")
-    return float(kept.read_text(encoding="utf-8"))
+            return {"nats": certify_rate(local, embeddings, target.epsilon / 2, threads=1).numbers["epsilon"]}
+        noise: Any = fit_contender(target, embeddings, PROMISES).words.vectors
+        reach = noise_diameter(noise, embeddings)
+        return {"nats": laplace_to_local(noise, diameter=reach, delta=PROMISES.delta).epsilon}
+
+    found = RUN.once([target.label, embeddings.header.checksum], compute)
+    return float(found["nats"])
 
 
 def say_progress(done: int, total: int, row: str) -> None:

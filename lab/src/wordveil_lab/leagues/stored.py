@@ -19,6 +19,7 @@ from typing import Any
 from wordveil import __version__
 from wordveil.api import DataFormatError
 from wordveil_lab.clone import ROOT
+from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
 from wordveil_lab.tables import refilled
 
@@ -83,6 +84,10 @@ class StoredRun:
     def cells(self) -> Path:
         """The folder of finished cells, with which an interrupted run goes on."""
         return ROOT / f"build/{self.name}.cells"
+
+    def once(self, facts: Any, compute: Callable[[], Mapping[str, Any]]) -> Report:
+        """Return a cell of the run, computed unless it was finished before; see `Cells.once`."""
+        return Cells(self.cells).once([self.name, facts], compute)
 
     def report(self) -> Report:
         """Return the stored run."""

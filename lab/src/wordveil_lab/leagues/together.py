@@ -9,8 +9,6 @@ MiniLM; about twenty minutes of one core.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +35,6 @@ from wordveil.api import (
     WordRandomizer,
     certify_rate,
     posteriors,
-    write_whole,
 )
 from wordveil.api import ReleaseLayout as Layout
 from wordveil.api import fill_slots as fill
@@ -242,13 +239,7 @@ def summary(runs: Sequence[Scores]) -> dict[str, list[float]]:
 
 def kept_cell(facts: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return a cell that was finished before, or compute and keep it."""
-    said = json.dumps({"version": VERSION, "texts": TEXTS, "seeds": SEEDS, **facts}, sort_keys=True)
-    path = RUN.cells / f"{hashlib.sha256(said.encode()).hexdigest()[:24]}.json"
-    if not path.exists():
-        RUN.cells.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(compute()).encode(), shared=True)
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    return RUN.once({"version": VERSION, "texts": TEXTS, "seeds": SEEDS, **facts}, compute)
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -11,7 +10,7 @@ import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +21,7 @@ from wordveil import __version__
 from wordveil.api import Decoded, Embeddings, ParameterError, RandomSource, VectorMechanism, load_embeddings
 from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.catalogue import data_digests
-from wordveil_lab.evaluation.cells import Cell, CellCache
+from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import locate
@@ -253,26 +252,19 @@ class Options:
         self, task: Task, subject: Entrant, label: str, entrant: Callable[[int], Entrant], runs: int, reading: str
     ) -> dict[str, Summary]:
         """Return a task's scores over runs; finished ones are taken from `cells`."""
-        known, prepared = CellCache(self.cells), None
-        found: dict[str, list[float]] = {score.name: [] for score in task.scores}
         data = data_digests(task) if self.cells else {}
         mechanism = re.sub(" at 0x[0-9a-f]+", "", repr(subject.words))  # a fitted one may hold a table or a search
-        settings = [__version__, repr(task), data, subject.embeddings.header.checksum, mechanism]
-        for i in range(runs):
-            facts = json.dumps([*settings, label, reading, self.seed, i], sort_keys=True)
-            key = hashlib.sha256(facts.encode()).hexdigest()
-            cell = known.get(key)
-            if cell is None:
-                started = time.perf_counter()
-                prepared = task.prepare(subject.embeddings) if prepared is None else prepared
-                values = task.run(prepared, entrant(i), self.source(f"{task.name} {label} {i}"))
-                scores = {name: summarize([values[name]]) for name in found}
-                seconds = time.perf_counter() - started
-                cell = Cell(row=label, task=task.name, key=key, applies=True, scores=scores, seconds=seconds)
-                known.put(cell)
-            for name, column in found.items():
-                column.append(cell.scores[name].mean)
-        return {name: summarize(values) for name, values in found.items()}
+        settings = [repr(task), data, subject.embeddings.header.checksum, mechanism, label, reading, self.seed]
+
+        @cache
+        def prepared() -> Any:
+            return task.prepare(subject.embeddings)
+
+        def run(i: int) -> Mapping[str, float]:
+            return task.run(prepared(), entrant(i), self.source(f"{task.name} {label} {i}"))
+
+        found = [Cells(self.cells).once([*settings, i], partial(run, i)) for i in range(runs)]
+        return {score.name: summarize([values[score.name] for values in found]) for score in task.scores}
 
     def source(self, label: str) -> RandomSource:
         """Return test noise that no other label shares."""
