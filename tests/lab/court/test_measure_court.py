@@ -71,6 +71,6 @@ def test_budgets_of_a_text_add_up(table, monkeypatch):
 
 
 def test_the_page_is_made_from_the_stored_run():
-    page = court.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
+    page = court.RUN.page_path.read_text(encoding="utf-8")
     assert page == court.RUN.page(), "run python -m wordveil_lab.leagues.court --page"
     assert [row["name"] for row in court.RUN.report()["rows"]] == list(court.METHODS)

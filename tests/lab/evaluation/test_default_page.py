@@ -13,7 +13,7 @@ REPORT = measured.RUN.report()
 
 
 def test_the_page_shows_the_stored_run():
-    text = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
+    text = measured.RUN.page_path.read_text(encoding="utf-8")
     assert text == measured.RUN.page(), "run python -m wordveil_lab.leagues.default --page"
 
 

@@ -15,7 +15,7 @@ REPORT = measured.RUN.report()
 
 
 def test_the_page_is_made_from_the_stored_run():
-    page = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
+    page = measured.RUN.page_path.read_text(encoding="utf-8")
     assert page == measured.RUN.page(), "run python -m wordveil_lab.leagues.neighbours --page"
 
 

@@ -32,7 +32,7 @@ def league(tmp_path, monkeypatch):
         rows=("a", "b"),
         measure=lambda names: asked.append(list(names)) or {"schema": SCHEMA, "rows": list(names)},
         tables=lambda report: {"# Made": [f"| {len(report['rows'])} rows |"]},
-        picture=lambda report: b"<svg/>",
+        pictures={"made.svg": lambda report: b"<svg/>"},
     )
 
 

@@ -275,7 +275,7 @@ def picture(report: dict[str, Any]) -> bytes:
     return draw(list(points(report)), "Local DP at 4 to 12 nats", across=ACROSS)
 
 
-RUN = StoredRun(name="local", rows=EPSILONS, measure=measure, tables=tables, picture=picture)
+RUN = StoredRun(name="local", rows=EPSILONS, measure=measure, tables=tables, pictures={"local.svg": picture})
 
 if __name__ == "__main__":
     RUN.main(__doc__)

@@ -289,7 +289,7 @@ RUN = StoredRun(
     rows=sorted({name for _, name in (*EVERYWHERE, *ON_IMDB)}),
     measure=measure,
     tables=tables,
-    picture=picture,
+    pictures={"neighbours.svg": picture},
 )
 
 if __name__ == "__main__":

@@ -12,18 +12,19 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wordveil import __version__
 from wordveil.api import DataFormatError
 from wordveil_lab.clone import ROOT
+from wordveil_lab.evaluation.base import summarize
 from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
 from wordveil_lab.tables import refilled
 
-__all__ = ["StoredRun", "new_report", "new_row", "read_run", "rounded_score"]
+__all__ = ["StoredRun", "new_report", "new_row", "read_run", "rounded_score", "score_of"]
 
 Report = dict[str, Any]
 
@@ -57,6 +58,12 @@ def rounded_score(mean: float, error: float) -> dict[str, float]:
     return {"mean": float(f"{mean:.6g}"), "standard_error": float(f"{error:.6g}")}
 
 
+def score_of(values: Sequence[float]) -> dict[str, Any]:
+    """Return a score over runs."""
+    summary = summarize(values)
+    return {"mean": summary.mean, "standard_error": summary.standard_error, "runs": summary.runs}
+
+
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
     """Where a league's run lies, how it is measured, and what is written from it.
@@ -66,14 +73,16 @@ class StoredRun:
         rows: What `--only` takes.
         measure: Returns the run of some rows; with none named, of all.
         tables: Returns the tables of the page by their headings, as `refilled` takes them.
-        picture: Returns the picture, an SVG; None for a page without one.
+        pictures: Name of a file -> what draws it, an SVG.
+        shown: Name of the page, where that is another.
     """
 
     name: str
     rows: Collection[str]
     measure: Callable[[Collection[str]], Report]
     tables: Callable[[Report], Mapping[str, Sequence[str]]]
-    picture: Callable[[Report], bytes] | None = None
+    pictures: Mapping[str, Callable[[Report], bytes]] = field(default_factory=dict)
+    shown: str = ""
 
     @property
     def path(self) -> Path:
@@ -93,15 +102,22 @@ class StoredRun:
         """Return the stored run."""
         return read_run(self.path)
 
+    @property
+    def page_path(self) -> Path:
+        """The file of the page."""
+        return ROOT / f"docs/results/{self.shown or self.name}.md"
+
     def page(self) -> str:
         """Return the page as it is, with the tables of the stored run."""
-        return refilled(self.path.with_suffix(".md").read_text(encoding="utf-8"), self.tables(self.report()))
+        return refilled(self.page_path.read_text(encoding="utf-8"), self.tables(self.report()))
 
-    def write(self) -> None:
-        """Write the page and the picture of the stored run."""
-        self.path.with_suffix(".md").write_text(self.page(), encoding="utf-8")
-        if self.picture is not None:
-            self.path.with_suffix(".svg").write_bytes(self.picture(self.report()))
+    def write(self, report: Report | None = None) -> None:
+        """Write the page and the pictures of the stored run, or of a new one, which is stored."""
+        if report is not None:
+            self.path.write_text(as_json(report), encoding="utf-8")
+        self.page_path.write_text(self.page(), encoding="utf-8")
+        for name, draw in self.pictures.items():
+            self.path.with_name(name).write_bytes(draw(self.report()))
 
     def main(self, about: str | None) -> None:
         """Do what the command line says: measure, or take the stored run, and write page and picture."""
@@ -112,6 +128,4 @@ class StoredRun:
         if asked.only:
             self.measure(asked.only)
             return
-        if not asked.page:
-            self.path.write_text(as_json(self.measure(())), encoding="utf-8")
-        self.write()
+        self.write(None if asked.page else self.measure(()))

@@ -396,7 +396,7 @@ RUN = StoredRun(
     rows=list(dict.fromkeys(facts["series"] for facts, _ in plan())),
     measure=measure,
     tables=together_page.tables,
-    picture=together_page.picture,
+    pictures={"together.svg": together_page.picture},
 )
 
 if __name__ == "__main__":
