@@ -79,7 +79,7 @@ _HOMES = {
     "wordveil.sanitizing.places": "nonces",
     "wordveil.runs.engine": "check_report_path",
     "wordveil.promises.guarantees": "PrivacyUnit, within_scope",
-    "wordveil.promises.html": "items as html_items, page as html_page, row as html_row, table as html_table",
+    "wordveil.promises.html": "page as html_page, row as html_row, table as html_table",
     "wordveil.promises.relations": "Pair, Relation, relation_of",
     "wordveil.promises.rounding": "round_down, round_up",
     "wordveil.randomness": "Draws, Stream, multiply_high, random_bits",

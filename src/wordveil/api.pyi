@@ -165,7 +165,6 @@ from wordveil.promises.guarantees import NoGuarantee as NoGuarantee
 from wordveil.promises.guarantees import PrivacyUnit as PrivacyUnit
 from wordveil.promises.guarantees import Standing as Standing
 from wordveil.promises.guarantees import within_scope as within_scope
-from wordveil.promises.html import items as html_items
 from wordveil.promises.html import page as html_page
 from wordveil.promises.html import row as html_row
 from wordveil.promises.html import table as html_table
@@ -427,7 +426,6 @@ __all__ = [
     "generic_pair",
     "gpu_torch",
     "guess_format",
-    "html_items",
     "html_page",
     "html_row",
     "html_table",
