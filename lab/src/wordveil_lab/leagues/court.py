@@ -21,6 +21,7 @@ public word frequencies. They stand for the papers' ideas, not for anybody's cod
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -204,22 +205,24 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
     """Return the run, or that of some rows."""
     items, table, rows = read_labelled(SOURCE, limit=SENTENCES), load_embeddings(), []
     originals, labels = [item.text for item in items], [item.label for item in items]
+
+    def compute(number: int, method: Method) -> dict[str, Any]:
+        released = method(originals, table, np.random.default_rng([SEED, max(number - 1, 0)]))
+        return scores(PairedTexts(originals=originals, released=released, facts={"label": labels}))
+
     for number, (name, (promise, method)) in enumerate(METHODS.items()):
         if not names or name in names:
-            released = method(originals, table, np.random.default_rng([SEED, max(number - 1, 0)]))
-            pairs = PairedTexts(originals=originals, released=released, facts={"label": labels})
-            row = new_row(name, None, None, {SOURCE: {"scores": scores(pairs)}}) | {"promise": promise}
-            print(shown(row), flush=True)
-            rows.append(row)
-    return new_report("court", rows, texts=len(originals), repeats=1, seed=SEED)
+            cell = {"scores": RUN.once([SOURCE, SENTENCES, SEED, name], partial(compute, number, method))}
+            rows.append(new_row(name, None, None, {SOURCE: cell}) | {"promise": promise})
+    return new_report("leagues.court", rows, texts=len(originals), repeats=1, seed=SEED)
 
 
-def scores(pairs: PairedTexts) -> dict[str, dict[str, float]]:
+def scores(pairs: PairedTexts) -> dict[str, dict[str, Any]]:
     """Return the columns of the page, each the first measure of its name, with how many things were counted."""
     measures = {one.name: one for one in reversed(score(pairs).measures)}
     wanted = {column: name.format(n=len(set(pairs.originals))) for column, name in COLUMNS.items()}
     return {
-        column: {"mean": measures[name].value, "n": measures[name].n}
+        column: {"mean": measures[name].value, "standard_error": None, "n": measures[name].n}
         for column, name in wanted.items()
         if name in measures
     }

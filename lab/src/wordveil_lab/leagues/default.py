@@ -251,7 +251,9 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
         row = new_row(trial.row, groups.get(trial.row, "local"), trial.epsilon)
         found.setdefault(row["label"], row)["cells"][trial.texts.name] = {"scores": trial.cell()}
     facts = {name: _facts(one) for name, one in SETS.items()}
-    return new_report("default", list(found.values()), sets=facts, growth=[] if names else growth(), repeats=RUNS)
+    return new_report(
+        "leagues.default", list(found.values()), sets=facts, growth=[] if names else growth(), repeats=RUNS
+    )
 
 
 def _facts(one: TextSet) -> dict[str, Any]:

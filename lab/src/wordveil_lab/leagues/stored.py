@@ -3,8 +3,14 @@
     python -m wordveil_lab.leagues.NAME [--page | --only ROW ...]
 
 --page writes tables and picture again from the stored run; --only computes the cells of some rows and writes nothing.
-All runs have the form of `wordveil evaluate`: rows with a name, the group of their promise and epsilon, and cells by
-task, whose scores have a mean and a standard error.
+All runs have the form of `wordveil evaluate`, which `check_run` holds them to:
+
+    schema, version, command, noise    of which form it is, what made it
+    rows                               label, name, group of the promise, epsilon (both null for a baseline), cells
+    cells                              by task or set of texts: scores, and of some leagues those of random outputs
+    scores                             by name: mean and standard_error (null where none is known)
+
+A league adds facts of its own beside these.
 """
 
 from __future__ import annotations
@@ -24,7 +30,7 @@ from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
 from wordveil_lab.tables import refilled
 
-__all__ = ["StoredRun", "new_report", "new_row", "read_run", "rounded_score", "score_of"]
+__all__ = ["StoredRun", "check_run", "new_report", "new_row", "read_run", "rounded_score", "score_of"]
 
 Report = dict[str, Any]
 
@@ -33,17 +39,42 @@ def read_run(path: Path) -> Report:
     """Return a stored run.
 
     Raises:
-        DataFormatError: If it is of another schema: its league has to be run again.
+        DataFormatError: If it is of another schema, or not of its form: its league has to be run again.
     """
     report: Report = json.loads(path.read_text(encoding="utf-8"))
     if report.get("schema") != SCHEMA:
         raise DataFormatError(path, f"is a run of another schema than {SCHEMA!r}. Run its league again.")
+    check_run(path, report)
     return report
 
 
+def check_run(path: Path, report: Report) -> None:
+    """Check that a run has the form that the top of this module describes.
+
+    Raises:
+        DataFormatError: If it has not.
+    """
+    _check(path, "The run", report, {"version": str, "command": str, "noise": str, "rows": list})
+    for row in report["rows"]:
+        _check(path, "A row", row, {"label": str, "name": str, "group": _TEXT, "epsilon": _NUMBER, "cells": dict})
+        for cell in row["cells"].values():
+            _check(path, "A cell", cell, {"scores": dict})
+            for score in (*cell["scores"].values(), *cell.get("random", {}).values()):
+                _check(path, "A score", score, {"mean": (int, float), "standard_error": _NUMBER})
+
+
+_TEXT, _NUMBER = (str, type(None)), (int, float, type(None))
+
+
+def _check(path: Path, what: str, facts: Any, form: Mapping[str, Any]) -> None:
+    for name, kind in form.items():
+        if not isinstance(facts, dict) or name not in facts or not isinstance(facts[name], kind):
+            raise DataFormatError(path, f"is no run: {what} needs {name}. Run its league again.")
+
+
 def new_report(name: str, rows: Sequence[Report], **facts: Any) -> Report:
-    """Return the run of a league that is not measured by `run_league`."""
-    command = f"python -m wordveil_lab.leagues.{name}"
+    """Return the run of a league, a module of the laboratory, that is not measured by `run_league`."""
+    command = f"python -m wordveil_lab.{name}"
     return {"schema": SCHEMA, "version": __version__, "command": command, "noise": NOISE, **facts, "rows": list(rows)}
 
 
@@ -70,17 +101,17 @@ class StoredRun:
 
     Attributes:
         name: Of its files.
-        rows: What `--only` takes.
-        measure: Returns the run of some rows; with none named, of all.
         tables: Returns the tables of the page by their headings, as `refilled` takes them.
+        rows: What `--only` takes.
+        measure: Returns the run of some rows; with none named, of all. None where another module measures.
         pictures: Name of a file -> what draws it, an SVG.
         shown: Name of the page, where that is another.
     """
 
     name: str
-    rows: Collection[str]
-    measure: Callable[[Collection[str]], Report]
     tables: Callable[[Report], Mapping[str, Sequence[str]]]
+    rows: Collection[str] = ()
+    measure: Callable[[Collection[str]], Report] | None = None
     pictures: Mapping[str, Callable[[Report], bytes]] = field(default_factory=dict)
     shown: str = ""
 
@@ -124,8 +155,9 @@ class StoredRun:
         parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
         parser.add_argument("--page", action="store_true", help="write page and picture again from the stored run")
         parser.add_argument("--only", nargs="+", choices=self.rows, help="compute the cells of these rows alone")
-        asked = parser.parse_args()
+        asked, measure = parser.parse_args(), self.measure
+        assert measure is not None
         if asked.only:
-            self.measure(asked.only)
+            measure(asked.only)
             return
-        self.write(None if asked.page else self.measure(()))
+        self.write(None if asked.page else measure(()))

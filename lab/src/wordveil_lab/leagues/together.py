@@ -358,7 +358,7 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
             rows.setdefault(row["label"], row)["cells"][domain] = part
     nats = {f"TEM @ {rate:g}": kept_cell({"nats of TEM": rate}, partial(certified, rate)) for rate in RATES["TEM"]}
     known = {label: float(f"{found['nats']:.6g}") for label, found in nats.items()}
-    return new_report("together", list(rows.values()), texts=TEXTS, repeats=len(SEEDS), nats=known)
+    return new_report("leagues.together", list(rows.values()), texts=TEXTS, repeats=len(SEEDS), nats=known)
 
 
 def _parts(cell: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:

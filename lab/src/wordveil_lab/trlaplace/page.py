@@ -8,7 +8,7 @@ A table stands below its comment; everything else of the page is written by hand
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -188,17 +188,8 @@ def tables(report: Run) -> dict[str, list[str]]:
     return {f"<!-- table: {name} -->": lines for name, lines in found.items()}
 
 
-def measure(names: Collection[str]) -> Run:
-    """Return a run of some parts at the reduced size, all without names."""
-    from wordveil_lab.trlaplace.results import measured  # needs PyTorch
-
-    return measured(names)
-
-
 RUN = StoredRun(
     name="trlaplace/runs",
-    rows=("support", "seconds", "yelp", "glove", "wide", "yahoo", "embedded", "random"),
-    measure=measure,
     tables=tables,
     pictures={
         "loss.svg": partial(_rewriting_figure, score="loss", label="loss, nats a word"),

@@ -336,9 +336,7 @@ def measured(parts: Collection[str] = (), plan: Plan = Plan()) -> dict[str, Any]
             facts = [plan.name, plan.glove, cell, row["label"]]
             rows.setdefault(row["label"], row)["cells"][cell] = RUN.once(facts, compute)
             print(cell, row["label"], file=sys.stderr, flush=True)
-    return new_report(
-        "results", list(rows.values()), command="python -m wordveil_lab.trlaplace.results", size=plan.name
-    )
+    return new_report("trlaplace.results", list(rows.values()), size=plan.name)
 
 
 def main() -> None:
