@@ -292,13 +292,8 @@ def original_cell(domain: str) -> dict[str, Any]:
         "scores": summary([scores | {"picked: MiniLM": picked(near)}]),
         "texts": len(own.texts),
         "classes": len(own.classes),
+        "commonest": float(np.bincount(own.labels).max() / len(own.labels)),
     }
-
-
-def commonest(domain: str) -> dict[str, float]:
-    """Return the share of the commonest class."""
-    labels = domain_named(domain).labels
-    return {"commonest": float(np.bincount(labels).max() / len(labels))}
 
 
 def drawn(domain: str) -> dict[str, float]:
@@ -348,9 +343,7 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
     for done, (facts, compute) in enumerate(cells):
         print(f"{done:4} of {len(cells)} cells: {facts}", file=sys.stderr, flush=True)
         cell, domain, epsilon = kept_cell(facts, compute), facts["domain"], facts.get("epsilon")
-        if facts["series"] == ORIGINAL:
-            cell |= kept_cell({**facts, "series": "commonest"}, partial(commonest, domain))
-        elif domain in DOMAINS:
+        if domain in DOMAINS and facts["series"] != ORIGINAL:
             cell |= _with_names(facts | cell)
         for end, part in _parts(cell):
             name = facts["series"].removeprefix(f"{PERSONS}: ") + end
