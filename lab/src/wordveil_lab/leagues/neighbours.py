@@ -19,12 +19,12 @@ from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.curves import HOW, CurveValue, read_at, standing
+from wordveil_lab.evaluation.inversion import ReviewInversion
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import noise_diameter
 from wordveil_lab.evaluation.report import as_dict
-from wordveil_lab.leagues.reading_back import Reading
-from wordveil_lab.leagues.rows import RANDOM, READ, Row, sheet, shown_score
+from wordveil_lab.leagues.rows import RANDOM, Row, sheet, shown_score
 from wordveil_lab.leagues.stored import StoredRun
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import markdown_table, short_number
@@ -33,7 +33,7 @@ FILMS, PLACES = "documents/imdb.train.jsonl.gz", "documents/yelp-stars.dev.jsonl
 
 SETS: dict[str, dict[str, dict[str, Any]]] = {
     "MR": {
-        "attack": {"path": "sentences/mr.tsv", "public": FILMS, "train": FILMS, "limit": 60},
+        "attack": {"path": "sentences/mr.tsv", "public": FILMS, "limit": 60},
         "sentiment": {"train": "sentences/mr.tsv", "test": None, "limit": 3750},
         "similarity": {"path": "sentences/mr.tsv", "limit": 400},
     },
@@ -41,7 +41,6 @@ SETS: dict[str, dict[str, dict[str, Any]]] = {
         "attack": {
             "path": "sentences/yelp-short.test.tsv",
             "public": PLACES,
-            "train": "sentences/yelp-short.train.tsv",
             "limit": 120,
         },
         "sentiment": {
@@ -56,7 +55,6 @@ SETS: dict[str, dict[str, dict[str, Any]]] = {
         "attack": {
             "path": "documents/imdb.test10k.jsonl.gz",
             "public": FILMS,
-            "train": FILMS,
             "limit": 60,
             "length": 20,
         },
@@ -66,7 +64,7 @@ SETS: dict[str, dict[str, dict[str, Any]]] = {
 }
 MODELS: dict[str, Any] = {"public_limit": 4000}
 KINDS: dict[str, type[Task]] = {
-    "attack": Reading,
+    "attack": ReviewInversion,
     "sentiment": CentroidClassification,
     "similarity": AlignedSimilarity,
 }
@@ -97,7 +95,6 @@ RIVALS = {
     "projection-principal-vectors": "principal Laplace, vectors",
 }
 SCORES = ("sentiment", "similarity")
-DENOISED = ("denoised sentiment", "denoised similarity")
 MEASURED = {"by": "by", "similarity beyond random": "similarity", "kept": "kept", "sentiment": "sentiment"}
 ABOUT = {
     "MR": "sentences of film reviews",
@@ -198,7 +195,6 @@ def tables(report: dict[str, Any]) -> dict[str, list[str]]:
         rows = rows_of(report, name)
         found |= {
             f"## {name}: {ABOUT[name]}": sheet(rows, MEASURED),
-            f"### {name}, released and denoised": sheet(rows, READ),
             f"### {name}, at equal attack": _equal_table(rows),
         }
     return found
@@ -257,7 +253,7 @@ def _verdict(report: dict[str, Any]) -> list[str]:
     body = []
     for name in SETS:
         rows = rows_of(report, name)
-        for score in (*SCORES, *DENOISED):
+        for score in SCORES:
             for rival, shown in RIVALS.items():
                 found = compare(rows, score, rival)
                 counts = {how: len(those) for how, those in found.items()}
@@ -270,7 +266,7 @@ def _verdict(report: dict[str, Any]) -> list[str]:
 
 def points(report: dict[str, Any]) -> Iterator[Plotted]:
     """Yield what the figure shows."""
-    for score in (*SCORES, *DENOISED):
+    for score in SCORES:
         for name in SETS:
             for row in rows_of(report, name):
                 if score in row.scores and row.name != "no noise":

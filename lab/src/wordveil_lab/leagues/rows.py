@@ -7,16 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordveil.api import round_up
-from wordveil_lab.leagues.reading_back import READERS
 from wordveil_lab.tables import markdown_table, short_number
 
 RANDOM = 1e-3  # nats: as good as no information, and the same outputs
-READ = {
-    "similarity beyond random: released": "released similarity",
-    "denoised": "denoised similarity",
-    "sentiment: released": "released sentiment",
-    "denoised ": "denoised sentiment",
-}
 
 
 class Row:
@@ -29,8 +22,7 @@ class Row:
         promise: In words.
         named: Content words that the best attacker names: mean and standard error.
         by: Which attacker that is.
-        scores: "sentiment", "similarity" and "kept" (of words), as released; "released ..." and "denoised ..." of the
-            attacked texts. Similarities are less those of random outputs. Mean and standard error each.
+        scores: "sentiment", "similarity" (less that of random outputs) and "kept" (of words), mean and standard error.
     """
 
     def __init__(self, row: dict[str, Any], name: str, report: dict[str, Any]) -> None:
@@ -53,10 +45,6 @@ class Row:
             value, base = (found["content"] for found in (cells["similarity"], blind[f"{name} similarity"]["scores"]))
             self.scores["similarity"] = beyond(value, base)
             self.scores["kept"] = cells["similarity"]["kept"]["mean"], 0.0
-        for kind in READERS if "denoised similarity" in attack else ():  # a league of others has the attack alone
-            score = f"{kind} similarity"
-            self.scores[score] = beyond(attack[score], blind[f"{name} attack"]["scores"][score])
-            self.scores[f"{kind} sentiment"] = score_pair(attack[f"{kind} sentiment"])
 
 
 def beyond(value: dict[str, Any], base: dict[str, Any]) -> tuple[float, float]:
