@@ -26,7 +26,6 @@ _HOMES = {
     "wordveil.auditing.intervals": "check_alpha, lower_bound",
     "wordveil.auditing.subjects": "LogRatio, OnGrid, Subject, VectorSubject, WordSubject",
     "wordveil.auditing.text_leaks": "TextChecks, check_text",
-    "wordveil.auditing.timing": "judge_times, measure_times",
     "wordveil.certification.privacy_profile": "laplace_to_local",
     "wordveil.cli.app": "OfferedCommand, build_app",
     "wordveil.cli.common": "VocabularyOption, open_vocabulary, say",
@@ -72,9 +71,6 @@ _HOMES = {
     "wordveil.names": "DECODERS, EXPORTS, MECHANISMS",
     "wordveil.parameters": "as_floats, check_draws, check_positive, check_whole, checked_ids",
     "wordveil.sanitizing.fitting": "fit_words, shipped_certificate",
-    "wordveil.sanitizing.input_watch": (
-        "LEAST as WATCHED_LEAST, SAMPLE as WATCHED_SAMPLE, _exceeds as exceeds_unknown_limit"
-    ),
     "wordveil.meaning.neighbour_points": "neighbour_points",
     "wordveil.sanitizing.places": "nonces",
     "wordveil.runs.engine": "check_report_path",
@@ -95,7 +91,6 @@ _HOMES = {
         "PACKAGE as MINILM_PACKAGE, WIDTH as MINILM_WIDTH, MiniLM, load_model as load_minilm, "
         "model_installed as minilm_installed, sentence_pieces as minilm_pieces, encode as minilm_states"
     ),
-    "wordveil.text.readings": "UNKNOWN as UNKNOWN_READING",
     "wordveil.text.schemes": "DEFAULT_SCHEME, tokenizer_for",
     "wordveil.vocabulary.classes": "build_classes",
     "wordveil.vocabulary.frequencies": "word_frequencies",

@@ -29,8 +29,6 @@ from wordveil.auditing.subjects import VectorSubject as VectorSubject
 from wordveil.auditing.subjects import WordSubject as WordSubject
 from wordveil.auditing.text_leaks import TextChecks as TextChecks
 from wordveil.auditing.text_leaks import check_text as check_text
-from wordveil.auditing.timing import judge_times as judge_times
-from wordveil.auditing.timing import measure_times as measure_times
 from wordveil.certification import certify as certify
 from wordveil.certification import verify as verify
 from wordveil.certification.accounting import compose_many as compose_many
@@ -196,9 +194,6 @@ from wordveil.sanitizing.class_map import ClassMap as ClassMap
 from wordveil.sanitizing.default import sanitize as sanitize
 from wordveil.sanitizing.fitting import fit_words as fit_words
 from wordveil.sanitizing.fitting import shipped_certificate as shipped_certificate
-from wordveil.sanitizing.input_watch import LEAST as WATCHED_LEAST
-from wordveil.sanitizing.input_watch import SAMPLE as WATCHED_SAMPLE
-from wordveil.sanitizing.input_watch import _exceeds as exceeds_unknown_limit
 from wordveil.sanitizing.places import nonces as nonces
 from wordveil.sanitizing.sanitizer import Sanitizer as Sanitizer
 from wordveil.sentences.building import StockSettings as StockSettings
@@ -226,7 +221,6 @@ from wordveil.text.minilm import encode as minilm_states
 from wordveil.text.minilm import load_model as load_minilm
 from wordveil.text.minilm import model_installed as minilm_installed
 from wordveil.text.minilm import sentence_pieces as minilm_pieces
-from wordveil.text.readings import UNKNOWN as UNKNOWN_READING
 from wordveil.text.schemes import DEFAULT_SCHEME as DEFAULT_SCHEME
 from wordveil.text.schemes import tokenizer_for as tokenizer_for
 from wordveil.vocabulary.classes import build_classes as build_classes
@@ -363,7 +357,6 @@ __all__ = [
     "TextOptions",
     "TightConstraints",
     "TruncatedLaplace",
-    "UNKNOWN_READING",
     "VectorMechanism",
     "VectorRandomizer",
     "VectorRelease",
@@ -371,8 +364,6 @@ __all__ = [
     "VectorSubject",
     "Vickrey",
     "VocabularyOption",
-    "WATCHED_LEAST",
-    "WATCHED_SAMPLE",
     "Withholding",
     "WordMechanism",
     "WordRandomizer",
@@ -416,7 +407,6 @@ __all__ = [
     "engine_name",
     "escape_chance",
     "exact_stretch",
-    "exceeds_unknown_limit",
     "explain",
     "fill_slots",
     "fit_words",
@@ -430,7 +420,6 @@ __all__ = [
     "html_row",
     "html_table",
     "import_embeddings",
-    "judge_times",
     "laplace_delta",
     "laplace_epsilon",
     "laplace_to_local",
@@ -442,7 +431,6 @@ __all__ = [
     "lower_bound",
     "make_case",
     "measure_retrieval",
-    "measure_times",
     "minilm_installed",
     "minilm_pieces",
     "minilm_states",
