@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.authors import parse_post
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
-from wordveil_lab.evaluation.corpora import centroids
+from wordveil_lab.evaluation.corpora import centroids, released_centroids
 from wordveil_lab.evaluation.data import read_labelled, scored_pairs
-from wordveil_lab.evaluation.newsgroups import parse_post
-from wordveil_lab.evaluation.sentence_tasks import released_centroids
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import thinned
 

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 import wordveil as wv
 from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes
 from wordveil_lab.corpora import Corpus
-from wordveil_lab.evaluation.aligned import AlignedSimilarity
 from wordveil_lab.evaluation.corpora import centroids, place_unknown
 from wordveil_lab.evaluation.evidence import observe
 from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
+from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.priors import content_words
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.leagues import default_page

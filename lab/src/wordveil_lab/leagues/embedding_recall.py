@@ -22,7 +22,7 @@ from wordveil.api import PrivateEmbeddings, measure_retrieval
 from wordveil.api import load_minilm as load_model
 from wordveil.api import minilm_pieces as sentence_pieces
 from wordveil.api import minilm_states as encode
-from wordveil_lab.evaluation.newsgroups import parse_post
+from wordveil_lab.evaluation.authors import parse_post
 from wordveil_lab.rows import read_rows
 
 LONGEST = 64  # pieces of a post that are read

@@ -19,7 +19,6 @@ from scipy.sparse import coo_array, hstack, identity, kron, vstack
 
 from wordveil.api import Embeddings, Float64Array, NeighbourResponse, load_embeddings
 from wordveil_lab.evaluation import curves
-from wordveil_lab.evaluation.aligned import AlignedSimilarity
 from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.classification import CentroidClassification
@@ -27,6 +26,7 @@ from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.curves import HOW
 from wordveil_lab.evaluation.inversion import ReviewInversion
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
+from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.priors import content_words, word_prior
 from wordveil_lab.evaluation.promises import Group, Target
 from wordveil_lab.evaluation.report import as_dict

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from wordveil.api import TEM, Embeddings, SanText, certify_rate, laplace_to_local, load_embeddings
-from wordveil_lab.evaluation.aligned import AlignedSimilarity
 from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.classification import CentroidClassification
@@ -21,6 +20,7 @@ from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.curves import HOW, CurveValue, read_at, standing
 from wordveil_lab.evaluation.inversion import ReviewInversion
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
+from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import noise_diameter
 from wordveil_lab.evaluation.report import as_dict

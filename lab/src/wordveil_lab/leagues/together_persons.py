@@ -18,7 +18,7 @@ import wordveil as wv
 from wordveil.api import Denoiser, PrivateText, RandomSource, ReleasedText, ReleaseReader, Rephraser
 from wordveil_lab.corpora import encode
 from wordveil_lab.court.pairs import shifted
-from wordveil_lab.evaluation.attributes import cross_validated
+from wordveil_lab.evaluation.authors import cross_validated
 from wordveil_lab.evaluation.data import mixed_order, read_labelled, read_spans
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words
 from wordveil_lab.leagues.together_domains import table
