@@ -43,7 +43,6 @@ _HOMES = {
     "wordveil.documents.streams": "InputStream, MemberCompressor",
     "wordveil.errors": "CertificateError, DataFormatError, GuaranteeError, MissingExtraError, ParameterError",
     "wordveil.files.atomic": "write_whole",
-    "wordveil.integrations.langchain": "PrivateEmbeddings",
     "wordveil.kernels.compiled.library": "available_engines, engine_name",
     "wordveil.kernels.gpu.backend": "HAS_TRITON, torch as gpu_torch, open_device as open_gpu",
     "wordveil.kernels.gpu.nearest": "GpuNearestWords",

@@ -81,7 +81,6 @@ from wordveil.errors import ParameterError as ParameterError
 from wordveil.errors import WordveilError as WordveilError
 from wordveil.files.atomic import write_whole as write_whole
 from wordveil.files.run_key import run_source as run_source
-from wordveil.integrations.langchain import PrivateEmbeddings as PrivateEmbeddings
 from wordveil.kernels.compiled.library import available_engines as available_engines
 from wordveil.kernels.compiled.library import engine_name as engine_name
 from wordveil.kernels.gpu.backend import HAS_TRITON as HAS_TRITON
@@ -319,7 +318,6 @@ __all__ = [
     "Precomputed",
     "Prior",
     "PrivacyUnit",
-    "PrivateEmbeddings",
     "PrivateIds",
     "PrivateText",
     "Projection",

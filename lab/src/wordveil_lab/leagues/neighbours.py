@@ -1,7 +1,7 @@
 """Neighbour response beside TEM, SanText and Laplace noise on three sets of reviews, at equal promise and equal attack.
 
-Writes docs/results/neighbours.json, .md and .svg. Finished cells lie in build/neighbours.cells, so that an interrupted
-run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; half an hour of one core.
+Writes docs/results/neighbours.json and .md. Finished cells lie in build/neighbours.cells, so that an interrupted
+run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn; half an hour of one core.
 
     python -m wordveil_lab.leagues.neighbours [--page | --only ROW ...]     as in `stored`
 """
@@ -9,7 +9,7 @@ run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-lear
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from wordveil.api import TEM, Embeddings, SanText, certify_rate, laplace_to_local, load_embeddings
@@ -26,7 +26,6 @@ from wordveil_lab.evaluation.recipes import noise_diameter
 from wordveil_lab.evaluation.report import as_dict
 from wordveil_lab.leagues.rows import RANDOM, Row, sheet, shown_score
 from wordveil_lab.leagues.stored import StoredRun
-from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import markdown_table, short_number
 
 FILMS, PLACES = "documents/imdb.train.jsonl.gz", "documents/yelp-stars.dev.jsonl.gz"
@@ -264,28 +263,11 @@ def _verdict(report: dict[str, Any]) -> list[str]:
     return markdown_table(["set", "score", "beside", *HOW], body)
 
 
-def points(report: dict[str, Any]) -> Iterator[Plotted]:
-    """Yield what the figure shows."""
-    for score in SCORES:
-        for name in SETS:
-            for row in rows_of(report, name):
-                if score in row.scores and row.name != "no noise":
-                    value, error = row.scores[score]
-                    title = f"{name}: {score}" + " beyond random" * score.endswith("similarity")
-                    yield Plotted(figure=title, series=row.name, epsilon=row.named[0], value=value, error=error)
-
-
-def picture(report: dict[str, Any]) -> bytes:
-    """Return the figure."""
-    return draw(list(points(report)), "At equal attack", across="content words named by the best attacker")
-
-
 RUN = StoredRun(
     name="neighbours",
     rows=sorted({name for _, name in (*EVERYWHERE, *ON_IMDB)}),
     measure=measure,
     tables=tables,
-    pictures={"neighbours.svg": picture},
 )
 
 if __name__ == "__main__":
