@@ -47,7 +47,7 @@ from wordveil_lab.evaluation.corpora import as_texts, released_tokens
 from wordveil_lab.evaluation.data import read_labelled
 from wordveil_lab.evaluation.priors import COMMON, word_prior
 from wordveil_lab.evaluation.subjects import subject_of
-from wordveil_lab.leagues.stored import StoredRun, new_report, new_row
+from wordveil_lab.leagues.stored import StoredRun, new_report, rows_from
 from wordveil_lab.tables import markdown_table
 
 RATE = 9.36  # per unit of distance
@@ -203,17 +203,19 @@ METHODS: Mapping[str, tuple[str, Method]] = {
 
 def measure(names: Collection[str] = ()) -> dict[str, Any]:
     """Return the run, or that of some rows."""
-    items, table, rows = read_labelled(SOURCE, limit=SENTENCES), load_embeddings(), []
+    items, table = read_labelled(SOURCE, limit=SENTENCES), load_embeddings()
     originals, labels = [item.text for item in items], [item.label for item in items]
 
-    def compute(number: int, method: Method) -> dict[str, Any]:
-        released = method(originals, table, np.random.default_rng([SEED, max(number - 1, 0)]))
-        return scores(PairedTexts(originals=originals, released=released, facts={"label": labels}))
+    def compute(name: str) -> dict[str, Any]:
+        generator = np.random.default_rng([SEED, max(list(METHODS).index(name) - 1, 0)])
+        released = METHODS[name][1](originals, table, generator)
+        return {"scores": scores(PairedTexts(originals=originals, released=released, facts={"label": labels}))}
 
-    for number, (name, (promise, method)) in enumerate(METHODS.items()):
-        if not names or name in names:
-            cell = {"scores": RUN.once([SOURCE, SENTENCES, SEED, name], partial(compute, number, method))}
-            rows.append(new_row(name, None, None, {SOURCE: cell}) | {"promise": promise})
+    def cell(name: str) -> dict[str, Any]:
+        return RUN.once([SOURCE, SENTENCES, SEED, name], partial(compute, name))
+
+    rows = rows_from((name, None, None, SOURCE, partial(cell, name)) for name in names or METHODS)
+    rows = [row | {"promise": METHODS[row["name"]][0]} for row in rows]
     return new_report("leagues.court", rows, texts=len(originals), repeats=1, seed=SEED)
 
 

@@ -8,8 +8,7 @@ where it stopped. Needs the data folder (WORDVEIL_DATA) and scikit-learn; forty 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -29,7 +28,7 @@ from wordveil_lab.evaluation.priors import content_words
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE, RANDOM
-from wordveil_lab.leagues.stored import StoredRun, new_report, new_row, rounded_score
+from wordveil_lab.leagues.stored import StoredRun, new_report, rounded_score, rows_from
 from wordveil_lab.leagues.trial_texts import CHOICE, GROWTH, REPORTED, SETS, TextSet, table
 
 VERSION = 1  # raised whenever a score's meaning changes
@@ -77,8 +76,7 @@ class Trial:
         """Return all scores: those finished before, or new ones."""
 
         def compute() -> dict[str, Any]:
-            print(self.texts.name, self.row, self.epsilon, file=sys.stderr, flush=True)
-            return {name: rounded_score(*pair) for name, pair in (self.left() | self.named()).items()}
+            return {"scores": {name: rounded_score(*pair) for name, pair in (self.left() | self.named()).items()}}
 
         return RUN.once([VERSION, RUNS, self.row, self.epsilon, repr(self.texts)], compute)
 
@@ -235,25 +233,17 @@ def class_map(row: str) -> IdArray | None:
     return classes_of(int(first), ROOTS[rest.removeprefix("classes")]).face if "classes" in rest else None
 
 
-def trials(rows: Mapping[str, Iterable[float]], sets: Sequence[TextSet]) -> list[Trial]:
-    """Return the trials of some rows on some sets."""
-    return [Trial(row, epsilon, one) for row, given in rows.items() for epsilon in given for one in sets]
-
-
 def measure(names: Collection[str] = ()) -> dict[str, Any]:
     """Return the run, or that of some rows."""
     plan = [Trial(NO_NOISE, None, one) for one in (*CHOICE, *REPORTED)]
     for rows, sets in ((BASES, (*CHOICE, *REPORTED)), (CANDIDATES, CHOICE), (SHOWN, REPORTED)):
-        plan += trials({row: given for row, given in rows.items() if not names or row in names}, sets)
-    found: dict[str, Any] = {}
+        kept = ((row, e) for row, given in rows.items() for e in given if not names or row in names)
+        plan += [Trial(row, e, one) for row, e in kept for one in sets]
     groups = {"TEM": "metric", NO_NOISE: None}
-    for trial in plan:
-        row = new_row(trial.row, groups.get(trial.row, "local"), trial.epsilon)
-        found.setdefault(row["label"], row)["cells"][trial.texts.name] = {"scores": trial.cell()}
+    work = [(one.row, groups.get(one.row, "local"), one.epsilon, one.texts.name, one.cell) for one in plan]
     facts = {name: _facts(one) for name, one in SETS.items()}
-    return new_report(
-        "leagues.default", list(found.values()), sets=facts, growth=[] if names else growth(), repeats=RUNS
-    )
+    found = [] if names else growth()
+    return new_report("leagues.default", rows_from(work), sets=facts, growth=found, repeats=RUNS)
 
 
 def _facts(one: TextSet) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
 from wordveil_lab.tables import refilled
 
-__all__ = ["StoredRun", "check_run", "new_report", "new_row", "read_run", "rounded_score", "score_of"]
+__all__ = ["StoredRun", "check_run", "Work", "new_report", "read_run", "rounded_score", "rows_from", "score_of"]
 
 Report = dict[str, Any]
 
@@ -78,10 +79,19 @@ def new_report(name: str, rows: Sequence[Report], **facts: Any) -> Report:
     return {"schema": SCHEMA, "version": __version__, "command": command, "noise": NOISE, **facts, "rows": list(rows)}
 
 
-def new_row(name: str, group: str | None, epsilon: float | None, cells: Mapping[str, Any] | None = None) -> Report:
-    """Return a row of such a run."""
-    label = name if epsilon is None else f"{name} @ {epsilon:g}"
-    return {"label": label, "name": name, "group": group, "epsilon": epsilon, "cells": dict(cells or {})}
+Work = tuple[str, str | None, float | None, str, Callable[[], Report]]
+"""A cell to be computed: name, group and epsilon of its row, the task or set of texts, and what computes it."""
+
+
+def rows_from(work: Iterable[Work]) -> list[Report]:
+    """Compute the cells of such a run, saying which, and return its rows in the order of their first cells."""
+    rows: dict[str, Report] = {}
+    for name, group, epsilon, where, compute in work:
+        label = name if epsilon is None else f"{name} @ {epsilon:g}"
+        print(f"{label}: {where}", file=sys.stderr, flush=True)
+        row: Report = {"label": label, "name": name, "group": group, "epsilon": epsilon, "cells": {}}
+        rows.setdefault(label, row)["cells"][where] = compute()
+    return list(rows.values())
 
 
 def rounded_score(mean: float, error: float) -> dict[str, float]:

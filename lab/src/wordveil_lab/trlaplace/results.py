@@ -12,7 +12,6 @@ to run, and rows that carry a conclusion are trained several times.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, replace
@@ -26,7 +25,7 @@ import torch
 from wordveil.api import Embeddings, Float64Array, RandomSource, VectorMechanism, clip_to_ball
 from wordveil_lab.evaluation.data import read_labelled
 from wordveil_lab.evaluation.report import as_json
-from wordveil_lab.leagues.stored import new_report, new_row, score_of
+from wordveil_lab.leagues.stored import new_report, rows_from, score_of
 from wordveil_lab.neural.corpora import Batch, Dataset, encode_texts
 from wordveil_lab.neural.models import Rewriter, TextClassifier
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
@@ -329,14 +328,16 @@ PARTS: dict[str, Callable[[Plan], Cells]] = {
 
 def measured(parts: Collection[str] = (), plan: Plan = Plan()) -> dict[str, Any]:  # noqa: B008 (frozen)
     """Return the run, or that of some parts."""
-    rows: dict[str, dict[str, Any]] = {}
-    for part in parts or PARTS:
-        for cell, name, epsilon, compute in PARTS[part](plan):
-            row = new_row(name, None if name in (NONE, PUBLISHED, *CODE) else GROUPS.get(name, "local"), epsilon)
-            facts = [plan.name, plan.glove, cell, row["label"]]
-            rows.setdefault(row["label"], row)["cells"][cell] = RUN.once(facts, compute)
-            print(cell, row["label"], file=sys.stderr, flush=True)
-    return new_report("trlaplace.results", list(rows.values()), size=plan.name)
+
+    def group(name: str) -> str | None:
+        return None if name in (NONE, PUBLISHED, *CODE) else GROUPS.get(name, "local")
+
+    work = (
+        (name, group(name), e, cell, partial(RUN.once, [plan.name, plan.glove, cell, name, e], compute))
+        for part in parts or PARTS
+        for cell, name, e, compute in PARTS[part](plan)
+    )
+    return new_report("trlaplace.results", rows_from(work), size=plan.name)
 
 
 def main() -> None:
