@@ -11,11 +11,6 @@ ROOT = Path(__file__).resolve().parents[3]
 REPORT = measured.RUN.report()
 
 
-def test_the_page_is_made_from_the_stored_run():
-    page = measured.RUN.page_path.read_text(encoding="utf-8")
-    assert page == measured.RUN.page(), "run python -m wordveil_lab.leagues.local --page"
-
-
 def test_the_run_holds_every_row_at_its_promise():
     found = {(row["name"], row["epsilon"]): row for row in REPORT["rows"] if row["group"]}
     # The stored run is of the state in which crowds stood where classes stand.

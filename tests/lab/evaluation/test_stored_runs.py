@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import sys
 
@@ -28,6 +29,16 @@ SCORE = {"mean": 0.5, "standard_error": None}
 CELL = {"scores": {"accuracy": SCORE}, "random": {"accuracy": SCORE}}
 ROW = {"label": "a", "name": "a", "group": None, "epsilon": None, "cells": {"set": CELL}}
 MADE = {"schema": SCHEMA, "version": "1", "command": "", "noise": "", "rows": [ROW]}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [*(f"leagues.{name}" for name in ("local", "neighbours", "together", "default", "court")), "trlaplace.page"],
+)
+def test_the_page_is_made_from_the_stored_run(module):
+    pytest.importorskip("sklearn", reason="needs the extra wordveil-lab[evaluation]")
+    run = importlib.import_module(f"wordveil_lab.{module}").RUN
+    assert run.page_path.read_text(encoding="utf-8") == run.page(), f"run python -m wordveil_lab.{module} --page"
 
 
 def test_every_stored_run_has_the_one_form():

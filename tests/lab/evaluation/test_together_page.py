@@ -22,11 +22,6 @@ from wordveil_lab.leagues.rows import score_pair  # noqa: E402
 REPORT = measured.RUN.report()
 
 
-def test_the_page_is_made_from_the_stored_run():
-    page = measured.RUN.page_path.read_text(encoding="utf-8")
-    assert page == measured.RUN.page(), "run python -m wordveil_lab.leagues.together --page"
-
-
 def test_every_cell_is_there_and_no_score_without_that_of_random_outputs():
     expected = set()
     for facts, _ in measured.plan():
