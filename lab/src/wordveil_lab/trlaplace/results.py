@@ -80,21 +80,21 @@ REWRITTEN = {
 """Training and test texts; a Yahoo text is a question with its answer, of which the first tokens are used."""
 
 
-Cells = Iterator[tuple[str, str, float | None, Callable[[], dict[str, Any]]]]
+CellsOfPart = Iterator[tuple[str, str, float | None, Callable[[], dict[str, Any]]]]
 """Name of a cell, name and epsilon of its row, and what computes it."""
 
 
-def yelp(plan: Plan) -> Cells:
+def yelp(plan: Plan) -> CellsOfPart:
     """Tables 2 and 3 on Yelp, GloVe vectors, every epsilon; the decisive rows are trained several times."""
     yield from rewrite_table(plan, "yelp-short", "glove", GRID, PAPERS, (0.1, 1.0, 20.0))
 
 
-def yahoo(plan: Plan) -> Cells:
+def yahoo(plan: Plan) -> CellsOfPart:
     """The same on Yahoo, every row once."""
     yield from rewrite_table(plan, "yahoo", "glove", GRID, PAPERS, (0.1, 1.0, 20.0))
 
 
-def wide(plan: Plan) -> Cells:
+def wide(plan: Plan) -> CellsOfPart:
     """Yelp in the paper's 300 dimensions, with vectors of word2vec, at fewer epsilons, every row once."""
     yield from rewrite_table(plan, "yelp-short", "word2vec", (1.0, 20.0, 100.0), (1.0, 20.0), ())
 
@@ -106,7 +106,7 @@ def rewrite_table(
     honest: tuple[float, ...],
     refuted: tuple[float, ...],
     code: tuple[float, ...],
-) -> Cells:
+) -> CellsOfPart:
     """Train and score the rewriters of one data set and one table of vectors."""
     size, settings = plan.size, plan.size.rewriting
     train, test = REWRITTEN[data]
@@ -188,7 +188,7 @@ def labelled(size: Size, data: str) -> tuple[tuple[list[str], list[str]], tuple[
     return first, second
 
 
-def classification(plan: Plan, table: str) -> Cells:
+def classification(plan: Plan, table: str) -> CellsOfPart:
     """Figure 4: accuracy on SST-2 and AG News for one table of vectors, several trainings each."""
     size, settings = plan.size, plan.size.classifying
     for data in ("sst2", "agnews"):
@@ -228,7 +228,7 @@ def accuracy(
     return {"accuracy": measure(model, tests, 256)[1]}
 
 
-def seconds(plan: Plan) -> Cells:
+def seconds(plan: Plan) -> CellsOfPart:
     """Table 5: processor seconds of the same training batches with and without the mechanism, 300 dimensions.
 
     On 1 000 sentences of Yelp, with 256 hidden units.
@@ -291,7 +291,7 @@ def batch_seconds(model: Rewriter, optimizer: Any, batch: Batch) -> float:
     return time.process_time() - started
 
 
-def support_attack(plan: Plan) -> Cells:
+def support_attack(plan: Plan) -> CellsOfPart:
     """How many words are still possible after one noisy vector of the truncated Laplace."""
     texts, _ = texts_and_labels("sentences/yelp-short.train.tsv", limit=plan.size.texts["yelp-short"])
     vocabulary = plan.vocabulary("glove", texts, plan.size.words)
@@ -314,7 +314,7 @@ def words_left(mechanism: Any, rows: Float64Array) -> dict[str, Any]:
     return {"scores": scores, "of": len(rows), "guarantee": fitted.guarantee().sentence()}
 
 
-PARTS: dict[str, Callable[[Plan], Cells]] = {
+PARTS: dict[str, Callable[[Plan], CellsOfPart]] = {
     "support": support_attack,
     "seconds": seconds,
     "yelp": yelp,
