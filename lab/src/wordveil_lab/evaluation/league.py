@@ -255,8 +255,8 @@ def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueR
         contender = fit_contender(job.target, embeddings, job.plan.promises)
     except WordveilError as problem:
         return LeagueRow(target=job.target, guarantee=None, note=f"not possible here: {problem}", cells=())
-    promise = {"guarantee": contender.guarantee.as_dict(), "note": contender.note}
-    store.put(key, promise)
+    if promise is None:
+        store.put(key, promise := {"guarantee": contender.guarantee.as_dict(), "note": contender.note})
     if not audited:
         audit = audit_promise(contender, embeddings, job.plan.audit, int(audit_key[:8], 16)).as_dict()
         store.put(audit_key, audit)
