@@ -185,6 +185,8 @@ def rephrased(texts: Sequence[str], _: Embeddings, __: np.random.Generator) -> l
     return list(rephraser.release_batch(list(map(PrivateText, texts)), ids=list(map(str, range(len(texts))))).texts)
 
 
+LISTED: Mapping[str, Any] = {"k": 16, "outputs": 4000}
+"""Of neighbour response: what the default was when the league ran."""
 LISTS = "nothing between words of different lists, of which each has its own; unknown words stay"
 METHODS: Mapping[str, tuple[str, Method]] = {
     "as it is": ("nothing", lambda texts, *_: list(texts)),
@@ -193,8 +195,8 @@ METHODS: Mapping[str, tuple[str, Method]] = {
     "1-Diffractor, one line, 1": ("metric DP in places on the line", of_tokens(diffractor)),
     f"divided budgets, {RATE}": ("nothing: the division shows the text", of_tokens(budgets)),
     f"TEM, {RATE}": ("metric DP, proved", ours(TEM(epsilon=RATE))),
-    "neighbour response, 8": ("local DP, 8 nats a word, proved", ours(NeighbourResponse(epsilon=8.0))),
-    "neighbour response, 6": ("local DP, 6 nats a word, proved", ours(NeighbourResponse(epsilon=6.0))),
+    "neighbour response, 8": ("local DP, 8 nats a word, proved", ours(NeighbourResponse(epsilon=8.0, **LISTED))),
+    "neighbour response, 6": ("local DP, 6 nats a word, proved", ours(NeighbourResponse(epsilon=6.0, **LISTED))),
     "CusText, 8": (LISTS, custext),
     "rephrase, 8": ("local DP, 8 nats a sentence, proved", rephrased),
 }

@@ -41,7 +41,7 @@ from wordveil_lab.leagues import together_page
 from wordveil_lab.leagues.stored import StoredRun, Work, new_report, rounded_score, rows_from
 from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked, table
 from wordveil_lab.leagues.together_page import ORIGINAL, PERSONS
-from wordveil_lab.leagues.together_persons import RELEASES, random_words, told
+from wordveil_lab.leagues.together_persons import RELEASES, lists, random_words, told
 
 VERSION = 2  # raised whenever a score's meaning changes
 SEEDS = (0, 1)
@@ -249,7 +249,7 @@ def domain_named(name: str) -> Domain:
 @cache
 def words_at(name: str, rate: float) -> Words:
     """Return a word mechanism at a rate, prepared once."""
-    return Words(wv.TEM(epsilon=rate) if name == "TEM" else wv.NeighbourResponse(epsilon=rate))
+    return Words(wv.TEM(epsilon=rate) if name == "TEM" else lists(rate))
 
 
 def words_cell(name: str, rate: float, domain: str) -> dict[str, Any]:
@@ -294,7 +294,8 @@ def original_cell(domain: str) -> dict[str, Any]:
 def drawn(domain: Domain) -> float:
     """Return for how many tokens of a text a word is drawn, unknown words included: all but those of a kind."""
     typed = len(table()) + TYPED
-    return float(np.mean([(one.states[one.places >= 0] != typed).sum() for one in domain.layouts]))
+    counts = [(one.states[one.places >= 0] != typed).sum() for one in domain.layouts]
+    return float(f"{np.mean(counts):.6g}")
 
 
 def certified(rate: float) -> dict[str, float]:

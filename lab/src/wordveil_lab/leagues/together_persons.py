@@ -38,10 +38,15 @@ OPTIONS = wv.TextOptions(unknown="typed")
 Score = list[float]
 
 
+def lists(epsilon: float) -> wv.NeighbourResponse:
+    """Return neighbour response as it was the default when the league ran: 16 of 4 000 words."""
+    return wv.NeighbourResponse(epsilon=epsilon, k=16, outputs=4000)
+
+
 @cache
 def denoiser(epsilon: float) -> Denoiser:
     """Return what reads neighbour response."""
-    return Denoiser(table(), wv.NeighbourResponse(epsilon=epsilon), options=OPTIONS, least=0.0)
+    return Denoiser(table(), lists(epsilon), options=OPTIONS, least=0.0)
 
 
 def released(series: str, epsilon: float | None, texts: Sequence[str], blind: bool) -> list[str]:
