@@ -25,6 +25,7 @@ from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
 from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.retrieval import ranked
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE, RANDOM
@@ -172,14 +173,11 @@ def _over_texts(runs: Sequence[Float64Array]) -> tuple[float, float]:
 def searched(rows: Float64Array, classes: NDArray[np.int64]) -> Float64Array:
     """Return nDCG of each text as a query among all others, those of its class being relevant."""
     units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    scores = units @ units.T
+    scores, relevant = units @ units.T, classes[:, None] == classes
     np.fill_diagonal(scores, -np.inf)
-    top = np.argsort(-scores, axis=1, kind="stable")[:, :FOUND]
-    discount = 1 / np.log2(np.arange(FOUND) + 2)
-    relevant = np.minimum(np.bincount(classes)[classes] - 1, FOUND)
-    asked = relevant > 0
-    ideal = np.cumsum(discount)[relevant[asked] - 1]
-    return np.asarray(((classes[top] == classes[:, None]) * discount).sum(axis=1)[asked] / ideal)
+    np.fill_diagonal(relevant, False)
+    asked = relevant.any(axis=1)
+    return ranked(scores[asked], relevant[asked], FOUND)[0]
 
 
 class Ridge:
