@@ -27,7 +27,6 @@ _HOMES = {
     "wordveil.auditing.repeated": "RELEASES as REPEATED_RELEASES, named_after",
     "wordveil.auditing.subjects": "LogRatio, OnGrid, Subject, VectorSubject, WordSubject",
     "wordveil.auditing.text_leaks": "TextChecks, check_text",
-    "wordveil.auditing.timing": "judge_times, measure_times",
     "wordveil.certification.privacy_profile": "laplace_to_local",
     "wordveil.cli.app": "OfferedCommand, build_app",
     "wordveil.cli.common": "VocabularyOption, open_vocabulary, say",
@@ -45,7 +44,6 @@ _HOMES = {
     "wordveil.documents.streams": "InputStream, MemberCompressor",
     "wordveil.errors": "CertificateError, DataFormatError, GuaranteeError, MissingExtraError, ParameterError",
     "wordveil.files.atomic": "write_whole",
-    "wordveil.integrations.langchain": "PrivateEmbeddings",
     "wordveil.kernels.compiled.library": "available_engines, engine_name",
     "wordveil.kernels.gpu.backend": "HAS_TRITON, torch as gpu_torch, open_device as open_gpu",
     "wordveil.kernels.gpu.nearest": "GpuNearestWords",
@@ -73,14 +71,11 @@ _HOMES = {
     "wordveil.names": "DECODERS, EXPORTS, MECHANISMS",
     "wordveil.parameters": "as_floats, check_draws, check_positive, check_whole, checked_ids",
     "wordveil.sanitizing.fitting": "fit_words, shipped_certificate",
-    "wordveil.sanitizing.input_watch": (
-        "LEAST as WATCHED_LEAST, SAMPLE as WATCHED_SAMPLE, _exceeds as exceeds_unknown_limit"
-    ),
     "wordveil.meaning.neighbour_points": "neighbour_points",
     "wordveil.sanitizing.places": "nonces",
     "wordveil.runs.engine": "check_report_path",
     "wordveil.promises.guarantees": "PrivacyUnit, within_scope",
-    "wordveil.promises.html": "items as html_items, page as html_page, row as html_row, table as html_table",
+    "wordveil.promises.html": "page as html_page, row as html_row, table as html_table",
     "wordveil.promises.relations": "Pair, Relation, relation_of",
     "wordveil.promises.rounding": "round_down, round_up",
     "wordveil.randomness": "Draws, Stream, multiply_high, random_bits",
@@ -96,7 +91,6 @@ _HOMES = {
         "PACKAGE as MINILM_PACKAGE, WIDTH as MINILM_WIDTH, MiniLM, load_model as load_minilm, "
         "model_installed as minilm_installed, sentence_pieces as minilm_pieces, encode as minilm_states"
     ),
-    "wordveil.text.readings": "UNKNOWN as UNKNOWN_READING",
     "wordveil.text.schemes": "DEFAULT_SCHEME, tokenizer_for",
     "wordveil.vocabulary.classes": "build_classes",
     "wordveil.vocabulary.frequencies": "word_frequencies",

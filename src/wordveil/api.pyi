@@ -31,8 +31,6 @@ from wordveil.auditing.subjects import VectorSubject as VectorSubject
 from wordveil.auditing.subjects import WordSubject as WordSubject
 from wordveil.auditing.text_leaks import TextChecks as TextChecks
 from wordveil.auditing.text_leaks import check_text as check_text
-from wordveil.auditing.timing import judge_times as judge_times
-from wordveil.auditing.timing import measure_times as measure_times
 from wordveil.certification import certify as certify
 from wordveil.certification import verify as verify
 from wordveil.certification.accounting import compose_many as compose_many
@@ -84,7 +82,6 @@ from wordveil.errors import ParameterError as ParameterError
 from wordveil.errors import WordveilError as WordveilError
 from wordveil.files.atomic import write_whole as write_whole
 from wordveil.files.run_key import run_source as run_source
-from wordveil.integrations.langchain import PrivateEmbeddings as PrivateEmbeddings
 from wordveil.kernels.compiled.library import available_engines as available_engines
 from wordveil.kernels.compiled.library import engine_name as engine_name
 from wordveil.kernels.gpu.backend import HAS_TRITON as HAS_TRITON
@@ -166,7 +163,6 @@ from wordveil.promises.guarantees import NoGuarantee as NoGuarantee
 from wordveil.promises.guarantees import PrivacyUnit as PrivacyUnit
 from wordveil.promises.guarantees import Standing as Standing
 from wordveil.promises.guarantees import within_scope as within_scope
-from wordveil.promises.html import items as html_items
 from wordveil.promises.html import page as html_page
 from wordveil.promises.html import row as html_row
 from wordveil.promises.html import table as html_table
@@ -198,9 +194,6 @@ from wordveil.sanitizing.class_map import ClassMap as ClassMap
 from wordveil.sanitizing.default import sanitize as sanitize
 from wordveil.sanitizing.fitting import fit_words as fit_words
 from wordveil.sanitizing.fitting import shipped_certificate as shipped_certificate
-from wordveil.sanitizing.input_watch import LEAST as WATCHED_LEAST
-from wordveil.sanitizing.input_watch import SAMPLE as WATCHED_SAMPLE
-from wordveil.sanitizing.input_watch import _exceeds as exceeds_unknown_limit
 from wordveil.sanitizing.places import nonces as nonces
 from wordveil.sanitizing.sanitizer import Sanitizer as Sanitizer
 from wordveil.sentences.building import StockSettings as StockSettings
@@ -228,7 +221,6 @@ from wordveil.text.minilm import encode as minilm_states
 from wordveil.text.minilm import load_model as load_minilm
 from wordveil.text.minilm import model_installed as minilm_installed
 from wordveil.text.minilm import sentence_pieces as minilm_pieces
-from wordveil.text.readings import UNKNOWN as UNKNOWN_READING
 from wordveil.text.schemes import DEFAULT_SCHEME as DEFAULT_SCHEME
 from wordveil.text.schemes import tokenizer_for as tokenizer_for
 from wordveil.vocabulary.classes import build_classes as build_classes
@@ -327,7 +319,6 @@ __all__ = [
     "Precomputed",
     "Prior",
     "PrivacyUnit",
-    "PrivateEmbeddings",
     "PrivateIds",
     "PrivateText",
     "Projection",
@@ -366,7 +357,6 @@ __all__ = [
     "TextOptions",
     "TightConstraints",
     "TruncatedLaplace",
-    "UNKNOWN_READING",
     "VectorMechanism",
     "VectorRandomizer",
     "VectorRelease",
@@ -374,8 +364,6 @@ __all__ = [
     "VectorSubject",
     "Vickrey",
     "VocabularyOption",
-    "WATCHED_LEAST",
-    "WATCHED_SAMPLE",
     "Withholding",
     "WordMechanism",
     "WordRandomizer",
@@ -419,7 +407,6 @@ __all__ = [
     "engine_name",
     "escape_chance",
     "exact_stretch",
-    "exceeds_unknown_limit",
     "explain",
     "fill_slots",
     "fit_words",
@@ -429,12 +416,10 @@ __all__ = [
     "generic_pair",
     "gpu_torch",
     "guess_format",
-    "html_items",
     "html_page",
     "html_row",
     "html_table",
     "import_embeddings",
-    "judge_times",
     "laplace_delta",
     "laplace_epsilon",
     "laplace_to_local",
@@ -446,7 +431,6 @@ __all__ = [
     "lower_bound",
     "make_case",
     "measure_retrieval",
-    "measure_times",
     "minilm_installed",
     "minilm_pieces",
     "minilm_states",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import seeds
+from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.metrics.distances import Euclidean, distances
 from wordveil.vocabulary.table import load_embeddings
 from wordveil_lab.corpora import encode
@@ -70,7 +71,10 @@ def test_budgets_of_a_text_add_up(table, monkeypatch):
     np.testing.assert_allclose(totals, court.RATE * np.diff(corpus.offsets))
 
 
-def test_the_page_is_made_from_the_stored_run():
-    page = court.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == court.RUN.page(), "run python -m wordveil_lab.leagues.court --page"
+def test_the_run_holds_every_row():
     assert [row["name"] for row in court.RUN.report()["rows"]] == list(court.METHODS)
+
+
+def test_neighbour_response_is_that_of_the_lists_that_the_page_speaks_of(table):
+    mechanism = NeighbourResponse(epsilon=8.0, **court.LISTED).fit(load_embeddings())
+    assert (len(mechanism.outputs), mechanism.lists.shape[1]) == (4000, 16)

@@ -11,8 +11,7 @@ import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil_lab.evaluation.authorship import AuthorshipLinkage
-from wordveil_lab.evaluation.newsgroups import parse_post
+from wordveil_lab.evaluation.authors import AuthorshipLinkage, parse_post
 from wordveil_lab.evaluation.retrieval import TopicRetrieval
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
 

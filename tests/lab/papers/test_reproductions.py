@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 import seeds
 from wordveil.cli.app import build_app
 from wordveil.errors import ParameterError
-from wordveil_lab.commands.reproduce import PAPERS
 from wordveil_lab.evaluation.membership import MembershipInference
-from wordveil_lab.papers import curse, tem
-from wordveil_lab.papers.base import VERDICTS, Options, as_markdown, told, write_reproduction
+from wordveil_lab.papers import PAPERS, curse, tem
+from wordveil_lab.papers.base import VERDICTS, Options, told
 from wordveil_lab.papers.noisy_dot_product import closer_probability
+from wordveil_lab.papers.summary import as_markdown, write_reproduction
 
 
 @pytest.fixture

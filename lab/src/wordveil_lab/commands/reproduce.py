@@ -12,10 +12,10 @@ import typer
 from typer import Argument, Option
 
 from wordveil.api import JsonOption, ParameterError, say, show
+from wordveil_lab.papers import PAPERS
 
-__all__ = ["PAPERS", "reproduce"]
+__all__ = ["reproduce"]
 
-PAPERS = ("curse", "tem", "privemb", "nadp", "trlaplace")
 """Names of the papers; `wordveil_lab.papers.NAME` holds a function `reproduce`."""
 
 
@@ -50,7 +50,8 @@ def reproduce(
     The data sets are files that you name, or of the folder in the environment variable WORDVEIL_DATA; nothing is
     downloaded.
     """
-    from wordveil_lab.papers.base import Options, as_dict, as_markdown, cost, timed, write_reproduction
+    from wordveil_lab.papers.base import Options, cost, timed
+    from wordveil_lab.papers.summary import as_dict, as_markdown, write_reproduction
 
     if paper not in PAPERS:
         plain = (size, table, data, epsilon, repeats, seed, cells) == ("reduced", None, None, None, 3, 0, None)
@@ -97,7 +98,8 @@ def _named(option: str, given: list[str] | None, paper: str) -> dict[str, str]:
 
 def _gallery(name: str, report: Path | None, *, plain: bool) -> None:
     """Show an entry of the gallery, or all of it."""
-    from wordveil_lab.papers.gallery import ENTRIES, exhibit, gallery_page
+    from wordveil_lab.papers.gallery import ENTRIES
+    from wordveil_lab.papers.gallery_page import exhibit, gallery_page
 
     known = ("gallery", *ENTRIES)
     if name not in known:

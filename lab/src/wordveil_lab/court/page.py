@@ -7,7 +7,8 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from wordveil.api import html_items, html_page, html_row, html_table
+from wordveil_lab.html import as_html
+from wordveil_lab.tables import markdown_table
 
 __all__ = ["SAID", "page"]
 
@@ -15,44 +16,34 @@ WIDTH, ROW, NAME = 640, 34, 270
 SAID = {"refuted": "CONTRADICTED", "disclosed": "SEEN", "passed": "nothing found"}
 """Status of a finding -> what a score calls it."""
 
-_ARROWS = {"higher": " ▲", "lower": " ▼", "neither": ""}
+_ARROWS = {"higher": " ^", "lower": " v", "neither": ""}
 
 
 def page(report: dict[str, Any], lines: Sequence[str]) -> str:
     """Return the page of a score given as its dictionary and its summary lines."""
-    rows = [
-        html_row(one["check"], map(escape, (SAID[one["status"]], one["observed"], one["expected"])), kind=_kind(one))
-        for one in report["findings"]
-    ]
-    parts = [
-        f'<h1 class="{"refuted" if report["contradicted"] else "kept"}">{escape(lines[0])}</h1>',
-        f"<p>{escape(lines[-1])}. ▲: higher is better for the owner of the texts; ▼: lower is.</p>",
-        "<h2>Findings</h2>" + html_table(rows, ["check", "result", "observed", "expected"]),
-    ]
+    findings = ([one["check"], SAID[one["status"]], one["observed"], one["expected"]] for one in report["findings"])
+    shown, pictures = (
+        [f"# {lines[0]}", f"{lines[-1]}. ^: higher is better for the owner of the texts; v: lower is."],
+        {},
+    )
+    shown += ["## Findings", *markdown_table(["check", "result", "observed", "expected"], findings)]
     for name, group in groupby(report["measures"], key=lambda one: one["group"]):
-        parts.append(_group(name, list(group)))
-    parts.append(f"<h2>Left out</h2>{html_items(report['left_out'])}" if report["left_out"] else "")
-    return html_page("wordveil score", parts)
-
-
-def _kind(finding: dict[str, Any]) -> str:
-    return "refuted" if finding["status"] == "refuted" else ""
-
-
-def _group(name: str, measures: Sequence[dict[str, Any]]) -> str:
-    rows = [
-        html_row(
-            one["name"] + _ARROWS[one["better"]],
+        measures = list(group)
+        pictures[name] = _bars(name, measures)
+        body = (
             [
+                one["name"] + _ARROWS[one["better"]],
                 f"{one['value']:.4g}",
-                "" if one["beside"] is None else f"{one['beside']:.4g} ({escape(one['baseline'])})",
+                "" if one["beside"] is None else f"{one['beside']:.4g} ({one['baseline']})",
                 f"{one['n']:,}",
-            ],
+            ]
+            for one in measures
         )
-        for one in measures
-    ]
-    table = html_table(rows, ["measure", "value", "beside", "counted"])
-    return f"<h2>{escape(name.capitalize())}</h2>{table}<figure>{_bars(name, measures)}</figure>"
+        table = markdown_table(["measure", "value", "beside", "counted"], body)
+        shown += [f"## {name.capitalize()}", *table, f"![{name}]({name})"]
+    if report["left_out"]:
+        shown += ["## Left out", *(f"- {reason}" for reason in report["left_out"])]
+    return as_html("wordveil score", shown, pictures)
 
 
 def _bars(name: str, measures: Sequence[dict[str, Any]]) -> str:

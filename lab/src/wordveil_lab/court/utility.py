@@ -12,8 +12,7 @@ from wordveil.api import Embeddings, Float64Array, Prior, ReleasedText, ReleaseR
 from wordveil_lab.corpora import encode
 from wordveil_lab.court.identification import Rows
 from wordveil_lab.court.pairs import Measure, PairedTexts, shifted
-from wordveil_lab.evaluation.attributes import cross_validated
-from wordveil_lab.evaluation.authorship import closest_author
+from wordveil_lab.evaluation.authors import closest_author, cross_validated
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words
 
 __all__ = ["authors", "classes", "fluency", "log_likelihoods", "masked_words", "similarity"]

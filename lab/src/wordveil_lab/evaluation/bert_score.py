@@ -12,12 +12,13 @@ from functools import cache
 
 import numpy as np
 
+from wordveil.api import MINILM_WIDTH as WIDTH
 from wordveil.api import Float32Array, Float64Array, MiniLM, ParameterError
 from wordveil.api import load_minilm as load_model
 from wordveil.api import minilm_pieces as sentence_pieces
 from wordveil.api import minilm_states as encode
 
-__all__ = ["BertScores", "bert_score", "matching_scores", "unit_states"]
+__all__ = ["BertScores", "bert_score", "matching_scores", "read_by_minilm", "unit_states"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +63,8 @@ def bert_score(candidates: Sequence[str], references: Sequence[str], *, model: M
     """
     if len(candidates) != len(references):
         raise ParameterError("candidates", len(candidates), f"must be as many as the references, {len(references)}.")
-    texts = list(dict.fromkeys((*candidates, *references)))  # equal texts are encoded once
-    states = dict(zip(texts, unit_states(texts, model=model), strict=True))
-    return matching_scores([states[text] for text in candidates], [states[text] for text in references])
+    states = unit_states([*candidates, *references], model=model)
+    return matching_scores(states[: len(candidates)], states[len(candidates) :])
 
 
 def matching_scores(candidates: Sequence[Float32Array], references: Sequence[Float32Array]) -> BertScores:
@@ -76,20 +76,30 @@ def matching_scores(candidates: Sequence[Float32Array], references: Sequence[Flo
     return BertScores(precision=precision, recall=recall, f1=f1)
 
 
-def unit_states(texts: Sequence[str], *, model: MiniLM | None = None) -> list[Float32Array]:
-    """Return the last layer's token states of each text at length 1, shape (tokens, 384), special tokens left out.
+def read_by_minilm(texts: Sequence[str], *, model: MiniLM | None = None) -> tuple[Float32Array, list[Float32Array]]:
+    """Return MiniLM's sentence vectors, shape (n, 384), and each text's token states of the last layer, at length 1.
+
+    A sentence's vector is the mean of all states; the special tokens are left out of the token states, (tokens, 384).
 
     Raises:
         MissingExtraError: If no model is given and the package with the weights is not installed.
     """
-    model = model or _model()
-    states: list[Float32Array] = [np.empty((0, 0), dtype=np.float32)] * len(texts)
-    for positions, batch in encode(model, [sentence_pieces(model, text) for text in texts]):
-        inner = batch[:, 1:-1]
-        inner = inner / np.linalg.norm(inner, axis=2, keepdims=True)
-        for position, rows in zip(positions, inner, strict=True):
-            states[position] = rows
-    return states
+    model, different = model or _model(), list(dict.fromkeys(texts))
+    rows, states = np.zeros((len(different), WIDTH), np.float32), [np.empty((0, 0), np.float32)] * len(different)
+    for places, batch in encode(model, [sentence_pieces(model, text) for text in different]):
+        rows[places] = batch.mean(axis=1)
+        inner = batch[:, 1:-1] / np.linalg.norm(batch[:, 1:-1], axis=2, keepdims=True)
+        for place, own in zip(places, inner, strict=True):
+            states[place] = own
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    place_of = {text: i for i, text in enumerate(different)}
+    at = [place_of[text] for text in texts]
+    return rows[at], [states[i] for i in at]
+
+
+def unit_states(texts: Sequence[str], *, model: MiniLM | None = None) -> list[Float32Array]:
+    """Return the token states alone; see `read_by_minilm`."""
+    return read_by_minilm(texts, model=model)[1]
 
 
 def _matched(candidate: Float32Array, reference: Float32Array) -> tuple[float, float]:

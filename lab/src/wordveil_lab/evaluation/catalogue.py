@@ -9,21 +9,18 @@ from importlib.resources import files
 from typing import Any
 
 from wordveil.api import ParameterError
-from wordveil_lab.evaluation.aligned import AlignedSimilarity
-from wordveil_lab.evaluation.attributes import AttributeInference
-from wordveil_lab.evaluation.authorship import AuthorshipLinkage
+from wordveil_lab.evaluation.authors import AttributeInference, AuthorshipLinkage
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.bayes import BayesGuess
 from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
 from wordveil_lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
 from wordveil_lab.evaluation.inversion import ReviewInversion, SentenceInversion
 from wordveil_lab.evaluation.membership import MembershipInference
-from wordveil_lab.evaluation.overlap import ContextualOverlap, TextOverlap
+from wordveil_lab.evaluation.overlap import AlignedSimilarity, ContextualOverlap, TextOverlap
 from wordveil_lab.evaluation.priors import PUBLIC_LIST
 from wordveil_lab.evaluation.retrieval import Retrieval, TopicRetrieval
-from wordveil_lab.evaluation.sentence_tasks import SentenceSimilarity
 from wordveil_lab.evaluation.survival import PersonalDataSurvival, RareWordSurvival
-from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, WordSimilarity
+from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, SentenceSimilarity, WordSimilarity
 from wordveil_lab.rows import file_digest, locate
 
 __all__ = ["SIZES", "TASKS", "chosen_tasks", "data_digests", "data_files", "data_text", "runnable"]

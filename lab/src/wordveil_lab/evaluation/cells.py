@@ -5,22 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wordveil import __version__
 from wordveil.api import Embeddings, ParameterError, RandomSource, write_whole
-from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.catalogue import data_digests
 from wordveil_lab.evaluation.promises import Baseline, PromiseSettings, Target
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["Cell", "CellCache", "audit_key", "cell_key", "compute_cell", "promise_key"]
+__all__ = ["Cell", "Cells", "cell_key", "compute_cell", "digest", "promise_key"]
 
-CACHE_FORMAT = 4  # raised whenever a task, or what a row is, changes under the same settings
+CACHE_FORMAT = 5  # raised whenever a task, or what a row is, changes under the same settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,43 +53,26 @@ class Cell:
         return cls(**{**facts, "scores": scores})
 
 
+def digest(facts: Any) -> str:
+    """Return the SHA-256 of what a result depends on."""
+    return hashlib.sha256(json.dumps([CACHE_FORMAT, __version__, facts], sort_keys=True).encode()).hexdigest()
+
+
 def cell_key(
     target: Target | Baseline, task: Task, embeddings: Embeddings, promises: PromiseSettings, *, repeats: int, seed: int
 ) -> str:
     """Return the SHA-256 of row, task, data files, vocabulary, repeats, seed and version."""
-    facts = {
-        "format": CACHE_FORMAT,
-        "version": __version__,
-        "row": asdict(target) if isinstance(target, Target) else target.label,
-        "promises": asdict(promises),
-        "task": [task.name, repr(task)],
-        "data": data_digests(task),
-        "vocabulary": [embeddings.header.checksum, embeddings.candidates_checksum],
-        "repeats": repeats,
-        "seed": seed,
-    }
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    row = asdict(target) if isinstance(target, Target) else target.label
+    return digest([row, _public(embeddings, promises), task.name, repr(task), data_digests(task), repeats, seed])
 
 
 def promise_key(target: Target, embeddings: Embeddings, promises: PromiseSettings) -> str:
     """Return the SHA-256 of what a row's promise depends on."""
-    header = embeddings.header
-    facts = [
-        "promise",
-        CACHE_FORMAT,
-        __version__,
-        asdict(target),
-        asdict(promises),
-        header.checksum,
-        embeddings.candidates_checksum,
-    ]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return digest(["promise", asdict(target), _public(embeddings, promises)])
 
 
-def audit_key(promise: str, audit: AuditSettings, seed: int) -> str:
-    """Return the SHA-256 of what a row's audit depends on: its promise, the samples, the seed."""
-    facts = ["audit", promise, asdict(audit), seed]
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+def _public(embeddings: Embeddings, promises: PromiseSettings) -> list[Any]:
+    return [embeddings.header.checksum, embeddings.candidates_checksum, asdict(promises)]
 
 
 def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Entrant, repeats: int) -> Cell:
@@ -119,8 +101,8 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Entra
     return Cell(row=label, task=task.name, key=key, applies=True, scores=summaries, seconds=seconds)
 
 
-class CellCache:
-    """Finished cells, one JSON file each, named by their key.
+class Cells:
+    """Finished pieces of work, a JSON file each, named by their key: an interrupted run goes on from them.
 
     Args:
         folder: Where they lie; None keeps nothing.
@@ -131,44 +113,37 @@ class CellCache:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
 
-    def get(self, key: str) -> Cell | None:
-        """Return a finished cell, or None; a file that was cut short counts as none."""
-        try:
-            return Cell.from_dict(self._read(key))
-        except (ValueError, KeyError, TypeError):
-            return None
-
-    def put(self, cell: Cell) -> None:
-        """Write a cell, all or nothing."""
-        self._write(cell.key, cell.as_dict())
-
-    def get_promise(self, key: str) -> tuple[dict[str, Any], str] | None:
-        """Return a row's guarantee and note, so that a finished row is not fitted again; or None."""
-        facts = self._read(key)
-        return (facts["guarantee"], facts["note"]) if {"guarantee", "note"} <= facts.keys() else None
-
-    def put_promise(self, key: str, guarantee: dict[str, Any], note: str) -> None:
-        """Write a row's guarantee and note, all or nothing."""
-        self._write(key, {"guarantee": guarantee, "note": note})
-
-    def get_audit(self, key: str) -> dict[str, Any] | None:
-        """Return what the audit of a row showed, or None."""
-        return self._read(key).get("audit")
-
-    def put_audit(self, key: str, found: dict[str, Any]) -> None:
-        """Write what the audit of a row showed, all or nothing."""
-        self._write(key, {"audit": found})
-
-    def _read(self, key: str) -> dict[str, Any]:
-        """Return what a file holds, nothing where there is none or it holds no JSON object."""
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return what was found under a key, or None; a file that was cut short counts as none."""
         if self.folder is None:
-            return {}
+            return None
         try:
             facts = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return {}
-        return facts if isinstance(facts, dict) else {}
+            return None
+        return facts if isinstance(facts, dict) else None
 
-    def _write(self, key: str, facts: Mapping[str, Any]) -> None:
+    def put(self, key: str, facts: Mapping[str, Any]) -> None:
+        """Write what was found, all or nothing."""
         if self.folder is not None:
             write_whole(self.folder / f"{key}.json", json.dumps(facts).encode(), shared=True)
+
+    def get_cell(self, key: str) -> Cell | None:
+        """Return a finished cell, or None."""
+        try:
+            return Cell.from_dict(self.get(key) or {})
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def once(self, facts: Any, compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        """Return what a piece of work gave, done here unless it was finished before.
+
+        Args:
+            facts: What the result depends on, ready for JSON.
+            compute: The work.
+        """
+        key = digest(facts)
+        found = self.get(key)
+        if found is None:
+            self.put(key, found := dict(compute()))
+        return found

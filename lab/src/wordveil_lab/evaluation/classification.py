@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wordveil.api import Embeddings, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
-from wordveil_lab.evaluation.corpora import centroids, released_tokens
+from wordveil_lab.evaluation.corpora import centroids, released_centroids, released_tokens
 from wordveil_lab.evaluation.data import train_and_test
 from wordveil_lab.evaluation.mean_classifier import MeanClassifier
 from wordveil_lab.evaluation.models import (
@@ -24,7 +24,6 @@ from wordveil_lab.evaluation.models import (
     standardized,
     weighted_bag,
 )
-from wordveil_lab.evaluation.sentence_tasks import released_centroids
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.evaluation.word_tasks import word_ids
 from wordveil_lab.rows import read_rows

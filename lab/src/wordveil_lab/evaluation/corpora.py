@@ -14,7 +14,7 @@ from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource, multip
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["as_texts", "centroids", "released_tokens"]
+__all__ = ["as_texts", "centroids", "released_centroids", "released_tokens"]
 
 
 def place_unknown(tokens: IdArray, subject: Entrant, source: RandomSource, label: str) -> IdArray:
@@ -68,3 +68,13 @@ def means(rows: Float64Array, owner: NDArray[np.int64], n: int) -> Float64Array:
         starts = np.concatenate(([0], np.cumsum(counts[filled])[:-1]))
         total[filled] = np.add.reduceat(rows, starts, axis=0)
     return np.asarray(total / np.maximum(counts, 1)[:, None])
+
+
+def released_centroids(corpus: Corpus, subject: Entrant, source: RandomSource, label: str) -> Float64Array:
+    """Return the mean released vector of each text, shape (n, m)."""
+    if subject.vectors is None:
+        return centroids(released_tokens(corpus, subject, source, label), corpus, subject.space.vectors)
+    tokens = place_unknown(corpus.tokens, subject, source, label)
+    rows = subject.release_vectors(tokens, source, label)
+    owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))
+    return means(rows, owner, len(corpus))

@@ -1,11 +1,10 @@
-"""Inversion of whole texts: how many of their words are found by the best of five attackers, on the same releases.
+"""Inversion of whole texts: how many of their words are found by the best of four attackers, on the same releases.
 
     naming     the released word itself, or the word nearest to the released vector
     alone      the likeliest word given its own release and public frequencies
     pairs      the likeliest word given the whole release and a public model of pairs of words, over all words
     triples    the same with triples, over the likeliest words of each token: what `wordveil denoise` reads, by the
                same code
-    masked     the likeliest word given the whole release and a public model of words in context (`masked`)
 
 Every attacker is scored token by token on the same tokens, those of the vocabulary. The best one is chosen by its
 score: whoever attacks in earnest knows as well which of them works. Words that carry content are counted apart, as
@@ -40,12 +39,10 @@ from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import place_unknown
 from wordveil_lab.evaluation.data import read_texts
 from wordveil_lab.evaluation.evidence import observe
-from wordveil_lab.evaluation.masked import Candidates, guess_in_context
 from wordveil_lab.evaluation.pair_model import PairModel
 from wordveil_lab.evaluation.pair_model import posteriors as by_pairs
 from wordveil_lab.evaluation.priors import content_words, word_prior
 from wordveil_lab.evaluation.subjects import Entrant
-from wordveil_lab.evaluation.word_predictor import WordPredictor
 
 __all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion", "in_context", "likeliest", "segments_of"]
 
@@ -57,7 +54,6 @@ ATTACKERS = {
     "alone": "the posterior of each token without its context",
     "pairs": "the posterior under a public model of pairs of words, over all words",
     "triples": "the posterior under a public model of pairs and triples, over the likeliest words",
-    "masked": "a public model of words in context, over a few candidates",
 }
 """Score name -> how that attacker guesses."""
 
@@ -71,7 +67,6 @@ class Attack:
     content_words: IdArray = field(repr=False)
     pairs: PairModel = field(repr=False)
     prior: Prior = field(repr=False)
-    words: WordPredictor = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +81,6 @@ class _Inversion(Task):
         limit: Texts attacked.
         length: Words of each that are attacked, as white space parts them; None for all.
         public_limit: Public texts for the model of pairs and triples.
-        model_limit: Public texts for the model of words in context.
-        epochs: Passes over them.
-        candidates: Originals the masked attacker considers for each token.
-        passes: Times they read the context, at least 1.
     """
 
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
@@ -110,26 +101,17 @@ class _Inversion(Task):
     limit: int = 200
     length: int | None = None
     public_limit: int = 10_000
-    model_limit: int = 2000
-    epochs: int = 3
-    candidates: int = 300
-    passes: int = 2
 
     def prepare(self, embeddings: Embeddings) -> Attack:
-        if min(self.candidates, self.passes, self.epochs) < 1:
-            raise ParameterError("candidates", self.candidates, "must be at least 1, like passes and epochs.")
         texts = read_texts(self.path, column=self.text, limit=self.limit)
         corpus = encode(embeddings, [" ".join(text.split()[: self.length]) for text in texts])
         known = corpus.tokens >= 0
         if not known.any():
             raise ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
-        attacked, limits = set(texts), (self.public_limit, self.model_limit)
-        public = [
-            encode(embeddings, [text for text in texts if text not in attacked])
-            for texts in (read_texts(self.public, column=self.public_text, limit=limit) for limit in limits)
-        ]
+        attacked, known_texts = set(texts), read_texts(self.public, column=self.public_text, limit=self.public_limit)
+        public = encode(embeddings, [text for text in known_texts if text not in attacked])
         prior = prior_of(
-            np.concatenate(segments_of(public[0], len(embeddings))),
+            np.concatenate(segments_of(public, len(embeddings))),
             embeddings,
             pairs=STORED,
             triples=STORED,
@@ -139,9 +121,8 @@ class _Inversion(Task):
             corpus,
             known,
             np.flatnonzero(content_words(embeddings)).astype(np.int32),
-            PairModel.of(public[0], word_prior(embeddings)).single(),
+            PairModel.of(public, word_prior(embeddings)).single(),
             prior,
-            WordPredictor.of(public[1], embeddings, epochs=self.epochs),
         )
 
     def applies(self, subject: Entrant) -> bool:
@@ -151,7 +132,7 @@ class _Inversion(Task):
         corpus = prepared.corpus
         guesses = dict.fromkeys(ATTACKERS, (corpus.tokens, corpus.tokens))
         if not subject.is_baseline:
-            guesses = _guesses(prepared, subject, source, self)
+            guesses = _guesses(prepared, subject, source, self.name)
         return self.scored(prepared, subject, guesses)
 
     def scored(self, prepared: Attack, subject: Entrant, guesses: Mapping[str, _Guesses]) -> Mapping[str, float]:
@@ -172,13 +153,12 @@ _Guesses = tuple[IdArray, IdArray]
 """What an attacker takes every token for, whatever word it is, and if it is a content word; each of shape (t,)."""
 
 
-def _guesses(attack: Attack, subject: Entrant, source: RandomSource, task: _Inversion) -> dict[str, _Guesses]:
+def _guesses(attack: Attack, subject: Entrant, source: RandomSource, label: str) -> dict[str, _Guesses]:
     corpus, v = attack.corpus, len(subject.embeddings)
     frequencies = attack.prior.frequency[:v] / attack.prior.frequency[:v].sum()
-    inputs = place_unknown(corpus.tokens, subject, source, task.name)
-    seen = observe(subject, inputs, frequencies.astype(np.float64), source, task.name)
+    inputs = place_unknown(corpus.tokens, subject, source, label)
+    seen = observe(subject, inputs, frequencies.astype(np.float64), source, label)
     alone, pairs, triples = (np.empty((2, len(corpus.tokens)), dtype=np.int32) for _ in range(3))
-    order, parts = [], []
     for places in _batches(corpus, v):
         inside = places >= 0
         tokens = places[inside]
@@ -187,10 +167,7 @@ def _guesses(attack: Attack, subject: Entrant, source: RandomSource, task: _Inve
         rows = np.ones((len(kinds) + 1, v + 1), dtype=np.float32)
         rows[:-1] = seen.likelihoods(kinds)
         turned, rows = np.ascontiguousarray(rows.T), rows[:-1]
-        found = Candidates.of(rows[:, :-1], attack.words, task.candidates)
         alone[:, tokens] = likeliest(rows[:, :-1] * frequencies, attack.content_words)[:, which]
-        parts.append(found.chosen(which))
-        order.append(tokens)
         spread = np.full(places.shape, -1, np.int32)
         spread[inside] = which
         read = by_pairs(np.stack([np.take(turned, step, axis=1) for step in spread]), attack.pairs)
@@ -198,14 +175,11 @@ def _guesses(attack: Attack, subject: Entrant, source: RandomSource, task: _Inve
         texts = list(zip(places.T, spread.T, strict=True))
         here, read_ = np.concatenate([own[own >= 0] for own, _ in texts]), [kind[own >= 0] for own, kind in texts]
         triples[:, here] = in_context(read_, rows, attack.prior, attack.content_words)
-    joined = Candidates.joined(parts).chosen(np.argsort(np.concatenate(order)))
-    masked = guess_in_context(joined, corpus, attack.words, passes=task.passes)
     return {
         "naming": (seen.named, seen.named),
         "alone": (alone[0], alone[1]),
         "pairs": (pairs[0], pairs[1]),
         "triples": (triples[0], triples[1]),
-        "masked": (masked, masked),
     }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,9 @@ from threadpoolctl import threadpool_limits
 from wordveil.api import Embeddings, ParameterError, SanText, WordveilError
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.cells import Cell, CellCache, audit_key, cell_key, compute_cell, promise_key
+from wordveil_lab.evaluation.cells import Cell, Cells, cell_key, compute_cell, digest, promise_key
 from wordveil_lab.evaluation.contenders import fit_contender
-from wordveil_lab.evaluation.promises import Baseline, Contender, Group, PromiseSettings, Target
+from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings, Target
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 
 __all__ = ["League", "LeagueRow", "Plan", "first_words", "run_league"]
@@ -197,8 +197,7 @@ def _job(target: Target | Baseline, plan: Plan, embeddings: Embeddings, cache: P
     keys = tuple(
         cell_key(target, task, embeddings, plan.promises, repeats=plan.repeats, seed=plan.seed) for task in plan.tasks
     )
-    store = CellCache(cache)
-    cached = sum(store.get(key) is not None for key in keys)
+    cached = sum(Cells(cache).get_cell(key) is not None for key in keys)
     return _Job(target, keys, plan, cache, cached)
 
 
@@ -241,26 +240,28 @@ def _rows_in_worker(jobs: Sequence[_Job]) -> list[LeagueRow]:
 
 def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueRow:
     """Compute what is missing of a row; one that has no parameters at this epsilon says so and stays empty."""
-    store = CellCache(job.cache)
+    store = Cells(job.cache)
     if isinstance(job.target, Baseline):
         subject = unprotected(embeddings) if job.target is Baseline.NO_NOISE else _random_words(embeddings)
         return LeagueRow(target=job.target, guarantee=None, note="", cells=_cells(job, subject, store, prepared))
     key = promise_key(job.target, embeddings, job.plan.promises)
-    finished = tuple(cell for cell in map(store.get, job.keys) if cell is not None)
-    promise, audit = store.get_promise(key), store.get_audit(_audit_key(key, job.plan))
+    audit_key = digest(["audit", key, asdict(job.plan.audit), job.plan.seed])
+    finished = tuple(cell for cell in map(store.get_cell, job.keys) if cell is not None)
+    promise, audit = store.get(key), store.get(audit_key)
     audited = audit is not None or not job.plan.audit.samples
     if promise is not None and audited and len(finished) == len(job.keys):
-        return LeagueRow(target=job.target, guarantee=promise[0], note=promise[1], cells=finished, audit=audit)
+        return LeagueRow(target=job.target, cells=finished, audit=audit, **promise)
     try:
         contender = fit_contender(job.target, embeddings, job.plan.promises)
     except WordveilError as problem:
         return LeagueRow(target=job.target, guarantee=None, note=f"not possible here: {problem}", cells=())
-    promised = contender.guarantee.as_dict()
     if promise is None:
-        store.put_promise(key, promised, contender.note)
-    audit = audit if audited else _audit(key, job.plan, contender, embeddings, store)
+        store.put(key, promise := {"guarantee": contender.guarantee.as_dict(), "note": contender.note})
+    if not audited:
+        audit = audit_promise(contender, embeddings, job.plan.audit, int(audit_key[:8], 16)).as_dict()
+        store.put(audit_key, audit)
     cells = _cells(job, subject_of(contender.words, decoded=contender.decoded), store, prepared)
-    return LeagueRow(target=job.target, guarantee=promised, note=contender.note, cells=cells, audit=audit)
+    return LeagueRow(target=job.target, cells=cells, audit=audit, **promise)
 
 
 def _random_words(embeddings: Embeddings) -> Entrant:
@@ -268,28 +269,17 @@ def _random_words(embeddings: Embeddings) -> Entrant:
     return subject_of(SanText(epsilon=1e-9).fit(embeddings))
 
 
-def _audit_key(promise: str, plan: Plan) -> str:
-    return audit_key(promise, plan.audit, plan.seed)
-
-
-def _audit(promise: str, plan: Plan, contender: Contender, embeddings: Embeddings, store: CellCache) -> dict[str, Any]:
-    key = _audit_key(promise, plan)
-    found = audit_promise(contender, embeddings, plan.audit, int(key[:8], 16)).as_dict()
-    store.put_audit(key, found)
-    return found
-
-
-def _cells(job: _Job, subject: Entrant, store: CellCache, prepared: dict[str, Any]) -> tuple[Cell, ...]:
+def _cells(job: _Job, subject: Entrant, store: Cells, prepared: dict[str, Any]) -> tuple[Cell, ...]:
     return tuple(_cell(job, i, subject, store, prepared) for i in range(len(job.keys)))
 
 
-def _cell(job: _Job, i: int, subject: Entrant, store: CellCache, prepared: dict[str, Any]) -> Cell:
+def _cell(job: _Job, i: int, subject: Entrant, store: Cells, prepared: dict[str, Any]) -> Cell:
     task, key = job.plan.tasks[i], job.keys[i]
-    found = store.get(key)
-    if found is not None:
-        return found
+    finished = store.get_cell(key)
+    if finished is not None:
+        return finished
     if task.applies(subject) and repr(task) not in prepared:
         prepared[repr(task)] = task.prepare(subject.embeddings)
     cell = compute_cell(job.target.label, key, task, prepared.get(repr(task)), subject, job.plan.repeats)
-    store.put(cell)
+    store.put(key, cell.as_dict())
     return cell

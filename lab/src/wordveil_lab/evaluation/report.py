@@ -1,4 +1,4 @@
-"""The league table as a dictionary, as Markdown and as files; the HTML page is made in `page`.
+"""The league table as a dictionary, as Markdown and as files.
 
 Everything shown is public data, public parameters and numbers; nothing here was ever private.
 """
@@ -9,24 +9,25 @@ import json
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from wordveil import __version__
-from wordveil.api import ParameterError
+from wordveil.api import ParameterError, round_up
 from wordveil_lab.evaluation.base import Task, TaskKind
 from wordveil_lab.evaluation.catalogue import data_text
 from wordveil_lab.evaluation.cells import Cell
-from wordveil_lab.evaluation.curves import LEVELS, READING, CurveValue, equal_attack
+from wordveil_lab.evaluation.curves import COMPARED, LEVELS, READING, CurveValue, equal_attack
 from wordveil_lab.evaluation.league import League
-from wordveil_lab.evaluation.page import data_lines, league_page
-from wordveil_lab.evaluation.promise_text import audit_legend, promise_cells
 from wordveil_lab.evaluation.promises import Baseline, Group, Target
+from wordveil_lab.html import as_html
+from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import markdown_table
 
-__all__ = ["GROUP_TEXT", "NOISE", "SCHEMA", "as_dict", "as_json", "as_markdown", "write_league"]
+__all__ = ["GROUP_TEXT", "NOISE", "SCHEMA", "as_dict", "as_json", "as_markdown", "as_page", "audited", "write_league"]
 
 SCHEMA = "league 1"
 """What the JSON of a league says of its form; raised when that changes."""
@@ -94,8 +95,13 @@ def _task(task: Task) -> dict[str, Any]:
     }
 
 
-def as_markdown(report: dict[str, Any]) -> str:
-    """Return the table as Markdown: for each group one table of utility and one of attacks and measures."""
+def as_markdown(report: dict[str, Any], *, every: bool = False) -> str:
+    """Return the table as Markdown: for each group one table of utility and one of attacks and measures.
+
+    Args:
+        report: The table as its dictionary.
+        every: Whether every score is shown, and not the first of each task alone.
+    """
     vocabulary = report["vocabulary"]
     lines = [
         "# League table",
@@ -108,12 +114,51 @@ def as_markdown(report: dict[str, Any]) -> str:
     ]
     if report["command"]:
         lines += ["    " + report["command"], ""]
-    lines += [f"wordveil {report['version']}.", "", *audit_legend(report), ""]
+    lines += [f"wordveil {report['version']}.", "", *_audit_legend(report), ""]
     for group, text in report["groups"].items():
         rows = [row for row in report["rows"] if row["group"] == group]
         if rows:
-            lines += [f"## {text}", "", *_group_tables(report, rows), *_equal_attack(report, group), *_promises(rows)]
-    return "\n".join([*lines, "## Data", "", *(f"- {line}" for line in data_lines(report))]).rstrip() + "\n"
+            lines += [
+                f"## {text}",
+                "",
+                *_group_tables(report, rows, every),
+                *_equal_attack(report, group),
+                *_promises(rows),
+            ]
+    return "\n".join([*lines, "## Data", "", *(f"- {line}" for line in _data_lines(report))]).rstrip() + "\n"
+
+
+def _data_lines(report: dict[str, Any]) -> list[str]:
+    """Return what every task read, and which were left out and why."""
+    lines = [f"{task['name']}: {task['data']}" for task in report["tasks"] if task["data"]]
+    return lines + [f"{name}: left out, {reason}" for name, reason in report["left_out"].items()]
+
+
+def as_page(report: dict[str, Any]) -> str:
+    """Return the table as an HTML page with every score, and a picture of utility against attack where it can be."""
+    lines, pictures = as_markdown(report, every=True).splitlines(), {}
+    points = list(_points(report))
+    if points and find_spec("matplotlib"):
+        drawn = draw(points, "Utility at equal attack", across="words found by the best attacker on the same texts")
+        pictures["attack.svg"] = drawn.decode()[drawn.index(b"<svg") :]
+        lines[2:2] = ["![utility against attack](attack.svg)", ""]
+    return as_html("wordveil league table", lines, pictures)
+
+
+def _points(report: dict[str, Any]) -> Iterator[Plotted]:
+    for group in report["groups"]:
+        for task, utilities in COMPARED.items():
+            for utility, score in utilities:
+                for row in report["rows"]:
+                    cells = [row["cells"].get(name, {}).get("scores", {}) for name in (task, utility)]
+                    if row["group"] == group and all(cells):
+                        yield Plotted(
+                            figure=f"{group}: {utility}, {score}",
+                            series=row["name"],
+                            epsilon=cells[0]["best"]["mean"],
+                            value=cells[1][score]["mean"],
+                            error=cells[1][score]["standard_error"],
+                        )
 
 
 def _equal_attack(report: dict[str, Any], group: str) -> list[str]:
@@ -132,32 +177,33 @@ def _reading(found: CurveValue | None) -> str:
     return "-" if found is None else f"{_number(found.value)} +- {_number(found.error)}"
 
 
-def _group_tables(report: dict[str, Any], rows: Sequence[dict[str, Any]]) -> list[str]:
+def _group_tables(report: dict[str, Any], rows: Sequence[dict[str, Any]], every: bool) -> list[str]:
     lines = []
     baseline = [row for row in report["rows"] if row["group"] is None]
+    ordered = [*baseline, *sorted(rows, key=lambda row: row["epsilon"])]
     for heading, kinds in (("Utility", (TaskKind.UTILITY,)), ("Attacks and measures", _OTHERS)):
         tasks = [task for task in report["tasks"] if task["kind"] in kinds]
-        if not tasks:
-            continue
-        arrows = {"higher": " ^", "lower": " v", "neither": ""}
-        names = [f"{task['name']}: {task['scores'][0]['name']}{arrows[task['scores'][0]['better']]}" for task in tasks]
-        ordered = [*baseline, *sorted(rows, key=lambda row: row["epsilon"])]
-        epsilons = ("" if row["epsilon"] is None else f"{row['epsilon']:g}" for row in ordered)
-        body = (
-            [row["name"], e, *(_shown(row, task) for task in tasks)] for row, e in zip(ordered, epsilons, strict=True)
-        )
-        lines += [f"### {heading}", "", *markdown_table(["row", "epsilon", *names], body), ""]
+        columns = [(task["name"], score) for task in tasks for score in task["scores"][: None if every else 1]]
+        if columns:
+            names = [f"{task}: {score['name']}{_ARROWS[score['better']]}" for task, score in columns]
+            body = (
+                [row["name"], "" if row["epsilon"] is None else f"{row['epsilon']:g}"]
+                + [_shown(row, task, score["name"]) for task, score in columns]
+                for row in ordered
+            )
+            lines += [f"### {heading}", "", *markdown_table(["row", "epsilon", *names], body), ""]
     return lines
 
 
 _OTHERS = (TaskKind.ATTACK, TaskKind.MEASURE)
+_ARROWS = {"higher": " ^", "lower": " v", "neither": ""}
 
 
-def _shown(row: dict[str, Any], task: dict[str, Any]) -> str:
-    cell = row["cells"].get(task["name"])
+def _shown(row: dict[str, Any], task: str, score: str) -> str:
+    cell = row["cells"].get(task)
     if cell is None or not cell["applies"]:
         return "-"
-    summary = cell["scores"][task["scores"][0]["name"]]
+    summary = cell["scores"][score]
     mean = _number(summary["mean"])
     return mean if summary["runs"] == 1 else f"{mean} +- {_number(summary['standard_error'])}"
 
@@ -173,7 +219,7 @@ def _number(value: float) -> str:
 
 def _promises(rows: Sequence[dict[str, Any]]) -> list[str]:
     ordered = sorted(rows, key=lambda row: row["epsilon"])
-    body = ([row["name"], f"{row['epsilon']:g}", *promise_cells(row)] for row in ordered)
+    body = ([row["name"], f"{row['epsilon']:g}", *_promise_cells(row)] for row in ordered)
     table = markdown_table(["row", "epsilon", "claimed", "standing", "audited"], body)
     lines = ["### What each row promises, and what an audit shows", "", *table, ""]
     for row in ordered:
@@ -181,6 +227,53 @@ def _promises(rows: Sequence[dict[str, Any]]) -> list[str]:
         note = f" ({row['note']})" if row["note"] and said else row["note"]
         lines.append(f"- **{row['label']}**: {said}{note}")
     return [*lines, ""]
+
+
+def _promise_cells(row: dict[str, Any]) -> tuple[str, str, str]:
+    """Return claim, standing and audited bound of a row of a report; a row that could not be fitted has dashes."""
+    guarantee = row["guarantee"]
+    if guarantee is None:
+        return "-", "not possible here", "-"
+    return _claimed(row), str(guarantee.get("standing", "")), audited(row["audit"])
+
+
+def _claimed(row: dict[str, Any]) -> str:
+    audit, guarantee = row["audit"], row["guarantee"]
+    epsilon = row["epsilon"] if guarantee.get("epsilon") is None else guarantee["epsilon"]
+    delta = guarantee.get("delta") or 0.0
+    if audit is not None:
+        delta = delta or audit["claimed_delta"]
+    return f"epsilon {round_up(epsilon)}" + (f", delta {delta:.2g}" if delta else "")
+
+
+def audited(audit: dict[str, Any] | None) -> str:
+    """Return the audit's result: the least epsilon at the claimed delta, or what refutes the claim."""
+    if audit is None:
+        return "-"
+    if audit["method"] == "exact":
+        return f"epsilon is {audit['epsilon_at_least']:.4g} exactly"
+    least = audit["epsilon_at_least"]
+    at = f" at delta {audit['claimed_delta']:.2g}" if audit["claimed_delta"] else ""
+    said = f"no epsilon holds{at}" if least == "inf" else f"epsilon >= {least:.4g}{at}"
+    if audit["delta_at_least"] > audit["claimed_delta"]:
+        said += f"; delta >= {audit['delta_at_least']:.4g} at epsilon {audit['claimed_epsilon']:.4g}"
+    if audit["counted_epsilon"] < (float("inf") if least == "inf" else least):
+        said += f"; counted alone: epsilon >= {audit['counted_epsilon']:.3g}"
+    return ("**refuted**: " if audit["refuted"] else "") + said
+
+
+def _audit_legend(report: dict[str, Any]) -> list[str]:
+    """Return what the audited column means, one sentence per line; nothing where no row was audited."""
+    settings = report["audit"]
+    if not settings["samples"]:
+        return []
+    return [
+        "Audited: for selection mechanisms the smallest true epsilon, from every triple of words; for the others lower "
+        f"bounds from {settings['samples']:,} samples of each word of the worst pairs of the public vocabulary, each "
+        f"wrong with probability at most {settings['alpha']:g}. They trust the mechanism's density, which sees events "
+        "rarer than one sample in all; the bound from counted events alone trusts nothing. A bound below the claim "
+        "proves nothing. Rows of decoded words (+) show the audit of the vectors that the words were read from."
+    ]
 
 
 def write_league(league: League, path: str | os.PathLike[str], command: str = "") -> dict[str, Any]:
@@ -191,7 +284,7 @@ def write_league(league: League, path: str | os.PathLike[str], command: str = ""
     """
     target = Path(path)
     report = as_dict(league, command)
-    forms = {".json": as_json, ".md": as_markdown, ".html": league_page}
+    forms = {".json": as_json, ".md": as_markdown, ".html": as_page}
     if target.suffix not in forms:
         raise ParameterError("report", target.name, "must end in .html, .md or .json.")
     target.write_text(forms[target.suffix](report), encoding="utf-8")

@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.authors import parse_post
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
-from wordveil_lab.evaluation.corpora import centroids
+from wordveil_lab.evaluation.corpora import centroids, released_centroids
 from wordveil_lab.evaluation.data import read_labelled, scored_pairs
-from wordveil_lab.evaluation.newsgroups import parse_post
-from wordveil_lab.evaluation.sentence_tasks import released_centroids
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import thinned
 
-__all__ = ["Retrieval", "TopicRetrieval"]
+__all__ = ["Retrieval", "TopicRetrieval", "ranked"]
 
 
 @dataclass(frozen=True)
@@ -65,17 +64,23 @@ class _Search(Task):
         """Return the scores of a search for the queries as they are in mean vectors of stored texts."""
         queries = centroids(prepared.queries.tokens, prepared.queries, space.vectors)
         unit_queries, unit_stored = (_normalized(rows) for rows in (queries, stored))
-        scores = unit_queries @ unit_stored.T
-        k = min(self.k, scores.shape[1])
-        top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        hits = np.take_along_axis(prepared.relevant, top, axis=1)
-        total = prepared.relevant.sum(axis=1)
-        discount = 1 / np.log2(np.arange(k) + 2)
-        ideal = np.cumsum(discount)[np.minimum(total, k) - 1]
-        return {
-            "ndcg": float(((hits * discount).sum(axis=1) / ideal).mean()),
-            "recall": float((hits.sum(axis=1) / np.minimum(total, k)).mean()),
-        }
+        ndcg, recall = ranked(unit_queries @ unit_stored.T, prepared.relevant, self.k)
+        return {"ndcg": float(ndcg.mean()), "recall": float(recall.mean())}
+
+
+def ranked(scores: Float64Array, relevant: NDArray[np.bool_], k: int) -> tuple[Float64Array, Float64Array]:
+    """Return nDCG at k of each query, and the share of its relevant documents, of k at most, among the first k.
+
+    Args:
+        scores: Of each document for each query, shape (n, m).
+        relevant: Which documents are relevant, at least one for each query, shape (n, m).
+        k: Documents shown; ties in the order of the documents.
+    """
+    k = min(k, scores.shape[1])
+    top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    hits, total = np.take_along_axis(relevant, top, axis=1), np.minimum(relevant.sum(axis=1), k)
+    discount = 1 / np.log2(np.arange(k) + 2)
+    return np.asarray((hits * discount).sum(axis=1) / np.cumsum(discount)[total - 1]), hits.sum(axis=1) / total
 
 
 @dataclass(frozen=True, kw_only=True)

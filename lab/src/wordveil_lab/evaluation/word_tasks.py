@@ -1,25 +1,29 @@
-"""Tasks on single words: similarity judgements, the odd man out, and how far distances are bent.
+"""Tasks on similarity: words and sentences that humans have judged, the odd man out, and how far distances are bent.
 
-Every word is released once a run, with fresh noise, and the task sees its released vector.
+Every word is released once a run, with fresh noise, and the task sees its released vector; the vector of a text is the
+mean of those of its words.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
+from scipy.stats import pearsonr, spearmanr
 
 from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, RandomSource
+from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
-from wordveil_lab.evaluation.data import read_pairs
+from wordveil_lab.evaluation.corpora import released_centroids
+from wordveil_lab.evaluation.data import read_pairs, scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
-from wordveil_lab.rows import read_rows
+from wordveil_lab.rows import read_rows, thinned
 
-__all__ = ["DistanceDistortion", "OddManOut", "WordSimilarity", "cosines", "word_ids"]
+__all__ = ["DistanceDistortion", "OddManOut", "SentenceSimilarity", "WordSimilarity", "cosines", "word_ids"]
 
 
 def word_ids(embeddings: Embeddings, words: list[str]) -> IdArray:
@@ -178,3 +182,50 @@ class DistanceDistortion(Task):
 def _distances(a: Float64Array, b: Float64Array) -> Float64Array:
     squared = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1) - 2 * a @ b.T
     return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
+
+
+@dataclass(frozen=True)
+class SentencePairs:
+    """Two corpora of equal length and human scores."""
+
+    first: Corpus = field(repr=False)
+    second: Corpus = field(repr=False)
+    scores: Float64Array = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceSimilarity(Task):
+    """Correlation of the cosines of two released texts' centroids with human scores.
+
+    Attributes:
+        path: File with columns sentence1, sentence2, score.
+        limit: Pairs at most, or None.
+    """
+
+    name: ClassVar[str] = "sts"
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    scores: ClassVar[tuple[Score, ...]] = (
+        Score(name="pearson", meaning="correlation of released sentences' cosines with human scores", better="higher"),
+        Score(name="spearman", meaning="the same with ranks", better="higher"),
+        Score(name="both", meaning="the geometric mean of the two, 0 where one is negative", better="higher"),
+    )
+    path: str = "sentences/stsb.dev.tsv"
+    limit: int | None = None
+
+    def prepare(self, embeddings: Embeddings) -> SentencePairs:
+        pairs = thinned(scored_pairs(self.path, ("sentence1", "sentence2")), self.limit)
+        if len(pairs) < 3:
+            raise ParameterError("path", self.path, "must hold at least 3 pairs.")
+        first, second = ([getattr(pair, side) for pair in pairs] for side in ("first", "second"))
+        scores = np.array([pair.score for pair in pairs])
+        return SentencePairs(encode(embeddings, first), encode(embeddings, second), scores)
+
+    def run(self, prepared: SentencePairs, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        first = released_centroids(prepared.first, subject, source, "sts first")
+        second = released_centroids(prepared.second, subject, source, "sts second")
+        found = cosines(first, second)
+        if np.ptp(found) == 0:
+            return {"pearson": 0.0, "spearman": 0.0, "both": 0.0}
+        pearson, spearman = (float(test(found, prepared.scores).statistic) for test in (pearsonr, spearmanr))
+        both = math.sqrt(max(pearson, 0.0) * max(spearman, 0.0))
+        return {"pearson": pearson, "spearman": spearman, "both": both}

@@ -21,6 +21,7 @@ public word frequencies. They stand for the papers' ideas, not for anybody's cod
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ from wordveil_lab.evaluation.corpora import as_texts, released_tokens
 from wordveil_lab.evaluation.data import read_labelled
 from wordveil_lab.evaluation.priors import COMMON, word_prior
 from wordveil_lab.evaluation.subjects import subject_of
-from wordveil_lab.leagues.stored import StoredRun, new_report, new_row
+from wordveil_lab.leagues.stored import StoredRun, new_report, rows_from
 from wordveil_lab.tables import markdown_table
 
 RATE = 9.36  # per unit of distance
@@ -184,6 +185,8 @@ def rephrased(texts: Sequence[str], _: Embeddings, __: np.random.Generator) -> l
     return list(rephraser.release_batch(list(map(PrivateText, texts)), ids=list(map(str, range(len(texts))))).texts)
 
 
+LISTED: Mapping[str, Any] = {"k": 16, "outputs": 4000}
+"""Of neighbour response: what the default was when the league ran."""
 LISTS = "nothing between words of different lists, of which each has its own; unknown words stay"
 METHODS: Mapping[str, tuple[str, Method]] = {
     "as it is": ("nothing", lambda texts, *_: list(texts)),
@@ -192,8 +195,8 @@ METHODS: Mapping[str, tuple[str, Method]] = {
     "1-Diffractor, one line, 1": ("metric DP in places on the line", of_tokens(diffractor)),
     f"divided budgets, {RATE}": ("nothing: the division shows the text", of_tokens(budgets)),
     f"TEM, {RATE}": ("metric DP, proved", ours(TEM(epsilon=RATE))),
-    "neighbour response, 8": ("local DP, 8 nats a word, proved", ours(NeighbourResponse(epsilon=8.0))),
-    "neighbour response, 6": ("local DP, 6 nats a word, proved", ours(NeighbourResponse(epsilon=6.0))),
+    "neighbour response, 8": ("local DP, 8 nats a word, proved", ours(NeighbourResponse(epsilon=8.0, **LISTED))),
+    "neighbour response, 6": ("local DP, 6 nats a word, proved", ours(NeighbourResponse(epsilon=6.0, **LISTED))),
     "CusText, 8": (LISTS, custext),
     "rephrase, 8": ("local DP, 8 nats a sentence, proved", rephrased),
 }
@@ -202,24 +205,28 @@ METHODS: Mapping[str, tuple[str, Method]] = {
 
 def measure(names: Collection[str] = ()) -> dict[str, Any]:
     """Return the run, or that of some rows."""
-    items, table, rows = read_labelled(SOURCE, limit=SENTENCES), load_embeddings(), []
+    items, table = read_labelled(SOURCE, limit=SENTENCES), load_embeddings()
     originals, labels = [item.text for item in items], [item.label for item in items]
-    for number, (name, (promise, method)) in enumerate(METHODS.items()):
-        if not names or name in names:
-            released = method(originals, table, np.random.default_rng([SEED, max(number - 1, 0)]))
-            pairs = PairedTexts(originals=originals, released=released, facts={"label": labels})
-            row = new_row(name, None, None, {SOURCE: {"scores": scores(pairs)}}) | {"promise": promise}
-            print(shown(row), flush=True)
-            rows.append(row)
-    return new_report("court", rows, texts=len(originals), repeats=1, seed=SEED)
+
+    def compute(name: str) -> dict[str, Any]:
+        generator = np.random.default_rng([SEED, max(list(METHODS).index(name) - 1, 0)])
+        released = METHODS[name][1](originals, table, generator)
+        return {"scores": scores(PairedTexts(originals=originals, released=released, facts={"label": labels}))}
+
+    def cell(name: str) -> dict[str, Any]:
+        return RUN.once([SOURCE, SENTENCES, SEED, name], partial(compute, name))
+
+    rows = rows_from((name, None, None, SOURCE, partial(cell, name)) for name in names or METHODS)
+    rows = [row | {"promise": METHODS[row["name"]][0]} for row in rows]
+    return new_report("leagues.court", rows, texts=len(originals), repeats=1, seed=SEED)
 
 
-def scores(pairs: PairedTexts) -> dict[str, dict[str, float]]:
+def scores(pairs: PairedTexts) -> dict[str, dict[str, Any]]:
     """Return the columns of the page, each the first measure of its name, with how many things were counted."""
     measures = {one.name: one for one in reversed(score(pairs).measures)}
     wanted = {column: name.format(n=len(set(pairs.originals))) for column, name in COLUMNS.items()}
     return {
-        column: {"mean": measures[name].value, "n": measures[name].n}
+        column: {"mean": measures[name].value, "standard_error": None, "n": measures[name].n}
         for column, name in wanted.items()
         if name in measures
     }

@@ -8,30 +8,28 @@ where it stopped. Needs the data folder (WORDVEIL_DATA) and scikit-learn; forty 
 
 from __future__ import annotations
 
-import hashlib
-import json
-import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import wordveil as wv
-from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes, write_whole
+from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes
 from wordveil_lab.corpora import Corpus
-from wordveil_lab.evaluation.aligned import AlignedSimilarity
 from wordveil_lab.evaluation.corpora import centroids, place_unknown
 from wordveil_lab.evaluation.evidence import observe
 from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
+from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.retrieval import ranked
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE, RANDOM
-from wordveil_lab.leagues.stored import StoredRun, new_report, new_row, rounded_score
+from wordveil_lab.leagues.stored import StoredRun, new_report, rounded_score, rows_from
 from wordveil_lab.leagues.trial_texts import CHOICE, GROWTH, REPORTED, SETS, TextSet, table
 
 VERSION = 1  # raised whenever a score's meaning changes
@@ -77,15 +75,11 @@ class Trial:
 
     def cell(self) -> dict[str, Any]:
         """Return all scores: those finished before, or new ones."""
-        facts = [VERSION, RUNS, self.row, self.epsilon, repr(self.texts)]
-        path = RUN.cells / f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]}.json"
-        if not path.exists():
-            print(self.texts.name, self.row, self.epsilon, file=sys.stderr, flush=True)
-            found = {name: rounded_score(*pair) for name, pair in (self.left() | self.named()).items()}
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, json.dumps(found).encode(), shared=True)
-        cell: dict[str, Any] = json.loads(path.read_text())
-        return cell
+
+        def compute() -> dict[str, Any]:
+            return {"scores": {name: rounded_score(*pair) for name, pair in (self.left() | self.named()).items()}}
+
+        return RUN.once([VERSION, RUNS, self.row, self.epsilon, repr(self.texts)], compute)
 
     def left(self) -> dict[str, tuple[float, float]]:
         """Return what is left to use, by a model that learnt from releases: of releases, and of texts as they are."""
@@ -179,14 +173,11 @@ def _over_texts(runs: Sequence[Float64Array]) -> tuple[float, float]:
 def searched(rows: Float64Array, classes: NDArray[np.int64]) -> Float64Array:
     """Return nDCG of each text as a query among all others, those of its class being relevant."""
     units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    scores = units @ units.T
+    scores, relevant = units @ units.T, classes[:, None] == classes
     np.fill_diagonal(scores, -np.inf)
-    top = np.argsort(-scores, axis=1, kind="stable")[:, :FOUND]
-    discount = 1 / np.log2(np.arange(FOUND) + 2)
-    relevant = np.minimum(np.bincount(classes)[classes] - 1, FOUND)
-    asked = relevant > 0
-    ideal = np.cumsum(discount)[relevant[asked] - 1]
-    return np.asarray(((classes[top] == classes[:, None]) * discount).sum(axis=1)[asked] / ideal)
+    np.fill_diagonal(relevant, False)
+    asked = relevant.any(axis=1)
+    return ranked(scores[asked], relevant[asked], FOUND)[0]
 
 
 class Ridge:
@@ -240,23 +231,17 @@ def class_map(row: str) -> IdArray | None:
     return classes_of(int(first), ROOTS[rest.removeprefix("classes")]).face if "classes" in rest else None
 
 
-def trials(rows: Mapping[str, Iterable[float]], sets: Sequence[TextSet]) -> list[Trial]:
-    """Return the trials of some rows on some sets."""
-    return [Trial(row, epsilon, one) for row, given in rows.items() for epsilon in given for one in sets]
-
-
 def measure(names: Collection[str] = ()) -> dict[str, Any]:
     """Return the run, or that of some rows."""
     plan = [Trial(NO_NOISE, None, one) for one in (*CHOICE, *REPORTED)]
     for rows, sets in ((BASES, (*CHOICE, *REPORTED)), (CANDIDATES, CHOICE), (SHOWN, REPORTED)):
-        plan += trials({row: given for row, given in rows.items() if not names or row in names}, sets)
-    found: dict[str, Any] = {}
+        kept = ((row, e) for row, given in rows.items() for e in given if not names or row in names)
+        plan += [Trial(row, e, one) for row, e in kept for one in sets]
     groups = {"TEM": "metric", NO_NOISE: None}
-    for trial in plan:
-        row = new_row(trial.row, groups.get(trial.row, "local"), trial.epsilon)
-        found.setdefault(row["label"], row)["cells"][trial.texts.name] = {"scores": trial.cell()}
+    work = [(one.row, groups.get(one.row, "local"), one.epsilon, one.texts.name, one.cell) for one in plan]
     facts = {name: _facts(one) for name, one in SETS.items()}
-    return new_report("default", list(found.values()), sets=facts, growth=[] if names else growth(), repeats=RUNS)
+    found = [] if names else growth()
+    return new_report("leagues.default", rows_from(work), sets=facts, growth=found, repeats=RUNS)
 
 
 def _facts(one: TextSet) -> dict[str, Any]:
@@ -276,17 +261,25 @@ def _facts(one: TextSet) -> dict[str, Any]:
 
 def growth() -> list[dict[str, Any]]:
     """Return what attackers name who have read more and more."""
-    found = []
-    for name, known in GROWTH.items():
-        for said, public in known.items():
-            for row, epsilon in (BEFORE, ("256 classes", 7.0)):
-                path = RUN.cells / f"growth {name} {said} {row} {epsilon:g} {VERSION}.json"
-                if not path.exists():
-                    one = named_by(subject_of(fitted(row, epsilon)), SETS[name].attack, SETS[name].prior_from(public))
-                    write_whole(path, json.dumps({key: rounded_score(*pair) for key, pair in one.items()}).encode())
-                cell = json.loads(path.read_text())
-                found.append({"set": name, "read": said, "row": row, "epsilon": epsilon, "scores": cell})
-    return found
+
+    def named(row: str, epsilon: float, texts: TextSet, public: Any) -> dict[str, Any]:
+        found = named_by(subject_of(fitted(row, epsilon)), texts.attack, texts.prior_from(public))
+        return {score: rounded_score(*pair) for score, pair in found.items()}
+
+    return [
+        {
+            "set": name,
+            "read": said,
+            "row": row,
+            "epsilon": epsilon,
+            "scores": RUN.once(
+                [VERSION, "growth", name, said, row, epsilon], partial(named, row, epsilon, SETS[name], public)
+            ),
+        }
+        for name, known in GROWTH.items()
+        for said, public in known.items()
+        for row, epsilon in (BEFORE, ("256 classes", 7.0))
+    ]
 
 
 RUN = StoredRun(

@@ -1,4 +1,4 @@
-"""The league at equal promise: local DP at 4 to 12 nats, what five attackers name, and what is left to use.
+"""The league at equal promise: local DP at 4 to 12 nats, what the attackers name, and what is left to use.
 
 Writes docs/results/local.json, .md and .svg. Finished cells lie in build/local.cells, so that an interrupted run goes
 on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; an hour of one core.
@@ -19,20 +19,20 @@ from scipy.sparse import coo_array, hstack, identity, kron, vstack
 
 from wordveil.api import Embeddings, Float64Array, NeighbourResponse, load_embeddings
 from wordveil_lab.evaluation import curves
-from wordveil_lab.evaluation.aligned import AlignedSimilarity
 from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.curves import HOW
+from wordveil_lab.evaluation.inversion import ReviewInversion
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
+from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.priors import content_words, word_prior
 from wordveil_lab.evaluation.promises import Group, Target
 from wordveil_lab.evaluation.report import as_dict
 from wordveil_lab.evaluation.retrieval import Retrieval
 from wordveil_lab.leagues import neighbours as reviews
-from wordveil_lab.leagues.reading_back import READERS, Captions, News, Reading
-from wordveil_lab.leagues.rows import RANDOM, READ, Row, score_pair, sheet, shown_score
+from wordveil_lab.leagues.rows import RANDOM, Row, score_pair, sheet
 from wordveil_lab.leagues.stored import StoredRun
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import markdown_table, short_number
@@ -53,12 +53,6 @@ EPSILONS: Mapping[str, tuple[float, ...]] = {
 }
 """Row name -> nats, of *tem* epsilon a unit; the local forms of vectors are near chance at the largest already."""
 GROUPS = {"tem": Group.METRIC}
-DENOISED_ROWS: Mapping[str, tuple[float, ...]] = {
-    "neighbours-16-of-4000": (RANDOM, 8.0),
-    "tem-certified": (10.0, 12.0),
-}
-"""The rows whose releases of news and captions are denoised, too."""
-ELSEWHERE = {News.name: "topic", Captions.name: "search"}
 SET = "SST-2"
 RIVALS = {"tem-certified": "TEM, certified", "santext-certified": "SanText, certified"}
 SCORES = ("sentiment", "topic", "search", "similarity")
@@ -72,13 +66,11 @@ MEASURED = {
 PANELS = {
     **{score: score for score in SCORES[:-1]},
     "similarity beyond random": "similarity",
-    "similarity beyond random, denoised": "denoised similarity",
-    "sentiment, denoised": "denoised sentiment",
 }
 ACROSS = "content words named by the best attacker"
 
 
-class Attacked(Reading):
+class Attacked(ReviewInversion):
     """Under the name that the page's rows go by, as the tasks below."""
 
     name: ClassVar[str] = "SST-2 attack"
@@ -111,27 +103,14 @@ TASKS: tuple[Task, ...] = (
 )
 
 
-OTHER_TASKS: tuple[Task, ...] = (News(limit=60, **reviews.MODELS), Captions(limit=150, **reviews.MODELS))
-
-
 def measure(names: Collection[str]) -> dict[str, Any]:
-    """Return the run, or that of some rows, the chosen ones of them on other texts, too."""
+    """Return the run, or that of some rows."""
     embeddings = first_words(load_embeddings(), None)
-    plans = (
-        (targets({name: EPSILONS[name] for name in names or EPSILONS}), TASKS),
-        (targets(DENOISED_ROWS), OTHER_TASKS),
-    )
-    found = []
-    for rows, tasks in plans:
-        plan = Plan(targets=rows, tasks=tasks, audit=AuditSettings(samples=0))
-        league = run_league(plan, embeddings, cache=RUN.cells, progress=reviews.say_progress)
-        found.append(as_dict(league, "python -m wordveil_lab.leagues.local"))
-    report, other = found
-    report["tasks"] += other["tasks"]
-    cells = {row["label"]: row["cells"] for row in other["rows"]}
-    for row in report["rows"]:
-        row["cells"] |= cells.get(row["label"], {})
-    return report | {"yardstick": yardstick(embeddings), "nats": reviews.nats_of(plans[0][0], embeddings)}
+    rows = targets({name: EPSILONS[name] for name in names or EPSILONS})
+    plan = Plan(targets=rows, tasks=TASKS, audit=AuditSettings(samples=0))
+    league = run_league(plan, embeddings, cache=RUN.cells, progress=reviews.say_progress)
+    report = as_dict(league, "python -m wordveil_lab.leagues.local")
+    return report | {"yardstick": yardstick(embeddings), "nats": reviews.nats_of(rows, embeddings)}
 
 
 def targets(rows: Mapping[str, tuple[float, ...]]) -> tuple[Target, ...]:
@@ -187,24 +166,15 @@ def best_channel(distance: Float64Array, epsilon: float) -> float:
 
 
 class LocalRow(Row):
-    """One row of the run, with "all" (words of any kind that the best attacker names), "topic", "search" and elsewhere.
-
-    Attributes:
-        elsewhere: Task -> content words that the best attacker names there, and what is left as released and denoised.
-    """
+    """One row of the run, with "all" (words of any kind that the best attacker names), "topic" and "search"."""
 
     def __init__(self, row: dict[str, Any], report: dict[str, Any]) -> None:
         super().__init__(row, SET, report)
         cells = {task: cell["scores"] for task, cell in row["cells"].items()}
-        self.scores["all"] = score_pair(cells[Attacked.name]["best"])
         self.scores |= {
+            "all": score_pair(cells[Attacked.name]["best"]),
             "topic": score_pair(cells["topic"]["accuracy"]),
             "search": score_pair(cells["retrieval"]["ndcg"]),
-        }
-        self.elsewhere = {
-            task: [score_pair(cells[task][score]) for score in ("best-content", *(f"{kind} {use}" for kind in READERS))]
-            for task, use in ELSEWHERE.items()
-            if task in cells
         }
 
 
@@ -219,19 +189,8 @@ def tables(report: dict[str, Any]) -> dict[str, list[str]]:
     return {
         "## Where neighbour response is ahead, and where not": _verdict(rows),
         "## What is named and what is left": sheet(rows, MEASURED),
-        "## Released and denoised": sheet(rows, READ),
-        "## Topic and search, denoised": _elsewhere(rows),
         "## Beside the best channel there is": markdown_table(list(yardstick[0]), map(_yardstick_line, yardstick)),
     }
-
-
-def _elsewhere(rows: list[LocalRow]) -> list[str]:
-    head = ["row", "promise"]
-    for use in ELSEWHERE.values():
-        head += [f"{use}: content words named", "released", "denoised"]
-    attacked = sorted((row for row in rows if row.elsewhere), key=lambda row: (row.epsilon is not None, row.epsilon))
-    shown = ([shown_score(found) for task in ELSEWHERE for found in row.elsewhere[task]] for row in attacked)
-    return markdown_table(head, ([row.name, row.promise, *cells] for row, cells in zip(attacked, shown, strict=True)))
 
 
 def _at_epsilon(values: Mapping[float | None, curves.CurveValue], row: Row) -> curves.CurveValue | None:
@@ -263,11 +222,6 @@ def points(report: dict[str, Any]) -> Iterator[Plotted]:
             if score in row.scores and (row.name == "random words" or len(EPSILONS.get(row.name, ())) >= len(NATS)):
                 value, error = row.scores[score]
                 yield Plotted(figure=title, series=row.name, epsilon=row.named[0], value=value, error=error)
-    for row in rows_of(report):
-        for task, (named, *found) in row.elsewhere.items():
-            for kind, (value, error) in zip(READERS, found, strict=True):
-                title = f"{ELSEWHERE[task]} of the texts attacked, {kind}"
-                yield Plotted(figure=title, series=row.name, epsilon=named[0], value=value, error=error)
 
 
 def picture(report: dict[str, Any]) -> bytes:
@@ -275,7 +229,7 @@ def picture(report: dict[str, Any]) -> bytes:
     return draw(list(points(report)), "Local DP at 4 to 12 nats", across=ACROSS)
 
 
-RUN = StoredRun(name="local", rows=EPSILONS, measure=measure, tables=tables, picture=picture)
+RUN = StoredRun(name="local", rows=EPSILONS, measure=measure, tables=tables, pictures={"local.svg": picture})
 
 if __name__ == "__main__":
     RUN.main(__doc__)

@@ -1,7 +1,7 @@
 """Neighbour response beside TEM, SanText and Laplace noise on three sets of reviews, at equal promise and equal attack.
 
-Writes docs/results/neighbours.json, .md and .svg. Finished cells lie in build/neighbours.cells, so that an interrupted
-run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn, matplotlib; half an hour of one core.
+Writes docs/results/neighbours.json and .md. Finished cells lie in build/neighbours.cells, so that an interrupted
+run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-learn; half an hour of one core.
 
     python -m wordveil_lab.leagues.neighbours [--page | --only ROW ...]     as in `stored`
 """
@@ -9,31 +9,30 @@ run goes on where it stopped. Needs the data folder (WORDVEIL_DATA), scikit-lear
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from wordveil.api import TEM, Embeddings, SanText, certify_rate, laplace_to_local, load_embeddings
-from wordveil_lab.evaluation.aligned import AlignedSimilarity
 from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.curves import HOW, CurveValue, read_at, standing
+from wordveil_lab.evaluation.inversion import ReviewInversion
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
+from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import noise_diameter
 from wordveil_lab.evaluation.report import as_dict
-from wordveil_lab.leagues.reading_back import Reading
-from wordveil_lab.leagues.rows import RANDOM, READ, Row, sheet, shown_score
+from wordveil_lab.leagues.rows import RANDOM, Row, sheet, shown_score
 from wordveil_lab.leagues.stored import StoredRun
-from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import markdown_table, short_number
 
 FILMS, PLACES = "documents/imdb.train.jsonl.gz", "documents/yelp-stars.dev.jsonl.gz"
 
 SETS: dict[str, dict[str, dict[str, Any]]] = {
     "MR": {
-        "attack": {"path": "sentences/mr.tsv", "public": FILMS, "train": FILMS, "limit": 60},
+        "attack": {"path": "sentences/mr.tsv", "public": FILMS, "limit": 60},
         "sentiment": {"train": "sentences/mr.tsv", "test": None, "limit": 3750},
         "similarity": {"path": "sentences/mr.tsv", "limit": 400},
     },
@@ -41,7 +40,6 @@ SETS: dict[str, dict[str, dict[str, Any]]] = {
         "attack": {
             "path": "sentences/yelp-short.test.tsv",
             "public": PLACES,
-            "train": "sentences/yelp-short.train.tsv",
             "limit": 120,
         },
         "sentiment": {
@@ -56,7 +54,6 @@ SETS: dict[str, dict[str, dict[str, Any]]] = {
         "attack": {
             "path": "documents/imdb.test10k.jsonl.gz",
             "public": FILMS,
-            "train": FILMS,
             "limit": 60,
             "length": 20,
         },
@@ -64,9 +61,9 @@ SETS: dict[str, dict[str, dict[str, Any]]] = {
         "similarity": {"path": "documents/imdb.test10k.jsonl.gz", "limit": 40},
     },
 }
-MODELS: dict[str, Any] = {"public_limit": 4000, "model_limit": 600, "epochs": 2, "candidates": 100}
+MODELS: dict[str, Any] = {"public_limit": 4000}
 KINDS: dict[str, type[Task]] = {
-    "attack": Reading,
+    "attack": ReviewInversion,
     "sentiment": CentroidClassification,
     "similarity": AlignedSimilarity,
 }
@@ -97,7 +94,6 @@ RIVALS = {
     "projection-principal-vectors": "principal Laplace, vectors",
 }
 SCORES = ("sentiment", "similarity")
-DENOISED = ("denoised sentiment", "denoised similarity")
 MEASURED = {"by": "by", "similarity beyond random": "similarity", "kept": "kept", "sentiment": "sentiment"}
 ABOUT = {
     "MR": "sentences of film reviews",
@@ -149,23 +145,20 @@ def nats_of(rows: Iterable[Target], embeddings: Embeddings) -> dict[str, float]:
 
 
 def local_nats(target: Target, embeddings: Embeddings) -> float | None:
-    """Return what any two words lose by a row of metric DP: by certificate, or by the profile of its noise at delta.
-
-    Kept beside the cells, like them.
-    """
+    """Return what any two words lose by a row of metric DP: by certificate, or by the profile of its noise at delta."""
     if target.group is not Group.METRIC:
         return None
-    kept = RUN.cells / f"{target.label} on {embeddings.header.checksum[:12]}.nats"
-    if not kept.exists():
+
+    def compute() -> dict[str, float]:
         if target.name in SELECTIONS:
             local = SELECTIONS[target.name](epsilon=1.0, calibration="certified-local")
-            found = certify_rate(local, embeddings, target.epsilon / 2, threads=1).numbers["epsilon"]
-        else:
-            noise: Any = fit_contender(target, embeddings, PROMISES).words.vectors
-            reach = noise_diameter(noise, embeddings)
-            found = laplace_to_local(noise, diameter=reach, delta=PROMISES.delta).epsilon
-        kept.write_text(f"{found!r}\n", encoding="utf-8")
-    return float(kept.read_text(encoding="utf-8"))
+            return {"nats": certify_rate(local, embeddings, target.epsilon / 2, threads=1).numbers["epsilon"]}
+        noise: Any = fit_contender(target, embeddings, PROMISES).words.vectors
+        reach = noise_diameter(noise, embeddings)
+        return {"nats": laplace_to_local(noise, diameter=reach, delta=PROMISES.delta).epsilon}
+
+    found = RUN.once([target.label, embeddings.header.checksum], compute)
+    return float(found["nats"])
 
 
 def say_progress(done: int, total: int, row: str) -> None:
@@ -201,7 +194,6 @@ def tables(report: dict[str, Any]) -> dict[str, list[str]]:
         rows = rows_of(report, name)
         found |= {
             f"## {name}: {ABOUT[name]}": sheet(rows, MEASURED),
-            f"### {name}, released and denoised": sheet(rows, READ),
             f"### {name}, at equal attack": _equal_table(rows),
         }
     return found
@@ -260,7 +252,7 @@ def _verdict(report: dict[str, Any]) -> list[str]:
     body = []
     for name in SETS:
         rows = rows_of(report, name)
-        for score in (*SCORES, *DENOISED):
+        for score in SCORES:
             for rival, shown in RIVALS.items():
                 found = compare(rows, score, rival)
                 counts = {how: len(those) for how, those in found.items()}
@@ -271,28 +263,11 @@ def _verdict(report: dict[str, Any]) -> list[str]:
     return markdown_table(["set", "score", "beside", *HOW], body)
 
 
-def points(report: dict[str, Any]) -> Iterator[Plotted]:
-    """Yield what the figure shows."""
-    for score in (*SCORES, *DENOISED):
-        for name in SETS:
-            for row in rows_of(report, name):
-                if score in row.scores and row.name != "no noise":
-                    value, error = row.scores[score]
-                    title = f"{name}: {score}" + " beyond random" * score.endswith("similarity")
-                    yield Plotted(figure=title, series=row.name, epsilon=row.named[0], value=value, error=error)
-
-
-def picture(report: dict[str, Any]) -> bytes:
-    """Return the figure."""
-    return draw(list(points(report)), "At equal attack", across="content words named by the best attacker")
-
-
 RUN = StoredRun(
     name="neighbours",
     rows=sorted({name for _, name in (*EVERYWHERE, *ON_IMDB)}),
     measure=measure,
     tables=tables,
-    picture=picture,
 )
 
 if __name__ == "__main__":

@@ -7,17 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordveil.api import round_up
-from wordveil_lab.evaluation.inversion import ATTACKERS
-from wordveil_lab.leagues.reading_back import READERS
 from wordveil_lab.tables import markdown_table, short_number
 
 RANDOM = 1e-3  # nats: as good as no information, and the same outputs
-READ = {
-    "similarity beyond random: released": "released similarity",
-    "denoised": "denoised similarity",
-    "sentiment: released": "released sentiment",
-    "denoised ": "denoised sentiment",
-}
 
 
 class Row:
@@ -30,8 +22,7 @@ class Row:
         promise: In words.
         named: Content words that the best attacker names: mean and standard error.
         by: Which attacker that is.
-        scores: "sentiment", "similarity" and "kept" (of words), as released; "released ..." and "denoised ..." of the
-            attacked texts. Similarities are less those of random outputs. Mean and standard error each.
+        scores: "sentiment", "similarity" (less that of random outputs) and "kept" (of words), mean and standard error.
     """
 
     def __init__(self, row: dict[str, Any], name: str, report: dict[str, Any]) -> None:
@@ -44,7 +35,7 @@ class Row:
         nats = f"{epsilon or 0:g}" if self.group == "local" else round_up(report["nats"].get(row["label"], 0.0), 3)
         self.promise = f"{nats} nats" + f" ({epsilon:g} a unit)" * (self.group == "metric") if self.epsilon else ""
         self.named = score_pair(attack["best-content"])
-        ran = [each for each in ATTACKERS if f"{each}-content" in attack]  # a stored run may lack a later attacker
+        ran = [name.removesuffix("-content") for name in attack if name.endswith("-content") and name != "best-content"]
         best = max(ran, key=lambda each: attack[f"{each}-content"]["mean"])
         self.by = best if 0 < self.named[0] < 1 else ""
         self.scores = {"sentiment": score_pair(cells["sentiment"]["accuracy"])}
@@ -54,10 +45,6 @@ class Row:
             value, base = (found["content"] for found in (cells["similarity"], blind[f"{name} similarity"]["scores"]))
             self.scores["similarity"] = beyond(value, base)
             self.scores["kept"] = cells["similarity"]["kept"]["mean"], 0.0
-        for kind in READERS if "denoised similarity" in attack else ():  # a league of others has the attack alone
-            score = f"{kind} similarity"
-            self.scores[score] = beyond(attack[score], blind[f"{name} attack"]["scores"][score])
-            self.scores[f"{kind} sentiment"] = score_pair(attack[f"{kind} sentiment"])
 
 
 def beyond(value: dict[str, Any], base: dict[str, Any]) -> tuple[float, float]:

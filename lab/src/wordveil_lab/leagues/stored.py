@@ -3,26 +3,35 @@
     python -m wordveil_lab.leagues.NAME [--page | --only ROW ...]
 
 --page writes tables and picture again from the stored run; --only computes the cells of some rows and writes nothing.
-All runs have the form of `wordveil evaluate`: rows with a name, the group of their promise and epsilon, and cells by
-task, whose scores have a mean and a standard error.
+All runs have the form of `wordveil evaluate`, which `check_run` holds them to:
+
+    schema, version, command, noise    of which form it is, what made it
+    rows                               label, name, group of the promise, epsilon (both null for a baseline), cells
+    cells                              by task or set of texts: scores, and of some leagues those of random outputs
+    scores                             by name: mean and standard_error (null where none is known)
+
+A league adds facts of its own beside these.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wordveil import __version__
 from wordveil.api import DataFormatError
 from wordveil_lab.clone import ROOT
+from wordveil_lab.evaluation.base import summarize
+from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
 from wordveil_lab.tables import refilled
 
-__all__ = ["StoredRun", "new_report", "new_row", "read_run", "rounded_score"]
+__all__ = ["StoredRun", "check_run", "Work", "new_report", "read_run", "rounded_score", "rows_from", "score_of"]
 
 Report = dict[str, Any]
 
@@ -31,29 +40,69 @@ def read_run(path: Path) -> Report:
     """Return a stored run.
 
     Raises:
-        DataFormatError: If it is of another schema: its league has to be run again.
+        DataFormatError: If it is of another schema, or not of its form: its league has to be run again.
     """
     report: Report = json.loads(path.read_text(encoding="utf-8"))
     if report.get("schema") != SCHEMA:
         raise DataFormatError(path, f"is a run of another schema than {SCHEMA!r}. Run its league again.")
+    check_run(path, report)
     return report
 
 
+def check_run(path: Path, report: Report) -> None:
+    """Check that a run has the form that the top of this module describes.
+
+    Raises:
+        DataFormatError: If it has not.
+    """
+    _check(path, "The run", report, {"version": str, "command": str, "noise": str, "rows": list})
+    for row in report["rows"]:
+        _check(path, "A row", row, {"label": str, "name": str, "group": _TEXT, "epsilon": _NUMBER, "cells": dict})
+        for cell in row["cells"].values():
+            _check(path, "A cell", cell, {"scores": dict})
+            for score in (*cell["scores"].values(), *cell.get("random", {}).values()):
+                _check(path, "A score", score, {"mean": (int, float), "standard_error": _NUMBER})
+
+
+_TEXT, _NUMBER = (str, type(None)), (int, float, type(None))
+
+
+def _check(path: Path, what: str, facts: Any, form: Mapping[str, Any]) -> None:
+    for name, kind in form.items():
+        if not isinstance(facts, dict) or name not in facts or not isinstance(facts[name], kind):
+            raise DataFormatError(path, f"is no run: {what} needs {name}. Run its league again.")
+
+
 def new_report(name: str, rows: Sequence[Report], **facts: Any) -> Report:
-    """Return the run of a league that is not measured by `run_league`."""
-    command = f"python -m wordveil_lab.leagues.{name}"
+    """Return the run of a league, a module of the laboratory, that is not measured by `run_league`."""
+    command = f"python -m wordveil_lab.{name}"
     return {"schema": SCHEMA, "version": __version__, "command": command, "noise": NOISE, **facts, "rows": list(rows)}
 
 
-def new_row(name: str, group: str | None, epsilon: float | None, cells: Mapping[str, Any] | None = None) -> Report:
-    """Return a row of such a run."""
-    label = name if epsilon is None else f"{name} @ {epsilon:g}"
-    return {"label": label, "name": name, "group": group, "epsilon": epsilon, "cells": dict(cells or {})}
+Work = tuple[str, str | None, float | None, str, Callable[[], Report]]
+"""A cell to be computed: name, group and epsilon of its row, the task or set of texts, and what computes it."""
+
+
+def rows_from(work: Iterable[Work]) -> list[Report]:
+    """Compute the cells of such a run, saying which, and return its rows in the order of their first cells."""
+    rows: dict[str, Report] = {}
+    for name, group, epsilon, where, compute in work:
+        label = name if epsilon is None else f"{name} @ {epsilon:g}"
+        print(f"{label}: {where}", file=sys.stderr, flush=True)
+        row: Report = {"label": label, "name": name, "group": group, "epsilon": epsilon, "cells": {}}
+        rows.setdefault(label, row)["cells"][where] = compute()
+    return list(rows.values())
 
 
 def rounded_score(mean: float, error: float) -> dict[str, float]:
     """Return a score to six digits."""
     return {"mean": float(f"{mean:.6g}"), "standard_error": float(f"{error:.6g}")}
+
+
+def score_of(values: Sequence[float]) -> dict[str, Any]:
+    """Return a score over runs."""
+    summary = summarize(values)
+    return {"mean": summary.mean, "standard_error": summary.standard_error, "runs": summary.runs}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,17 +111,19 @@ class StoredRun:
 
     Attributes:
         name: Of its files.
-        rows: What `--only` takes.
-        measure: Returns the run of some rows; with none named, of all.
         tables: Returns the tables of the page by their headings, as `refilled` takes them.
-        picture: Returns the picture, an SVG; None for a page without one.
+        rows: What `--only` takes.
+        measure: Returns the run of some rows; with none named, of all. None where another module measures.
+        pictures: Name of a file -> what draws it, an SVG.
+        shown: Name of the page, where that is another.
     """
 
     name: str
-    rows: Collection[str]
-    measure: Callable[[Collection[str]], Report]
     tables: Callable[[Report], Mapping[str, Sequence[str]]]
-    picture: Callable[[Report], bytes] | None = None
+    rows: Collection[str] = ()
+    measure: Callable[[Collection[str]], Report] | None = None
+    pictures: Mapping[str, Callable[[Report], bytes]] = field(default_factory=dict)
+    shown: str = ""
 
     @property
     def path(self) -> Path:
@@ -84,29 +135,39 @@ class StoredRun:
         """The folder of finished cells, with which an interrupted run goes on."""
         return ROOT / f"build/{self.name}.cells"
 
+    def once(self, facts: Any, compute: Callable[[], Mapping[str, Any]]) -> Report:
+        """Return a cell of the run, computed unless it was finished before; see `Cells.once`."""
+        return Cells(self.cells).once([self.name, facts], compute)
+
     def report(self) -> Report:
         """Return the stored run."""
         return read_run(self.path)
 
+    @property
+    def page_path(self) -> Path:
+        """The file of the page."""
+        return ROOT / f"docs/results/{self.shown or self.name}.md"
+
     def page(self) -> str:
         """Return the page as it is, with the tables of the stored run."""
-        return refilled(self.path.with_suffix(".md").read_text(encoding="utf-8"), self.tables(self.report()))
+        return refilled(self.page_path.read_text(encoding="utf-8"), self.tables(self.report()))
 
-    def write(self) -> None:
-        """Write the page and the picture of the stored run."""
-        self.path.with_suffix(".md").write_text(self.page(), encoding="utf-8")
-        if self.picture is not None:
-            self.path.with_suffix(".svg").write_bytes(self.picture(self.report()))
+    def write(self, report: Report | None = None) -> None:
+        """Write the page and the pictures of the stored run, or of a new one, which is stored."""
+        if report is not None:
+            self.path.write_text(as_json(report), encoding="utf-8")
+        self.page_path.write_text(self.page(), encoding="utf-8")
+        for name, draw in self.pictures.items():
+            self.path.with_name(name).write_bytes(draw(self.report()))
 
     def main(self, about: str | None) -> None:
         """Do what the command line says: measure, or take the stored run, and write page and picture."""
         parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
         parser.add_argument("--page", action="store_true", help="write page and picture again from the stored run")
         parser.add_argument("--only", nargs="+", choices=self.rows, help="compute the cells of these rows alone")
-        asked = parser.parse_args()
+        asked, measure = parser.parse_args(), self.measure
+        assert measure is not None
         if asked.only:
-            self.measure(asked.only)
+            measure(asked.only)
             return
-        if not asked.page:
-            self.path.write_text(as_json(self.measure(())), encoding="utf-8")
-        self.write()
+        self.write(None if asked.page else measure(()))

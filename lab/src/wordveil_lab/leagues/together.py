@@ -9,10 +9,7 @@ MiniLM; about twenty minutes of one core.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -37,18 +34,16 @@ from wordveil.api import (
     WordRandomizer,
     certify_rate,
     posteriors,
-    write_whole,
 )
 from wordveil.api import ReleaseLayout as Layout
 from wordveil.api import fill_slots as fill
 from wordveil_lab.leagues import together_page
-from wordveil_lab.leagues.stored import StoredRun, new_report, new_row, rounded_score
+from wordveil_lab.leagues.stored import StoredRun, Work, new_report, rounded_score, rows_from
 from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked, table
 from wordveil_lab.leagues.together_page import ORIGINAL, PERSONS
-from wordveil_lab.leagues.together_persons import RELEASES, random_words, told
+from wordveil_lab.leagues.together_persons import RELEASES, lists, random_words, told
 
-VERSION = 1  # raised whenever a score's meaning changes
-NAMED = 2  # the same for attackers who name words of words
+VERSION = 2  # raised whenever a score's meaning changes
 SEEDS = (0, 1)
 RATES: Mapping[str, tuple[float, ...]] = {
     "TEM": (6.0, 8.0, 9.36, 12.0),
@@ -242,13 +237,7 @@ def summary(runs: Sequence[Scores]) -> dict[str, list[float]]:
 
 def kept_cell(facts: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return a cell that was finished before, or compute and keep it."""
-    said = json.dumps({"version": VERSION, "texts": TEXTS, "seeds": SEEDS, **facts}, sort_keys=True)
-    path = RUN.cells / f"{hashlib.sha256(said.encode()).hexdigest()[:24]}.json"
-    if not path.exists():
-        RUN.cells.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(compute()).encode(), shared=True)
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    return RUN.once({"version": VERSION, "texts": TEXTS, "seeds": SEEDS, **facts}, compute)
 
 
 @cache
@@ -260,25 +249,22 @@ def domain_named(name: str) -> Domain:
 @cache
 def words_at(name: str, rate: float) -> Words:
     """Return a word mechanism at a rate, prepared once."""
-    return Words(wv.TEM(epsilon=rate) if name == "TEM" else wv.NeighbourResponse(epsilon=rate))
+    return Words(wv.TEM(epsilon=rate) if name == "TEM" else lists(rate))
 
 
 def words_cell(name: str, rate: float, domain: str) -> dict[str, Any]:
     """Return the rows of a word mechanism as released and denoised, random outputs beside each."""
     mechanism, own = words_at(name, rate), domain_named(domain)
-    runs = {blind: [mechanism.run(own, seed, blind) for seed in SEEDS] for blind in (False, True)}
-    both = {blind: [summary([run[i] for run in runs[blind]]) for i in (0, 1)] for blind in runs}
-    return {"scores": both[False], "random": both[True]}
+    found: dict[str, Any] = {"tokens": drawn(own)}
+    for kind, blind in (("scores", False), ("random", True)):
+        runs = [mechanism.run(own, seed, blind) for seed in SEEDS]
+        named = summary([mechanism.named(own, seed, blind) for seed in SEEDS]) | unseen(domain)
+        found[kind] = [summary([run[i] for run in runs]) | named for i in (0, 1)]
+    return found
 
 
-def named_cell(name: str, rate: float, domain: str) -> dict[str, Any]:
-    """Return what attackers name of a word mechanism's releases."""
-    mechanism, own = words_at(name, rate), domain_named(domain)
-    found = {blind: summary([mechanism.named(own, seed, blind) for seed in SEEDS]) for blind in (False, True)}
-    return {"scores": found[False], "random": found[True]}
-
-
-def blind_cell(domain: str) -> dict[str, Any]:
+@cache
+def unseen(domain: str) -> dict[str, list[float]]:
     """Return how many words are named by who has seen no release: the commonest of public sentences."""
     own = domain_named(domain)
     ranked = np.argsort(-np.asarray(own.counts.sum(axis=0)).ravel(), kind="stable").tolist()
@@ -288,7 +274,7 @@ def blind_cell(domain: str) -> dict[str, Any]:
 def sentences_cell(stock: str, encoder: str, epsilon: float, domain: str) -> dict[str, Any]:
     """Return the row of rephrasing, prototypes drawn at random beside it."""
     one = Sentences(domain_named(domain), stock, encoder, epsilon)
-    runs = {blind: summary([one.run(seed, blind) for seed in SEEDS]) for blind in (False, True)}
+    runs = {blind: summary([one.run(seed, blind) for seed in SEEDS]) | unseen(domain) for blind in (False, True)}
     return {"prototypes": len(one.rephraser.embeddings), "scores": runs[False], "random": runs[True]}
 
 
@@ -301,21 +287,15 @@ def original_cell(domain: str) -> dict[str, Any]:
         "scores": summary([scores | {"picked: MiniLM": picked(near)}]),
         "texts": len(own.texts),
         "classes": len(own.classes),
+        "commonest": float(np.bincount(own.labels).max() / len(own.labels)),
     }
 
 
-def commonest(domain: str) -> dict[str, float]:
-    """Return the share of the commonest class."""
-    labels = domain_named(domain).labels
-    return {"commonest": float(np.bincount(labels).max() / len(labels))}
-
-
-def drawn(domain: str) -> dict[str, float]:
+def drawn(domain: Domain) -> float:
     """Return for how many tokens of a text a word is drawn, unknown words included: all but those of a kind."""
     typed = len(table()) + TYPED
-    return {
-        "tokens": float(np.mean([(one.states[one.places >= 0] != typed).sum() for one in domain_named(domain).layouts]))
-    }
+    counts = [(one.states[one.places >= 0] != typed).sum() for one in domain.layouts]
+    return float(f"{np.mean(counts):.6g}")
 
 
 def certified(rate: float) -> dict[str, float]:
@@ -352,52 +332,30 @@ def persons_cell(series: str, epsilon: float | None) -> dict[str, Any]:
 
 def measure(names: Collection[str] = ()) -> dict[str, Any]:
     """Return the run, or that of some series."""
-    rows: dict[str, dict[str, Any]] = {}
-    cells = [cell for cell in plan() if not names or cell[0]["series"] in names]
-    for done, (facts, compute) in enumerate(cells):
-        print(f"{done:4} of {len(cells)} cells: {facts}", file=sys.stderr, flush=True)
-        cell, domain, epsilon = kept_cell(facts, compute), facts["domain"], facts.get("epsilon")
-        if facts["series"] == ORIGINAL:
-            cell |= kept_cell({**facts, "series": "commonest"}, partial(commonest, domain))
-        elif domain in DOMAINS:
-            cell |= _with_names(facts | cell)
-        for end, part in _parts(cell):
-            name = facts["series"].removeprefix(f"{PERSONS}: ") + end
-            row = new_row(name, GROUPS.get(facts["series"], None if name == ORIGINAL else "local"), epsilon)
-            rows.setdefault(row["label"], row)["cells"][domain] = part
+
+    def cells() -> Iterator[Work]:
+        for facts, compute in plan():
+            series = facts["series"]
+            if names and series not in names:
+                continue
+            group = GROUPS.get(series, None if series.endswith(ORIGINAL) else "local")
+            found = cache(partial(kept_cell, facts, compute))
+            for i, end in enumerate(("", ", denoised") if series in RATES else ("",)):
+                name = series.removeprefix(f"{PERSONS}: ") + end
+                yield name, group, facts.get("epsilon"), facts["domain"], partial(_part, found, i)
+
     nats = {f"TEM @ {rate:g}": kept_cell({"nats of TEM": rate}, partial(certified, rate)) for rate in RATES["TEM"]}
     known = {label: float(f"{found['nats']:.6g}") for label, found in nats.items()}
-    return new_report("together", list(rows.values()), texts=TEXTS, repeats=len(SEEDS), nats=known)
+    return new_report("leagues.together", rows_from(cells()), texts=TEXTS, repeats=len(SEEDS), nats=known)
 
 
-def _parts(cell: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return what a cell found of each release that it made, by the end of the row's name."""
-    kinds = [kind for kind in ("scores", "random") if kind in cell]
-    both = isinstance(cell["scores"], list)
-    return [
-        (end, {**cell, **{kind: _scored(cell[kind][i] if both else cell[kind]) for kind in kinds}})
-        for i, end in enumerate(("", ", denoised") if both else ("",))
-    ]
-
-
-def _scored(scores: Mapping[str, Sequence[float]]) -> dict[str, dict[str, float]]:
-    return {name: rounded_score(*pair) for name, pair in scores.items()}
-
-
-def _with_names(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row's scores with those of attackers that are measured on their own."""
-    name, domain, epsilon = row["series"], row["domain"], row["epsilon"]
-    blind = kept_cell({"series": "blind", "domain": domain}, lambda: blind_cell(domain))
-    if name not in RATES:
-        return {key: row[key] | blind for key in ("scores", "random")}
-    facts = {"series": name, "domain": domain, "epsilon": epsilon, "named": NAMED}
-    own = kept_cell(facts, lambda: named_cell(name, epsilon, domain))
-    found = {key: [_unnamed(part) | own[key] | blind for part in row[key]] for key in ("scores", "random")}
-    return kept_cell({"series": "drawn", "domain": domain}, lambda: drawn(domain)) | found
-
-
-def _unnamed(scores: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in scores.items() if not name.startswith("named")}
+def _part(found: Callable[[], Mapping[str, Any]], i: int) -> dict[str, Any]:
+    """Return what a cell found of one of the releases that it made."""
+    cell = dict(found())
+    for kind in cell.keys() & {"scores", "random"}:
+        own = cell[kind][i] if isinstance(cell[kind], list) else cell[kind]
+        cell[kind] = {name: rounded_score(*pair) for name, pair in own.items()}
+    return cell
 
 
 RUN = StoredRun(
@@ -405,7 +363,7 @@ RUN = StoredRun(
     rows=list(dict.fromkeys(facts["series"] for facts, _ in plan())),
     measure=measure,
     tables=together_page.tables,
-    picture=together_page.picture,
+    pictures={"together.svg": together_page.picture},
 )
 
 if __name__ == "__main__":

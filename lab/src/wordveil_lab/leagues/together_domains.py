@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 
 import wordveil as wv
-from wordveil.api import MINILM_WIDTH as WIDTH
 from wordveil.api import RECIPE_SENTENCES as EACH
 from wordveil.api import (
     DocumentSettings,
@@ -33,18 +33,14 @@ from wordveil.api import ReleaseLayout as Layout
 from wordveil.api import clean_slots as clean
 from wordveil.api import followed_recipe as followed
 from wordveil.api import gathered_recipe as gathered
-from wordveil.api import load_minilm as load_model
-from wordveil.api import minilm_pieces as sentence_pieces
-from wordveil.api import minilm_states as encode
 from wordveil_lab.clone import ROOT
 from wordveil_lab.corpora import encode as read_words
 from wordveil_lab.court.utility import log_likelihoods
-from wordveil_lab.evaluation.bert_score import matching_scores
+from wordveil_lab.evaluation.bert_score import matching_scores, read_by_minilm
 from wordveil_lab.evaluation.corpora import centroids
 from wordveil_lab.evaluation.data import plain
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, standardized
 from wordveil_lab.evaluation.priors import content_words
-from wordveil_lab.leagues.rephrase import public_order
 from wordveil_lab.rows import data_folder, locate, read_rows
 
 WORK = ROOT / "build/together"
@@ -71,12 +67,6 @@ def table() -> wv.Embeddings:
 
 
 @cache
-def minilm() -> Any:
-    """Return MiniLM."""
-    return load_model()
-
-
-@cache
 def glove() -> wv.Embeddings:
     """Return vectors that no mechanism uses."""
     return wv.load_embeddings(locate("embeddings/glove.6B.50d.top100k.npz"))
@@ -91,18 +81,9 @@ def judge() -> Prior:
     return build_prior([*texts, *(row[name] for row in rows for name in ("note", "dialogue"))], table())
 
 
-def read_by_minilm(texts: Sequence[str]) -> tuple[Float32Array, list[Float32Array]]:
-    """Return MiniLM's sentence vectors at length 1, and the states of each text's tokens at length 1."""
-    different = list(dict.fromkeys(texts))
-    rows, states = np.zeros((len(different), WIDTH), np.float32), [np.empty((0, WIDTH), np.float32)] * len(different)
-    for places, batch in encode(minilm(), [sentence_pieces(minilm(), text) for text in different]):
-        rows[places] = batch.mean(axis=1)
-        inner = batch[:, 1:-1] / np.linalg.norm(batch[:, 1:-1], axis=2, keepdims=True)
-        for place, own in zip(places, inner, strict=True):
-            states[place] = own
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    at = [different.index(text) for text in texts]
-    return rows[at], [states[i] for i in at]
+def public_order(sentences: Sequence[str]) -> list[str]:
+    """Return different sentences in an order that a public hash gives."""
+    return sorted(set(sentences), key=lambda one: hashlib.blake2b(one.encode(), digest_size=8).digest())
 
 
 class Domain:

@@ -18,7 +18,7 @@ import wordveil as wv
 from wordveil.api import Denoiser, PrivateText, RandomSource, ReleasedText, ReleaseReader, Rephraser
 from wordveil_lab.corpora import encode
 from wordveil_lab.court.pairs import shifted
-from wordveil_lab.evaluation.attributes import cross_validated
+from wordveil_lab.evaluation.authors import cross_validated
 from wordveil_lab.evaluation.data import mixed_order, read_labelled, read_spans
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words
 from wordveil_lab.leagues.together_domains import table
@@ -38,10 +38,15 @@ OPTIONS = wv.TextOptions(unknown="typed")
 Score = list[float]
 
 
+def lists(epsilon: float) -> wv.NeighbourResponse:
+    """Return neighbour response as it was the default when the league ran: 16 of 4 000 words."""
+    return wv.NeighbourResponse(epsilon=epsilon, k=16, outputs=4000)
+
+
 @cache
 def denoiser(epsilon: float) -> Denoiser:
     """Return what reads neighbour response."""
-    return Denoiser(table(), wv.NeighbourResponse(epsilon=epsilon), options=OPTIONS, least=0.0)
+    return Denoiser(table(), lists(epsilon), options=OPTIONS, least=0.0)
 
 
 def released(series: str, epsilon: float | None, texts: Sequence[str], blind: bool) -> list[str]:

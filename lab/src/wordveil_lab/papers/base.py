@@ -1,32 +1,27 @@
-"""What a reproduction is: comparisons with the paper's numbers, findings, what is missing; and how it is written."""
+"""What a reproduction is: comparisons with the paper's numbers, findings, what is missing."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import os
 import re
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from wordveil import __version__
 from wordveil.api import Decoded, Embeddings, ParameterError, RandomSource, VectorMechanism, load_embeddings
 from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.catalogue import data_digests
-from wordveil_lab.evaluation.cells import Cell, CellCache
+from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
-from wordveil_lab.plots import Plotted, draw
+from wordveil_lab.plots import Plotted
 from wordveil_lab.rows import locate
-from wordveil_lab.tables import markdown_table
 
 SIZES = ("paper", "reduced", "miniature")
 FILES_PAGE = "docs/results/data.md"
@@ -35,10 +30,6 @@ _Choice = TypeVar("_Choice")
 
 HOLDS, FAILS, UNTESTED = "holds", "does not hold", "not tested at this size"
 VERDICTS = (HOLDS, FAILS, UNTESTED)
-VERDICT_RULE = (
-    f"A run that is smaller than the paper's, or on other data, refutes nothing: where it does not show what the paper "
-    f"says, the verdict is *{UNTESTED}*. Only what is computed exactly, or run at the paper's size, may say *{FAILS}*."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,26 +244,19 @@ class Options:
         self, task: Task, subject: Entrant, label: str, entrant: Callable[[int], Entrant], runs: int, reading: str
     ) -> dict[str, Summary]:
         """Return a task's scores over runs; finished ones are taken from `cells`."""
-        known, prepared = CellCache(self.cells), None
-        found: dict[str, list[float]] = {score.name: [] for score in task.scores}
         data = data_digests(task) if self.cells else {}
         mechanism = re.sub(" at 0x[0-9a-f]+", "", repr(subject.words))  # a fitted one may hold a table or a search
-        settings = [__version__, repr(task), data, subject.embeddings.header.checksum, mechanism]
-        for i in range(runs):
-            facts = json.dumps([*settings, label, reading, self.seed, i], sort_keys=True)
-            key = hashlib.sha256(facts.encode()).hexdigest()
-            cell = known.get(key)
-            if cell is None:
-                started = time.perf_counter()
-                prepared = task.prepare(subject.embeddings) if prepared is None else prepared
-                values = task.run(prepared, entrant(i), self.source(f"{task.name} {label} {i}"))
-                scores = {name: summarize([values[name]]) for name in found}
-                seconds = time.perf_counter() - started
-                cell = Cell(row=label, task=task.name, key=key, applies=True, scores=scores, seconds=seconds)
-                known.put(cell)
-            for name, column in found.items():
-                column.append(cell.scores[name].mean)
-        return {name: summarize(values) for name, values in found.items()}
+        settings = [repr(task), data, subject.embeddings.header.checksum, mechanism, label, reading, self.seed]
+
+        @cache
+        def prepared() -> Any:
+            return task.prepare(subject.embeddings)
+
+        def run(i: int) -> Mapping[str, float]:
+            return task.run(prepared(), entrant(i), self.source(f"{task.name} {label} {i}"))
+
+        found = [Cells(self.cells).once([*settings, i], partial(run, i)) for i in range(runs)]
+        return {score.name: summarize([values[score.name] for values in found]) for score in task.scores}
 
     def source(self, label: str) -> RandomSource:
         """Return test noise that no other label shares."""
@@ -365,66 +349,3 @@ def timed(make: Callable[[Options], Reproduction], options: Options) -> Reproduc
         size=options.size,
         seconds=time.perf_counter() - started,
     )
-
-
-def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> str:
-    """Return the page of a reproduction, with its picture where the name of one is given."""
-    lines = [f"# {found.reference}", ""]
-    if command:
-        lines += ["    " + command, ""]
-    size = f"size {found.size}, " if found.size else ""
-    lines += [f"wordveil {__version__}, {size}{found.seconds:.0f} s. Public data, seeded test noise.", ""]
-    judged = (
-        map(_escaped, (c.what, c.paper, f"{c.ours}; {c.remark}" if c.remark else c.ours, c.verdict))
-        for c in found.comparisons
-        if c.verdict
-    )
-    lines += ["## Every table and figure", "", *markdown_table(["what", "paper", "here", "verdict"], judged), ""]
-    lines += [VERDICT_RULE, ""]
-    lines += ["## Setting", "", *_items(found.setting)]
-    if picture:
-        lines += [f"![{found.name}: the figures, repeated]({picture})", ""]
-    checks = (map(_escaped, (c.what, c.paper, c.ours, c.same)) for c in found.checks)
-    lines += ["## Checked against the paper", "", *markdown_table(["what", "the paper", "here", "same"], checks)]
-    numbers = (map(_escaped, (c.what, c.paper, c.ours, c.remark)) for c in found.comparisons if not c.verdict)
-    lines += ["", "## Numbers", "", *markdown_table(["what", "paper", "here", "remark"], numbers)]
-    lines += ["", "A number after +- is the standard error over runs with fresh noise.", ""]
-    if found.findings:
-        lines += ["## Findings", "", *_items(found.findings)]
-    if found.missing:
-        lines += ["## Not reproduced", "", *_items(found.missing)]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _escaped(cell: str) -> str:
-    """Return a cell of a table; a bar inside it is escaped."""
-    return cell.replace("|", "\\|")
-
-
-def _items(sentences: Sequence[str]) -> list[str]:
-    return [*(f"- {sentence}" for sentence in sentences), ""]
-
-
-def as_dict(found: Reproduction, command: str = "") -> dict[str, Any]:
-    """Return a JSON-ready dictionary."""
-    return {"version": __version__, "command": command, **asdict(found)}
-
-
-def write_reproduction(found: Reproduction, path: str | os.PathLike[str], command: str = "") -> None:
-    """Write the page; the ending .md or .json chooses the form. A page has its figures beside it, as an SVG.
-
-    Raises:
-        ParameterError: If the name has another ending.
-        MissingExtraError: If there are figures for a page and matplotlib is not installed.
-    """
-    target = Path(path)
-    if target.suffix == ".md":
-        points = [point for comparison in found.comparisons for point in comparison.points]
-        picture = target.with_suffix(".svg")
-        if points:
-            picture.write_bytes(draw(points, found.reference))
-        target.write_text(as_markdown(found, command, picture.name if points else ""), encoding="utf-8")
-    elif target.suffix == ".json":
-        target.write_text(json.dumps(as_dict(found, command), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    else:
-        raise ParameterError("report", target.name, "must end in .md or .json.")

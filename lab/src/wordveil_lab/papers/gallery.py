@@ -8,10 +8,8 @@ and outputs; the one sampled entry states its chance of error.
 from __future__ import annotations
 
 import math
-import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,16 +49,6 @@ from wordveil_lab.papers.radius_lists import coordinate_scales, length_law, own_
 Numbers = Mapping[str, object]
 WORDS = 600
 GLOVE = "embeddings/glove.6B.50d.top100k.npz"
-HEAD = """# A gallery of claims, with counter-examples
-
-Private release of text is easy to get almost right, and the mistakes below were made by careful people, us included.
-Each entry has the claim, an example against it, what is certified instead, and how to mend it. The mechanisms are small
-re-implementations of ours, from the papers; they say nothing about anybody's code. Every number comes from the command
-above it, in seconds, and a test holds this page to them. What we got wrong ourselves is in the
-[changelog](../../CHANGELOG.md), under Guarantees.
-
-    wordveil reproduce gallery --report docs/gallery/README.md
-"""
 
 
 def _words(count: int) -> Embeddings:
@@ -396,33 +384,3 @@ ENTRIES: Mapping[str, Callable[[], Numbers]] = {
 
 NEEDS = {"tem-epsilon-10": GLOVE}
 """Name -> file of the data folder that it reads."""
-
-
-def exhibit(name: str) -> str:
-    """Return an entry as a section of Markdown, its numbers computed now.
-
-    Raises:
-        ParameterError: If there is no such entry, or its data is not here.
-    """
-    if name not in ENTRIES:
-        raise ParameterError("paper", name, f"must be one of {', '.join(ENTRIES)}.")
-    text = tomllib.loads(files("wordveil_lab.papers").joinpath("gallery.toml").read_text(encoding="utf-8"))[name]
-    numbers = ENTRIES[name]()
-    said = {part: sentence.format(**numbers) for part, sentence in text.items()}
-    lines = [f"## {said['title']}", "", f"    wordveil reproduce {name}", "", said["source"], ""]
-    for part, heading in (("claim", "Claim"), ("counter", "Counter-example"), ("bound", "Certified"), ("mend", "Mend")):
-        lines += [f"**{heading}.** {said[part]}", ""]
-    return "\n".join(lines)
-
-
-def gallery_page(names: Iterable[str] = tuple(ENTRIES)) -> str:
-    """Return the whole page; an entry whose data is not here says so."""
-    parts = [HEAD]
-    for name in names:
-        try:
-            parts.append(exhibit(name))
-        except ParameterError as error:
-            if name not in NEEDS:
-                raise
-            parts.append(f"## {name}\n\nSkipped: {error}\n")
-    return "\n".join(parts)

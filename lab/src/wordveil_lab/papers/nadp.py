@@ -12,9 +12,8 @@ from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.data import read_pairs
 from wordveil_lab.evaluation.deniability import OverlapSkewness
-from wordveil_lab.evaluation.sentence_tasks import SentenceSimilarity
 from wordveil_lab.evaluation.subjects import unprotected
-from wordveil_lab.evaluation.word_tasks import OddManOut, WordSimilarity
+from wordveil_lab.evaluation.word_tasks import OddManOut, SentenceSimilarity, WordSimilarity
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown, told, verdict
 from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders

@@ -1,16 +1,94 @@
-"""The table of every table and figure of the papers, read off their pages.
+"""How a reproduction is written, and the table of every table and figure of the papers, read off their pages.
 
 python -m wordveil_lab.papers.summary docs/results
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from wordveil_lab.commands.reproduce import PAPERS
+from wordveil import __version__
+from wordveil.api import ParameterError
+from wordveil_lab.papers import PAPERS
+from wordveil_lab.papers.base import FAILS, UNTESTED, Reproduction
+from wordveil_lab.plots import draw
 from wordveil_lab.tables import markdown_table, refilled
+
+VERDICT_RULE = (
+    f"A run that is smaller than the paper's, or on other data, refutes nothing: where it does not show what the paper "
+    f"says, the verdict is *{UNTESTED}*. Only what is computed exactly, or run at the paper's size, may say *{FAILS}*."
+)
+
+
+def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> str:
+    """Return the page of a reproduction, with its picture where the name of one is given."""
+    lines = [f"# {found.reference}", ""]
+    if command:
+        lines += ["    " + command, ""]
+    size = f"size {found.size}, " if found.size else ""
+    lines += [f"wordveil {__version__}, {size}{found.seconds:.0f} s. Public data, seeded test noise.", ""]
+    judged = (
+        map(_escaped, (c.what, c.paper, f"{c.ours}; {c.remark}" if c.remark else c.ours, c.verdict))
+        for c in found.comparisons
+        if c.verdict
+    )
+    lines += ["## Every table and figure", "", *markdown_table(["what", "paper", "here", "verdict"], judged), ""]
+    lines += [VERDICT_RULE, ""]
+    lines += ["## Setting", "", *_items(found.setting)]
+    if picture:
+        lines += [f"![{found.name}: the figures, repeated]({picture})", ""]
+    checks = (map(_escaped, (c.what, c.paper, c.ours, c.same)) for c in found.checks)
+    lines += ["## Checked against the paper", "", *markdown_table(["what", "the paper", "here", "same"], checks)]
+    numbers = (map(_escaped, (c.what, c.paper, c.ours, c.remark)) for c in found.comparisons if not c.verdict)
+    lines += ["", "## Numbers", "", *markdown_table(["what", "paper", "here", "remark"], numbers)]
+    lines += ["", "A number after +- is the standard error over runs with fresh noise.", ""]
+    if found.findings:
+        lines += ["## Findings", "", *_items(found.findings)]
+    if found.missing:
+        lines += ["## Not reproduced", "", *_items(found.missing)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _escaped(cell: str) -> str:
+    """Return a cell of a table; a bar inside it is escaped."""
+    return cell.replace("|", "\\|")
+
+
+def _items(sentences: Sequence[str]) -> list[str]:
+    return [*(f"- {sentence}" for sentence in sentences), ""]
+
+
+def as_dict(found: Reproduction, command: str = "") -> dict[str, Any]:
+    """Return a JSON-ready dictionary."""
+    return {"version": __version__, "command": command, **asdict(found)}
+
+
+def write_reproduction(found: Reproduction, path: str | os.PathLike[str], command: str = "") -> None:
+    """Write the page; the ending .md or .json chooses the form. A page has its figures beside it, as an SVG.
+
+    Raises:
+        ParameterError: If the name has another ending.
+        MissingExtraError: If there are figures for a page and matplotlib is not installed.
+    """
+    target = Path(path)
+    if target.suffix == ".md":
+        points = [point for comparison in found.comparisons for point in comparison.points]
+        picture = target.with_suffix(".svg")
+        if points:
+            picture.write_bytes(draw(points, found.reference))
+        target.write_text(as_markdown(found, command, picture.name if points else ""), encoding="utf-8")
+    elif target.suffix == ".json":
+        target.write_text(json.dumps(as_dict(found, command), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    else:
+        raise ParameterError("report", target.name, "must end in .md or .json.")
+
 
 MARK = "<!-- table: papers -->"
 

@@ -1,29 +1,25 @@
-"""Fill the tables of the TrLaplace page from rows.jsonl and draw its figures.
+"""The tables and figures of the TrLaplace page, from the stored run.
 
-    python -m wordveil_lab.trlaplace.page docs/results/trlaplace
+    python -m wordveil_lab.trlaplace.page
 
-A table stands between `<!-- table: NAME -->` and `<!-- end -->`; everything else of the page is written by hand. The
-same rows and the same Matplotlib give the same bytes.
+A table stands below its comment; everything else of the page is written by hand.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from wordveil_lab.leagues.stored import StoredRun
 from wordveil_lab.papers.base import told
 from wordveil_lab.plots import SETTINGS, svg
-from wordveil_lab.tables import markdown_table, refilled
+from wordveil_lab.tables import markdown_table
 from wordveil_lab.trlaplace.contenders import CERTIFIED, CODE, GAUSSIAN, LAPLACE, METRIC, NONE, PUBLISHED
 
-Row = dict[str, Any]
+Run = dict[str, Any]
+Row = tuple[str, float | None, Mapping[str, Any]]
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0)
 PAPER = {(data, name): (rouge, kept) for data, name, rouge, kept in told("numbers.toml")["trlaplace"]["tables"]}
@@ -43,106 +39,88 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-def main() -> None:
-    """Rewrite the tables of the page and its figures."""
-    directory = Path(sys.argv[1])
-    lines = (directory / "rows.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = sorted(map(json.loads, lines), key=_place)
-    page = directory / "README.md"
-    tables = {f"<!-- table: {name} -->": make(rows) for name, make in TABLES.items()}
-    page.write_text(refilled(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
-    for name, draw in FIGURES.items():
-        (directory / f"{name}.svg").write_bytes(draw(rows))
+GROUPS = dict.fromkeys(METRIC, "metric")
 
 
-def _place(row: Row) -> tuple[int, float]:
-    """Return where a row stands in its table, whatever the order of the runs."""
-    return [NONE, *STYLES, None].index(row.get("mechanism")), row.get("epsilon") or 0.0
+def cells(report: Run, cell: str) -> list[Row]:
+    """Return the rows that have a cell, as name, epsilon and cell, in the order of the tables."""
+    rows = [(row["name"], row["epsilon"], row["cells"][cell]) for row in report["rows"] if cell in row["cells"]]
+    return sorted(rows, key=lambda row: ([NONE, *STYLES].index(row[0]), row[1] or 0.0))
 
 
-def _mean(values: Any, digits: int, factor: float = 1.0) -> str:
-    """Return the mean, with its standard error where it was measured several times."""
-    if values is None or any(value is None for value in values):
+def _mean(cell: Mapping[str, Any], name: str, digits: int, factor: float = 1.0) -> str:
+    """Return a mean, with its standard error where it was measured several times."""
+    score = cell["scores"].get(name)
+    if score is None:
         return ""
-    scaled = factor * np.array(values)
-    if len(scaled) == 1:
-        return f"{scaled[0]:.{digits}f}"
-    return f"{scaled.mean():.{digits}f} ± {scaled.std(ddof=1) / np.sqrt(len(scaled)):.{digits}f}"
+    mean = f"{factor * score['mean']:.{digits}f}"
+    return mean if score["runs"] == 1 else f"{mean} ± {factor * score['standard_error']:.{digits}f}"
 
 
-def _epsilon(row: Row) -> str:
-    return "" if row["epsilon"] is None else f"{row['epsilon']:g}"
+def _epsilon(epsilon: float | None) -> str:
+    return "" if epsilon is None else f"{epsilon:g}"
 
 
-def _of(rows: list[Row], **wanted: Any) -> list[Row]:
-    return [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
-
-
-def _papers(data: str, row: Row) -> tuple[str, str]:
-    found = PAPER.get((data, row["mechanism"]))
-    if found is None or row["epsilon"] not in (None, *EPSILONS):
+def _papers(data: str, name: str, epsilon: float | None) -> tuple[str, str]:
+    found = PAPER.get((data, name))
+    if found is None or epsilon not in (None, *EPSILONS):
         return "", ""
-    place = 0 if row["epsilon"] is None else EPSILONS.index(row["epsilon"])
+    place = 0 if epsilon is None else EPSILONS.index(epsilon)
     return f"{found[0][place]:.1f}", f"{found[1][place]:.3f}"
 
 
-def _rewriting(data: str, table: str, *, with_paper: bool) -> Callable[[list[Row]], list[str]]:
-    def make(rows: list[Row]) -> list[str]:
-        head = ["mechanism", "epsilon", "n", "loss", "ROUGE-1", "BLEU", "BERTScore", "N_w", "best guess"]
-        body = []
-        for row in _of(rows, task="rewrite", data=data, table=table):
-            cells = [row["mechanism"], _epsilon(row), str(len(row["loss"])), _mean(row["loss"], 2)]
-            cells += [_mean(row["rouge1"], 1, 100), _mean(row["bleu"], 1), _mean(row["bert"], 3), _mean(row["n_w"], 3)]
-            body.append([*cells, f"{row['best_guess']:.3f}", *(_papers(data, row) if with_paper else ())])
-        return markdown_table([*head, *(("paper: ROUGE-1", "paper: N_w") if with_paper else ())], body)
-
-    return make
+def _rewriting(report: Run, data: str, table: str = "glove") -> list[str]:
+    head = ["mechanism", "epsilon", "n", "loss", "ROUGE-1", "BLEU", "BERTScore", "N_w", "best guess"]
+    with_paper, body = table == "glove", []
+    for name, epsilon, cell in cells(report, f"rewrite {data}, {table}"):
+        own = [name, _epsilon(epsilon), str(cell["scores"]["loss"]["runs"]), _mean(cell, "loss", 2)]
+        own += [_mean(cell, "rouge1", 1, 100), _mean(cell, "bleu", 1), _mean(cell, "bert", 3), _mean(cell, "n_w", 3)]
+        body.append([*own, _mean(cell, "best_guess", 3), *(_papers(data, name, epsilon) if with_paper else ())])
+    return markdown_table([*head, *(("paper: ROUGE-1", "paper: N_w") if with_paper else ())], body)
 
 
-def _classification(data: str) -> Callable[[list[Row]], list[str]]:
-    def make(rows: list[Row]) -> list[str]:
-        found = _of(rows, task="classify", data=data)
-        tables = [name for name in ("glove", "embedded", "random") if _of(found, table=name)]
-        settings = list(dict.fromkeys((row["mechanism"], row["epsilon"]) for row in found))
-        body = []
-        for mechanism, epsilon in settings:
-            cells = [mechanism, "" if epsilon is None else f"{epsilon:g}"]
-            for name in tables:
-                there = _of(found, mechanism=mechanism, epsilon=epsilon, table=name)
-                values = there[0]["accuracy"] if there else []
-                cells.append(f"{_mean(values, 3)} ({len(values)})" if values else "")
-            body.append(cells)
-        return markdown_table(["mechanism", "epsilon", *tables], body)
-
-    return make
+def _classification(report: Run, data: str) -> list[str]:
+    columns = {table: cells(report, f"classify {data}, {table}") for table in ("glove", "embedded", "random")}
+    body: dict[tuple[str, float | None], dict[str, str]] = {}
+    for table, rows in columns.items():
+        for name, epsilon, cell in rows:
+            shown = f"{_mean(cell, 'accuracy', 3)} ({cell['scores']['accuracy']['runs']})"
+            body.setdefault((name, epsilon), {})[table] = shown
+    return markdown_table(
+        ["mechanism", "epsilon", *columns],
+        ([name, _epsilon(e), *(own.get(table, "") for table in columns)] for (name, e), own in body.items()),
+    )
 
 
-def _support(rows: list[Row]) -> list[str]:
+def _support(report: Run) -> list[str]:
     body = []
-    for row in _of(rows, task="support"):
-        delta = re.search(r"exact delta in \d+ dimensions is ([0-9.e-]+)", row["guarantee"])
+    for name, epsilon, cell in cells(report, "support"):
+        delta = re.search(r"exact delta in \d+ dimensions is ([0-9.e-]+)", cell["guarantee"])
         exact = delta[1] if delta else "1e-5 or less, proved"
-        left = f"{row['words_left']:.0f} of {row['of']}"
-        body.append([row["mechanism"], _epsilon(row), f"{row['half_width']:.3g}", left, exact])
+        left = f"{_mean(cell, 'words_left', 0)} of {cell['of']}"
+        body.append([name, _epsilon(epsilon), f"{cell['scores']['half_width']['mean']:.3g}", left, exact])
     return markdown_table(["mechanism", "epsilon", "half-width, in C", "words still possible", "exact delta"], body)
 
 
-def _seconds(rows: list[Row]) -> list[str]:
-    (row,) = _of(rows, task="seconds")
-    body = [[name, f"{value:.3f}", f"{row['over'][name]:+.1%}"] for name, value in row["seconds"].items()]
+def _seconds(report: Run) -> list[str]:
+    body = [
+        [name, _mean(cell, "seconds", 3), f"{cell['scores']['over']['mean']:+.1%}"]
+        for name, _, cell in cells(report, "seconds")
+    ]
     return markdown_table(
         ["mechanism", "processor seconds of an epoch, least", "beyond none, median of seven rounds"], body
     )
 
 
-def _lines(axes: Any, rows: list[Row], value: Callable[[Row], float], *, names: Iterable[str]) -> None:
+def _lines(axes: Any, rows: list[Row], score: str, factor: float = 1.0, names: Iterable[str] = STYLES) -> None:
     """Draw one line a mechanism against epsilon, and the level without noise."""
     for name in names:
-        own = sorted(_of(rows, mechanism=name), key=lambda row: row["epsilon"])
+        own = [(epsilon, factor * cell["scores"][score]["mean"]) for row, epsilon, cell in rows if row == name]
         if own:
-            axes.plot([row["epsilon"] for row in own], [value(row) for row in own], label=name, **STYLES[name])
-    for row in _of(rows, mechanism=NONE):
-        axes.axhline(value(row), color="#444444", linewidth=1, label="no noise")
+            axes.plot(*zip(*own, strict=True), label=name, **STYLES[name])
+    for name, _, cell in rows:
+        if name == NONE:
+            axes.axhline(factor * cell["scores"][score]["mean"], color="#444444", linewidth=1, label="no noise")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("epsilon per word")
@@ -164,72 +142,63 @@ def _drawn(panels: Sequence[tuple[str, str, Callable[[Any], None]]]) -> bytes:
     return svg((4.1 * len(panels), 4.2), paint, {**SETTINGS, "lines.markersize": 4, "lines.linewidth": 1.3})
 
 
-def _rewriting_figure(name: str, label: str, factor: float) -> Callable[[list[Row]], bytes]:
-    def draw(rows: list[Row]) -> bytes:
-        panels = []
-        for data in ("yelp-short", "yahoo"):
+def _rewriting_figure(report: Run, score: str, label: str, factor: float = 1.0) -> bytes:
+    def panel(axes: Any, data: str) -> None:
+        _lines(axes, cells(report, f"rewrite {data}, glove"), score, factor)
+        if score == "rouge1":
+            values = PAPER[data, PUBLISHED][0]
+            axes.plot(EPSILONS, values, color="#bbbbbb", linewidth=3, zorder=0, label="paper, TrLaplacian")
 
-            def panel(axes: Any, data: str) -> None:
-                own = _of(rows, task="rewrite", data=data, table="glove")
-                _lines(axes, own, lambda row: factor * float(np.mean(row[name])), names=STYLES)
-                if name == "rouge1":
-                    values = PAPER[data, PUBLISHED][0]
-                    axes.plot(EPSILONS, values, color="#bbbbbb", linewidth=3, zorder=0, label="paper, TrLaplacian")
-
-            panels.append((TITLES[data], label, partial(panel, data=data)))
-        return _drawn(panels)
-
-    return draw
+    return _drawn([(TITLES[data], label, partial(panel, data=data)) for data in ("yelp-short", "yahoo")])
 
 
-def _guesses(rows: list[Row]) -> bytes:
+def _guesses(report: Run) -> bytes:
     """The share of words kept: by the trained rewriter, and by the best guess word by word."""
-    own = _of(rows, task="rewrite", data="yelp-short", table="glove")
-    honest = (GAUSSIAN, LAPLACE, CERTIFIED, PUBLISHED)
+    rows, honest = cells(report, "rewrite yelp-short, glove"), (GAUSSIAN, LAPLACE, CERTIFIED, PUBLISHED)
     return _drawn(
         [
-            (
-                "trained rewriter",
-                "N_w",
-                lambda axes: _lines(axes, own, lambda r: float(np.mean(r["n_w"])), names=honest),
-            ),
+            ("trained rewriter", "N_w", lambda axes: _lines(axes, rows, "n_w", names=honest)),
             (
                 "best guess at each word",
                 "share of words",
-                lambda axes: _lines(axes, own, lambda r: r["best_guess"], names=honest),
+                lambda axes: _lines(axes, rows, "best_guess", names=honest),
             ),
         ]
     )
 
 
-def _accuracy(rows: list[Row]) -> bytes:
-    panels = []
-    for data in ("sst2", "agnews"):
+def _accuracy(report: Run) -> bytes:
+    def panel(axes: Any, data: str) -> None:
+        _lines(axes, cells(report, f"classify {data}, glove"), "accuracy")
 
-        def panel(axes: Any, data: str) -> None:
-            own = _of(rows, task="classify", data=data, table="glove")
-            _lines(axes, own, lambda row: float(np.mean(row["accuracy"])), names=STYLES)
-
-        panels.append((TITLES[data], "accuracy", partial(panel, data=data)))
-    return _drawn(panels)
+    return _drawn([(TITLES[data], "accuracy", partial(panel, data=data)) for data in ("sst2", "agnews")])
 
 
-TABLES: dict[str, Callable[[list[Row]], list[str]]] = {
-    "yelp": _rewriting("yelp-short", "glove", with_paper=True),
-    "yahoo": _rewriting("yahoo", "glove", with_paper=True),
-    "wide": _rewriting("yelp-short", "word2vec", with_paper=False),
-    "sst2": _classification("sst2"),
-    "agnews": _classification("agnews"),
-    "support": _support,
-    "seconds": _seconds,
-}
-FIGURES: dict[str, Callable[[list[Row]], bytes]] = {
-    "loss": _rewriting_figure("loss", "loss, nats a word", 1.0),
-    "rouge": _rewriting_figure("rouge1", "ROUGE-1", 100.0),
-    "guesses": _guesses,
-    "accuracy": _accuracy,
-}
+def tables(report: Run) -> dict[str, list[str]]:
+    """Return the tables of the page, each by the comment above it."""
+    found = {
+        "yelp": _rewriting(report, "yelp-short"),
+        "yahoo": _rewriting(report, "yahoo"),
+        "wide": _rewriting(report, "yelp-short", "word2vec"),
+        "sst2": _classification(report, "sst2"),
+        "agnews": _classification(report, "agnews"),
+        "support": _support(report),
+        "seconds": _seconds(report),
+    }
+    return {f"<!-- table: {name} -->": lines for name, lines in found.items()}
 
+
+RUN = StoredRun(
+    name="trlaplace/runs",
+    tables=tables,
+    pictures={
+        "loss.svg": partial(_rewriting_figure, score="loss", label="loss, nats a word"),
+        "rouge.svg": partial(_rewriting_figure, score="rouge1", label="ROUGE-1", factor=100.0),
+        "guesses.svg": _guesses,
+        "accuracy.svg": _accuracy,
+    },
+    shown="trlaplace/README",
+)
 
 if __name__ == "__main__":
-    main()
+    RUN.write()

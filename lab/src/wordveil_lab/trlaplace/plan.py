@@ -1,20 +1,16 @@
-"""The sizes of the TrLaplace experiments, and the journal of their finished rows."""
+"""The sizes of the TrLaplace experiments."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from wordveil.api import Embeddings
 from wordveil_lab.neural.corpora import model_vocabulary
 from wordveil_lab.neural.training import CLASSIFY, REWRITE, Training
 from wordveil_lab.rows import locate
 
-__all__ = ["GLOVE", "SIZES", "Journal", "Plan", "Size"]
+__all__ = ["GLOVE", "SIZES", "Plan", "Size"]
 
 GLOVE = "embeddings/glove.6B.50d.top100k.npz"
 WORD2VEC = "embeddings/word2vec-googlenews-13k-300d.bin.gz"
@@ -74,16 +70,19 @@ class Plan:
     """What one call runs.
 
     Attributes:
-        journal: Where rows go.
-        size: How large.
+        name: Of the size.
         device: Where models are trained.
         glove: GloVe file, or a name inside the data folder.
     """
 
-    journal: Journal
-    size: Size
-    device: str
-    glove: str
+    name: str = "reduced"
+    device: str = "cpu"
+    glove: str = GLOVE
+
+    @property
+    def size(self) -> Size:
+        """How large."""
+        return SIZES[self.name]
 
     def vocabulary(self, table: str, texts: Sequence[str], words: int, dimensions: int | None = None) -> Embeddings:
         """Return the words of the texts with their vectors."""
@@ -91,30 +90,3 @@ class Plan:
         vectors = None if file is None else locate(file)
         dimensions = dimensions or self.size.dimensions
         return model_vocabulary(table, texts, vectors=vectors, size=words, dimensions=dimensions)
-
-
-@dataclass
-class Journal:
-    """Finished rows, one JSON object a line; a line cut off by a crash is written again."""
-
-    path: Path
-    rows: list[dict[str, Any]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            self.path.write_text(whole, encoding="utf-8")
-        self.rows = [json.loads(line) for line in whole.splitlines()]
-
-    def add(self, key: dict[str, Any], work: Callable[[], dict[str, Any]]) -> None:
-        """Do a piece of work unless its row is there."""
-        if any(all(row.get(name) == value for name, value in key.items()) for row in self.rows):
-            return
-        started = time.process_time()
-        row = {**key, **work()}
-        row["processor_seconds"] = round(time.process_time() - started, 1)
-        self.rows.append(row)
-        with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(row) + "\n")
-        print(json.dumps(row), flush=True)

@@ -1,21 +1,21 @@
-"""Repeat the experiments of TrLaplace (Huang et al. 2024), honestly calibrated, as published, and as its code does.
+r"""Repeat the experiments of TrLaplace (Huang et al. 2024), honestly calibrated, as published, and as its code does.
 
-    WORDVEIL_DATA=DATA python -m wordveil_lab.trlaplace.results docs/results/trlaplace
-    WORDVEIL_DATA=DATA python -m wordveil_lab.trlaplace.results OUT --size full --device cuda --glove glove.6B.300d.txt
-    python -m wordveil_lab.trlaplace.page docs/results/trlaplace
+    WORDVEIL_DATA=DATA python -m wordveil_lab.trlaplace.results
+    WORDVEIL_DATA=DATA python -m wordveil_lab.trlaplace.results --size full --device cuda --glove glove.6B.300d.txt \
+        --report full.json
 
-Every finished row is kept in rows.jsonl, so that a stopped run goes on where it stood; delete the file to start anew.
-All text here is public. The noise is drawn afresh: numbers move a little from run to run, and rows that carry a
-conclusion are trained several times. The last line fills the page's tables and draws its figures from the rows.
+Writes docs/results/trlaplace/runs.json, README.md and its pictures. Finished cells lie in build/trlaplace, so that a
+stopped run goes on where it stood. All text here is public. The noise is drawn afresh: numbers move a little from run
+to run, and rows that carry a conclusion are trained several times.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ import torch
 
 from wordveil.api import Embeddings, Float64Array, RandomSource, VectorMechanism, clip_to_ball
 from wordveil_lab.evaluation.data import read_labelled
+from wordveil_lab.evaluation.report import as_json
+from wordveil_lab.leagues.stored import new_report, rows_from, score_of
 from wordveil_lab.neural.corpora import Batch, Dataset, encode_texts
 from wordveil_lab.neural.models import Rewriter, TextClassifier
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
@@ -38,7 +40,8 @@ from wordveil_lab.trlaplace.contenders import (
     contenders,
     metric_contenders,
 )
-from wordveil_lab.trlaplace.plan import GLOVE, SIZES, Journal, Plan, Size
+from wordveil_lab.trlaplace.page import GROUPS, RUN
+from wordveil_lab.trlaplace.plan import GLOVE, SIZES, Plan, Size
 from wordveil_lab.trlaplace.rewrite_scores import score_rewrites
 
 GRID = (0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 20.0, 100.0)
@@ -77,19 +80,8 @@ REWRITTEN = {
 """Training and test texts; a Yahoo text is a question with its answer, of which the first tokens are used."""
 
 
-def yelp(plan: Plan) -> None:
-    """Tables 2 and 3 on Yelp, GloVe vectors, every epsilon; the decisive rows are trained several times."""
-    rewrite_table(plan, "yelp-short", "glove", GRID, PAPERS, (0.1, 1.0, 20.0))
-
-
-def yahoo(plan: Plan) -> None:
-    """The same on Yahoo, every row once."""
-    rewrite_table(plan, "yahoo", "glove", GRID, PAPERS, (0.1, 1.0, 20.0))
-
-
-def wide(plan: Plan) -> None:
-    """Yelp in the paper's 300 dimensions, with vectors of word2vec, at fewer epsilons, every row once."""
-    rewrite_table(plan, "yelp-short", "word2vec", (1.0, 20.0, 100.0), (1.0, 20.0), ())
+CellsOfPart = Iterator[tuple[str, str, float | None, Callable[[], dict[str, Any]]]]
+"""Name of a cell, name and epsilon of its row, and what computes it."""
 
 
 def rewrite_table(
@@ -99,7 +91,7 @@ def rewrite_table(
     honest: tuple[float, ...],
     refuted: tuple[float, ...],
     code: tuple[float, ...],
-) -> None:
+) -> CellsOfPart:
     """Train and score the rewriters of one data set and one table of vectors."""
     size, settings = plan.size, plan.size.rewriting
     train, test = REWRITTEN[data]
@@ -114,17 +106,18 @@ def rewrite_table(
     facts["covered"] = float((tests.corpus.tokens >= 0).mean())
     for name, epsilon, mechanism in contenders(vocabulary.dimensions, honest, refuted, code):
         count = size.repeats if (data, table) == REPEATED and epsilon in DECISIVE else 1
-        key = {"task": "rewrite", "data": data, "table": table, "mechanism": name, "epsilon": epsilon}
         train_once = partial(rewriter_scores, plan, vocabulary, mechanism, parts, tests)
         guess = partial(best_guess, mechanism, vocabulary, known[:GUESSED], seen)
-        plan.journal.add(key, partial(rewriter_row, facts, train_once, count, guess))
+        yield f"rewrite {data}, {table}", name, epsilon, partial(rewriter_row, facts, train_once, count, guess)
 
 
 def rewriter_row(
     facts: dict[str, Any], train_once: Callable[[int], dict[str, Any]], count: int, guess: Callable[[], float]
 ) -> dict[str, Any]:
     """Return a row: what the rewriters score, and what the best guess word by word recovers."""
-    return {**facts, **columns(train_once, count), "best_guess": guess()}
+    cell = columns(train_once, count)
+    cell["scores"]["best_guess"] = score_of([guess()])
+    return {**facts, **cell}
 
 
 def rewriter_scores(
@@ -156,10 +149,13 @@ def trained(
     return model
 
 
-def columns(train_once: Callable[[int], dict[str, Any]], count: int) -> dict[str, list[Any]]:
-    """Return the scores of several trainings, by name."""
-    scores = [train_once(seed) for seed in range(count)]
-    return {name: [score[name] for score in scores] for name in scores[0]}
+def columns(train_once: Callable[[int], Mapping[str, Any]], count: int) -> dict[str, Any]:
+    """Return the scores of several trainings as a cell; it says why scores are left out that lack a package."""
+    trainings = [train_once(seed) for seed in range(count)]
+    absent = trainings[0].get("absent", {})
+    names = [name for name in trainings[0] if name != "absent" and name not in absent]
+    scores = {name: score_of([training[name] for training in trainings]) for name in names}
+    return {"scores": scores} | ({"absent": dict(absent)} if absent else {})
 
 
 def labelled(size: Size, data: str) -> tuple[tuple[list[str], list[str]], tuple[list[str], list[str]]]:
@@ -177,7 +173,7 @@ def labelled(size: Size, data: str) -> tuple[tuple[list[str], list[str]], tuple[
     return first, second
 
 
-def classification(plan: Plan, table: str) -> None:
+def classification(plan: Plan, table: str) -> CellsOfPart:
     """Figure 4: accuracy on SST-2 and AG News for one table of vectors, several trainings each."""
     size, settings = plan.size, plan.size.classifying
     for data in ("sst2", "agnews"):
@@ -188,10 +184,10 @@ def classification(plan: Plan, table: str) -> None:
         parts = split(encode_texts(texts, vocabulary, labels=labels, **cut))
         tests = encode_texts(unseen, vocabulary, labels=truth, **cut)
         for name, epsilon, mechanism in classified(table, vocabulary.dimensions):
-            key = {"task": "classify", "data": data, "table": table, "mechanism": name, "epsilon": epsilon}
             train_once = partial(accuracy, plan, vocabulary, mechanism, classes, parts, tests)
             decisive = epsilon in DECISIVE or name in CODE
-            plan.journal.add(key, partial(columns, train_once, TRAININGS[table] if decisive else FEW))
+            count = TRAININGS[table] if decisive else FEW
+            yield f"classify {data}, {table}", name, epsilon, partial(columns, train_once, count)
 
 
 def classified(table: str, dimensions: int) -> list[Contender]:
@@ -217,22 +213,30 @@ def accuracy(
     return {"accuracy": measure(model, tests, 256)[1]}
 
 
-def seconds(plan: Plan) -> None:
-    """Table 5: processor seconds of the same training batches with and without the mechanism, 300 dimensions."""
+def seconds(plan: Plan) -> CellsOfPart:
+    """Table 5: processor seconds of the same training batches with and without the mechanism, 300 dimensions.
+
+    On 1 000 sentences of Yelp, with 256 hidden units.
+    """
     texts, _ = texts_and_labels("sentences/yelp-short.train.tsv", limit=1000)
     vocabulary = plan.vocabulary("random", texts, 2000, dimensions=300)
     data = encode_texts(texts, vocabulary, max_tokens=16)
-    models = {}
-    for name, _, mechanism in contenders(300, (1.0,), (), ()):
+    models, chosen = {}, contenders(300, (1.0,), (), ())
+    for name, _, mechanism in chosen:
         torch.manual_seed(0)
         layer = PrivateEmbedding(vocabulary, mechanism, text_is_public=True)
         models[name] = Rewriter(layer, hidden=256, dropout=0.5).to(plan.device)
-    key = {"task": "seconds", "data": "yelp-short, 1 000 sentences, d = 300, hidden 256"}
-    plan.journal.add(key, partial(compared_seconds, models, data))
+    compared = cache(partial(compared_seconds, models, data))
+    for name, epsilon, _ in chosen:
+        yield "seconds", name, epsilon, partial(_compared, compared, name)
 
 
-def compared_seconds(models: dict[str, Rewriter], data: Dataset) -> dict[str, Any]:
-    """Return the least processor seconds of an epoch, and the median over rounds of what is beyond `NONE`.
+def _compared(compared: Callable[[], dict[str, dict[str, Any]]], name: str) -> dict[str, Any]:
+    return compared()[name]
+
+
+def compared_seconds(models: dict[str, Rewriter], data: Dataset) -> dict[str, dict[str, Any]]:
+    """Return the least processor seconds of an epoch, and the median over rounds of what is beyond `NONE`, by name.
 
     All models train on a batch before any goes to the next, in turning order: a machine that is busy for a while is
     busy for all of them.
@@ -247,8 +251,15 @@ def compared_seconds(models: dict[str, Rewriter], data: Dataset) -> dict[str, An
                 spent[name] += batch_seconds(models[name], optimizers[name], batch)
         rounds.append(spent)
     rounds = rounds[1:]  # the first one warms up
-    over = {name: float(np.median([spent[name] / spent[NONE] - 1 for spent in rounds])) for name in models}
-    return {"seconds": {name: min(spent[name] for spent in rounds) for name in models}, "over": over}
+    return {
+        name: {
+            "scores": {
+                "seconds": score_of([min(spent[name] for spent in rounds)]),
+                "over": score_of([float(np.median([spent[name] / spent[NONE] - 1 for spent in rounds]))]),
+            }
+        }
+        for name in models
+    }
 
 
 def _learned(model: Rewriter) -> list[Any]:
@@ -265,16 +276,14 @@ def batch_seconds(model: Rewriter, optimizer: Any, batch: Batch) -> float:
     return time.process_time() - started
 
 
-def support_attack(plan: Plan) -> None:
+def support_attack(plan: Plan) -> CellsOfPart:
     """How many words are still possible after one noisy vector of the truncated Laplace."""
     texts, _ = texts_and_labels("sentences/yelp-short.train.tsv", limit=plan.size.texts["yelp-short"])
     vocabulary = plan.vocabulary("glove", texts, plan.size.words)
     rows = clip_to_ball(np.asarray(vocabulary.vectors, dtype=np.float64), 1.0)
     for name, epsilon, mechanism in contenders(vocabulary.dimensions, (0.1, 1.0, 5.0), (0.1, 1.0, 5.0), ()):
-        if name not in (PUBLISHED, CERTIFIED):
-            continue
-        key = {"task": "support", "mechanism": name, "epsilon": epsilon}
-        plan.journal.add(key, partial(words_left, mechanism, rows))
+        if name in (PUBLISHED, CERTIFIED):
+            yield "support", name, epsilon, partial(words_left, mechanism, rows)
 
 
 def words_left(mechanism: Any, rows: Float64Array) -> dict[str, Any]:
@@ -283,39 +292,60 @@ def words_left(mechanism: Any, rows: Float64Array) -> dict[str, Any]:
     chosen = np.linspace(0, len(rows) - 1, 400).astype(int)
     noisy = fitted.release(rows[chosen], RandomSource())
     left = [int((np.abs(vector - rows).max(axis=1) <= fitted.half_width).sum()) for vector in noisy]
-    facts = {"half_width": fitted.half_width, "words_left": float(np.mean(left)), "of": len(rows)}
-    return {**facts, "guarantee": fitted.guarantee().sentence()}
+    scores = {
+        "half_width": score_of([fitted.half_width]),
+        "words_left": score_of([float(np.mean(left))]),
+    }
+    return {"scores": scores, "of": len(rows), "guarantee": fitted.guarantee().sentence()}
 
 
-PARTS: dict[str, Callable[[Plan], None]] = {
+PARTS: dict[str, Callable[[Plan], CellsOfPart]] = {
     "support": support_attack,
     "seconds": seconds,
-    "yelp": yelp,
+    "yelp": partial(
+        rewrite_table, data="yelp-short", table="glove", honest=GRID, refuted=PAPERS, code=(0.1, 1.0, 20.0)
+    ),
     "glove": partial(classification, table="glove"),
-    "wide": wide,
-    "yahoo": yahoo,
+    "wide": partial(
+        rewrite_table, data="yelp-short", table="word2vec", honest=(1.0, 20.0, 100.0), refuted=(1.0, 20.0), code=()
+    ),
+    "yahoo": partial(rewrite_table, data="yahoo", table="glove", honest=GRID, refuted=PAPERS, code=(0.1, 1.0, 20.0)),
     "embedded": partial(classification, table="embedded"),
     "random": partial(classification, table="random"),
 }
+"""Tables 2 and 3 (yelp, yahoo), the same in 300 dimensions (wide), figure 4 (glove, embedded, random), table 5."""
+
+
+def measured(parts: Collection[str] = (), plan: Plan = Plan()) -> dict[str, Any]:  # noqa: B008 (frozen)
+    """Return the run, or that of some parts."""
+
+    def group(name: str) -> str | None:
+        return None if name in (NONE, PUBLISHED, *CODE) else GROUPS.get(name, "local")
+
+    work = (
+        (name, group(name), e, cell, partial(RUN.once, [plan.name, plan.glove, cell, name, e], compute))
+        for part in parts or PARTS
+        for cell, name, e, compute in PARTS[part](plan)
+    )
+    return new_report("trlaplace.results", rows_from(work), size=plan.name)
 
 
 def main() -> None:
-    """Run every part whose rows are not there yet."""
+    """Run every part whose cells are not there yet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory", type=Path)
     parser.add_argument("--size", choices=SIZES, default="reduced")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--glove", default=GLOVE, help="GloVe file; the default has 50 dimensions")
-    parser.add_argument("--only", choices=PARTS, action="append")
+    parser.add_argument("--only", choices=PARTS, action="append", help="compute the cells of these parts alone")
+    parser.add_argument("--report", type=Path, help="write the run here, and no page")
     given = parser.parse_args()
     if given.device == "cpu":
         torch.set_num_threads(1)
-    given.directory.mkdir(parents=True, exist_ok=True)
-    journal = Journal(given.directory / "rows.jsonl")
-    plan = Plan(journal=journal, size=SIZES[given.size], device=given.device, glove=given.glove)
-    for name, part in PARTS.items():
-        if not given.only or name in given.only:
-            part(plan)
+    report = measured(given.only or (), Plan(name=given.size, device=given.device, glove=given.glove))
+    if given.report:
+        given.report.write_text(as_json(report), encoding="utf-8")
+    elif not given.only:
+        RUN.write(report)
 
 
 if __name__ == "__main__":
