@@ -98,9 +98,9 @@ def test_a_row_of_spark_is_read_once(sanitizer, reads, tmp_path):
 def test_a_request_of_the_service_is_read_once(sanitizer, reads, tmp_path):
     for library in ("fastapi", "sqlalchemy"):
         pytest.importorskip(library, reason="needs the extra serve")
-    releasing, messages, charges, costs, ledgers, settings = (
+    releasing, messages, access, charges, costs, ledgers, settings = (
         importlib.import_module(f"wordveil.service.{name}")
-        for name in ("releasing", "messages", "charges", "costs", "ledger", "settings")
+        for name in ("releasing", "messages", "access", "charges", "costs", "ledger", "settings")
     )
     opened = settings.Opened(sanitizer)
     ledger = ledgers.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
