@@ -21,12 +21,6 @@ def test_the_pages_quote_the_stored_runs(path, phrase, numbers):
     )
 
 
-def test_the_table_of_the_page_by_need_quotes_the_stored_run():
-    page = quotes.WHICH.read_text(encoding="utf-8")
-    for line in quotes.table_lines():
-        assert line in page.splitlines(), "run python -m wordveil_lab.pages.quotes"
-
-
 def test_the_default_and_its_rivals_met_every_attacker():
     for report, sets in ((quotes.stored("local"), 1), (quotes.stored("neighbours"), 3)):
         met = {task["name"]: {score["name"] for score in task["scores"]} for task in report["tasks"]}

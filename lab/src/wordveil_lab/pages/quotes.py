@@ -23,7 +23,7 @@ from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
 from wordveil_lab.leagues.trial_texts import REPORTED
 
-RESULTS, WHICH = ROOT / "docs/results", ROOT / "docs/which.md"
+RESULTS = ROOT / "docs/results"
 QUOTED: dict[str, Any] = tomllib.loads(Path(__file__).with_name("quotes.toml").read_text(encoding="utf-8"))
 NUMBER = r"-?\d*\.?\d+"
 SHOWN = {
@@ -34,7 +34,11 @@ SHOWN = {
     "named": ("SST-2 attack", "best"),
     "rarer": ("SST-2 attack", "best-content"),
 }
-"""Columns of the table of docs/which.md -> task and score."""
+"""Column of the local league -> task and score."""
+
+
+TOLD = {"topic": ("news", "released"), "intent": ("bank", "released"), "search": ("bank", "search")}
+"""Number of the run that chose the default -> set and score; others are means over sets."""
 
 
 @cache
@@ -94,9 +98,16 @@ def _redaction(heading: str, name: str, place: str) -> str:
 
 def _default(row: str, score: str) -> str:
     rows = {default_page.label(one): one for one in stored("default")["rows"]}
-    own = rows[default_page.chosen(stored("default")) if row == "chosen" else (row, None)]
-    if score == "topic":
-        return written(default_page.scores(own, "news")["released"][0])
+    named = {
+        "chosen": default_page.chosen(stored("default")),
+        "random": ("256 classes", 0.001),
+        "TEM": ("TEM", 9.36),
+    }
+    own = rows[named.get(row, (row, None))]
+    if score == "sentiment":
+        return written(default_page.mean(own, "released", default_page.REVIEWS)[0])
+    if score in TOLD:
+        return written(default_page.scores(own, TOLD[score][0])[TOLD[score][1]][0])
     return written(default_page.mean(own, score, [one.name for one in REPORTED])[0])
 
 
@@ -136,15 +147,6 @@ def quotations() -> list[tuple[Path, str, list[str]]]:
     ]
 
 
-def table_lines() -> list[str]:
-    """Return the lines of the table of docs/which.md below its head."""
-    lines = []
-    for name, nats, label in QUOTED["table"]:
-        cells = [name, nats, *(_local(label, column) for column in SHOWN)]
-        lines.append("|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|")
-    return lines
-
-
 def quoted(page: str, phrase: str, numbers: list[str]) -> str:
     """Return the page with these numbers in the place of those in its only occurrence of a phrase.
 
@@ -165,10 +167,7 @@ def pages() -> dict[Path, str]:
     found: dict[Path, str] = {}
     for path, phrase, numbers in quotations():
         found[path] = quoted(found.get(path) or path.read_text(encoding="utf-8"), phrase, numbers)
-    start = found[WHICH].index("|---", found[WHICH].index("| mechanism | nats a word |"))
-    start = found[WHICH].index("\n", start) + 1
-    end = found[WHICH].index("\n\n", start)
-    return found | {WHICH: found[WHICH][:start] + "\n".join(table_lines()) + found[WHICH][end:]}
+    return found
 
 
 def main() -> None:
