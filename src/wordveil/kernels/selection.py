@@ -138,7 +138,7 @@ class SelectionRows(WeightRows):
         base: Float64Array | None = None,
     ) -> None:
         super().__init__(vectors, metric, outputs, canonical, rate=rate, cap=cap, base=base)
-        self.is_ideal = is_norm(metric)
+        self.base, self.is_ideal = base, is_norm(metric)
         self.engine = kernel_engine("ceilings.c") if self.is_ideal else NUMPY
         self._ceilings = Ceilings(self._coordinates, len(canonical), outputs, self._edges, base, self.engine)
         self._ideal = IdealRows(coordinates=self._coordinates, outputs=outputs, base=base, rate=rate, cap=cap)
