@@ -23,8 +23,8 @@ from wordveil.promises.rounding import round_up
 MASK = "[unknown]"
 KEYED = (
     "whether a document changed between two releases under one key and id: an unchanged one comes out as before and a "
-    "changed one is drawn afresh, on the same version and engine; on another each is one more release (in a run the id "
-    "is the file name without its folder, the chosen columns and the record number)"
+    "changed one is drawn afresh, on the same version and, where provenance names one, arithmetic; on others each is "
+    "one more release (in a run the id is the file name without its folder, the chosen columns and the record number)"
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 

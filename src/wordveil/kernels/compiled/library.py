@@ -59,9 +59,13 @@ def engine_name() -> str:
 
 @contextmanager
 def pinned_engine(name: str | None) -> Iterator[None]:
-    """Make kernels of one engine inside the block, whatever WORDVEIL_ENGINE says; None leaves it to that."""
+    """Make kernels of one engine inside the block, whatever WORDVEIL_ENGINE says; None leaves it to that.
+
+    `ParameterError` as for `engine_name`, whether or not a kernel is made.
+    """
     token = _PINNED.set(name)
     try:
+        engine_name()
         yield
     finally:
         _PINNED.reset(token)
