@@ -34,7 +34,7 @@ from wordveil.kernels.ceilings import Ceilings
 from wordveil.kernels.compiled.library import NUMPY, kernel_engine
 from wordveil.kernels.ideal import OPEN, Draw, IdealRows
 from wordveil.kernels.threads import even_size, map_chunks
-from wordveil.kernels.weight_rows import ROWS, UNIT, WeightRows
+from wordveil.kernels.weight_rows import UNIT, WeightRows
 from wordveil.metrics.distances import Metric, is_norm
 from wordveil.randomness import BitArray, multiply_high
 
@@ -92,6 +92,7 @@ if hasattr(os, "register_at_fork"):
 SPAN = 512  # most inputs whose draws are made together, so that their rows of one block fill whole tiles
 FEWEST = 32  # inputs that are worth a thread of their own
 TOGETHER = 256  # (input, block) whose weights are held at once
+DRAW_ROWS = 32  # rows of a tile where few rows of one block are needed
 ATTEMPTS = {1.15: 8, 2.0: 32}
 """What ceilings are raised by, at most -> draws by ceilings, so many that all are rejected once in 10^9 draws or so."""
 UNITS = 2.0**44  # sum of the ceilings of a row, without what is added by rounding up
@@ -355,14 +356,12 @@ class SelectionRows(WeightRows):
     def _same_weights(
         self, left: Float64Array, inputs: IdArray, rows: NDArray[np.int64], blocks: NDArray[np.int64]
     ) -> Float64Array:
-        """Return the same as the same bits, whatever else is asked: by tiles of one height, twins at distance 0."""
-        weights, tile, padded = (
-            np.empty((len(rows), self.width)),
-            *map(np.empty, ((ROWS, self.width), (ROWS, left.shape[1]))),
-        )
+        """Return them as the same bits, whatever else is asked: by tiles of one height, twins at distance 0."""
+        weights, tile = np.empty((len(rows), self.width)), np.empty((DRAW_ROWS, self.width))
+        padded = np.empty((DRAW_ROWS, left.shape[1]))
         for start, stop in itertools.pairwise(_runs(blocks)):
-            for low in range(start, stop, ROWS):
-                some = rows[low : min(low + ROWS, stop)]
+            for low in range(start, stop, DRAW_ROWS):
+                some = rows[low : min(low + DRAW_ROWS, stop)]
                 padded[: len(some)], padded[len(some) :] = left[some], 0.0
                 self._tile(padded, int(blocks[start]), self._twins(inputs[some]), tile)
                 weights[low : low + len(some)] = tile[: len(some)]
