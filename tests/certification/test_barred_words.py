@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.kernels.engines_here import every_engine
+from tests.kernels.engines_here import every_selecting
 
 import seeds
 from certification.small_vocabularies import channel_losses as exact_losses
@@ -110,7 +110,7 @@ def random_vocabulary(rng):
     return table.without_outputs([table.words[i] for i in barred])
 
 
-@every_engine
+@every_selecting
 @pytest.mark.parametrize("kind", [SanText, TEM, TightConstraints], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("metric", ["euclidean", "angular", "blocks", "matrix"])
 def test_no_claim_is_below_the_law_that_is_drawn_by_and_the_audit_agrees(engine, kind, metric):

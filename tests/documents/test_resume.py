@@ -206,6 +206,21 @@ def test_resume_names_the_very_setting_that_differs(tmp_path, shout, pair):
         run_documents(source, target, shout, settings=small(missing="keep"), fingerprint=other, resume=True)
 
 
+@pytest.mark.parametrize("name", ["in.jsonl", "in.jsonl.gz"])
+def test_an_output_is_of_one_gzip_library(tmp_path, shout, name, monkeypatch):
+    source, target = tmp_path / name, tmp_path / f"out-{name}"
+    source.write_bytes(gzip.compress(LINES) if name.endswith("gz") else LINES)
+    interrupted(source, target, 3, shout, settings=small())
+    with monkeypatch.context() as patch:
+        patch.setattr("wordveil.runs.documents.gzip_library", lambda: "another")
+        if name.endswith("gz"):
+            with pytest.raises(ResumeError, match=r"differs in: gzip\. "):
+                run_documents(source, target, shout, settings=small(), resume=True)
+        else:
+            run_documents(source, target, shout, settings=small(), resume=True)
+    assert run_documents(source, target, shout, settings=small(), resume=True).documents == 40
+
+
 def test_a_run_says_what_becomes_of_an_interrupted_one(tmp_path, shout, pair):
     source, target = pair
     said: list[str] = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kernels.engines_here import COMPILED, every_engine
+from tests.kernels.engines_here import SELECTING, every_selecting
 from tests.kernels.oracles import chi_square, ideal_draw, random_words, rows_of, same_in_any_batch
 
 from seeds import rng
@@ -38,7 +38,7 @@ def above(kernel, ids):
     return kernel._ceiling_rows(ids).astype(np.float64) * kernel._raised
 
 
-@every_engine
+@every_selecting
 @every_vocabulary
 @pytest.mark.parametrize("reach", [0.3, 8.0, 58.0])
 def test_no_ceiling_is_below_its_mass(engine, make, reach):
@@ -50,7 +50,7 @@ def test_no_ceiling_is_below_its_mass(engine, make, reach):
     assert np.all(above(kernel, ids) >= exact_masses(kernel, ids) * (1 - 1e-12))
 
 
-@pytest.mark.parametrize("engine", COMPILED)
+@pytest.mark.parametrize("engine", SELECTING[1:])
 @settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -74,7 +74,7 @@ def test_engines_agree_and_hold_at_any_scale(engine, seed, v, d, exponent, reach
     assert one.draw(ids, words).tobytes() == other.draw(ids, words).tobytes()
 
 
-@every_engine
+@every_selecting
 def test_ceilings_are_close_where_words_are_scattered(engine):
     kernel = rows_of(scattered(0, 3000, 50), rate=2.0, cap=14.0)
     ids = np.arange(200, dtype=np.int32)
@@ -84,7 +84,7 @@ def test_ceilings_are_close_where_words_are_scattered(engine):
 
 
 @pytest.mark.slow
-@every_engine
+@every_selecting
 @every_vocabulary
 def test_a_row_does_not_depend_on_its_batch(engine, make):
     kernel = rows_of(make(4, 1300, 37))
@@ -101,7 +101,7 @@ def least_margin(exponents):
     return min(found)
 
 
-@every_engine
+@every_selecting
 def test_a_root_or_a_power_that_is_a_hair_too_far_is_caught(monkeypatch, engine):
     """The broken twin has exponents too large by 2^-9; where both bounds are tight nothing makes up for that."""
     places = [int(2**i * x) for i in (10, 11) for x in np.linspace(1, 1.999, 150)]
@@ -110,7 +110,7 @@ def test_a_root_or_a_power_that_is_a_hair_too_far_is_caught(monkeypatch, engine)
     assert least_margin(places) < 1
 
 
-@every_engine
+@every_selecting
 def test_ceilings_that_forget_what_the_grid_moves_are_caught(engine):
     """The broken twin is not raised: words near the edges between points of the grid lie further off than they do."""
     vectors = np.append(np.arange(400) + 0.49 + 0.02 * (np.arange(400) % 2), 40_000).astype(np.float32)[:, None]
@@ -169,7 +169,7 @@ def test_one_attempt_has_exactly_the_ideal_law(monkeypatch, based):
                 assert abs(float(mpmath.mpf(p.numerator) / p.denominator * mpmath.fsum(weights) / weight - 1)) < 1e-12
 
 
-@every_engine
+@every_selecting
 def test_draws_are_those_of_the_slow_draw(engine):
     kernel = rows_of(scattered(2, 900, 7), rate=2.0, cap=4.0)
     ids = np.arange(0, 900, 31, dtype=np.int32)
@@ -195,22 +195,27 @@ def aimed(kernel, word, count):
     return ids.astype(np.int32), words
 
 
-@every_engine
+@every_selecting
 def test_what_floats_leave_open_is_decided_by_ideal_weights(monkeypatch, engine):
-    """Aimed at edges; with all draws open the words are the same; the broken twin that never asks draws others."""
-    kernel = rows_of(scattered(5, 700, 5), rate=2.0, cap=3.0)
+    """Aimed at edges; with all draws open the words are the same; the broken twin that never asks draws others.
+
+    So far from the origin products of float64 lose digits that differences keep, unless they are of whole float32.
+    """
+    vectors, turned = scattered(5, 700, 5) + np.float32(100), np.diag(np.linspace(0.7, 1.1, 5))
+    given = {"metric": Mahalanobis(whitening=turned), "rate": 2.0, "cap": 3.0}
+    kernel = rows_of(vectors, **given)
     ids, words = aimed(kernel, 4, 60)
     drawn = kernel.draw(ids, words)
     assert drawn.tolist() == [ideal_draw(kernel, 4, w) for w in words]
-    always = rows_of(scattered(5, 700, 5), rate=2.0, cap=3.0)
+    always = rows_of(vectors, **given)
     always.__dict__["_open_error"] = math.inf
     assert always.draw(ids, words).tobytes() == drawn.tobytes()
-    exactly = rows_of(scattered(5, 700, 5), rate=2.0, cap=3.0)
+    exactly = rows_of(vectors, **given)
     exactly.__dict__["_open_error"] = math.inf
     monkeypatch.setattr(IdealRows, "_sums", lambda rows, *a, whole=IdealRows._sums: (whole(rows, *a)[0], 0.5))
     assert exactly.draw(ids[:4], words[:4]).tobytes() == drawn[:4].tobytes()
     monkeypatch.undo()
-    never = rows_of(scattered(5, 700, 5), rate=2.0, cap=3.0)
+    never = rows_of(vectors, **given)
     never.__dict__["_open_error"] = 0.0
     never.__dict__["_cache"] = never.with_cache(1 << 20)._cache  # in a service some are decided again
     assert not np.array_equal(never.draw(ids, words), drawn)
@@ -230,7 +235,7 @@ def test_further_bits_decide_where_64_do_not():
     assert wide.bits(128) != replace(wide, number=1).bits(128)
 
 
-@every_engine
+@every_selecting
 @pytest.mark.parametrize(("factor", "word"), [(1.0, 5), (3.0, 5), (40.0, 900)])
 def test_draws_follow_the_weights_however_high_the_ceilings_are(engine, factor, word):
     """False alarm 1e-9 each; the same check sees a law whose rate is a tenth off.
@@ -249,7 +254,7 @@ def test_draws_follow_the_weights_however_high_the_ceilings_are(engine, factor, 
             assert chi_square(drawn, kernel, np.exp(-rate * table)) < 1e-9
 
 
-@every_engine
+@every_selecting
 def test_a_ceiling_below_its_mass_would_bias_the_words(engine):
     """The broken twin: at half the masses the last words of every block are never drawn."""
     kernel, n = rows_of(scattered(0, 1200, 4), rate=1.5, cap=3.0).with_cache(1 << 20), 20_000

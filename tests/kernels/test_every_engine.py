@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.kernels.engines_here import every_engine
+from tests.kernels.engines_here import every_decoding, every_selecting
 from tests.kernels.oracles import ideal_draw, nearest, queries_near, random_words, rows_of, same_in_any_batch
 
 from seeds import rng
-from wordveil.kernels import selection
+from wordveil.kernels import selection, weight_rows
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.tile_screen import TileScreen
@@ -17,7 +17,7 @@ from worlds import SHAPES, spread
 every_vocabulary = pytest.mark.parametrize("make", SHAPES, ids=lambda f: f.__name__)
 
 
-@every_engine
+@every_decoding
 @every_vocabulary
 @pytest.mark.parametrize(("v", "d"), [(1, 3), (513, 1), (1500, 29), (2100, 70)])
 def test_nearest_words_equal_the_oracle(engine, make, v, d):
@@ -34,7 +34,7 @@ def test_nearest_words_equal_the_oracle(engine, make, v, d):
     assert np.array_equal(words.nearest(queries, threads=2), expected[:, 0])
 
 
-@every_engine
+@every_decoding
 @every_vocabulary
 def test_decoding_gives_the_same_bytes_for_any_tile_thread_and_block(monkeypatch, engine, make):
     vectors = make(9, 500, 11)
@@ -62,7 +62,7 @@ def kernel_of(vectors):
 
 
 @pytest.mark.slow
-@every_engine
+@every_selecting
 @every_vocabulary
 def test_selection_follows_the_formula_and_the_slow_draw(engine, make):
     vectors = make(2, 1300, 13)
@@ -71,7 +71,7 @@ def test_selection_follows_the_formula_and_the_slow_draw(engine, make):
     if make is not spread:  # norms of 1e12 beside words of 1e-12 leave no digits to weights from products
         table = np.minimum(distances(Euclidean(), vectors[ids], vectors), kernel.cap)
         off = np.log(WeightRows.weights(kernel, ids)) + kernel.rate * table
-        assert np.abs(off).max() <= kernel._weight_error < 0.05
+        assert np.abs(off).max() <= kernel.weight_error(weight_rows.UNIT) < 0.05
     words = random_words(1, len(ids), kernel)
     assert kernel.draw(ids, words, threads=1).tolist() == [
         ideal_draw(kernel, i, w) for i, w in zip(ids.tolist(), words, strict=True)
@@ -86,7 +86,7 @@ def test_coordinates_do_not_depend_on_their_batch():
 
 
 @pytest.mark.slow
-@every_engine
+@every_selecting
 @every_vocabulary
 def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypatch, engine, make):
     kernel = kernel_of(make(4, 1300, 37))

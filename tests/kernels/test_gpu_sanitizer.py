@@ -53,10 +53,10 @@ def test_a_sanitizer_on_a_card_releases_the_same_words_or_states_a_slack(vocabul
         # One place for both: by itself, each engine's selection has noise of its own.
         words = sanitizer.for_batch_job().release_ids(ids, np.array([len(ids)]), [7])
         assert (sanitizer.provenance.engine == "cuda") == (device == "cuda")
-        card = card_name(device) if sanitizer.parts.randomizer.draws_by_engine else ""
+        card = card_name(device) if sanitizer.parts.randomizer.draws_by_arithmetic else ""
         assert device == "cpu" or sanitizer.provenance.arithmetic == card
         released.append(words.tolist())
-    if not sanitizer.parts.randomizer.draws_by_engine:
+    if not sanitizer.parts.randomizer.draws_by_arithmetic:
         assert released[0] == released[1]
     else:  # the processor draws by ideal weights, the card by rounded ones, and says so
         assert sanitizer.parts.randomizer.guarantee().slack > 0

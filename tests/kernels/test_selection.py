@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kernels.oracles import random_words
+from tests.kernels.oracles import random_words, rows_of
 
 import seeds
 from wordveil.kernels import weight_rows
 from wordveil.kernels.selection import SelectionRows, _search
+from wordveil.kernels.weight_rows import WeightRows
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 from wordveil.randomness import multiply_high
+from worlds import clustered, duplicates, grid, same
 
 
 def vectors(seed=0, v=130, d=6, duplicates=10):
@@ -63,12 +65,33 @@ def test_weights_masses_and_normalizers_equal_the_formula(monkeypatch, columns, 
     table = distances(metric, rows, rows[kernel.outputs])
     expected = np.exp(-2.0 * np.minimum(table, 3.0)) * (1 if base is None else base)
     ids = np.arange(len(rows), dtype=np.int32)
-    np.testing.assert_allclose(kernel.weights(ids), expected, rtol=1e-5)
-    np.testing.assert_allclose(kernel.log_normalizers(ids), np.log(expected.sum(axis=1)), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(kernel.weights(ids), expected, rtol=1e-11)
+    np.testing.assert_allclose(kernel.log_normalizers(ids), np.log(expected.sum(axis=1)), rtol=0, atol=1e-11)
     masses = kernel.masses(ids[:64])
-    np.testing.assert_allclose(masses.sum(axis=1), expected[:64].sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(masses.sum(axis=1), expected[:64].sum(axis=1), rtol=1e-6)
     # A word and its duplicates: the same row, bit for bit.
     assert kernel.weights(ids[-10:]).tobytes() == kernel.weights(ids[:10]).tobytes()
+
+
+@pytest.mark.parametrize("make_rows", [clustered, grid, duplicates, same], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("some", [False, True])
+@pytest.mark.parametrize("reach", [0.5, 28.0, 600.0])
+def test_weights_lie_within_the_stated_error(make_rows, some, reach):
+    """From products, of a tile and of single pairs, beside differences; below e^-700 no logarithm is compared."""
+    rows = make_rows(2, 700, 13)
+    outputs = np.arange(3, 690, 3, dtype=np.int32) if some else None
+    base = np.linspace(0.5, 2, len(outputs)) if some else None
+    metric = Mahalanobis(whitening=np.diag(np.linspace(0.5, 2, 13))) if some else Euclidean()
+    table = distances(metric, rows, rows)
+    cap = max(table.max() * 0.7, 1.0)
+    kernel = rows_of(rows, metric=metric, outputs=outputs, base=base, rate=reach / cap, cap=cap)
+    exact = np.exp(-kernel.rate * np.minimum(table[:, kernel.outputs], kernel.cap)) * (1 if base is None else base)
+    allowed = math.expm1(kernel.weight_error(weight_rows.UNIT))
+    ids, low, high = np.arange(700, dtype=np.int32), *kernel._edges[:2]
+    assert np.all(np.abs(WeightRows.weights(kernel, ids) / exact - 1) <= allowed)
+    single = kernel._close_weights(kernel._left(ids, 700), np.arange(700), np.zeros(700, dtype=np.int64))
+    assert np.all(np.abs(single[:, : high - low] / exact[:, low:high] - 1) <= allowed)
+    assert not single[:, high - low :].any()
 
 
 def test_progress_counts_every_token():

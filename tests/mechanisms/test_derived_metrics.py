@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from noise_checks import excess
-from tests.kernels.engines_here import every_engine
+from tests.kernels.engines_here import every_selecting
 from tests.kernels.gpu_modules import modules
 
 import seeds
@@ -62,10 +62,10 @@ def by_hand(kind, rows):
     return np.linalg.norm(points[:, None] - points[None], axis=2)
 
 
-@every_engine
+@every_selecting
 @pytest.mark.parametrize("metric", DERIVED)
 @pytest.mark.parametrize("kind", [SanText, TEM])
-def test_the_exact_law_of_every_engine_is_that_of_the_derived_distance(engine, metric, kind):
+def test_the_exact_law_of_every_selecting_is_that_of_the_derived_distance(engine, metric, kind):
     embeddings = vocabulary()
     fitted = kind(epsilon=2.0, metric=metric()).fit(embeddings)
     rate, cap, claim = fitted.rows.rate, fitted.rows.cap, fitted.guarantee()
@@ -266,7 +266,7 @@ class SlyRows(Metric):
         return vectors + shift[:, None].astype(np.float64)
 
 
-@every_engine
+@every_selecting
 @pytest.mark.parametrize("own", [SlyRows])
 def test_no_law_depends_on_the_words_beside_whatever_the_class_computes(engine, own):
     fitted = SanText(epsilon=2.0, metric=own()).fit(vocabulary())

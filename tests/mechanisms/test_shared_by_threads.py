@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from contract import DECODERS
 from test_contract import ALL
-from tests.kernels.engines_here import every_engine
+from tests.kernels.engines_here import every_selecting
 
 import seeds
 import wordveil as wv
@@ -96,7 +96,7 @@ SELECTION = {
 }
 
 
-@every_engine
+@every_selecting
 @pytest.mark.parametrize("name", SELECTION)
 def test_selection_draws_the_same_words_whoever_else_draws(engine, name):
     certificate = certified(name)

@@ -66,7 +66,7 @@ MUTATIONS = (
              "return 2 * (4 * weight",
              "return 1 * (4 * weight", ("kernels/test_rounding_bounds.py",)),
     Mutation("k07", "kernels/selection.py", "draws are never open",
-             "return self._weight_error + 2.0**-40",
+             "return error + 2.0**-40",
              "return 0.0", ("kernels/test_ceilings.py",)),
     Mutation("c01", "certification/normalizer_lipschitz.py",
              "a certificate's error counts one normalizer instead of two",

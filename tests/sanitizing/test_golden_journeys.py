@@ -1,9 +1,9 @@
-"""Eight journeys under a fixed key, held to stored digests: no change moves noise or released bytes unseen.
+"""Nine journeys under a fixed key, held to stored digests: no change moves noise or released bytes unseen.
 
-What another machine, engine, library or version of the package would change is kept out: mechanisms are drawn by
-integers over a table of whole numbers, the version in every place is pinned, Parquet is compared by its values and the
-salt of a service's retry is given. Whoever changes a digest says under Guarantees of the changelog what has moved, and
-writes the file anew with `WORDVEIL_GOLDEN=write`.
+What another machine, library or version of the package would change is kept out: tables hold whole numbers, the
+version in every place is pinned, Parquet is compared by its values and the salt of a service's retry is given. Whoever
+changes a digest says under Guarantees of the changelog what has moved, and writes the file anew with
+`WORDVEIL_GOLDEN=write`.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import seeds
@@ -23,6 +24,9 @@ from wordveil.denoising.counting import build_prior
 from wordveil.denoising.denoiser import Denoiser
 from wordveil.documents import DocumentSettings
 from wordveil.files.run_key import save_run_key
+from wordveil.files.secret import Secret
+from wordveil.kernels.compiled import available_engines
+from wordveil.metrics.distances import Mahalanobis
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.randomness import DocumentStreams
 from wordveil.runs.sanitize import fingerprint, sanitize_documents
@@ -34,6 +38,7 @@ STORED = Path(__file__).with_name("golden_journeys.json")
 BECAUSE = "golden_journeys.json holds the digests of what these draws release"
 KEY = seeds.fixed(26, because=BECAUSE).bytes(16)
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu") for b in ("ra", "sto", "ti", "vel")]
+SYLLABLES = ["ba", "do", "ki", "lu", "me", "nu", "po", "ra", "si", "to", "vu"]
 ROWS = seeds.fixed(3, because=BECAUSE).permutation(64).reshape(16, 4)  # whole numbers: every distance is exact
 TABLE = wv.Embeddings.from_arrays(WORDS, ROWS.astype(float), name="golden")
 MECHANISM = wv.NeighbourResponse(epsilon=2.0, k=4, outputs=None)
@@ -88,6 +93,21 @@ def test_text(held):
     plain, typed = sanitizer(unknown="random"), sanitizer(numbers="metric", grids=(grid,))
     once = sanitizer(per="document", casing="shape")
     held("text", [each(TEXT * 3, document_id="a").text for each in (plain, typed, once)])
+
+
+def test_drawn_and_decoded_words(held):
+    """By weights and from vectors, over words that tie and repeat: every engine that runs here releases the same."""
+    words = ["".join(parts) for parts in product(SYLLABLES, SYLLABLES, SYLLABLES)]
+    rows = seeds.fixed(5, because=BECAUSE).integers(-9, 10, (len(words), 3)).astype(float)
+    table = wv.Embeddings.from_arrays(words, rows, name="golden", candidate_rule="all")
+    turned = Mahalanobis(whitening=np.diag([0.5, 1.0, 2.0]))
+    mechanisms = (wv.TEM(epsilon=1.5), wv.SanText(epsilon=0.75, metric=turned), wv.MultivariateLaplace(epsilon=1.0))
+    text, released = " ".join(words), {}
+    for engine, mechanism in product(available_engines(), mechanisms):
+        made = wv.Sanitizer(table, mechanism, source=wv.RandomSource(KEY), engine=engine)
+        released.setdefault(engine, []).append(made(text, document_id="a").text)
+    assert all(texts == released["numpy"] for texts in released.values())
+    held("drawn and decoded words", released["numpy"])
 
 
 def test_table(held, tmp_path):
@@ -173,7 +193,7 @@ def test_service(held, tmp_path):
     opened = settings.Opened(sanitizer=sanitizer())
     ledger = ledgers.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
     ledger.allowance = charges.Allowance(promise=costs.cost_of(opened.guarantee, 1).promise_id, units={"key": 10**18})
-    made = releasing.Releaser(ledger, access.Secret(b"s" * 32), {"default": opened})
+    made = releasing.Releaser(ledger, Secret(b"s" * 32), {"default": opened})
     caller = access.Caller(id="ab" * 8, scopes=frozenset(["release"]))
     request = messages.TextRequest(text=TEXT)
     asked = releasing.Asked(texts=[TEXT, TEXT[:20]], how=request, caller=caller, retry="again", nonce="n" * 16)

@@ -18,7 +18,7 @@ import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.kernels.arithmetic import arithmetic_name
-from wordveil.kernels.compiled import available_engines, pinned_engine
+from wordveil.kernels.compiled import available_engines, engine_name, pinned_engine
 from wordveil.mechanisms import projection
 from wordveil.mechanisms.projection_matrices import principal_directions
 from wordveil.mechanisms.word_rows import WordRows
@@ -211,21 +211,29 @@ def test_a_vector_mechanism_draws_elsewhere_over_a_table_whose_header_lies(tmp_p
     assert made[1].provenance.checksum == other.checksum_in_use != made[0].provenance.checksum
 
 
-def released(engine=None, epsilon=0.5):
-    made = wv.Sanitizer(TABLE, wv.TEM(epsilon=epsilon), source=wv.RandomSource(seeds.key(0)), engine=engine)
+def released(engine=None, mechanism=None):
+    made = wv.Sanitizer(
+        TABLE, mechanism or wv.TEM(epsilon=0.5), source=wv.RandomSource(seeds.key(0)), engine=engine
+    )  # fmt: skip
     return made, made(TEXT, document_id="a").text
 
 
+@pytest.mark.parametrize("mechanism", [wv.TEM(epsilon=0.5), wv.MultivariateLaplace(epsilon=0.5)], ids=["drawn", "near"])
 @pytest.mark.parametrize("engine", available_engines())
-def test_a_pinned_engine_draws_what_a_machine_draws_that_has_no_other(engine, monkeypatch):
-    made, text = released(engine)
-    assert made.provenance.engine == made.parts.randomizer.randomizer.rows.engine == engine
+def test_a_pinned_engine_draws_what_a_machine_draws_that_has_no_other(engine, mechanism, monkeypatch):
+    made, text = released(engine, mechanism)
+    inside = made.parts.randomizer.randomizer
+    computed = inside.rows.engine if inside.vectors is None else inside.decoder.words.engine
+    assert made.provenance.engine == computed
+    assert available_engines().index(computed) <= available_engines().index(engine)
     monkeypatch.setenv("WORDVEIL_ENGINE", engine)
-    assert released()[1] == text
+    assert released(None, mechanism)[1] == text
     monkeypatch.setenv("WORDVEIL_ENGINE", available_engines()[0])
-    assert released(engine)[1] == text, "what is pinned wins"
+    assert released(engine, mechanism)[0].provenance.engine == computed, "what is pinned wins"
+    numpy, same = released(None, mechanism)
+    assert (same, fingerprint(numpy), numpy.provenance.engine) == (text, fingerprint(made), "numpy")
     sent = pickle.loads(pickle.dumps(made))
-    assert (sent.engine, sent.provenance.engine, fingerprint(sent)) == (engine, engine, fingerprint(made))
+    assert (sent.engine, sent.provenance.engine, fingerprint(sent)) == (engine, computed, fingerprint(made))
 
 
 def test_an_engine_that_cannot_run_here_is_refused():
@@ -235,7 +243,7 @@ def test_an_engine_that_cannot_run_here_is_refused():
         wv.Sanitizer(TABLE, wv.TEM(epsilon=4.0), engine="numpy", device="cuda")
     with pytest.raises(KeyError), pinned_engine("numpy"):
         raise KeyError
-    assert released()[0].provenance.engine == (os.environ.get("WORDVEIL_ENGINE") or available_engines()[-1])
+    assert engine_name() == (os.environ.get("WORDVEIL_ENGINE") or available_engines()[-1])
 
 
 def test_an_engine_that_this_machine_lacks_is_refused_when_a_sanitizer_arrives(monkeypatch):

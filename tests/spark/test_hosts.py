@@ -12,6 +12,7 @@ import wordveil as wv
 from wordveil import spark as veil
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ChecksumError, ParameterError, ResumeError
+from wordveil.kernels.compiled import available_engines
 from wordveil.mechanisms import projection
 from wordveil.mechanisms.projection_matrices import principal_directions
 from wordveil.metrics.distances import Angular, Euclidean
@@ -37,12 +38,13 @@ def sanitizer():
 
 @pytest.fixture
 def another_host(monkeypatch):
-    """Stand on a host where another engine computes; workers begin anew there."""
+    """Stand on a host of another engine and arithmetic; workers begin anew there."""
 
     def moved():
         for cached in (workers.unpacked, workers._ready):
             cached.cache_clear()
         monkeypatch.setenv("WORDVEIL_ENGINE", "numpy")
+        monkeypatch.setattr("wordveil.sanitizing.assembly.arithmetic_name", lambda: "another")
 
     yield moved
     for cached in (workers.unpacked, workers._ready):
@@ -131,14 +133,12 @@ def test_texts_and_both_counts_refuse_another_host_where_its_words_would_differ(
     files = pa.record_batch({"place": [0], "name": ["in.jsonl"]})
     tasks = [(texts, TEXTS), (rows, TEXTS), (tree, files)]
     there = [next(task(iter([given]))) for task, given in tasks]
-    if sanitizer.provenance.engine == "numpy":
-        pytest.skip("only NumPy runs here")
     another_host()
     for (task, given), driver in zip(tasks, there, strict=True):
         if metric == Euclidean():
             assert next(arrived(task)(iter([given]))).equals(driver)
             continue
-        with pytest.raises(ParameterError, match=r"executor=.*engine is 'numpy' here and .* on the driver"):
+        with pytest.raises(ParameterError, match=r"executor=.*arithmetic is 'another' here and .* on the driver"):
             next(arrived(task)(iter([given])))
 
 
@@ -169,25 +169,21 @@ def test_a_job_that_is_started_again_otherwise_is_refused(tmp_path, sanitizer, m
     assert (tmp_path / "k").exists(), "the first job can still go on where it began"
 
 
-def test_another_engine_or_setting_under_a_job_s_key_is_refused(tmp_path, sanitizer):
-    angles = wv.TEM(epsilon=4.0, metric=Angular())
-    first, *others = (wv.Sanitizer(TABLE, angles, engine=name) for name in wv_engines())
+def test_another_arithmetic_or_setting_under_a_job_s_key_is_refused(tmp_path, sanitizer, another_host):
+    def made(**metric):
+        return [wv.Sanitizer(TABLE, wv.TEM(epsilon=4.0, **metric), engine=name) for name in available_engines()]
+
     with veil.run_key(tmp_path / "k") as key:
-        shared(first, key, ("", "note"))
-        for other in others:
-            with pytest.raises(ResumeError, match="engine is "):
-                shared(other, key, ("", "note"))
+        for each in made(metric=Angular()):  # any engine draws the same words
+            shared(each, key, ("", "note"))
         with pytest.raises(ResumeError, match="mechanism is "):
             shared(sanitizer, key, ("", "note"))
         shared(sanitizer, key, ("second", "note"))
-        for name in wv_engines():  # on which words drawn by ceilings are the same
-            shared(wv.Sanitizer(TABLE, wv.TEM(epsilon=4.0), engine=name), key, ("third", "note"))
-
-
-def wv_engines():
-    from wordveil.kernels.compiled import available_engines
-
-    return available_engines()
+        shared(made()[0], key, ("third", "note"))
+        another_host()
+        with pytest.raises(ResumeError, match="arithmetic is 'another' here"):
+            shared(made(metric=Angular())[0], key, ("", "note"))
+        shared(made()[0], key, ("third", "note"))
 
 
 def test_a_key_that_an_earlier_version_left_is_refused_and_one_of_the_caller_s_own_is_not(tmp_path, sanitizer):

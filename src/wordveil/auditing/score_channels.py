@@ -20,10 +20,12 @@ from wordveil.auditing.exact import ChannelVerdict, DistanceFunction, checked_di
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.base import WordRandomizer
-from wordveil.mechanisms.worst_pairs import word_distances
+from wordveil.mechanisms.metric_rows import ChannelRows
+from wordveil.mechanisms.worst_pairs import distances_error, word_distances
 from wordveil.metrics.distances import is_known
 
 BLOCK = 256
+OUTPUTS = 1 << 12
 
 
 def verify_scores(
@@ -47,11 +49,12 @@ def verify_scores(
     rows, v = randomizer.selection, len(randomizer.embeddings)
     assert rows is not None
     everyone, between = np.arange(v, dtype=np.int32), word_distances(randomizer.embeddings, rows.metric)
-    logs = rows.log_normalizers(everyone, threads=threads)
+    blocks = [everyone[start : start + BLOCK] for start in range(0, v, BLOCK)]
+    logs = np.concatenate(list(map_chunks(partial(_log_normalizers, rows, between), blocks, threads)))
     scan = _Scan(
         distances=between if is_known(rows.metric) else partial(checked_distances, between),
         logs=logs,
-        outputs=rows.outputs[rows.weights(everyone[:1])[0] > 0],  # all that a base measure leaves: distances are capped
+        outputs=rows.outputs if rows.base is None else rows.outputs[rows.base > 0],
         rate=rows.rate,
         cap=rows.cap,
         epsilon=epsilon,
@@ -76,9 +79,21 @@ def verify_scores(
         worst_output=None,
         worst_loss=worst.loss,
         worst_distance=worst.distance,
-        tolerance=64 * 2.0**-53 * (1 + float(np.abs(logs).max())),
+        # Of two distances and two normalizers.
+        tolerance=64 * 2.0**-53 * (1 + float(np.abs(logs).max()))
+        + 4 * rows.rate * distances_error(randomizer.embeddings, rows.metric),
         triples=v * (v - 1) * len(rows.outputs),
     )
+
+
+def _log_normalizers(rows: ChannelRows, between: DistanceFunction, words: IdArray) -> Float64Array:
+    """Return ln Z of some words, shape (n,), by the same float64 distances as everything else here."""
+    sums = np.zeros(len(words))
+    for low in range(0, len(rows.outputs), OUTPUTS):
+        weights = np.minimum(between(words, rows.outputs[low : low + OUTPUTS]), rows.cap)
+        np.exp(-rows.rate * weights, out=weights)
+        sums += weights.sum(axis=1) if rows.base is None else weights @ rows.base[low : low + OUTPUTS]
+    return np.asarray(np.log(sums))
 
 
 @dataclass(frozen=True, kw_only=True)

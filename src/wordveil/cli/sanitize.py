@@ -56,7 +56,7 @@ EngineOption = Annotated[
     str | None,
     Option(
         "--engine",
-        help="What computes on the processor: numpy, avx2, avx512 or amx. Default: WORDVEIL_ENGINE, or the fastest.",
+        help="What may compute on the processor: numpy, avx2, avx512 or amx. Default: WORDVEIL_ENGINE, or the fastest.",
     ),
 ]
 DenoiseOption = Annotated[

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 
 from wordveil.arrays import Progress, ReleasedIds, ReleasedVectors
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.library import NUMPY
 from wordveil.kernels.nearest import NearestWords
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
@@ -31,6 +32,11 @@ class FittedDecoder(ABC):
     """A decoder bound to a vocabulary: what it does with `draws` uniforms a vector, its input's guarantee stands."""
 
     draws: ClassVar[int] = 0
+
+    @property
+    def engine(self) -> str:
+        """What its search runs on."""
+        return NUMPY
 
     def sample(self, stream: Stream, n: int) -> Draws:
         """Draw uniforms for n vectors, an array and a lane for each; deterministic decoders draw nothing."""
@@ -57,6 +63,10 @@ class SearchingDecoder(FittedDecoder):
     """A decoder whose only heavy work is `words`, a search for nearest words."""
 
     words: NearestWords
+
+    @property
+    def engine(self) -> str:
+        return self.words.engine
 
     def on(self, device: str, space: Embeddings) -> Self:
         if device == "cpu":

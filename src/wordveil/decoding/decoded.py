@@ -86,6 +86,10 @@ class FittedDecoded(WordRandomizer):
     draw_width: int
 
     @property
+    def engine(self) -> str:
+        return self.decoder.engine
+
+    @property
     def vectors(self) -> VectorRandomizer:
         return self.randomizer
 

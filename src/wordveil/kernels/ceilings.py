@@ -33,8 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.kernels.compiled.ceilings import LANES, ceiling_sums
 from wordveil.kernels.compiled.library import NUMPY
-from wordveil.kernels.compiled.selection import LANES, ceiling_sums
 
 ROWS = 128  # rows of a NumPy tile
 CHUNK = 1 << 12  # words rounded at a time

@@ -1,8 +1,8 @@
 """Exact nearest words of many vectors: a rounded screen leaves few words, float64 direct differences decide.
 
-A screen (NumPy's float32 product, a library's bfloat16 product, or a compiled kernel) returns every word that, within
-the proven bound on its rounding, can be nearest. They are rescored by the float64 sum of squared differences, so that
-the answer equals the float64 oracle's, lowest id on ties, whatever the screen, the tile and the threads. No (n, v)
+A screen (NumPy's float32 product, or a bfloat16 product in matrix registers or on a card) returns every word that,
+within the proven bound on its rounding, can be nearest. They are rescored by the float64 sum of squared differences, so
+that the answer equals the float64 oracle's, lowest id on ties, whatever the screen, the tile and the threads. No (n, v)
 array is made.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
-from wordveil.kernels.compiled.library import NUMPY, engine_name
+from wordveil.kernels.compiled.library import NUMPY, kernel_engine
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.rescoring import decide, decide_all
 from wordveil.kernels.threads import even_size, map_chunks
@@ -26,13 +26,13 @@ LARGEST_NORM = 1e15  # of queries and words: beyond it float32 scores could over
 class NearestWords:
     """Nearest words among a public set of outputs: ids, int32, ascending, at least one, of vectors, shape (v, d).
 
-    `engine` is what screens, "numpy" or a compiled kernel's name; the answers are the same.
+    `engine` is what screens, "numpy" or "amx"; the answers are the same.
     """
 
     def __init__(self, vectors: Float32Array, outputs: IdArray) -> None:
         self._vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         self.outputs = np.ascontiguousarray(outputs, dtype=np.int32)
-        self.engine = engine_name()
+        self.engine = kernel_engine("nearest.c")
         with np.errstate(over="ignore", invalid="ignore"):  # such words are answered for by the float64 path
             self._screen = _screen(self.engine, self._vectors, self.outputs)
         self._largest = self._screen.largest + float(np.linalg.norm(self._screen.centre))
@@ -77,4 +77,4 @@ class NearestWords:
 def _screen(engine: str, vectors: Float32Array, outputs: IdArray) -> TileScreen | CompiledScreen:
     if engine == NUMPY:
         return TileScreen(vectors, outputs)
-    return CompiledScreen(engine=engine, vectors=vectors, outputs=outputs)
+    return CompiledScreen(vectors=vectors, outputs=outputs)

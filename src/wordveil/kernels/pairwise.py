@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, Progress
+from wordveil.kernels.compiled.library import NUMPY
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import AnyMetric
@@ -35,6 +36,8 @@ class _Chunk(NamedTuple):
 class PairwiseRows:
     """The rows of an exponential-family channel, from distances alone; outputs are sorted, the metric says its name."""
 
+    engine: ClassVar[str] = NUMPY
+    base: ClassVar[None] = None
     draw_width: ClassVar[int] = 2
 
     def __init__(self, source: DistanceSource, metric: AnyMetric, outputs: IdArray, *, rate: float, cap: float) -> None:

@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.ceilings import Ceilings
+from wordveil.kernels.compiled.library import NUMPY, kernel_engine
 from wordveil.kernels.ideal import OPEN, Draw, IdealRows
 from wordveil.kernels.threads import even_size, map_chunks
-from wordveil.kernels.weight_rows import WeightRows
+from wordveil.kernels.weight_rows import UNIT, WeightRows
 from wordveil.metrics.distances import Metric, is_norm
 from wordveil.randomness import BitArray, multiply_high
 
@@ -90,16 +91,15 @@ if hasattr(os, "register_at_fork"):
 
 SPAN = 512  # most inputs whose draws are made together, so that their rows of one block fill whole tiles
 FEWEST = 32  # inputs that are worth a thread of their own
-DRAW_ROWS = 32  # rows of a tile when only a few rows of one block are needed
+TOGETHER = 256  # (input, block) whose weights are held at once
+DRAW_ROWS = 32  # rows of a tile where few rows of one block are needed
 ATTEMPTS = {1.15: 8, 2.0: 32}
 """What ceilings are raised by, at most -> draws by ceilings, so many that all are rejected once in 10^9 draws or so."""
 UNITS = 2.0**44  # sum of the ceilings of a row, without what is added by rounding up
 WHOLE = 255  # number of the draw that follows the attempts
 FARTHEST = 600.0  # nats beyond which weights leave float64
-CERTAIN = 80.0  # nats beyond which the weights of a draw are not computed in float32
-SMALLEST = 2.0**-100  # weight, likewise
+SMALLEST = 2.0**-1000  # weight, likewise
 CHECKED = 32  # of so many draws one is decided again where the time shall not tell which were open
-AT_ONCE = 1 << 10  # draws whose columns are counted together
 
 
 class _Ceilings(NamedTuple):
@@ -139,7 +139,8 @@ class SelectionRows(WeightRows):
         base: Float64Array | None = None,
     ) -> None:
         super().__init__(vectors, metric, outputs, canonical, rate=rate, cap=cap, base=base)
-        self.is_ideal = is_norm(metric)
+        self.base, self.is_ideal = base, is_norm(metric)
+        self.engine = kernel_engine("ceilings.c") if self.is_ideal else NUMPY
         self._ceilings = Ceilings(self._coordinates, len(canonical), outputs, self._edges, base, self.engine)
         self._ideal = IdealRows(coordinates=self._coordinates, outputs=outputs, base=base, rate=rate, cap=cap)
         self._cache: RowCache | None = None
@@ -298,10 +299,10 @@ class SelectionRows(WeightRows):
     def _open_error(self) -> float:
         """How far logarithms of the running sums of a block can be from the ideal ones; inf where nothing is known."""
         smallest = 1.0 if self._base is None else float(self._base[self._base > 0].min())
-        reach = self.rate * self.cap
-        if reach > CERTAIN or smallest * math.exp(-reach) < SMALLEST or self._weight_error > 1:
+        error = self.weight_error(UNIT)
+        if self.rate * self.cap > FARTHEST or smallest * math.exp(-self.rate * self.cap) < SMALLEST or error > 1:
             return math.inf
-        return self._weight_error + 2.0**-40
+        return error + 2.0**-40
 
     def _draw_by_masses(
         self, inputs: IdArray, masses: Float32Array, row_of: NDArray[np.int64], bits: BitArray
@@ -327,37 +328,49 @@ class SelectionRows(WeightRows):
             return positions
         key = block_of * len(inputs) + row_of
         order = np.argsort(key, kind="stable")
-        pairs, first, counts = np.unique(key[order], return_index=True, return_counts=True)
+        pairs, first = np.unique(key[order], return_index=True)
         blocks, rows = np.divmod(pairs, len(inputs))
         self.lay_out(np.unique(blocks))
-        left, twins = self._left(inputs, len(inputs)), self._twins(inputs)
-        if self._compiled is not None:
-            assert tops is not None
-            starts, pair_tops = np.append(first, len(order)), np.ascontiguousarray(tops[order[first]])
-            columns = self._compiled.draw(left, twins, (rows, blocks), starts, pair_tops, bits[order], self._open_error)
-            positions[order] = np.where(columns < 0, columns, self._edges[block_of[order]] + columns)
-            return positions
-        block_start = np.searchsorted(pairs, np.arange(self.blocks + 1) * len(inputs))
-        tiles = self._tiles(DRAW_ROWS)
-        twin_rows, twin_columns = twins
-        for block in np.flatnonzero(np.diff(block_start)).tolist():
-            low, high = np.searchsorted(twin_columns, self._edges[block : block + 2])
-            for start in range(block_start[block], block_start[block + 1], DRAW_ROWS):
-                stop = min(start + DRAW_ROWS, block_start[block + 1])
-                some = rows[start:stop]
-                padded = np.zeros((DRAW_ROWS, left.shape[1]))
-                padded[: len(some)] = left[some]
-                place = np.searchsorted(some, twin_rows[low:high])
-                hit = (place < len(some)) & (some[np.minimum(place, len(some) - 1)] == twin_rows[low:high])
-                tile = self._weight_tile(padded, block, (place[hit], twin_columns[low:high][hit]), tiles)
-                tokens = order[first[start] : first[stop - 1] + counts[stop - 1]]
-                row = np.repeat(np.arange(len(some)), counts[start:stop])
-                if tops is None:
-                    columns = _pick_columns(tile[: len(some)], self._inner_units[block], row, bits[tokens])
-                else:
-                    columns = _place_points(tile[: len(some)], row, bits[tokens], tops[tokens], self._open_error)
-                positions[tokens] = np.where(columns < 0, columns, self._edges[block] + columns)
+        left, starts = self._left(inputs, len(inputs)), np.append(first, len(order))
+        for low in range(0, len(pairs), TOGETHER):
+            some = slice(low, min(low + TOGETHER, len(pairs)))
+            tokens = order[starts[low] : starts[some.stop]]
+            row = np.repeat(np.arange(some.stop - low), np.diff(starts[low : some.stop + 1]))
+            if tops is None:
+                tile = self._same_weights(left, inputs, rows[some], blocks[some])
+                columns = _pick_columns(tile, self._inner_units[blocks[some]], row, bits[tokens])
+            else:
+                tile = self._close_weights(left, rows[some], blocks[some])
+                columns = _place_points(tile, row, bits[tokens], tops[tokens], self._open_error)
+            positions[tokens] = np.where(columns < 0, columns, self._edges[block_of[tokens]] + columns)
         return positions
+
+    def _close_weights(self, left: Float64Array, rows: NDArray[np.int64], blocks: NDArray[np.int64]) -> Float64Array:
+        """Return the weights of some (row, block), sorted by block, whatever their last bits: shape (n, width)."""
+        tile, left = np.empty((len(rows), self.width)), left[rows]
+        for start, stop in itertools.pairwise(_runs(blocks)):
+            np.matmul(left[start:stop], self._right[blocks[start]], out=tile[start:stop])
+        self.weigh(tile, blocks)
+        return tile
+
+    def _same_weights(
+        self, left: Float64Array, inputs: IdArray, rows: NDArray[np.int64], blocks: NDArray[np.int64]
+    ) -> Float64Array:
+        """Return them as the same bits, whatever else is asked: by tiles of one height, twins at distance 0."""
+        weights, tile = np.empty((len(rows), self.width)), np.empty((DRAW_ROWS, self.width))
+        padded = np.empty((DRAW_ROWS, left.shape[1]))
+        for start, stop in itertools.pairwise(_runs(blocks)):
+            for low in range(start, stop, DRAW_ROWS):
+                some = rows[low : min(low + DRAW_ROWS, stop)]
+                padded[: len(some)], padded[len(some) :] = left[some], 0.0
+                self._tile(padded, int(blocks[start]), self._twins(inputs[some]), tile)
+                weights[low : low + len(some)] = tile[: len(some)]
+        return weights
+
+
+def _runs(blocks: NDArray[np.int64]) -> list[int]:
+    """Return where each block's places begin, and the end; blocks are sorted."""
+    return [*np.flatnonzero(np.diff(blocks, prepend=-1)).tolist(), len(blocks)]
 
 
 def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], targets: BitArray) -> NDArray[np.int64]:
@@ -371,28 +384,28 @@ def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], targets:
 
 
 def _place_points(
-    tile: NDArray[Any], row: NDArray[np.int64], bits: BitArray, tops: Float64Array, error: float
+    tile: Float64Array, row: NDArray[np.int64], bits: BitArray, tops: Float64Array, error: float
 ) -> NDArray[np.int64]:
-    """Return the column of each random word, a share of its ceiling, as `wordveil_draw` does in C."""
-    sums, reach = np.cumsum(tile, axis=1, dtype=np.float64), math.exp(error)
-    below, above = sums / reach, sums * reach
-    columns = np.empty(len(bits), dtype=np.int64)
-    for start in range(0, len(bits), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
-        points, own = bits[some] * 2.0**-64 * tops[some], row[some]
-        most = points * (1 + 2.0**-50) + 2.0**-63 * tops[some]
-        passed = np.count_nonzero(above[own] <= (points * (1 - 2.0**-50))[:, None], axis=1)
-        decided = passed == np.count_nonzero(below[own] < most[:, None], axis=1)
-        columns[some] = np.where(decided, np.where(passed == tile.shape[1], -1, passed), OPEN)
-    return columns
+    """Return the column of each random word, a share of its ceiling; OPEN where weights may be off by the error."""
+    sums, reach = np.cumsum(tile, axis=1), math.exp(error)
+    points = bits * 2.0**-64 * tops
+    least, most = points * (1 - 2.0**-50) / reach, (points * (1 + 2.0**-50) + 2.0**-63 * tops) * reach
+    low, high = np.zeros(len(bits), dtype=np.int64), np.full(len(bits), tile.shape[1])
+    for _ in range(tile.shape[1].bit_length()):  # by halves, the first column whose sum is above the least
+        middle = (low + high) // 2
+        passed = (low < high) & (sums[row, np.minimum(middle, tile.shape[1] - 1)] <= least)
+        low, high = np.where(passed, middle + 1, low), np.where(passed, high, middle)
+    beyond = low == tile.shape[1]
+    decided = beyond | (sums[row, np.minimum(low, tile.shape[1] - 1)] >= most)
+    return np.where(decided, np.where(beyond, -1, low), OPEN)
 
 
-def _pick_columns(tile: NDArray[Any], unit: float, row: NDArray[np.int64], bits: BitArray) -> NDArray[np.int64]:
+def _pick_columns(tile: Float64Array, units: Float64Array, row: NDArray[np.int64], bits: BitArray) -> NDArray[np.int64]:
     """Return the column that each random word falls into, by the integer weights of its row of the tile.
 
     One search over all rows in floating point comes within a column or so; exact integer comparisons settle it.
     """
-    bounds = np.cumsum(np.rint(tile * np.float64(unit)).astype(np.uint64), axis=1)
+    bounds = np.cumsum(np.rint(tile * units[:, None]).astype(np.uint64), axis=1)
     return _search(bounds, row, multiply_high(bits, bounds[row, -1]))
 
 

@@ -1,15 +1,14 @@
 """Exponential-family rows over one vocabulary: b(y) exp(-rate * min(dist(x, y), cap)), tile by tile.
 
 Memory is one tile a thread plus a row of block masses, beside the packed words: no (n, v) array, ever. Squared
-distances come from float64 products. Where the metric is a norm, the square root and the exponential are taken in
-float32: a relative rounding of 2**-24 there moves a distance as little near zero as far away, so it costs microscopic
-slack and saves half the time. Equal vectors share one row (that of the lowest id), at distance exactly 0. Drawing
-is `kernels.selection`.
+distances come from float64 products. Equal vectors share one row (that of the lowest id), at distance exactly 0.
+Drawing is `kernels.selection`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
-from wordveil.kernels.compiled.library import NUMPY, engine_name
-from wordveil.kernels.compiled.selection import MOST_COLUMNS, MOST_K, CompiledRows
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Metric, coordinate_rows, is_norm
 
@@ -36,8 +33,7 @@ class WeightRows:
 
     Scores are distances of `metric` between `vectors`, shape (v, d), clipped at the cap in (0, inf], which is again a
     metric; `canonical` is the lowest id with the same vector, and `base` the measure over the outputs, sorted ids, None
-    for 1. Weights of different engines, "numpy" or a compiled kernel, agree within `arithmetic_slack`; the words drawn
-    can differ.
+    for 1.
     """
 
     def __init__(
@@ -61,14 +57,6 @@ class WeightRows:
         d = self._coordinates(slice(1)).shape[1]
         self._right, self._laid = np.zeros((self.blocks, d + 2, self.width)), np.zeros(self.blocks, dtype=bool)
         self._base = None if base is None else self._pack_base(base)
-        self._weight_type = np.float32 if is_norm(metric) else np.float64
-        fits = is_norm(metric) and self._right.shape[1] <= MOST_K and self.width <= MOST_COLUMNS
-        self.engine = engine_name() if fits else NUMPY
-        self._compiled: CompiledRows | None = None
-        if self.engine != NUMPY:
-            self._compiled = CompiledRows(
-                engine=self.engine, right=self._right, edges=self._edges, base=self._base, rate=rate, cap=cap
-            )
         output_canonical = canonical[outputs]
         self._by_canonical = np.argsort(output_canonical, kind="stable")
         self._sorted_canonical = output_canonical[self._by_canonical]
@@ -122,60 +110,57 @@ class WeightRows:
         order = np.argsort(columns, kind="stable")
         return rows[order], columns[order]
 
-    def _tiles(self, rows: int) -> tuple[Float64Array, NDArray[Any]]:
-        product = np.empty((rows, self.width))
-        return product, np.empty((rows, self.width), np.float32) if self._weight_type is np.float32 else product
+    def weigh(self, squared: Float64Array, blocks: NDArray[np.int64]) -> None:
+        """Turn squared distances into weights b(y) exp(-rate * min(dist, cap)), in place; beyond a block they are 0.
 
-    def _weight_tile(
-        self, left: Float64Array, block: int, twins: Any, tiles: tuple[Float64Array, NDArray[Any]]
-    ) -> NDArray[Any]:
-        """Fill and return the tile of weights b(y) exp(-rate * min(dist, cap)); columns beyond the block are 0."""
-        product, tile = tiles
-        np.matmul(left, self._right[block], out=product)
+        Blocks are those of each row, or one of all rows.
+        """
+        np.maximum(squared, 0.0, out=squared)
+        self.metric.from_squared(squared)
+        squared *= -self.rate
+        if math.isfinite(self.cap):
+            np.maximum(squared, -self.rate * self.cap, out=squared)
+        np.exp(squared, out=squared)
+        if self._base is not None:
+            squared *= self._base[blocks]
+        sizes = self._edges[blocks + 1] - self._edges[blocks]
+        least = int(sizes.min())
+        np.copyto(squared[:, least:], 0.0, where=np.arange(least, self.width) >= sizes[:, None])
+
+    def _tile(self, left: Float64Array, block: int, twins: Any, out: Float64Array) -> None:
+        """Fill a tile with the weights of some rows, the places of whose twins are given, in one block."""
+        np.matmul(left, self._right[block], out=out)
         rows, columns = twins
         start, stop = np.searchsorted(columns, self._edges[block : block + 2])
-        product[rows[start:stop], columns[start:stop] - self._edges[block]] = 0.0
-        if product.min() < 0.0:
-            np.maximum(product, 0.0, out=product)
-        if tile is not product:
-            np.copyto(tile, product, casting="same_kind")
-        self.metric.from_squared(tile)
-        tile *= tile.dtype.type(-self.rate)
-        if math.isfinite(self.cap):
-            np.maximum(tile, tile.dtype.type(-self.rate * self.cap), out=tile)
-        np.exp(tile, out=tile)
-        if self._base is not None:
-            tile *= self._base[block]
-        tile[:, self._edges[block + 1] - self._edges[block] :] = 0.0
-        return tile
+        out[rows[start:stop], columns[start:stop] - self._edges[block]] = 0.0
+        self.weigh(out, np.array([block]))
+
+    def _tiles(self, ids: IdArray) -> Iterator[tuple[slice, int, Float64Array]]:
+        """Yield rows, block and weights of canonical inputs, tile by tile; each takes the place of the last."""
+        self.lay_out()
+        tile = np.empty((ROWS, self.width))
+        for start in range(0, len(ids), ROWS):
+            chunk = ids[start : start + ROWS]
+            left, twins = self._left(chunk, ROWS), self._twins(chunk)
+            for block in range(self.blocks):
+                self._tile(left, block, twins, tile)
+                yield slice(start, start + len(chunk)), block, tile[: len(chunk)]
+
+    def _sums(self, ids: IdArray) -> Float64Array:
+        sums = np.empty((len(ids), self.blocks))
+        for rows, block, tile in self._tiles(ids):
+            np.sum(tile, axis=1, out=sums[rows, block])
+        return sums
 
     def masses(self, ids: IdArray) -> Float32Array:
-        self.lay_out()
-        if self._compiled is not None:
-            return self._compiled.masses(self._left(ids, len(ids)), self._twins(ids))
-        answer = np.empty((len(ids), self.blocks), dtype=np.float32)
-        tiles, sums = self._tiles(ROWS), np.empty((ROWS, self.blocks))
-        for start in range(0, len(ids), ROWS):
-            chunk = ids[start : start + ROWS]
-            left, twins = self._left(chunk, ROWS), self._twins(chunk)
-            for block in range(self.blocks):
-                np.sum(self._weight_tile(left, block, twins, tiles), axis=1, dtype=np.float64, out=sums[:, block])
-            answer[start : start + ROWS] = sums[: len(chunk)]
-        return answer
+        """Return the mass of every block for each canonical input, shape (n, blocks)."""
+        return self._sums(ids).astype(np.float32)
 
     def weights(self, ids: IdArray) -> Float64Array:
-        self.lay_out()
-        ids = self.canonical[ids]
         out = np.empty((len(ids), len(self.outputs)))
-        tiles = self._tiles(ROWS)
-        for start in range(0, len(ids), ROWS):
-            chunk = ids[start : start + ROWS]
-            left, twins = self._left(chunk, ROWS), self._twins(chunk)
-            whole = None if self._compiled is None else self._compiled.tiles(left[: len(chunk)], twins)
-            for block in range(self.blocks):
-                tile = self._weight_tile(left, block, twins, tiles) if whole is None else whole[:, block]
-                low, high = self._edges[block], self._edges[block + 1]
-                out[start : start + len(chunk), low:high] = tile[: len(chunk), : high - low]
+        for rows, block, tile in self._tiles(self.canonical[ids]):
+            low, high = self._edges[block : block + 2]
+            out[rows, low:high] = tile[:, : high - low]
         return out
 
     def log_normalizers(
@@ -185,25 +170,26 @@ class WeightRows:
         canonical = self.canonical[ids]
         parts = []
         chunks = [canonical[start : start + ROWS] for start in range(0, len(ids), ROWS)]
-        for masses in map_chunks(self.masses, chunks, threads):
-            parts.append(np.log(masses.sum(axis=1, dtype=np.float64)))
+        for sums in map_chunks(self._sums, chunks, threads):
+            parts.append(np.log(sums.sum(axis=1)))
             if progress is not None:
-                progress(len(masses))
+                progress(len(sums))
         return np.concatenate(parts) if parts else np.empty(0)
 
     def masses_slack(self) -> float:
         """Return a bound on what arithmetic adds to the privacy loss between any two inputs, in nats.
 
         A draw by masses has probability (M_b / sum M) * (I_y / sum I): integer masses M of the blocks, integer weights
-        I inside the block, computed from another tile. Each of these four factors is off by e^(+-weight error); a draw
-        by ceilings, accepted in proportion to I_y, by two of them, and a mixture of both by no more. A weight errs by
-        float64 rounding of its squared distance (the standard bound on a dot product, turned into a distance
-        by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and, in float32 where the metric is a norm, by 3.5 roundings of the
-        exponent (square, root, rate, product) and six units of the exponential; by the summing of a block and the
-        rounding of its mass; by rounding to integers; and the two picks by the 2**-64 grid of the random words.
-        Both inputs count. Finite only where the cap and the base measure keep every weight away from 0.
+        I inside the block, computed from another tile. Each of these four factors is off by e^(+-weight error). A
+        weight errs by float64 rounding of its squared distance (the standard bound on a dot product, turned into a
+        distance by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and, in float32 where the metric is a norm, as a card has
+        it, by 3.5 roundings of the exponent (square, root, rate, product) and six units of the exponential; by the
+        summing of a block and the rounding of its mass; by rounding to integers; and the two picks by the 2**-64 grid
+        of the random words. Both inputs count. Finite only where the cap and the base measure keep every weight away
+        from 0.
         """
-        weight, unit, reach = self._weight_error, self._weight_unit, self.rate * self.cap
+        unit, reach = UNIT32 if is_norm(self.metric) else UNIT, self.rate * self.cap
+        weight = self.weight_error(unit)
         farthest = math.exp(-reach)
         if farthest == 0.0:
             return math.inf
@@ -222,16 +208,14 @@ class WeightRows:
         sums = 2 * (self.width + self.blocks) * UNIT + 2 * unit
         return 2 * (4 * weight + relative / (1 - relative) + sums)
 
-    @property
-    def _weight_unit(self) -> float:
-        return UNIT32 if self._weight_type is np.float32 else UNIT
+    def weight_error(self, unit: float) -> float:
+        """Return how far the logarithm of one weight can be from the formula's, with roundings of 2**-24 or 2**-53.
 
-    @cached_property
-    def _weight_error(self) -> float:
-        """Return how far the logarithm of one weight can be from the formula's; inf where float32 may not hold it."""
+        Squared distances are float64 products either way; inf where float32 may not hold them.
+        """
         squared_error = 2 * (self._right.shape[1] + 2) * UNIT * (2 * self._norm_bound) ** 2
-        relative = (8 + 4 * self.rate * self.cap) * self._weight_unit
-        if self._weight_type is np.float32:
+        relative = (8 + 4 * self.rate * self.cap) * unit
+        if unit == UNIT32:
             if not self._is_weighable:
                 return math.inf
             relative += self.rate * SMALLEST_DISTANCE  # of shorter ones the square is not normal, or is nothing

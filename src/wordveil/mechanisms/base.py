@@ -23,6 +23,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray, PrivateIds, ReleasedIds, ReleasedVectors
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.library import NUMPY
 from wordveil.mechanisms.common import Mechanism, Randomizer
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
@@ -225,8 +226,8 @@ class WordRandomizer(Randomizer):
         draw_width: Eight-byte values drawn per token: callers bound memory with it.
         answers_unknown: Whether `randomize` and `law` take -1, a token outside the vocabulary, and its guarantee
             covers such tokens; otherwise `StandIns` around it does.
-        draws_by_engine: Whether the words drawn can differ with what computes its weights: the engine, and the
-            machine's arithmetic.
+        engine: What its heaviest work runs on: "numpy", a compiled kernel's instruction set or a card.
+        draws_by_arithmetic: Whether the words drawn can differ with the arithmetic of the machine, or of a card.
     """
 
     releases = "words"
@@ -235,7 +236,11 @@ class WordRandomizer(Randomizer):
     answers_unknown: ClassVar[bool] = False
 
     @property
-    def draws_by_engine(self) -> bool:
+    def engine(self) -> str:
+        return NUMPY
+
+    @property
+    def draws_by_arithmetic(self) -> bool:
         return False
 
     @property

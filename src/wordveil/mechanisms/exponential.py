@@ -71,7 +71,11 @@ class FittedExponential(WordRandomizer):
         return digest_of({"rate": self.rows.rate, "cap": self.rows.cap, "base": self.base})
 
     @property
-    def draws_by_engine(self) -> bool:
+    def engine(self) -> str:
+        return self.rows.engine
+
+    @property
+    def draws_by_arithmetic(self) -> bool:
         # A user's own metric may have coordinates that another machine rounds otherwise.
         return not (isinstance(self.rows, SelectionRows) and self.rows.is_ideal and is_known(self.metric))
 

@@ -24,11 +24,19 @@ ALONE = 16  # rows of the sample that are asked for alone too
 
 
 class ChannelRows(Protocol):
-    """Rows of P(y | x) ~ exp(-rate * min(dist(x, y), cap)): `SelectionRows`, `PairwiseRows` and `NearRows`."""
+    """Rows of P(y | x) ~ b(y) exp(-rate * min(dist(x, y), cap)): `SelectionRows`, `PairwiseRows` and `NearRows`."""
 
     rate: float
     cap: float
     outputs: IdArray
+
+    @property
+    def base(self) -> Float64Array | None:
+        """The base measure b of the outputs; None for 1."""
+
+    @property
+    def engine(self) -> str:
+        """What its heaviest work runs on."""
 
     @property
     def draw_width(self) -> int:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
+from wordveil.kernels.compiled.library import NUMPY
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.exponential import FittedExponential
@@ -95,6 +96,8 @@ class NearRows:
     starts[x + 1] of positions in the outputs, ascending, and distances; it is empty where x is not canonical.
     """
 
+    engine: ClassVar[str] = NUMPY
+    base: ClassVar[None] = None
     draw_width: ClassVar[int] = 2
 
     def __init__(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.metric_rows import distance_source
-from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, coordinate_rows
+from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, coordinate_rows, is_norm
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import EveryPair, Pair, Relation, relation_of
 from wordveil.vocabulary.table import Embeddings
@@ -33,6 +33,19 @@ def word_distances(embeddings: Embeddings, metric: AnyMetric) -> Callable[[IdArr
         return lambda first, second: _between(metric, rows(first), rows(second))
     source = distance_source(metric, embeddings)
     return lambda first, second: source.block(source.canonical[first], np.asarray(second))
+
+
+def distances_error(embeddings: Embeddings, metric: AnyMetric) -> float:
+    """Return how far a distance of `word_distances` may be from that of the coordinates; 0 where claims count it.
+
+    A norm's squares are off by a few roundings for each term, and those of close words by less than products have.
+    """
+    if not isinstance(metric, Metric) or not is_norm(metric):
+        return 0.0
+    rows = coordinate_rows(metric, embeddings.vectors)
+    parts = (rows(slice(low, low + SEARCHED)) for low in range(0, len(embeddings), SEARCHED))
+    longest = 2 * max(math.sqrt(float(np.einsum("ij,ij->i", part, part).max())) for part in parts)
+    return float(4 * (rows(slice(1)).shape[1] + 4) * 2.0**-53 * longest / math.sqrt(CLOSE))
 
 
 def _between(metric: Metric, left: Float64Array, right: Float64Array) -> Float64Array:

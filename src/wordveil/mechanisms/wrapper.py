@@ -18,8 +18,8 @@ from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 
 TOGETHER = 1 << 16  # words of the lane drawn at a time: arrays that stay in the second cache
 _OF_WORDS = (
-    "embeddings draws_by_engine metric laplace_dimensions public_data vectors selection faces outputs likelihoods "
-    "keep_probabilities likely_inputs pair_loss loss_profile together procedure advice disclosed"
+    "embeddings engine draws_by_arithmetic metric laplace_dimensions public_data vectors selection faces outputs "
+    "likelihoods keep_probabilities likely_inputs pair_loss loss_profile together procedure advice disclosed"
 )
 """What is asked of words, and so of the randomizer inside."""
 

@@ -23,8 +23,8 @@ from wordveil.promises.rounding import round_up
 MASK = "[unknown]"
 KEYED = (
     "whether a document changed between two releases under one key and id: an unchanged one comes out as before and a "
-    "changed one is drawn afresh, on the same version and engine; on another each is one more release (in a run the id "
-    "is the file name without its folder, the chosen columns and the record number)"
+    "changed one is drawn afresh, on the same version and, where provenance names one, arithmetic; on others each is "
+    "one more release (in a run the id is the file name without its folder, the chosen columns and the record number)"
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 
@@ -111,8 +111,8 @@ class Provenance:
         vocabulary: The vocabulary's name.
         checksum: SHA-256 of its words and matrix, as they are in use.
         candidates_checksum: SHA-256 of the ids that may be output.
-        engine: What computed: "numpy", a compiled kernel or a graphics card. Words drawn by two can differ where
-            `arithmetic` is named.
+        engine: What computed: "numpy", a compiled kernel's instruction set or a graphics card. Words drawn on the
+            processor are the same on each; a card is named in `arithmetic` too, where it draws others.
         test_source: True if the noise came from a seeded test source: such a release protects nothing.
         certificate: SHA-256 of the certificate's JSON form, "" where the mechanism needs none.
         public_data: SHA-256 of what the law is made of beyond vocabulary and parameters: what fitting computed, lists

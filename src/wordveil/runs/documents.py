@@ -19,6 +19,7 @@ from wordveil.documents.base import OutputFile, Record, Sink
 from wordveil.documents.blocks import blocks
 from wordveil.documents.reader import DocumentReader
 from wordveil.documents.settings import DocumentSettings
+from wordveil.documents.streams import compression_of, gzip_library
 from wordveil.documents.trees import TreeFiles, tree_files
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.atomic import is_replaceable
@@ -118,6 +119,8 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     given: dict[str, Any] = {"process": process, "counts": counts, "calls": calls, "choice": settings}
     work = _Documents(target=target, files=files, tree=tree, **given)
     facts = {**settings.fingerprint(), "input": read, **(fingerprint or {})} if read else None
+    if facts and any(compression_of(file.name or target) == "gz" for file in files):
+        facts["gzip"] = gzip_library()
     run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
     if again is not None:
         known: Any = {"counted": work.remembered, "recall": work.recall, "draws": randomness is not None}

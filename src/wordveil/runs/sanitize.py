@@ -157,11 +157,10 @@ def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
     """What a run's output depends on besides its input, the settings and the key, as JSON values.
 
     The noise domain holds what the other two do not name: the reading of texts, a stock's map and encoder. The engine
-    counts where words depend on arithmetic.
+    does not count: every one gives the same words.
     """
     origin = asdict(sanitizer.provenance)
-    if not origin["arithmetic"]:
-        del origin["engine"]
+    del origin["engine"]
     return {"options": sanitizer.options.choices(), **origin, "noise": sanitizer.parts.domain}
 
 

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from wordveil import __version__
 from wordveil.arrays import PrivateText, ReleasedIds, ReleasedText
 from wordveil.kernels.arithmetic import arithmetic_name
-from wordveil.kernels.compiled import engine_name
 from wordveil.meaning.explanations import Explanation, explain
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.mechanisms.stand_ins import StandIns
@@ -107,7 +106,7 @@ def assemble(
         vocabulary=header.name,
         checksum=embeddings.checksum_in_use,
         candidates_checksum=embeddings.candidates_checksum,
-        engine=engine_name() if device == "cpu" else device,
+        engine=randomizer.engine if device == "cpu" else device,
         certificate="" if certificate is None else certificate.checksum,
         public_data=randomizer.public_data,
         arithmetic=_arithmetic(randomizer, device),
@@ -136,7 +135,7 @@ def answering(randomizer: WordRandomizer, options: TextOptions, typed: Surrogate
 
 def _arithmetic(randomizer: WordRandomizer, device: str) -> str:
     """Return the name of what rounds the weights, where words are drawn by them."""
-    if not randomizer.draws_by_engine:
+    if not randomizer.draws_by_arithmetic:
         return ""
     if device == "cpu":
         return arithmetic_name()

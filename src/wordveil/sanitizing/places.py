@@ -64,9 +64,7 @@ def text_domain(mechanism: Any, randomizer: WordRandomizer, options: TextOptions
         "options": options.choices(),
         "vocabulary": origin.checksum,  # of words and matrix in use, whatever a header says
         "candidates": origin.candidates_checksum,
-        # Words are the same on every engine, but where metrics have no ceilings, or another machine's coordinates.
-        "engine": origin.engine if randomizer.draws_by_engine else "",
-        "arithmetic": origin.arithmetic,
+        "arithmetic": origin.arithmetic,  # of the machine or card; words are the same on every engine of one
         "public data": origin.public_data,  # another matrix or other lists are another law
     }
     header = randomizer.embeddings.header

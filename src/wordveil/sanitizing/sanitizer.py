@@ -46,8 +46,8 @@ class Sanitizer:
         threads: Threads for the mechanism, None for one per processor; the output does not depend on it.
         device: "cpu", or a graphics card for the search or the draw, "cuda" or "cuda:1" (extra: gpu): the same promise.
         certificate: For calibration="certified"; None looks among those shipped with the embedded vocabulary.
-        engine: What computes on the processor: "numpy", "avx2", "avx512" or "amx", so that machines of a fleet draw the
-            same words under one key and id. None takes that of WORDVEIL_ENGINE, or the fastest here.
+        engine: What may compute on the processor: "numpy", "avx2", "avx512" or "amx", which includes those before it.
+            The words are the same. None takes that of WORDVEIL_ENGINE, or the fastest here.
 
     Raises:
         ParameterError: If an argument is of another kind, or the engine cannot run here.

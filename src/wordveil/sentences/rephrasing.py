@@ -25,7 +25,7 @@ from wordveil.arrays import IdArray, PrivateIds, PrivateText, ReleasedIds, Relea
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
 from wordveil.kernels.arithmetic import arithmetic_name
-from wordveil.kernels.compiled import engine_name
+from wordveil.kernels.compiled import kernel_engine
 from wordveil.kernels.nearest import NearestWords
 from wordveil.meaning.explanations import Explanation, InWords, explain
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
@@ -195,7 +195,7 @@ def _assembled(
         vocabulary=embeddings.header.name,
         checksum=embeddings.checksum_in_use,
         candidates_checksum=embeddings.candidates_checksum,
-        engine=engine_name(),
+        engine=kernel_engine("nearest.c"),
         public_data=randomizer.public_data,
         arithmetic="" if encoder.name == STATIC else arithmetic_name(),  # a model's rounding may choose the prototype
     )

@@ -23,7 +23,7 @@ def run_key(path: str | os.PathLike[str]) -> Iterator[str]:
 
     Write the released frame inside the block. After a failure the key stays, so that the same job, started again, gives
     the same bytes; whoever reads it can remove the noise until then. Beside it lies `<key>.noise`: what decided the
-    noise of each release under it, so that a job started again on another version or engine is refused.
+    noise of each release under it, so that a job started again on another version or arithmetic is refused.
 
     Args:
         path: A file that every executor can read under this path: on a shared disk, or a mounted secret.
@@ -49,8 +49,8 @@ def run_key(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 _REMEDY = (
-    "start the job again on the version and engine that it began on. Or delete {0}, and begin another job: what the "
-    "first one wrote and what this one writes are then two releases."
+    "start the job again on the version and arithmetic that it began on. Or delete {0}, and begin another job: what "
+    "the first one wrote and what this one writes are then two releases."
 )
 
 
@@ -62,7 +62,7 @@ def check_same_job(key_file: str, release: Sequence[str], noise: Mapping[str, ob
     """Write down what decides the noise of a release under a key of `run_key`, or hold it against an earlier attempt's.
 
     Raises:
-        ResumeError: If the attempt before had another version, engine, vocabulary or setting; names which.
+        ResumeError: If the attempt before had another version, arithmetic, vocabulary or setting; names which.
     """
     facts = _facts_of(Path(key_file))
     if not facts.exists():  # a key of the caller's own, who keeps it

@@ -24,7 +24,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, count
 from typing import Literal, cast
 
@@ -49,6 +49,9 @@ LONG = 1 << 20
 
 LONGEST = 1 << 23
 """A text with a longer stretch without white space before a letter cannot be worked on in pieces, and is refused."""
+
+KEPT = 1 << 17
+"""Distinct tokens beyond which the readings of one call are forgotten: memory is bounded, whatever texts hold."""
 
 # Before a letter these are in no number, no IBAN and no address.
 _NO_TOKEN = re.compile(r"[ \n](?![A-Z])|[。、，](?=[\u3040-\u9fff])")
@@ -181,7 +184,9 @@ class Encoder:
         return texts if self.typed is None else map(joined, texts)
 
     def _reading(self) -> Callable[[Sequence[str], Sequence[bool]], EncodedBatch]:
-        return self._batch if self.index is None or text_library() is None else _Compiled(self, self._compiled)
+        if self.index is None or text_library() is None:
+            return partial(self._batch, {})
+        return _Compiled(self, self._compiled)
 
     @cached_property
     def _compiled(self) -> ReaderSettings:
@@ -197,8 +202,8 @@ class Encoder:
             numbers=self.numbers == "unknown" and self.typed is None,
         )
 
-    def _batch(self, texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
-        read = self.read_texts(texts)
+    def _batch(self, readings: dict[str, Reading], texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
+        read = self.read_texts(texts, readings)
         numbers = defaultdict[str, int](count().__next__)
         around = [numbers[""], numbers[" "], *map(numbers.__getitem__, chain.from_iterable(own.gaps for own in read))]
         counts = np.fromiter((len(own.ids) for own in read), np.int64, len(read))
@@ -216,12 +221,14 @@ class Encoder:
             last=np.array(last, np.bool_),
         )
 
-    def read_texts(self, texts: Sequence[str]) -> list[TextReading]:
-        """Read texts by the reference, every distinct token once."""
+    def read_texts(self, texts: Sequence[str], readings: dict[str, Reading]) -> list[TextReading]:
+        """Read texts by the reference, every distinct token once: those read before are given, others are added."""
+        if len(readings) > KEPT:
+            readings.clear()
         split = [self.tokenizer.split(PrivateText(text)) for text in texts]
-        tokens = set(chain.from_iterable(pieces[1::2] for pieces in split))
+        tokens = set(chain.from_iterable(pieces[1::2] for pieces in split)).difference(readings)
         known = self.known({spelling for token in tokens for spelling in spellings(token, self.casing)})
-        readings: dict[str, Reading] = {token: read_token(token, self.rules, known) for token in tokens}
+        readings.update((token, read_token(token, self.rules, known)) for token in tokens)
         return [encode_text(pieces, readings, self.tokenizer.markup) for pieces in split]
 
     def known(self, words: Iterable[str]) -> dict[str, int]:
@@ -245,7 +252,7 @@ class _Compiled:
         return EncodedBatch(**fields, last=np.array(last, np.bool_))
 
     def _left(self, stretches: list[str]) -> Left:
-        read = self._encoder.read_texts(stretches)
+        read = self._encoder.read_texts(stretches, {})
         return Left(
             [len(own.ids) for own in read],
             [own.exempt for own in read],

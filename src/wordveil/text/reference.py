@@ -67,13 +67,16 @@ def encode_text(pieces: Sequence[str], readings: Mapping[str, Reading], markup: 
     outer = pieces[::2] if markup == "none" else [gap.lower() for gap in pieces[::2]]
     gaps, ids, shapes, exempt = [outer[0]], list[int](), list[int](), 0
     for token, following in zip(pieces[1::2], outer[1:], strict=True):
-        own = readings[token]
-        gaps[-1] += own.gaps[0]
-        gaps += own.gaps[1:]
-        gaps[-1] += following
-        ids += own.ids
-        shapes += own.shapes
-        exempt += not own.ids
+        found, inner, looks = readings[token]
+        if inner == ("", ""):  # as most are
+            gaps.append(following)
+        else:
+            gaps[-1] += inner[0]
+            gaps += inner[1:]
+            gaps[-1] += following
+        ids += found
+        shapes += looks
+        exempt += not found
     return TextReading(gaps, ids, shapes, exempt)
 
 

@@ -1,10 +1,9 @@
 """Optional C kernels: the same answers faster, built where a compiler is found, never needed.
 
-`engine_name()` says what kernels made now will use. Decoded words are the same whatever the engine; weights agree
-within the arithmetic slack that is part of the guarantee, so words drawn with another engine can differ, and a run
-records the engine that made it.
+`engine_name()` says what kernels made now may use, `kernel_engine` what one of them will use. Words are the same
+whatever the engine; a run records which computed.
 """
 
-from wordveil.kernels.compiled.library import available_engines, engine_name, pinned_engine
+from wordveil.kernels.compiled.library import available_engines, engine_name, kernel_engine, pinned_engine
 
-__all__ = ["available_engines", "engine_name", "pinned_engine"]
+__all__ = ["available_engines", "engine_name", "kernel_engine", "pinned_engine"]

@@ -19,20 +19,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).parent
-SOURCES = ("selection.c", "ceilings.c", "nearest.c")
-HEADERS = ("products.h", "text.h", "words.h")
+HEADERS = ("text.h", "words.h")
 PORTABLE = {"text": ("reading.c", "writing.c", "drawing.c"), "withholding": ("withholding.c",)}
 """Libraries that any processor can run -> sources."""
 PLAIN = {"processor": ("processor.c",)}
 """Libraries that any x86-64 can run -> sources."""
 COMMON = ("-O3", "-fno-math-errno", "-ffp-contract=fast", "-fPIC", "-shared", "-std=gnu11", "-Wno-psabi")
 WIDE = ("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mprefer-vector-width=512")
-LEVELS: dict[str, tuple[str, ...]] = {
-    "avx2": ("-mavx2", "-mfma"),
-    "avx512": WIDE,
-    "amx": (*WIDE, "-mavx512bf16", "-mamx-tile", "-mamx-bf16"),
+LEVELS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "avx2": ("ceilings.c", ("-mavx2", "-mfma")),
+    "avx512": ("ceilings.c", WIDE),
+    "amx": ("nearest.c", (*WIDE, "-mavx512bf16", "-mamx-tile", "-mamx-bf16")),
 }
-"""Instruction set -> compiler flags, in the order of the bits that processor.c returns."""
+"""Instruction set -> the kernel that gains by it, and flags; in the order of the bits that processor.c returns."""
 
 
 class Target(NamedTuple):
@@ -71,7 +70,8 @@ def find_compiler() -> str | None:
 def source_mark() -> str:
     """Return a short hash of sources and flags: libraries built from others are not loaded."""
     digest = hashlib.sha256(repr((COMMON, LEVELS)).encode())
-    for name in (*SOURCES, *HEADERS, *chain.from_iterable((PLAIN | PORTABLE).values())):
+    levels = (source for source, _ in LEVELS.values())
+    for name in (*HEADERS, *levels, *chain.from_iterable((PLAIN | PORTABLE).values())):
         digest.update((HERE / name).read_bytes())
     return digest.hexdigest()[:12]
 
@@ -82,7 +82,7 @@ def jobs(system: str, machine: str) -> dict[str, tuple[tuple[str, ...], tuple[st
     if machine in ("x86_64", "AMD64"):
         found |= {name: (own, ()) for name, own in PLAIN.items()}
         # The wide tiles of amx have to be asked for, and only of Linux is it known how.
-        found |= {level: (SOURCES, flags) for level, flags in LEVELS.items() if system == "Linux" or level != "amx"}
+        found |= {name: ((own,), flags) for name, (own, flags) in LEVELS.items() if system == "Linux" or name != "amx"}
     return found
 
 

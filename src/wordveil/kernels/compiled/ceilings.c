@@ -6,12 +6,10 @@
 
    Columns come in tiles of 16: for each tile, for each pair of coordinates, 16 columns of two numbers. */
 
+#include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
 
 #define LANES 16
 #define SIDE 32 /* rows that are taken together */
@@ -30,12 +28,8 @@
 typedef int32_t lanes __attribute__((vector_size(BYTES), aligned(4), may_alias));
 typedef float floats __attribute__((vector_size(BYTES), aligned(4), may_alias));
 
-#ifndef __AVX2__
-#undef PAIRS
-static inline lanes PAIRS(lanes a, lanes b) { /* sums of products of both halves of each lane */
-    return (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
-}
-#endif
+/* Nothing has to be asked of the system. */
+int wordveil_prepare(void) { return 0; }
 
 /* Products of 32 rows with 16 columns of k coordinates, k even. */
 static inline void product(const int16_t *left, const int16_t *right, int64_t k, int32_t out[SIDE][LANES]) {

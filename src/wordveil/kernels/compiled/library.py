@@ -29,8 +29,18 @@ ENGINES = (NUMPY, *LEVELS)
 VARIABLE = "WORDVEIL_ENGINE"
 
 
+def kernel_engine(source: str) -> str:
+    """Return what the kernel of a C file, made now, runs on: the fastest of up to `engine_name` that it is built for.
+
+    A kernel is built for those alone that were measured to gain by it (docs/performance.md).
+    """
+    names = ENGINES[: ENGINES.index(engine_name()) + 1]
+    fitting = (name for name in available_engines() if name in names and name != NUMPY and LEVELS[name][0] == source)
+    return max(fitting, key=ENGINES.index, default=NUMPY)
+
+
 def engine_name() -> str:
-    """Return the engine of kernels made now: "numpy", or the level of a compiled library.
+    """Return the fastest engine that kernels made now may use: "numpy", or the level of a compiled library.
 
     `ParameterError` if WORDVEIL_ENGINE, or whoever pins one, names an engine that is unknown or cannot run here.
     """
@@ -49,9 +59,13 @@ def engine_name() -> str:
 
 @contextmanager
 def pinned_engine(name: str | None) -> Iterator[None]:
-    """Make kernels of one engine inside the block, whatever WORDVEIL_ENGINE says; None leaves it to that."""
+    """Make kernels of one engine inside the block, whatever WORDVEIL_ENGINE says; None leaves it to that.
+
+    `ParameterError` as for `engine_name`, whether or not a kernel is made.
+    """
     token = _PINNED.set(name)
     try:
+        engine_name()
         yield
     finally:
         _PINNED.reset(token)

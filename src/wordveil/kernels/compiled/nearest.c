@@ -1,28 +1,60 @@
-/* Screening for the nearest words: scores q.y - |y|^2/2 in bfloat16 or float32, of which only maxima are kept, and
-   the words that can be nearest, picked out by float64 direct differences. Python states and adds the error bounds.
+/* Screening for the nearest words: scores q.y - |y|^2/2 in bfloat16, of which only maxima are kept, and the words that can
+   be nearest, picked out by float64 direct differences. Python states and adds the error bounds.
 
-   Words come in tiles of 16 columns; GROUP tiles share 16 maxima, so that maximum (g, lane) is over the words
-   (g * GROUP + t) * 16 + lane. The words' factor is laid out as the products read it: for each tile, for each run of
-   PAIR rows, 16 columns of PAIR numbers. Query rows are padded to a multiple of 32. */
+   Products are taken in the matrix registers (AMX), 32 rows by 32 columns. Columns come in tiles of 16, laid out as the
+   registers read them: for each tile, for each pair of numbers of the factor, 16 columns of two numbers. Rows lie one
+   after another, k numbers each, k a multiple of 32. GROUP tiles share 16 maxima, so that maximum (g, lane) is over the
+   words (g * GROUP + t) * 16 + lane. Query rows are padded to a multiple of 32. */
 
-#include "products.h"
-
-#if defined(__AMX_BF16__)
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#endif
 
+#define LANES 16
+#define SIDE 32 /* rows, and columns, of one product */
 #define GROUP 32
 
-int wordveil_pair(void) { return PAIR; }
+typedef uint16_t number;
 
-/* Ask the system for the tile registers; 0 on success. */
+/* Ask the system for the matrix registers; 0 on success. */
 int wordveil_prepare(void) {
-#if defined(__AMX_BF16__)
     return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XTILEDATA */) == 0 ? 0 : 1;
-#else
-    return 0;
-#endif
+}
+
+static void begin(void) {
+    struct {
+        uint8_t palette, start, unused[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } c __attribute__((aligned(64)));
+    memset(&c, 0, sizeof c);
+    c.palette = 1;
+    for (int i = 0; i < 8; i++) c.bytes[i] = 64, c.rows[i] = 16;
+    _tile_loadconfig(&c);
+}
+
+static inline void product(const number *left, const number *right, int64_t k, float out[SIDE][SIDE]) {
+    const number *next = right + k * LANES;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (int64_t i = 0; i < k; i += 32) {
+        _tile_loadd(4, left + i, k * sizeof *left);
+        _tile_loadd(5, left + LANES * k + i, k * sizeof *left);
+        _tile_loadd(6, right + i * LANES, 64);
+        _tile_loadd(7, next + i * LANES, 64);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_stored(0, &out[0][0], sizeof out[0]);
+    _tile_stored(1, &out[0][LANES], sizeof out[0]);
+    _tile_stored(2, &out[LANES][0], sizeof out[0]);
+    _tile_stored(3, &out[LANES][LANES], sizeof out[0]);
 }
 
 /* Raise the running maxima of 32 queries by the scores of two tiles of words. */
@@ -69,7 +101,7 @@ void wordveil_screen(const table *t, const number *left, int64_t n, const number
                 }
         }
     }
-    end();
+    _tile_release();
 }
 
 /* Maxima that, with their bound, reach their query's floor: (query, maximum) in hits, at most `room` pairs.

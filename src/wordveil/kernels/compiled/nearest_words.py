@@ -1,4 +1,4 @@
-"""The calls into nearest.c: words packed in bfloat16 or float32, and the words that can be nearest to a query.
+"""The calls into nearest.c: words packed in bfloat16, and the words that can be nearest to a query.
 
 What is rounded away and the bound on the scores are those of `kernels.screening`. A word that can be nearest lies in a
 group whose maximum plus bound reaches the best maximum less its bound.
@@ -18,10 +18,12 @@ from wordveil.kernels.compiled.library import pointer, require
 from wordveil.kernels.rescoring import Pairs
 from wordveil.kernels.screening import NumberType, ScreenedQueries, mean_word
 
+LEVEL = "amx"
 LANES = 16
 GROUP = 32
 SPAN = LANES * GROUP  # words packed at a time
 SIDE = 32
+PAIR = 2  # numbers of a row side by side
 PADDING = 3e38  # stands for |x|^2/2 of columns that hold no word
 
 
@@ -42,12 +44,11 @@ class _Table(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True)
 class CompiledScreen:
-    """Vectors, float32, C-contiguous, shape (v, d), of ascending outputs, packed for one engine."""
+    """Vectors, float32, C-contiguous, shape (v, d), of ascending outputs, packed for the matrix registers."""
 
     rows: ClassVar[int] = 512
     """Most queries to ask for at once; no answer depends on it."""
 
-    engine: str
     vectors: Float32Array
     outputs: IdArray
     centre: Float64Array = field(init=False, repr=False)
@@ -59,8 +60,8 @@ class CompiledScreen:
 
     def __post_init__(self) -> None:
         groups = -(-len(self.outputs) // SPAN)
-        pair, columns = self._pair, self.type.columns
-        words: NDArray[Any] = np.zeros((groups * GROUP, columns // pair, LANES, pair), dtype=self.type.dtype)
+        columns = self.type.columns
+        words: NDArray[Any] = np.zeros((groups * GROUP, columns // PAIR, LANES, PAIR), dtype=self.type.dtype)
         bounds = np.zeros((3, groups, LANES))
         set_field = object.__setattr__
         set_field(self, "centre", mean_word(self.vectors, self.outputs))
@@ -73,23 +74,19 @@ class CompiledScreen:
         set_field(self, "largest", float(bounds[0].max()))
 
     @property
-    def _pair(self) -> int:
-        return int(require(self.engine).wordveil_pair())
-
-    @property
     def type(self) -> NumberType:
-        """The number type of this engine's products; bfloat16 comes in whole tiles."""
-        d, bfloat16 = int(self.vectors.shape[1]), self._pair == 2
-        return NumberType(bfloat16=bfloat16, d=d, columns=-(-(d + 3) // 32) * 32 if bfloat16 else d + 1)
+        """The number type of the products; columns come in whole tiles."""
+        d = int(self.vectors.shape[1])
+        return NumberType(bfloat16=True, d=d, columns=-(-(d + 3) // SIDE) * SIDE)
 
     def _pack(self, rows: Float32Array) -> tuple[NDArray[Any], Float64Array]:
-        """Return up to 512 words as tiles, shape (32, columns / pair, 16, pair), and their bounds, shape (3, 16)."""
+        """Return up to 512 words as tiles, shape (32, columns / 2, 16, 2), and their bounds, shape (3, 16)."""
         (n, d), columns = rows.shape, self.type.columns
         factor: NDArray[Any] = np.zeros((SPAN, columns), dtype=self.type.dtype)
         facts = np.zeros((3, SPAN))
         factor[:n], facts[:, :n] = self.type.words(rows.astype(np.float64) - self.centre)
         factor[n:, d] = self.type.narrow(np.array([PADDING])).bits
-        tiles = factor.reshape(GROUP, LANES, columns // self._pair, self._pair).transpose(0, 2, 1, 3)
+        tiles = factor.reshape(GROUP, LANES, columns // PAIR, PAIR).transpose(0, 2, 1, 3)
         return tiles, facts.reshape(3, GROUP, LANES).max(axis=1)
 
     def candidates(self, rows: Float64Array, k: int) -> Pairs:
@@ -116,7 +113,7 @@ class CompiledScreen:
         all_scales[:n] = queries.scales
         maxima = np.empty((len(self.words) // GROUP, padded, LANES), dtype=np.float32)
         floors = np.empty((padded, LANES))
-        require(self.engine).wordveil_screen(
+        require(LEVEL).wordveil_screen(
             ctypes.byref(self._table()),
             pointer(left),
             ctypes.c_int64(padded),
@@ -139,7 +136,7 @@ class CompiledScreen:
         self, maxima: Float32Array, scales: Float64Array, floors: Float64Array
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the maxima that reach their query's floor, sorted by query, and where each query's begin."""
-        n, work = len(scales), require(self.engine).wordveil_hits
+        n, work = len(scales), require(LEVEL).wordveil_hits
         work.restype = ctypes.c_int64
         found, room = -1, 16 * n
         scales, floors = np.ascontiguousarray(scales), np.ascontiguousarray(floors)
@@ -166,7 +163,7 @@ class CompiledScreen:
         room = max(len(self.words) * LANES, 1 << 16)
         columns, distances = np.empty(room, dtype=np.int64), np.empty(room)
         ends = np.empty(n, dtype=np.int64)
-        work = require(self.engine).wordveil_candidates
+        work = require(LEVEL).wordveil_candidates
         work.restype = ctypes.c_int64
         at, parts = 0, []
         while at < n:

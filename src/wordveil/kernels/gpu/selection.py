@@ -69,7 +69,7 @@ class GpuSelection:
         self.triton = uses_triton(self.device)
         self._rows = rows
         self.outputs, self.canonical, self.blocks, self.width = rows.outputs, rows.canonical, rows.blocks, rows.width
-        self.rate, self.cap = rows.rate, rows.cap
+        self.rate, self.cap, self.base = rows.rate, rows.cap, rows.base
         self._scale = -rows.rate * math.log2(math.e)
         self._floor = -math.inf if math.isinf(rows.cap) else self._scale * rows.cap
         packed = rows.lay_out()
