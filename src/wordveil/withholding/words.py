@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,15 +91,16 @@ def _digests() -> Mapping[str, str]:
 
 
 @cache
+def _ranks() -> tuple[tuple[str, int, Mark], ...]:
+    """Return the words of the longest list, commonest first, each with its rank and mark."""
+    marks = {mark.value: mark for mark in Mark}  # to ask the Enum takes six times as long
+    rows = (line.split("\t") for line in _text("common.tsv").splitlines()[1:])
+    return tuple((word, int(rank), marks[mark]) for word, rank, _, mark in rows)
+
+
 def _common(n: int) -> Mapping[str, Mark]:
     """Return the words among the n commonest that are on the list, commonest first, each with its mark."""
-    rows = (line.split("\t") for line in _text("common.tsv").splitlines()[1:])
-    return {word: Mark(mark) for word, rank, _, mark in rows if int(rank) <= n}
-
-
-@cache
-def _marks() -> Mapping[str, Mark]:
-    return _common(max(COMMON))
+    return {word: mark for word, rank, mark in _ranks() if rank <= n}
 
 
 @cache
@@ -148,14 +149,14 @@ class PublicWords:
         object.__setattr__(self, "_listed", self._merged())
 
     def _merged(self) -> Mapping[str, Mark]:
-        names = ("contractions", "numbers", "secrets", *self.packs)
-        packed = {word: _marks().get(word, Mark.SURE) for name in names for word in sorted(closed_list(name))}
-        function = {word: _marks().get(word, Mark.SURE) for word in sorted(function_words())}
+        names, marks = ("contractions", "numbers", "secrets", *self.packs), _common(max(COMMON))
+        packed = {word: marks.get(word, Mark.SURE) for name in names for word in sorted(closed_list(name))}
+        function = {word: marks.get(word, Mark.SURE) for word in sorted(function_words())}
         own = dict.fromkeys(sorted(self.added), Mark.SURE)
         never = self.hidden | (frozenset() if self.sensitive else closed_list("sensitive"))
-        barred = closed_list("calendar") - _VERBS | closed_list("titles")
+        never |= closed_list("calendar") - _VERBS | closed_list("titles")
         public = {**_common(self.common), **packed, **function}
-        kept = {word: mark for word, mark in public.items() if word not in never | barred}
+        kept = {word: mark for word, mark in public.items() if word not in never}
         return kept | {word: mark for word, mark in own.items() if word not in self.hidden}
 
     def __contains__(self, word: str) -> bool:
@@ -168,7 +169,7 @@ class PublicWords:
         """Return all words that may leave, the commonest first, each with its mark."""
         return dict(self._listed)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of all that decides what may leave: words, marks, and the lists that the rule reads."""
         lists = {name: sorted(closed_list(name)) for name in ("numbers", "secrets", "calendar", "titles", "joints")}
