@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
+import seeds
+from wordveil.withholding.examples import public_sentences
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.tokens import tokenize
@@ -21,6 +25,30 @@ LISTED = {
     Kind.CAPITALIZED: ("Grant", "The", "Mr", "House", "May", "Will"),
     Kind.CAPITALS: ("US", "IT", "HOUSE", "MAY"),
 }
+
+
+KNOWN = (
+    "the a of and I I'm will may Will Mr Dr password PIN phrase is was house House Grant Maria Smith smith US USA "
+    "two Two twenty 7 1984 B12 x X E new apple river garden winter table paper water bread dog MRI Don't don't "
+    "and/or well-known Jean-Luc a@b.example U.S e.g Down's grant's caf\xe9 K \u212aevin mar\u200bia 12/05/2024 "
+    "cancer Monday end.Next great"
+).split()
+"""Tokens on which a rule could trip."""
+GAPS = (
+    " ", " ", " ", " ", ". ", ", ", ": ", "\n", "-", "/", "-\n", "! ", " (", ") ", ' "', ".", " \U0001f600 ", "<br />"
+)  # fmt: skip
+
+
+@cache
+def wire_texts() -> tuple[list[str], list[str]]:
+    """Texts to send through a wire, public sentences and made-up ones, and texts that agree with them."""
+    rng, redactor = seeds.rng(20), Redactor()
+    made_up = [
+        "".join(f"{rng.choice(KNOWN)}{rng.choice(GAPS)}" for _ in range(rng.integers(1, 25))).strip() + " the"
+        for _ in range(150)
+    ]
+    texts = [*public_sentences(250), *made_up]
+    return texts, [swapped(text, redactor, rng) for text in texts]
 
 
 def another(kind: Kind, rng: np.random.Generator) -> str:
