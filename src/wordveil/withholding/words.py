@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -222,14 +222,8 @@ class PublicWords:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:  # leaves remembered tokens behind
-        given = (self.common, self.packs, self.added, self.hidden, self.sensitive)
-        return _rebuilt, given
-
-
-def _rebuilt(
-    common: int, packs: tuple[str, ...], added: frozenset[str], hidden: frozenset[str], sensitive: bool
-) -> PublicWords:
-    return PublicWords(common=common, packs=packs, added=added, hidden=hidden, sensitive=sensitive)
+        chosen: dict[str, Any] = {"common": self.common, "packs": self.packs, "sensitive": self.sensitive}
+        return partial(PublicWords, **chosen, added=self.added, hidden=self.hidden), ()
 
 
 def _plain_words(name: str, given: Collection[str]) -> frozenset[str]:
