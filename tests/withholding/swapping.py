@@ -31,7 +31,7 @@ _KNOWN = (
     "the a of and I I'm will may Will Mr Dr password PIN phrase is was house House Grant Maria Smith smith US USA "
     "two Two twenty 7 1984 B12 x X E new apple river garden winter table paper water bread dog MRI Don't don't "
     "and/or well-known Jean-Luc a@b.example U.S e.g Down's grant's caf\xe9 K \u212aevin mar\u200bia 12/05/2024 "
-    "cancer Monday end.Next great"
+    "cancer Monday end.Next great password's PIN\u2019s"
 )
 KNOWN = _KNOWN.split()
 """Tokens on which a rule could trip."""

@@ -87,6 +87,8 @@ TRAPS = (
     ("The words are 1. apple 2. river 3. stone 4. window 5. garden 6. table 7. chair 8. paper", ("paper",)),
     ("My password is table water. Thanks", ("water",)),
     ("PASSWORD: table water", ("table",)),
+    ("My password's table water. Thanks", ("table", "water")),
+    ("My PIN\u2019s table water", ("table", "water")),
     ("password IS table water", ("table",)),
     ("the phrase is pin is\ntable water", ("table",)),
     ("The pin code was one two three four", ("three",)),

@@ -26,6 +26,8 @@ DEFAULT_COMMON = 4000
 PACKS = ("spoken", "clinic", "bank", "food")
 """Packs of words of one field; the first is on unless it is left out."""
 _REMEMBERED = 1 << 16  # spellings of tokens, kept to be looked up once
+TELLS = frozenset(("is", "was", "are"))
+"""Words that come between one that announces a secret and the secret."""
 _VERBS = frozenset(("may", "march"))  # months that are words in small letters
 _PLAIN = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?")
 _PRONOUN = re.compile(r"I(?:['’](?:m|ve|ll|d))?")
@@ -49,7 +51,8 @@ class Spelling(NamedTuple):
         mark: How sure it is a word.
         function: Whether it is a function word, or a contraction.
         joint: Whether no list of words would hold it ("the").
-        announces: Whether a secret follows it ("password").
+        announces: Whether a secret may follow it ("password").
+        tells: Whether a secret follows it ("password's").
         pronoun: Whether it is *I*, or a contraction of it.
         title: Whether it is a title before a name.
         calendar: Whether it is a month or a weekday.
@@ -61,6 +64,7 @@ class Spelling(NamedTuple):
     function: bool = False
     joint: bool = False
     announces: bool = False
+    tells: bool = False
     pronoun: bool = False
     title: bool = False
     calendar: bool = False
@@ -118,7 +122,8 @@ class PublicWords:
         common: How many of the commonest words of public English: 1000, 2000, 4000 or 8000.
         packs: Names of packs of words.
         added: Words that the owner declares public, in small letters; they are sure.
-        hidden: Words that are hidden whatever lists say.
+        hidden: Words that are hidden whatever lists say; not those that announce a secret (*password*, *is*), since what
+            follows a hidden word is hidden for nothing that its letters say.
         sensitive: Whether the words of the list of sensitive ones are kept.
 
     Raises:
@@ -146,6 +151,9 @@ class PublicWords:
             raise ParameterError("packs", unknown[0], f"must be among {', '.join(PACKS)}.")
         for name in ("added", "hidden"):
             object.__setattr__(self, name, _plain_words(name, getattr(self, name)))
+        if announcing := self.hidden & (closed_list("secrets") | TELLS):
+            problem = "must hold none that announces a secret, such as password or is: what follows it would be kept."
+            raise ParameterError("hidden", f"<{len(announcing)} of {len(self.hidden)} words>", problem)
         object.__setattr__(self, "_listed", self._merged())
 
     def _merged(self) -> Mapping[str, Mark]:
@@ -209,13 +217,15 @@ class PublicWords:
             kind = Kind.COUNT
         own = base != low and base in function_words()  # Down's, Will's: names
         mark = None if own else self._listed.get(base)
+        announces = base in closed_list("secrets") and mark is not None
         return Spelling(
             kind,
             listed=mark is not None,
             mark=Mark.SURE if mark is None else mark,
             function=contraction or (base == low and base in function_words()),
             joint=contraction or low in closed_list("joints"),
-            announces=low in closed_list("secrets") and mark is not None,
+            announces=announces,
+            tells=announces and base != low,
             pronoun=bool(_PRONOUN.fullmatch(token)),
             title=low in closed_list("titles"),
             calendar=low in closed_list("calendar"),

@@ -39,10 +39,10 @@ Spell = Callable[[str], str]
 SPELLINGS: dict[str, Spell] = {"as written": str, "small letters": str.lower, "shouted": str.upper}
 TRAINED, JUDGED = 10_003, 3_080  # texts of a task at most: all questions to a bank
 FILMS = 4_000, 2_000  # reviews that teach, and that are judged
-REVIEWS, PUBLIC = 1_000, 10_000
+REVIEWS, COMPLAINTS, PUBLIC = 1_000, 1_200, 10_000
 FLOOR = "nothing (the commonest class)"
-LONG = "film reviews (IMDB), sentiment"
-"""Texts of which a detector would read for an hour."""
+NEWS, SHOPS, FILM = "news, 4 fields", "reviews of shops (Yelp), sentiment", "film reviews (IMDB), sentiment"
+"""Longer texts: a detector is not asked to read them, nor hidden words of films to be drawn."""
 PROTOTYPE = {"questions": (0.736, 0.897), "news": (0.774, 0.867), "reviews of shops": (0.919, 0.928),
              "film reviews": (0.864, 0.875), "clinical": (0.605, 0.665)}  # fmt: skip
 """What was measured before anything was built: judged on originals at common:4000, and without redaction."""
@@ -62,6 +62,7 @@ CHATS = {
     "telephone numbers": ("phone_number", "phonenumber"),
 }
 """What is counted of the values marked in chats with support."""
+COUNTED = {kind for kinds in CHATS.values() for kind in kinds}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,9 +130,9 @@ def tasks(data: Path) -> list[Task]:
     notes = [table(privacy / f"mts-dialog.{part}.jsonl.gz", "section", "note") for part in ("train", "test")]
     pairs = {
         "questions to a bank, 77 intents": bank,
-        "news, 4 fields": [some(news[::2], TRAINED), some(news[1::2], JUDGED)],
-        "reviews of shops (Yelp), sentiment": [shops[: 3 * len(shops) // 4], shops[3 * len(shops) // 4 :]],
-        LONG: [films[0][: FILMS[0]], films[1][: FILMS[1]]],
+        NEWS: [some(news[::2], TRAINED), some(news[1::2], JUDGED)],
+        SHOPS: [shops[: 3 * len(shops) // 4], shops[3 * len(shops) // 4 :]],
+        FILM: [films[0][: FILMS[0]], films[1][: FILMS[1]]],
         "clinical notes, 20 sections": notes,
     }
     return [Task(name=name, train=train, test=test) for name, (train, test) in pairs.items()]
@@ -149,7 +150,7 @@ def accuracies(one: Task, release: Callable[[Sequence[str]], list[str]]) -> tupl
 
     def share(read: Sequence[str], asked: Sequence[str]) -> float:
         words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)[\w']+")
-        judge = make_pipeline(words, LinearSVC()).fit(read, classes)
+        judge = make_pipeline(words, LinearSVC(tol=0.01)).fit(read, classes)
         return float((judge.predict(asked) == np.array(right)).mean())
 
     return share([PLACEHOLDER.sub(" ", text) for text in seen], test), share(seen, shown)
@@ -166,8 +167,9 @@ def use(one: Task, compared: Sequence[Row]) -> dict[str, tuple[float, float] | N
     floor = commonest_share(one.train, one.test)
     found: dict[str, tuple[float, float] | None] = {FLOOR: (floor, floor)}
     for each in compared:
-        left_out = each.name.startswith(DETECTOR) and one.name == LONG
-        found[each.name] = None if left_out else accuracies(one, each.release)
+        long = each.name.startswith(DETECTOR) and one.name in (NEWS, SHOPS, FILM)
+        drawn = each.name.startswith("common") and ", " in each.name and one.name == FILM
+        found[each.name] = None if long or drawn else accuracies(one, each.release)
     return found
 
 
@@ -214,7 +216,7 @@ def standing(release: Callable[[Sequence[str]], list[str]], marked: Sequence[Map
 
 
 def chats(data: Path) -> list[dict[str, Any]]:
-    """Return the different turns of customers that hold a marked value, each with its values."""
+    """Return the different turns of customers that hold a value to be counted, each with its values."""
     found = {}
     for record in map(json.loads, lines(data / "documents" / "multidogo-customer.jsonl.gz")):
         words = record["text"].split(" ")
@@ -223,7 +225,7 @@ def chats(data: Path) -> list[dict[str, Any]]:
             {"start": int(ends[low] - len(words[low]) - 1), "end": int(ends[high - 1] - 1), "type": kind}
             for low, high, kind in record["slots"] or ()
         ]
-        if spans:
+        if spans and {span["type"] for span in spans} & COUNTED:
             found[record["text"]] = {"text": record["text"], "spans": spans}
     return list(found.values())
 
@@ -306,7 +308,7 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     documents = data / "documents"
     reviews = [text for text, _ in table(documents / "imdb.test10k.jsonl.gz", "label", "text")[:REVIEWS]]
     attacked, read = ([text for text, _ in pairs] for pairs in (bank.test, bank.train))
-    public = [text for text, _ in table(documents / "cfpb-complaints.jsonl.gz", "product", "text")]
+    public = [text for text, _ in some(table(documents / "cfpb-complaints.jsonl.gz", "product", "text"), COMPLAINTS)]
     public += some([record["text"] for record in chats(data)], PUBLIC)
     posts = table(documents / "reddit-mental-health.jsonl.gz", "author", "text")
     teaching = {text for text, _ in posts[::2]}
@@ -328,7 +330,8 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
         if each.redactor is not None:
             guesses = [guessed(each.redactor, attacked, read, linear=True)]
             guesses += [guessed(each.redactor, attacked, public, linear=False)]
-        facts = [read_by_characters(each.release, *pair) for pair in (writers, halves)]
+        long = each.name.startswith(DETECTOR)
+        facts = [None if long else read_by_characters(each.release, *pair) for pair in (writers, halves)]
         return [each.name, *holes, found_again(reviews, releases), alone[0], *guesses, *facts, alone[1]]
 
     floors = [commonest_share(*pair) for pair in (writers, halves)]
