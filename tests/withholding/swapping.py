@@ -9,6 +9,7 @@ import numpy as np
 import seeds
 from wordveil.withholding.examples import public_sentences
 from wordveil.withholding.kinds import Kind
+from wordveil.withholding.linking import DocumentLinks
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.tokens import tokenize
 
@@ -62,15 +63,17 @@ def another(kind: Kind, rng: np.random.Generator) -> str:
     return {Kind.WORD: word, Kind.CAPITALIZED: word.capitalize(), Kind.CAPITALS: word.upper()}[kind]
 
 
-def swapped(text: str, redactor: Redactor, rng: np.random.Generator) -> str:
+def swapped(text: str, redactor: Redactor, rng: np.random.Generator, *, alike: bool = False) -> str:
     """The text with every hidden token swapped for one of its kind that may not leave from its place.
+
+    Equal tokens are swapped for equal ones where `alike` says so.
 
     What is one unit may be a link to one reading and two words to another (`end.Two`, `end.two`), and then the texts
     do not agree in kinds: there, only tokens that stand alone between blanks are swapped.
     """
-    other = _swapped(text, redactor, rng, alone=False)
+    other = _swapped(text, redactor, rng, alone=False, alike=alike)
     if not _agree(text, other, redactor):
-        other = _swapped(text, redactor, rng, alone=True)
+        other = _swapped(text, redactor, rng, alone=True, alike=alike)
         assert _agree(text, other, redactor)
     return other
 
@@ -80,7 +83,14 @@ def _agree(text: str, other: str, redactor: Redactor) -> bool:
     return one.gaps == two.gaps and [s.kind for s in one.spellings] == [s.kind for s in two.spellings]
 
 
-def _swapped(text: str, redactor: Redactor, rng: np.random.Generator, *, alone: bool) -> str:
+def equalities(text: str, redactor: Redactor) -> list[int]:
+    """Which hidden tokens are equal: the number of each, as links of a document count."""
+    links = DocumentLinks()
+    return [links.number(text[s.start : s.end], s.kind) for s in redactor.spans(text) if not s.kept]
+
+
+def _swapped(text: str, redactor: Redactor, rng: np.random.Generator, *, alone: bool, alike: bool) -> str:
+    known: dict[tuple[Kind, str], str] = {}
     tokens = tokenize(text, redactor.words)
     kept, places = redactor.rule.kept(tokens), redactor.rule.places(tokens)
     parts = [tokens.gaps[0]]
@@ -90,9 +100,10 @@ def _swapped(text: str, redactor: Redactor, rng: np.random.Generator, *, alone: 
         fixed = stays or (alone and not (beside.isspace() or not beside))
         for _ in range(0 if fixed else 8):
             drawn = another(kind, rng)
+            drawn = known.get((kind, token), drawn) if alike else drawn
             spelling = redactor.words.spelling(drawn)
             if not redactor.rule.may_keep(drawn, spelling, places[i]) and spelling.kind in (kind, kind_of_link(kind)):
-                token = drawn
+                known[kind, token] = token = drawn
                 break
         parts += [token, tokens.gaps[i + 1]]
     return "".join(parts)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.withholding.swapping import GAPS, KNOWN, swapped
+from tests.withholding.swapping import GAPS, KNOWN, equalities, swapped
 
 import seeds
 from wordveil.arrays import PrivateText
@@ -52,6 +52,16 @@ def test_equal_bytes_over_whole_configurations(text, rule, words, law, number):
     words = REMEMBERED.setdefault(words, words)
     redactor = Redactor(words=words, rule=rule, law=law, source=seeds.source(1))
     other = swapped(text, redactor, seeds.rng(number))
+    assert released(redactor, other) == released(redactor, text)
+
+
+@settings(max_examples=200)
+@given(text=TEXTS, rule=RULES, number=st.integers(0, 2**32))
+def test_equal_bytes_where_equal_tokens_are_numbered_alike(text, rule, number):
+    words = REMEMBERED.setdefault(PublicWords(), PublicWords())
+    redactor = Redactor(words=words, rule=rule, link="document")
+    other = swapped(text, redactor, seeds.rng(number), alike=True)
+    assume(equalities(other, redactor) == equalities(text, redactor))
     assert released(redactor, other) == released(redactor, text)
 
 

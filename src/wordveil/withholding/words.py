@@ -122,8 +122,8 @@ class PublicWords:
         common: How many of the commonest words of public English: 1000, 2000, 4000 or 8000.
         packs: Names of packs of words.
         added: Words that the owner declares public, in small letters; they are sure.
-        hidden: Words that are hidden whatever lists say; not those that announce a secret (*password*, *is*), since what
-            follows a hidden word is hidden for nothing that its letters say.
+        hidden: Words that are hidden whatever lists say; none that announces a secret (*password*, *is*), since the
+            letters of a hidden word hide nothing after it.
         sensitive: Whether the words of the list of sensitive ones are kept.
 
     Raises:
