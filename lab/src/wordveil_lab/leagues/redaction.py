@@ -265,7 +265,7 @@ def _values(compared: Sequence[Row], marked: Sequence[Mapping[str, Any]]) -> lis
     found = head("release", "spelled", "whole", "in part", "of", "others kept")
     for each in compared:
         for name, spell in SPELLINGS.items():
-            if each.tokens is not None:
+            if each.tokens is not None and ", surrogates" not in each.name:  # the rule is the same
                 passed = passing(each.tokens, marked, spell)
                 found.append(line([each.name, name, passed.whole, passed.part, passed.values, passed.others]))
             elif each.name in (WORD_BY_WORD, TEM_ROW):
@@ -330,13 +330,13 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
         if each.redactor is not None:
             guesses = [guessed(each.redactor, attacked, read, linear=True)]
             guesses += [guessed(each.redactor, attacked, public, linear=False)]
-        long = each.name.startswith(DETECTOR)
-        facts = [None if long else read_by_characters(each.release, *pair) for pair in (writers, halves)]
+        asked = each.name in ("as they are", "common:4000", WORD_BY_WORD, TEM_ROW)
+        facts = [read_by_characters(each.release, *pair) if asked else None for pair in (writers, halves)]
         return [each.name, *holes, found_again(reviews, releases), alone[0], *guesses, *facts, alone[1]]
 
     floors = [commonest_share(*pair) for pair in (writers, halves)]
-    chosen = [each for each in compared if each.name in {f"common:{n}" for n in COMMON} or each.redactor is None]
-    found += [line(attack(each)) for each in chosen if ", neighbours" not in each.name]
+    chosen = {"as they are", *(f"common:{n}" for n in COMMON), WORD_BY_WORD, TEM_ROW}
+    found += [line(attack(each)) for each in compared if each.name in chosen]
     return [*found, line([FLOOR, None, None, 1 / REVIEWS, None, None, None, *floors, None])]
 
 
@@ -378,7 +378,8 @@ def page(data: Path) -> tuple[str, bytes]:
         "## Gaps, and what still identifies", "",
         "Readers are linear classifiers: of hidden words by three tokens on either side and the words of the question",
         "(naive Bayes where too much is read), of authors and conditions by runs of one to five characters, layout and",
-        "placeholders too. Conditions are of posts that name one only, by authors who did not teach.", "",
+        "placeholders too. Conditions are of posts that name one only, by authors who did not teach.",
+        "Posts that stand among those that teach as well are left out.", "",
         *_identifying(data, compared, all_tasks[0]), "",
         f"All of it takes {(time.process_time() - start) / 60:.0f} minutes on one core.", "",
     ]  # fmt: skip
