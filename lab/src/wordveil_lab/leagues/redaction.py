@@ -3,9 +3,9 @@
     WORDVEIL_DATA=... WORDVEIL_SPACY_MODEL=... python -m wordveil_lab.leagues.redaction docs/results
 
 Use is a linear classifier of words and pairs of words, trained on releases and judged on originals and on releases.
-Whoever made the rule and the lists had seen the
-Presidio set, text messages, questions to a bank and support chats: read their figures as of text that the rule was
-tuned on, and the others as of text that it was not. Attackers were chosen on text that teaches them.
+Whoever made the rule and the lists had seen the Presidio set, text messages, questions to a bank and support chats:
+read their figures as of text that the rule was tuned on, and the others as of text that it was not. Attackers were
+chosen on text that teaches them.
 """
 
 from __future__ import annotations
