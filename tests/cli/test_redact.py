@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import signal
 import subprocess
@@ -330,10 +331,22 @@ def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(tmp_pa
     assert cut.read_bytes() == whole.read_bytes()
 
 
+def test_a_preview_on_a_terminal_shows_the_owners_first_rows_too(wires):
+    pty = pytest.importorskip("pty", reason="needs a terminal of Unix")
+    mine, theirs = pty.openpty()
+    with open(mine, "rb", buffering=0) as screen, open(theirs, "wb", buffering=0) as terminal:
+        command = [*PROGRAM, "redact", str(wires / "in.txt"), "--preview", "2"]
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=terminal, check=True)
+        shown = os.read(screen.fileno(), 1 << 16).decode().splitlines()
+    own = shown[1 + next(i for i, line in enumerate(shown) if line.endswith("on this screen alone:")) :]
+    pairs = zip(TEXTS[:2], RELEASED[:2], strict=True)
+    assert own == [line for text, release in pairs for line in (f"  {text}", f"> {release}")]
+
+
 def test_preview_releases_nothing(wordveil, wires):
-    answer = wordveil("redact", wires / "in.txt", "--preview", "3", "-o", wires / "out.txt")
+    answer = wordveil("redact", wires / "in.txt", "--preview", "20", "-o", wires / "out.txt")
     assert answer.status == 0
-    assert len([line for line in answer.out.splitlines() if line.startswith("> ")]) == 3
+    assert len([line for line in answer.out.splitlines() if line.startswith("> ")]) == 20
     assert "Maria" not in answer.out  # no terminal
     assert not (wires / "out.txt").exists()
 

@@ -44,6 +44,7 @@ def served(request, tmp_path_factory):
         "short=neighbours:epsilon=4,k=8",
         "noisy=neighbours:epsilon=1",
         "far=tem:epsilon=9",
+        "readable=redact",
     )
     opened = [word for each in settings for word in ("--setting", each)]
     running = Served(tmp_path_factory.mktemp("served"), "--subject-budget", "100", "--rate", "60", *opened, url=url)

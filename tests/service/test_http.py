@@ -89,7 +89,7 @@ def test_what_needs_a_grant_of_its_own_is_refused_without_one(served, text):
 
 def test_only_what_was_opened_is_there(served):
     listed = served.ask("/v1/settings")
-    assert [each["name"] for each in listed] == ["default", "letters", "short", "noisy", "far"]
+    assert [each["name"] for each in listed] == ["default", "letters", "short", "noisy", "far", "readable"]
     assert listed[2]["mechanism"] == "NeighbourResponse(epsilon=4.0, k=8, outputs=4000)"
     assert served.sanitize(TEXT, setting="short")["cost"] == "28"
     for chosen in ({"setting": "tem"}, {"mechanism": "tem"}, {"epsilon": 1.0}, {"settings": {"k": 2}}, {"k": 2}):

@@ -94,6 +94,25 @@ def test_a_setting_without_a_budget_and_a_key_that_is_none_are_told(served, brow
     page.close()
 
 
+def test_what_a_redaction_keeps_and_what_it_hides_have_two_colours(served, browser):
+    page = browser.new_page()
+    page.goto(f"{served.address}/#key={served.key}")
+    page.locator("#setting option:text-is('readable')").wait_for(state="attached")
+    page.locator("#setting").select_option("readable")
+    page.locator("#text").fill("Please call Maria Garcia at 555-0147.")
+    page.locator("button").click()
+    page.locator("#result").wait_for(state="visible", timeout=30_000)
+    shown = {tag: page.locator(f"#texts {tag}") for tag in ("ins", "mark")}
+    texts = {tag: found.evaluate_all("all => all.map((one) => one.textContent)") for tag, found in shown.items()}
+    assert texts == {"ins": ["Please call ", " at ", "."], "mark": ["[name]", "[number]"]}
+    looks = [found.first.evaluate("(one) => getComputedStyle(one).color + getComputedStyle(one).backgroundColor")
+             for found in shown.values()]  # fmt: skip
+    assert len(set(looks)) == 2
+    assert page.locator("#texts article").count() == 2
+    assert "[word]" in page.locator("dt:text-is('maria') + dd").inner_text()
+    page.close()
+
+
 def test_a_key_leaves_the_address_also_where_a_link_brings_it_to_the_open_page(served, browser):
     page = browser.new_page()
     page.goto(served.address)

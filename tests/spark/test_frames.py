@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.spark.spark_sessions import MARKS
+from tests.withholding.swapping import wire_texts
 
 import seeds
 import wordveil as wv
@@ -240,6 +241,12 @@ def test_a_redactor_gives_the_same_rows_however_spark_cuts_them(spark, key):
     kept = veil.sanitize(frame, ["note"], wv.Redactor(), ids="id", drop_others=True)
     assert kept.columns == ["note"]
     assert json.loads(kept.schema["note"].metadata["wordveil"])["guarantee"]["promise"] == "withholding"
+    agreeing = []
+    for texts in wire_texts():
+        rows = spark.createDataFrame([(f"n{n:03}", text) for n, text in enumerate(texts)], "id string, note string")
+        shown = veil.sanitize(rows, ["note"], wv.Redactor(), ids="id", keep=["id"], name="agreeing").collect()
+        agreeing.append([row.note for row in sorted(shown, key=lambda row: row.id)])
+    assert agreeing[0] == agreeing[1] == [row[0] for row in wv.Redactor().release_rows([[t] for t in wire_texts()[0]])]
     german = [("n", "Hallo ich bin der Johannes und wohne in Berlin seit vielen Jahren " * 3)]
     foreign = spark.createDataFrame(german, "id string, note string")
     with pytest.raises(TooLittleKeptError):

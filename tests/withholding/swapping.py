@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
+import seeds
+from wordveil.withholding.examples import public_sentences
 from wordveil.withholding.kinds import Kind
+from wordveil.withholding.linking import DocumentLinks
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.tokens import tokenize
 
@@ -23,6 +28,31 @@ LISTED = {
 }
 
 
+_KNOWN = (
+    "the a of and I I'm will may Will Mr Dr password PIN phrase is was house House Grant Maria Smith smith US USA "
+    "two Two twenty 7 1984 B12 x X E new apple river garden winter table paper water bread dog MRI Don't don't "
+    "and/or well-known Jean-Luc a@b.example U.S e.g Down's grant's caf\xe9 K \u212aevin mar\u200bia 12/05/2024 "
+    "cancer Monday end.Next great password's PIN\u2019s"
+)
+KNOWN = _KNOWN.split()
+"""Tokens on which a rule could trip."""
+GAPS = (
+    " ", " ", " ", " ", ". ", ", ", ": ", "\n", "-", "/", "-\n", "! ", " (", ") ", ' "', ".", " \U0001f600 ", "<br />"
+)  # fmt: skip
+
+
+@cache
+def wire_texts() -> tuple[list[str], list[str]]:
+    """Texts to send through a wire, public sentences and made-up ones, and texts that agree with them."""
+    rng, redactor = seeds.rng(20), Redactor()
+    made_up = [
+        "".join(f"{rng.choice(KNOWN)}{rng.choice(GAPS)}" for _ in range(rng.integers(1, 25))).strip() + " the"
+        for _ in range(150)
+    ]
+    texts = [*public_sentences(250), *made_up]
+    return texts, [swapped(text, redactor, rng) for text in texts]
+
+
 def another(kind: Kind, rng: np.random.Generator) -> str:
     """A random token of a kind; one in four of those that lists know, so that lists are no part of what is tested."""
     if kind in OTHERS:
@@ -33,15 +63,17 @@ def another(kind: Kind, rng: np.random.Generator) -> str:
     return {Kind.WORD: word, Kind.CAPITALIZED: word.capitalize(), Kind.CAPITALS: word.upper()}[kind]
 
 
-def swapped(text: str, redactor: Redactor, rng: np.random.Generator) -> str:
+def swapped(text: str, redactor: Redactor, rng: np.random.Generator, *, alike: bool = False) -> str:
     """The text with every hidden token swapped for one of its kind that may not leave from its place.
+
+    Equal tokens are swapped for equal ones where `alike` says so.
 
     What is one unit may be a link to one reading and two words to another (`end.Two`, `end.two`), and then the texts
     do not agree in kinds: there, only tokens that stand alone between blanks are swapped.
     """
-    other = _swapped(text, redactor, rng, alone=False)
+    other = _swapped(text, redactor, rng, alone=False, alike=alike)
     if not _agree(text, other, redactor):
-        other = _swapped(text, redactor, rng, alone=True)
+        other = _swapped(text, redactor, rng, alone=True, alike=alike)
         assert _agree(text, other, redactor)
     return other
 
@@ -51,7 +83,14 @@ def _agree(text: str, other: str, redactor: Redactor) -> bool:
     return one.gaps == two.gaps and [s.kind for s in one.spellings] == [s.kind for s in two.spellings]
 
 
-def _swapped(text: str, redactor: Redactor, rng: np.random.Generator, *, alone: bool) -> str:
+def equalities(text: str, redactor: Redactor) -> list[int]:
+    """Which hidden tokens are equal: the number of each, as links of a document count."""
+    links = DocumentLinks()
+    return [links.number(text[s.start : s.end], s.kind) for s in redactor.spans(text) if not s.kept]
+
+
+def _swapped(text: str, redactor: Redactor, rng: np.random.Generator, *, alone: bool, alike: bool) -> str:
+    known: dict[tuple[Kind, str], str] = {}
     tokens = tokenize(text, redactor.words)
     kept, places = redactor.rule.kept(tokens), redactor.rule.places(tokens)
     parts = [tokens.gaps[0]]
@@ -61,9 +100,10 @@ def _swapped(text: str, redactor: Redactor, rng: np.random.Generator, *, alone: 
         fixed = stays or (alone and not (beside.isspace() or not beside))
         for _ in range(0 if fixed else 8):
             drawn = another(kind, rng)
+            drawn = known.get((kind, token), drawn) if alike else drawn
             spelling = redactor.words.spelling(drawn)
             if not redactor.rule.may_keep(drawn, spelling, places[i]) and spelling.kind in (kind, kind_of_link(kind)):
-                token = drawn
+                known[kind, token] = token = drawn
                 break
         parts += [token, tokens.gaps[i + 1]]
     return "".join(parts)

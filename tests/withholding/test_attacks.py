@@ -17,6 +17,8 @@ from wordveil.withholding.tokens import MARKS
 from wordveil.withholding.words import Mark, PublicWords
 
 PERSONAL = {"PERSON", "GPE", "STREET_ADDRESS"}
+PLACED = re.compile(r"\[(?:name|number|link|word|other)\]")
+SHOWN = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)?")
 
 
 def passing(redactor: Redactor, marked) -> list[tuple[str, str]]:
@@ -80,22 +82,42 @@ TRAPS = (
     ("He met E. House. Then E. Table came.", ("House", "Table")),
     ("Grant was here. Rose was not. Hope stayed.", ("Grant", "Rose", "Hope")),
     ("IT WAS MARK GRANT AND HOPE YOUNG", ("MARK", "GRANT", "HOPE")),
+    ("abandon ability able about above absent absorb abstract absurd abuse access accident", ("ability",)),
+    ("apple\nriver\nstone\nwindow\ngarden\ntable\nchair\npaper\nwater", ("water",)),
+    ("The words are 1. apple 2. river 3. stone 4. window 5. garden 6. table 7. chair 8. paper", ("paper",)),
+    ("My password is table water. Thanks", ("water",)),
+    ("PASSWORD: table water", ("table",)),
+    ("My password's table water. Thanks", ("table", "water")),
+    ("My PIN\u2019s table water", ("table", "water")),
+    ("password IS table water", ("table",)),
+    ("the phrase is pin is\ntable water", ("table",)),
+    ("The pin code was one two three four", ("three",)),
+    ("My seed phrase is: river stone", ("river",)),
+    ("call me at five five five one two three four", ("four",)),
+    ("I am twenty-three years old", ("three",)),
+    ("I live at twelve hundred Main", ("hundred",)),
+    ("THIS IS FOR MARY GRANT ONLY", ("GRANT",)),
+    ("# Grant Young\n\nThe house was old.", ("Grant",)),
+    ("YOUNG GRANT\n===\nThe house was old.", ("GRANT",)),
+    ("1. Hope\n2. The house\n", ("Hope",)),
+    ("Rose:\nthe house", ("Rose",)),
+    ("i saw mark and grant today", ("mark",)),
+    ("I saw rose today. Her house was nice.", ("rose",)),
+    ("Kelvin sign: \u212ain, a \u041dome", ("in",)),
+    ("so gr\u00fan and mar\u200bia", ("maria",)),
+    ("the\u00adhouse", ("house",)),
 )
-"""Texts, and words of them that are names there and must not leave."""
+"""Texts, and words of them that are names or secrets there and must not leave."""
 
 
 def caught(redactor: Redactor) -> list[str]:
-    """The names of the traps that leave."""
-    left = []
-    for text, names in TRAPS:
-        kept = {text[span.start : span.end] for span in redactor.spans(text) if span.kept}
-        left += [name for name in names if name in kept]
-    return left
+    """The words of the traps that leave."""
+    shown = [set(SHOWN.findall(PLACED.sub(" ", redactor.release(text, Counter())))) for text, _ in TRAPS]
+    return [word for (_, words), left in zip(TRAPS, shown, strict=True) for word in words if word in left]
 
 
-def test_no_name_of_the_traps_leaves(redactor):
-    assert caught(redactor) == []
-    assert caught(Redactor(rule=Rule(strict=True))) == []
+def test_nothing_of_the_traps_leaves(redactor):
+    assert caught(redactor) == caught(Redactor(rule=Rule(strict=True))) == []
 
 
 TWINS = {
@@ -116,8 +138,6 @@ def test_a_twin_fails_on_the_marked_values_too(marked, name):
     assert len(found) > 3 or {kind for kind, _ in found} & PERSONAL
 
 
-PLACED = re.compile(r"\[(?:name|number|link|word|other)\]")
-SHOWN = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)?")
 LAYOUT = frozenset(" \n") | MARKS - frozenset("[]")
 
 

@@ -10,6 +10,7 @@ from tests.times import assert_proportional
 import seeds
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
+from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import withholding_library
 from wordveil.withholding import compiled, redactor
 from wordveil.withholding.kinds import Kind
@@ -39,6 +40,13 @@ def test_words_to_hide_and_words_declared_public_are_shown_nowhere():
     shown = f"{words!r} {one!r} {one.provenance!r} {one.choices()!r} {one.redaction('We saw it.')!r}"
     assert "secret" not in shown
     assert Redactor(words=PublicWords()).provenance != one.provenance
+
+
+@pytest.mark.parametrize("word", ["Password", "pin", "is", "are"])
+def test_no_word_is_hidden_whose_letters_hide_a_secret(word):
+    with pytest.raises(ParameterError, match="announces a secret") as refused:
+        PublicWords(hidden=frozenset({"zqx", word}))
+    assert "zqx" not in str(refused.value)
 
 
 @pytest.mark.parametrize("unit", ["1", "a,", "a'", "\U0001f6001"])

@@ -19,37 +19,6 @@ from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.words import COMMON, LISTS, PACKS, Mark, PublicWords, closed_list
 
-TRAPS = {
-    "abandon ability able about above absent absorb abstract absurd abuse access accident": "ability",
-    "apple\nriver\nstone\nwindow\ngarden\ntable\nchair\npaper\nwater": "water",
-    "The words are 1. apple 2. river 3. stone 4. window 5. garden 6. table 7. chair 8. paper": "paper",
-    "My password is table water. Thanks": "water",
-    "PASSWORD: table water": "table",
-    "password IS table water": "table",
-    "the phrase is pin is\ntable water": "table",
-    "The pin code was one two three four": "three",
-    "My seed phrase is: river stone": "river",
-    "call me at five five five one two three four": "four",
-    "I am twenty-three years old": "three",
-    "I live at twelve hundred Main": "hundred",
-    "THIS IS FOR MARY GRANT ONLY": "GRANT",
-    "# Grant Young\n\nThe house was old.": "Grant",
-    "YOUNG GRANT\n===\nThe house was old.": "GRANT",
-    "1. Hope\n2. The house\n": "Hope",
-    "Rose:\nthe house": "Rose",
-    "i saw mark and grant today": "mark",
-    "I saw rose today. Her house was nice.": "rose",
-    "Kelvin sign: \u212ain, a \u041dome": "in",
-    "so gr\u00fan and mar\u200bia": "maria",
-    "the\u00adhouse": "house",
-}
-"""Text -> a word of it that must not leave."""
-
-
-@pytest.mark.parametrize("text", TRAPS)
-def test_traps(text, redactor):
-    assert TRAPS[text] not in redactor.release(PrivateText(text), Counter()).replace("[", " ").replace("]", " ").split()
-
 
 @pytest.mark.parametrize("name", ["An", "Do", "So", "Will", "May"])
 def test_names_that_arefunction_words_leave_nowhere_but_as_openers(name):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
+import gzip
 import importlib
 import json
 from collections import Counter
 from copy import copy
 
 import pytest
-from tests.withholding.swapping import swapped
+from tests.withholding.swapping import swapped, wire_texts
 
 import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
+from wordveil.documents.base import FormatDetails
 from wordveil.errors import ParameterError, TooLittleKeptError, WordveilError
 from wordveil.files.secret import Secret
 from wordveil.integrations.conversation import Conversation, Message
@@ -21,11 +24,14 @@ from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.runs import redact_documents
 
-TEXTS = [
+FEW = [
     "Please call Maria Garcia at 555-0147.", None, "", "The house of E. Smith is old.", "My PIN is 4711, not B12.",
     "I saw her on 3 May with 😀 and a caf\xe9.", "He went to https://x.example/y and home.", "We saw Maria and maria.",
 ]  # fmt: skip
-OTHER = [None if text is None else swapped(text, Redactor(), seeds.rng(21)) for text in TEXTS]
+REQUESTS = 20  # to a vendor, each of so many messages that enough of its words are kept
+MANY = wire_texts()
+TEXTS = FEW + MANY[0]
+OTHER = [None if text is None else swapped(text, Redactor(), seeds.rng(21)) for text in FEW] + MANY[1]
 RELEASED = [None if text is None else Redactor().release(text, Counter()) for text in TEXTS]
 GERMAN = "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
 LIBRARIES = {
@@ -42,7 +48,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def test_the_texts_differ_and_their_releases_do_not():
-    assert sum(one != other for one, other in zip(TEXTS, OTHER, strict=True)) == 6
+    assert sum(one != other for one, other in zip(TEXTS, OTHER, strict=True)) > 350
     assert [None if text is None else Redactor().release(text, Counter()) for text in OTHER] == RELEASED
 
 
@@ -72,24 +78,39 @@ def test_a_table_in_another_language_is_refused(library):
         table_of(library, [GERMAN])
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "parquet"])
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "json", "csv", "tsv", "txt", "parquet", "tree"])
 def test_every_file_gives_equal_bytes_for_texts_that_agree(tmp_path, ending):
     if ending == "parquet":
         pytest.importorskip("pyarrow")
+    columns = () if ending == "txt" else ("text",)
+    details = FormatDetails(quoting="minimal") if ending in ("csv", "tsv", "tree") else FormatDetails()
+    settings = DocumentSettings(columns=columns, drop_others=bool(columns), details=details)
     outputs = []
     for name, texts in (("one", TEXTS), ("other", OTHER)):
         private, released = tmp_path / f"{name}.{ending}", tmp_path / f"{name}.out.{ending}"
-        write(private, [text or "" for text in texts])
-        redact_documents(private, released, Redactor(), settings=DocumentSettings(columns=("text",), drop_others=True))
-        outputs.append(released.read_bytes())
+        if ending == "tree":
+            for part in ("here.jsonl", "there/under.csv"):
+                (private / part).parent.mkdir(parents=True, exist_ok=True)
+                write(private / part, [text or "" for text in texts])
+        else:
+            write(private, [text or "" for text in texts])
+        redact_documents(private, released, Redactor(), settings=settings)
+        files = sorted(path for path in (*released.rglob("*"), released) if path.is_file())
+        outputs.append([path.read_bytes() for path in files])
     assert outputs[0] == outputs[1]
-    assert b"[name]" in outputs[0]
+    assert all(outputs[0])
+    assert len(outputs[0]) == (2 if ending == "tree" else 1)
+    assert ending.endswith("gz") or all(b"[name]" in output for output in outputs[0])
 
 
 def write(path, texts):
     """Write a file of one column of texts, and one more."""
     rows = [{"text": text, "id": n} for n, text in enumerate(texts)]
-    if path.suffix == ".parquet":
+    if path.suffix == ".txt":
+        path.write_text("".join(f"{text}\n" for text in texts if "\n" not in text), encoding="utf-8")
+    elif path.suffix == ".gz":
+        path.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode(), mtime=0))
+    elif path.suffix == ".parquet":
         arrow, parquet = (importlib.import_module(name) for name in ("pyarrow", "pyarrow.parquet"))
         parquet.write_table(arrow.Table.from_pylist(rows), path)
     elif path.suffix == ".jsonl":
@@ -140,6 +161,36 @@ def test_a_conversation_gives_what_the_redactor_gives():
     assert made_up[0] == made_up[1] != made_up[2]
     with pytest.raises(TooLittleKeptError):
         talk.release([Message("user", GERMAN)])
+
+
+def test_a_vendor_behind_the_proxy_hears_equal_bytes_for_texts_that_agree():
+    for needed in ("starlette", "httpx"):
+        pytest.importorskip(needed, reason="needs the extra proxy")
+    import httpx
+    from tests.integrations import vendors
+
+    from wordveil.integrations.proxy import Proxy
+
+    token = "a-token-of-the-tests-0123"
+
+    async def heard(texts):
+        vendor = vendors.Vendor(lambda _: vendors.whole("yes"))
+        app = Proxy(
+            conversation=Conversation(Redactor()), transport=vendor, upstream="http://vendor.test/v1/", token=token
+        ).app()
+        head = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=head) as client:
+            for low in range(REQUESTS):
+                messages = [{"role": "user", "content": text} for text in texts[low::REQUESTS]]
+                answer = await client.post("/v1/chat/completions", json={"model": "m", "messages": messages})
+                assert answer.status_code == 200, answer.text
+        return [body for *_, body in vendor.heard]
+
+    one, other = (asyncio.run(heard([text for text in texts if text])) for texts in (TEXTS, OTHER))
+    assert one == other
+    contents = [[message["content"] for message in json.loads(body)["messages"]] for body in one]
+    assert contents == [[text for text in RELEASED if text][low::REQUESTS] for low in range(REQUESTS)]
 
 
 @pytest.fixture

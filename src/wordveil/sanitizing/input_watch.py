@@ -13,17 +13,20 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.errors import ForeignTextWarning, InputWarning
-from wordveil.text.encoding import Encoder
 from wordveil.text.readings import UNKNOWN
 from wordveil.text.scripts import letters_by_script
 from wordveil.text.surrogates import Surrogates
 from wordveil.vocabulary.packaged import packaged_header
-from wordveil.vocabulary.table import Embeddings
+
+if TYPE_CHECKING:  # a redaction asks only whether anything was read
+    from wordveil.text.encoding import Encoder
+    from wordveil.vocabulary.table import Embeddings
 
 Look = Callable[[Sequence[PrivateText], IdArray, int], None]
 """Called with private texts, the ids of their tokens end to end, and the number of public words among them."""

@@ -10,9 +10,9 @@ import threading
 from wordveil.kernels.compiled.library import withholding_library
 from wordveil.kernels.compiled.withholding import ASK, LONGEST, CompiledWithholding, Part, WithholdingSettings
 from wordveil.withholding.kinds import Kind
-from wordveil.withholding.rule import MONTHS_THAT_ARE_WORDS, TELLS, Rule
+from wordveil.withholding.rule import MONTHS_THAT_ARE_WORDS, Rule
 from wordveil.withholding.tokens import layout, parts_of
-from wordveil.withholding.words import Mark, PublicWords, closed_list, function_words
+from wordveil.withholding.words import TELLS, Mark, PublicWords, closed_list, function_words
 
 _MARKS = {Mark.SURE: 0, Mark.CAPITAL: 2, Mark.COMMON_NAME: 4, Mark.NAME: 6}
 _KINDS = {kind: number for number, kind in enumerate(Kind)}

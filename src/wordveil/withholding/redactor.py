@@ -126,10 +126,7 @@ class Redactor:
         Raises:
             TooLittleKeptError: If a text of at least 20 tokens has less than .4 of them on the list.
         """
-        counts = Counter[str]()
-        released = self.release(PrivateText(text), counts)
-        check_share(counts)
-        return released
+        return self.redaction(text).text
 
     def redaction(self, text: str) -> Redaction:
         """Return the released text with what it promises and shows; see `redact`."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from wordveil.errors import ParameterError
 from wordveil.withholding.kinds import CAPITALS_LIKE, Kind
 from wordveil.withholding.tokens import Tokens, with_lines
-from wordveil.withholding.words import Mark, Spelling
+from wordveil.withholding.words import TELLS, Mark, Spelling
 
 RUN = 8
 """Words in a row without a stop or a joint ("the") that are taken for a secret phrase."""
@@ -29,7 +29,6 @@ MONTHS_THAT_ARE_WORDS = frozenset(("march", "may", "august", "april", "june"))
 _COUNTED = frozenset({Kind.WORD, Kind.COUNT, Kind.CAPITALS})
 _FIGURED = frozenset({Kind.NUMBER, Kind.COUNT})
 _SPELLED = frozenset({Kind.WORD, Kind.CAPITALIZED, Kind.CAPITALS})
-TELLS = frozenset(("is", "was", "are"))
 _NAMES = frozenset({Mark.NAME, Mark.COMMON_NAME})
 _SURE_IN_SMALL = frozenset({Mark.CAPITAL, Mark.COMMON_NAME})
 
@@ -337,7 +336,7 @@ class _Around:
                 done += 1
 
     def _tells(self, i: int, kept: Sequence[bool]) -> bool:
-        """Whether a word that announces a secret is followed by a colon or by *is*, in whatever casing.
+        """Whether a word that announces a secret is *password's*, or is followed by a colon or *is* in whatever casing.
 
         What stands in capitals and is hidden may be *IS*; a small *is* there is hidden by nothing but a compound.
         """
@@ -345,7 +344,7 @@ class _Around:
         if following >= len(kept) or self.gaps[following].stop:
             return False
         joined = following + 1 < len(self.gaps) and (self.gaps[following + 1].hyphen or self.gaps[following + 1].slash)
-        if self.gaps[following].colon or joined:
+        if self.gaps[following].colon or joined or self.spellings[i].tells:
             return True
         if not kept[following]:
             return self.spellings[following].kind in CAPITALS_LIKE

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ DEFAULT_COMMON = 4000
 PACKS = ("spoken", "clinic", "bank", "food")
 """Packs of words of one field; the first is on unless it is left out."""
 _REMEMBERED = 1 << 16  # spellings of tokens, kept to be looked up once
+TELLS = frozenset(("is", "was", "are"))
+"""Words that come between one that announces a secret and the secret."""
 _VERBS = frozenset(("may", "march"))  # months that are words in small letters
 _PLAIN = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?")
 _PRONOUN = re.compile(r"I(?:['’](?:m|ve|ll|d))?")
@@ -49,7 +51,8 @@ class Spelling(NamedTuple):
         mark: How sure it is a word.
         function: Whether it is a function word, or a contraction.
         joint: Whether no list of words would hold it ("the").
-        announces: Whether a secret follows it ("password").
+        announces: Whether a secret may follow it ("password").
+        tells: Whether a secret follows it ("password's").
         pronoun: Whether it is *I*, or a contraction of it.
         title: Whether it is a title before a name.
         calendar: Whether it is a month or a weekday.
@@ -61,6 +64,7 @@ class Spelling(NamedTuple):
     function: bool = False
     joint: bool = False
     announces: bool = False
+    tells: bool = False
     pronoun: bool = False
     title: bool = False
     calendar: bool = False
@@ -91,15 +95,16 @@ def _digests() -> Mapping[str, str]:
 
 
 @cache
+def _ranks() -> tuple[tuple[str, int, Mark], ...]:
+    """Return the words of the longest list, commonest first, each with its rank and mark."""
+    marks = {mark.value: mark for mark in Mark}  # to ask the Enum takes six times as long
+    rows = (line.split("\t") for line in _text("common.tsv").splitlines()[1:])
+    return tuple((word, int(rank), marks[mark]) for word, rank, _, mark in rows)
+
+
 def _common(n: int) -> Mapping[str, Mark]:
     """Return the words among the n commonest that are on the list, commonest first, each with its mark."""
-    rows = (line.split("\t") for line in _text("common.tsv").splitlines()[1:])
-    return {word: Mark(mark) for word, rank, _, mark in rows if int(rank) <= n}
-
-
-@cache
-def _marks() -> Mapping[str, Mark]:
-    return _common(max(COMMON))
+    return {word: mark for word, rank, mark in _ranks() if rank <= n}
 
 
 @cache
@@ -117,7 +122,8 @@ class PublicWords:
         common: How many of the commonest words of public English: 1000, 2000, 4000 or 8000.
         packs: Names of packs of words.
         added: Words that the owner declares public, in small letters; they are sure.
-        hidden: Words that are hidden whatever lists say.
+        hidden: Words that are hidden whatever lists say; none that announces a secret (*password*, *is*), since the
+            letters of a hidden word hide nothing after it.
         sensitive: Whether the words of the list of sensitive ones are kept.
 
     Raises:
@@ -145,17 +151,20 @@ class PublicWords:
             raise ParameterError("packs", unknown[0], f"must be among {', '.join(PACKS)}.")
         for name in ("added", "hidden"):
             object.__setattr__(self, name, _plain_words(name, getattr(self, name)))
+        if announcing := self.hidden & (closed_list("secrets") | TELLS):
+            problem = "must hold none that announces a secret, such as password or is: what follows it would be kept."
+            raise ParameterError("hidden", f"<{len(announcing)} of {len(self.hidden)} words>", problem)
         object.__setattr__(self, "_listed", self._merged())
 
     def _merged(self) -> Mapping[str, Mark]:
-        names = ("contractions", "numbers", "secrets", *self.packs)
-        packed = {word: _marks().get(word, Mark.SURE) for name in names for word in sorted(closed_list(name))}
-        function = {word: _marks().get(word, Mark.SURE) for word in sorted(function_words())}
+        names, marks = ("contractions", "numbers", "secrets", *self.packs), _common(max(COMMON))
+        packed = {word: marks.get(word, Mark.SURE) for name in names for word in sorted(closed_list(name))}
+        function = {word: marks.get(word, Mark.SURE) for word in sorted(function_words())}
         own = dict.fromkeys(sorted(self.added), Mark.SURE)
         never = self.hidden | (frozenset() if self.sensitive else closed_list("sensitive"))
-        barred = closed_list("calendar") - _VERBS | closed_list("titles")
+        never |= closed_list("calendar") - _VERBS | closed_list("titles")
         public = {**_common(self.common), **packed, **function}
-        kept = {word: mark for word, mark in public.items() if word not in never | barred}
+        kept = {word: mark for word, mark in public.items() if word not in never}
         return kept | {word: mark for word, mark in own.items() if word not in self.hidden}
 
     def __contains__(self, word: str) -> bool:
@@ -168,7 +177,7 @@ class PublicWords:
         """Return all words that may leave, the commonest first, each with its mark."""
         return dict(self._listed)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of all that decides what may leave: words, marks, and the lists that the rule reads."""
         lists = {name: sorted(closed_list(name)) for name in ("numbers", "secrets", "calendar", "titles", "joints")}
@@ -208,27 +217,23 @@ class PublicWords:
             kind = Kind.COUNT
         own = base != low and base in function_words()  # Down's, Will's: names
         mark = None if own else self._listed.get(base)
+        announces = base in closed_list("secrets") and mark is not None
         return Spelling(
             kind,
             listed=mark is not None,
             mark=Mark.SURE if mark is None else mark,
             function=contraction or (base == low and base in function_words()),
             joint=contraction or low in closed_list("joints"),
-            announces=low in closed_list("secrets") and mark is not None,
+            announces=announces,
+            tells=announces and base != low,
             pronoun=bool(_PRONOUN.fullmatch(token)),
             title=low in closed_list("titles"),
             calendar=low in closed_list("calendar"),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:  # leaves remembered tokens behind
-        given = (self.common, self.packs, self.added, self.hidden, self.sensitive)
-        return _rebuilt, given
-
-
-def _rebuilt(
-    common: int, packs: tuple[str, ...], added: frozenset[str], hidden: frozenset[str], sensitive: bool
-) -> PublicWords:
-    return PublicWords(common=common, packs=packs, added=added, hidden=hidden, sensitive=sensitive)
+        chosen: dict[str, Any] = {"common": self.common, "packs": self.packs, "sensitive": self.sensitive}
+        return partial(PublicWords, **chosen, added=self.added, hidden=self.hidden), ()
 
 
 def _plain_words(name: str, given: Collection[str]) -> frozenset[str]:

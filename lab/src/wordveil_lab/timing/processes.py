@@ -1,4 +1,4 @@
-"""What whole processes take: the first sentence, and a file from gzip to gzip, beside `import numpy` and gzip alone.
+"""What whole processes take: a first sentence, and a file from gzip to gzip, beside `import numpy` and gzip alone.
 
 Wall clock, processor time and peak memory of fresh processes with compiled byte code, the best of all rounds.
 
@@ -34,12 +34,14 @@ def taken(command: list[str]) -> tuple[float, float, float]:
 def main() -> None:
     """Print a table, the ratios last."""
     source, column, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 5
-    wordveil = [str(Path(sys.executable).parent / "wordveil"), "sanitize"]
+    program = str(Path(sys.executable).parent / "wordveil")
+    wordveil = [program, "sanitize"]
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out.jsonl.gz"
         commands = {
             "import numpy": [sys.executable, "-c", "import numpy"],
             "first sentence": wordveil,
+            "first sentence, redacted": [program, "redact"],
             "gzip to gzip, nothing done": [sys.executable, "-c", GZIP, source],
             "file, gzip to gzip": [
                 *wordveil,
@@ -61,7 +63,8 @@ def main() -> None:
     print("| process | on the clock, s | processor, s | peak, MiB |\n|---|---|---|---|")
     for name, (wall, processor, peak) in best.items():
         print(f"| {name} | {wall:.3f} | {processor:.3f} | {peak:.0f} |")
-    for name, beside in (("first sentence", "import numpy"), ("file, gzip to gzip", "gzip to gzip, nothing done")):
+    pairs = {name: "import numpy" for name in commands if name.startswith("first")}
+    for name, beside in (pairs | {"file, gzip to gzip": "gzip to gzip, nothing done"}).items():
         print(f"{name} / {beside}: {best[name][1] / best[beside][1]:.2f} of processor time")
 
 

@@ -9,7 +9,7 @@
 enum kind { WORD, ONE_LETTER, CAPITALIZED, CAPITALS, INITIAL, COUNTING, NUMBER, LINK, ASK };
 enum { LISTED = 1, CAPITAL_MARK = 2, COMMON_NAME = 4, NAME = 6, MARK = 6, CONTRACTION = 8, COUNTS = 16, FUNCTION = 32, JOINT = 64,
        SECRET = 128, TITLE = 256, CALENDAR = 512, MONTH = 1024, TELLS = 2048, PRONOUN = 4096, SMALL = 8192, UPPERCASE = 16384,
-       CAPITAL_FIRST = 32768 };
+       CAPITAL_FIRST = 32768, TOLD = 65536 };
 enum { OPENS_FUNCTION = 1, OPENS_ANY = 2, OPENS = 3, DOT = 4, STOP = 8, LINE = 16, HYPHEN = 32, SLASH = 64, COLON = 128, NEAR = 256,
        APART = 512, BLANK = 1024, JOINED = 2048, CLOSES = 4096 };
 enum { SHOUTED = 3, RUN = 8, LONGEST = 64, MARKS = 14 };
@@ -136,7 +136,7 @@ static void take(pass *w, const byte *start, const byte *end, int kind) {
     int32_t said = listed | (bits & (TITLE | CALENDAR | MONTH | TELLS));
     if (bits & CONTRACTION) said |= FUNCTION | JOINT;
     said |= bits & (whole ? FUNCTION | JOINT : JOINT);
-    if (bits & SECRET && listed) said |= SECRET;
+    if (base & SECRET && listed) said |= whole ? SECRET : SECRET | TOLD; /* password's: the secret follows */
     if (*start == 'I' && !rest_upper && (n == 1 || (low[1] == '\'' && ((n == 3 && (low[2] == 'm' || low[2] == 'd'))
         || (n == 4 && (!memcmp(low + 2, "ve", 2) || !memcmp(low + 2, "ll", 2))))))) said |= PRONOUN;
     if (!upper) said |= SMALL;
@@ -463,7 +463,7 @@ static void announced(pass *w) {
     for (int64_t i = 0, done = 0; i + 1 < w->count; i++) {
         const token *t = w->tokens + i, *next = t + 1;
         if (i + 1 < done || !(t->said & SECRET) || !t->kept || w->around[i + 1] & STOP) continue;
-        int tells = w->around[i + 1] & COLON || w->around[i + 2] & JOINED;
+        int tells = w->around[i + 1] & COLON || w->around[i + 2] & JOINED || t->said & TOLD;
         if (!tells) tells = next->kept ? next->said & TELLS : capital(next->kind);
         for (int64_t j = i + 1; tells && j < w->count; done = ++j) {
             if (j > i + 1 && (w->around[j] & STOP || (w->around[j] & LINE && !told(w, j - 1)))) break;
