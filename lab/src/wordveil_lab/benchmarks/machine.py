@@ -10,7 +10,7 @@ import platform
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from wordveil.api import engine_name, resolve_threads
 
-__all__ = ["Machine", "Timing", "beside_product", "best_timing", "measure_machine", "peak_memory_bytes"]
+__all__ = ["Machine", "Timing", "best_timing", "measure_machine", "peak_memory_bytes"]
 
 SIDE = 2048
 GIGA = 1e9
@@ -132,21 +132,6 @@ def _product_rates(dtype: Any, side: int, cores: int, repeats: int) -> tuple[flo
     with threadpool_limits(limits=cores, user_api="blas"):
         product()
         return one, flops / best_timing(product, repeats).wall
-
-
-def beside_product(work: Callable[[], Any], side: int, dtype: Any, rounds: int) -> Iterator[tuple[float, float]]:
-    """Yield processor seconds of the work, and operations a second of a square product just before it, on one thread.
-
-    They take turns, so that both see the same machine. One round more is not counted: it touches the memory.
-    """
-    square = np.random.Generator(np.random.PCG64(0)).random((side, side), dtype=dtype)
-    out = np.empty_like(square)
-    with threadpool_limits(limits=1):
-        for number in range(rounds + 1):
-            product = 2.0 * side**3 / best_timing(lambda: np.matmul(square, square, out=out), 1).cpu
-            seconds = best_timing(work, 1).cpu
-            if number:
-                yield seconds, product
 
 
 def peak_memory_bytes() -> int:
