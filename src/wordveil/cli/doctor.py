@@ -18,7 +18,7 @@ from wordveil.cli.exit_codes import DONE, NO
 from wordveil.cli.printing import JsonOption, listed, show
 from wordveil.errors import ChecksumError, WordveilError
 
-REQUIREMENT = re.compile(r"([\w-]+)(\[[^]]*\])?(?:>=([\d.]+))?.*?(?:extra == ['\"](\w+)['\"])?$")
+REQUIREMENT = re.compile(r"([\w-]+)(\[[^]]*\])?(?:>=([\d.]+))?.*?(?:extra == ['\"]([\w-]+)['\"])?$")
 KERNELS = "compile them here: python -m wordveil.kernels.compiled"
 SUMS = ("all", "dev", "docs", "integrations")
 """Extras that are made of others, or are for work on wordveil itself."""
