@@ -67,6 +67,25 @@ def test_public_directions_are_the_same_bytes_on_an_older_processor():
     assert ours == theirs
 
 
+READ = """
+import json
+from wordveil.kernels.arithmetic import arithmetic_name
+from wordveil.sentences.rephrasing import Rephraser
+made = Rephraser()
+encoder = made.stock.encoder(made.encoder)
+sentences = [*made.embeddings.words, "bandwidth slices nov tubular.", "songs burned taipei plotting."]
+print(json.dumps([arithmetic_name(), encoder.rows(sentences).tobytes().hex(), made.sanitizer.parts.domain]))
+"""
+
+
+def test_a_sentence_is_read_as_the_same_prototype_on_an_older_processor():
+    """Those between two prototypes, to the last bit: one noise for two readings would tell them from all others."""
+    (name, *ours), (older, *theirs) = elsewhere(READ), elsewhere(READ, **OLDER)
+    if name == older:
+        pytest.skip("this processor runs what the older one does")
+    assert ours == theirs
+
+
 DRAWN = """
 import json, numpy as np, wordveil as wv
 from tests.sanitizing.test_machines import TABLE
