@@ -394,7 +394,7 @@ def test_a_report_replaces_nothing_that_the_run_reads_or_writes(wordveil, vocabu
     linked = tmp_path / "other.json"
     linked.symlink_to(source)
     common = ("sanitize", source, "--column", "t", "-o", output, "--vocabulary", vocabulary, "--epsilon", "1")
-    for report in (output, source, linked):
+    for report in (output, source, linked, vocabulary / "header.json"):
         answer = wordveil(*common, "--report", report)
         assert answer.status == 2
         assert "must be another file than those the run reads and writes" in answer.err
@@ -412,3 +412,18 @@ def test_a_member_name_forges_no_line_of_the_promise(wordveil, vocabulary, tmp_p
     )
     assert answer.status == 0
     assert sum(line.startswith("guarantee: ") for line in answer.err.splitlines()) == 1
+
+
+def test_a_report_replaces_no_certificate_and_lies_in_no_stock_or_vocabulary(wordveil, vocabulary, tmp_path):
+    certificate = tmp_path / "certificate.json"
+    certificate.write_text("{}")
+    header = vocabulary / "header.json"
+    before = header.read_bytes()
+    for command in (
+        ("denoise", "in.txt", "in.json", "-o", "out.txt", "--certificate", certificate, "--report", certificate),
+        ("denoise", "in.txt", "in.json", "-o", "out.txt", "--vocabulary", vocabulary, "--report", header),
+        ("rephrase", "in.txt", "-o", "out.txt", "--stock", vocabulary, "--report", header),
+        ("release", "in.npy", "-o", "out.npy", "-e", "1", "--vocabulary", vocabulary, "--report", header),
+    ):
+        assert "must be another file than those the run reads and writes" in wordveil(*command).err
+    assert (certificate.read_text(), header.read_bytes()) == ("{}", before)

@@ -67,6 +67,25 @@ def test_public_directions_are_the_same_bytes_on_an_older_processor():
     assert ours == theirs
 
 
+READ = """
+import json
+from wordveil.kernels.arithmetic import arithmetic_name
+from wordveil.sentences.rephrasing import Rephraser
+made = Rephraser()
+encoder = made.stock.encoder(made.encoder)
+sentences = [*made.embeddings.words, "bandwidth slices nov tubular.", "songs burned taipei plotting."]
+print(json.dumps([arithmetic_name(), encoder.rows(sentences).tobytes().hex(), made.sanitizer.parts.domain]))
+"""
+
+
+def test_a_sentence_is_read_as_the_same_prototype_on_an_older_processor():
+    """Those between two prototypes, to the last bit: one noise for two readings would tell them from all others."""
+    (name, *ours), (older, *theirs) = elsewhere(READ), elsewhere(READ, **OLDER)
+    if name == older:
+        pytest.skip("this processor runs what the older one does")
+    assert ours == theirs
+
+
 DRAWN = """
 import json, numpy as np, wordveil as wv
 from tests.sanitizing.test_machines import TABLE
@@ -236,9 +255,12 @@ def test_a_pinned_engine_draws_what_a_machine_draws_that_has_no_other(engine, me
     assert (sent.engine, sent.provenance.engine, fingerprint(sent)) == (engine, computed, fingerprint(made))
 
 
-def test_an_engine_that_cannot_run_here_is_refused():
-    with pytest.raises(ParameterError, match=r"^engine='amx9' must be one of numpy.* here; build others: python -m"):
-        released("amx9")
+@pytest.mark.parametrize("engine", ["amx9", ""])
+def test_an_engine_that_cannot_run_here_is_refused(engine):
+    with pytest.raises(
+        ParameterError, match=f"^engine='{engine}' must be one of numpy.* here; build others: python -m"
+    ):
+        released(engine)
     with pytest.raises(ParameterError, match="is for the processor, and the device is cuda"):
         wv.Sanitizer(TABLE, wv.TEM(epsilon=4.0), engine="numpy", device="cuda")
     with pytest.raises(KeyError), pinned_engine("numpy"):

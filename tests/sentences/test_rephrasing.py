@@ -29,6 +29,7 @@ from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
+from wordveil.sentences.encoding import StaticEncoder
 from wordveil.sentences.rephrasing import Rephraser, rephrase_documents
 from wordveil.sentences.slots import fill, slots_of
 from wordveil.sentences.splitting import split_sentences
@@ -353,3 +354,27 @@ def test_the_response_is_the_mechanism_of_words(stock):
     assert rephraser.mechanism == NeighbourResponse(epsilon=4.0, k=1, outputs=None)
     assert isinstance(rephraser.guarantee, LocalDP)
     assert any(rephraser.embeddings.header.checksum in part for part in rephraser.guarantee.scope)
+
+
+class Rounding(StaticEncoder):
+    """A model whose library rounds as it likes."""
+
+    name = "model"
+
+    def __init__(self, share):
+        super().__init__()
+        self._share = np.float32(share)
+
+    def rows(self, sentences, progress=None, *, together=False):
+        return super().rows(sentences, progress, together=together) * self._share
+
+
+def test_a_model_that_rounds_otherwise_draws_elsewhere(stock, monkeypatch):
+    """Another release of its library, or another processor: its rows may be nearer to another prototype."""
+    made = []
+    for share in (1.0, 1.0, 1 - 2.0**-23):
+        monkeypatch.setattr("wordveil.sentences.stock.encoder_named", lambda name, share=share: Rounding(share))
+        made.append(Rephraser(stock, prototypes=8, encoder="model").sanitizer)
+    domains = [each.parts.domain for each in made]
+    assert domains[0] == domains[1] != domains[2]
+    assert made[0].provenance.checksum == made[2].provenance.checksum

@@ -97,10 +97,15 @@ def calibrate(
     probability --keep. With --decoder rank-softmax and --epsilon: the c at which near words come out most often.
     """
     embeddings = open_vocabulary(vocabulary)
-    given = targets.given()
+    given, for_points = targets.given(), mechanism == DEFAULT_MECHANISM and keeping.keep is None
+    if targets.task is not None and not (for_points and decoder is None and epsilon is None):
+        sentence = (
+            f"--task works only with --mechanism {DEFAULT_MECHANISM}, and without --keep, --decoder and --epsilon."
+        )
+        raise ParameterError("task", targets.task.name, sentence=sentence)
     if decoder is not None or epsilon is not None:
         _print_c(embeddings, mechanism, decoder, epsilon, settings or (), as_json=as_json)
-    elif mechanism == DEFAULT_MECHANISM and keeping.keep is None:
+    elif for_points:
         _print_points(embeddings, targets, settings or (), as_json=as_json)
     elif given:
         target, use = next(iter(given)), "leave out --keep" if mechanism == DEFAULT_MECHANISM else "use --keep"

@@ -103,7 +103,7 @@ def release(
     from wordveil.runs.vectors import release_vector_file
     from wordveil.runs.vectors.values import write_vector_report
 
-    running.check_report(source, output, endings=(".json",))
+    running.check_report(source, output, noise.vocabulary, endings=(".json",))
     settings = rows.vector_settings()
     mechanism, table = noise.build(source, rows.column)
     with row_bar("rows released", quiet=running.quiet) as progress:

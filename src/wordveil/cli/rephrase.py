@@ -85,7 +85,7 @@ def rephrase(
     from wordveil.sentences.rephrasing import Rephraser, rephrase_documents
     from wordveil.sentences.stock import load_stock
 
-    running.check_report(source, output)
+    running.check_report(source, output, response.stock)
     settings, stock = reading.settings(), load_stock(response.stock)
     if care.verify or running.report is not None:
         stock.embeddings.verify()

@@ -203,7 +203,7 @@ class Job:
 
         options = around.text_options()
         lists = *(around.public_words or ()), around.exclude_outputs
-        running.check_report(source, output, *lists, wanted.certificate)
+        running.check_report(source, output, *lists, wanted.certificate, wanted.vocabulary)
         verify = care.verify or running.report is not None
         embeddings, barred = sanitizing_vocabulary(wanted.vocabulary, around.exclude_outputs, verify=verify)
         prepared = prepare(wanted, embeddings, quiet=running.quiet)

@@ -15,6 +15,7 @@ frequency). Their common component is not removed: on STS-B (development part) S
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -35,6 +36,7 @@ from wordveil.vocabulary.table import load_embeddings
 STATIC = "static"
 SMOOTHING = 1e-3  # of inverse frequencies, Arora et al.'s a
 RIDGE = 1.0  # of the map from one encoder to another, in sentences
+FACTOR_BITS = 22  # of the whole numbers of a map: sums of 512 of their products are exact in float64, in any order
 WORDS_TOGETHER = 1024  # sentences whose word vectors are held at once
 SENTENCES_TOGETHER = 64  # public sentences that a model takes at a time
 
@@ -84,8 +86,8 @@ class StaticEncoder(SentenceEncoder):
         vectors = weights[:, None].astype(np.float32) * table.vectors
         self.identity = f"{STATIC}-1 {table.header.checksum[:16]}"
         if into is not None:
-            vectors = vectors @ into
-            self.identity += f", mapped by {hashlib.sha256(np.ascontiguousarray(into).data).hexdigest()[:16]}"
+            vectors = _exact_product(vectors, into)
+            self.identity += f", mapped exactly by {hashlib.sha256(np.ascontiguousarray(into).data).hexdigest()[:16]}"
         self.space = space or self.identity
         self._vectors = np.concatenate([vectors, np.zeros_like(vectors[:1])])  # unknown words, -1, find zeros
         self._reader = Encoder(lookup=table.ids, index=table.packed_words, tokenizer=tokenizer_for("words"))
@@ -104,6 +106,19 @@ class StaticEncoder(SentenceEncoder):
                 found[low + some] = np.add.reduceat(vectors, starts, axis=0, dtype=np.float64)
             progress(len(part))
         return found
+
+
+def _exact_product(left: Float32Array, right: Float32Array) -> Float32Array:
+    """Return the product of two matrices, held to 22 bits of their largest numbers: the same bits on every machine.
+
+    Otherwise a sentence between two prototypes is read as one here and as the other there, under the same noise.
+    """
+    wholes, powers = [], 0
+    for factor in (left, right):
+        power = FACTOR_BITS - math.frexp(float(np.abs(factor).max()))[1]
+        wholes.append(np.rint(np.ldexp(factor.astype(np.float64), power)))
+        powers -= power
+    return np.asarray(np.ldexp(wholes[0] @ wholes[1], powers), dtype=np.float32)
 
 
 class MiniLMEncoder(SentenceEncoder):

@@ -63,6 +63,7 @@ EPSILON = 6.0
 """Nats per sentence, unless something else is asked for."""
 
 TOGETHER = 1 << 13  # sentences whose rows are held at once
+PROBES = 8  # public sentences whose rows tell how a model rounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +198,7 @@ def _assembled(
         candidates_checksum=embeddings.candidates_checksum,
         engine=kernel_engine("nearest.c"),
         public_data=randomizer.public_data,
-        arithmetic="" if encoder.name == STATIC else arithmetic_name(),  # a model's rounding may choose the prototype
+        arithmetic=_arithmetic(encoder, embeddings),
     )
     claim: Any = randomizer.guarantee()
     promise = replace(
@@ -224,6 +225,17 @@ def _assembled(
         words=encoder.words,
         width=1 + len(options.grids),
     )
+
+
+def _arithmetic(encoder: SentenceEncoder, embeddings: Embeddings) -> str:
+    """Return the name of what rounds the rows of a model, since these choose the prototype; "" where nothing does.
+
+    A library of models has kernels of its own, known by what they make of public sentences.
+    """
+    if encoder.name == STATIC:
+        return ""
+    rows = encoder.rows([fill(word) for word in embeddings.words[:PROBES]])
+    return f"{arithmetic_name()}; rows {hashlib.blake2b(rows.tobytes(), digest_size=4).hexdigest()}"
 
 
 def _total(epsilon: float, grids: Sequence[NumberGrid]) -> float:

@@ -45,12 +45,12 @@ def engine_name() -> str:
     `ParameterError` if WORDVEIL_ENGINE, or whoever pins one, names an engine that is unknown or cannot run here.
     """
     pinned, found = _PINNED.get(), available_engines()
-    wanted = pinned or os.environ.get(VARIABLE)
-    if not wanted:
+    wanted = (os.environ.get(VARIABLE) or None) if pinned is None else pinned
+    if wanted is None:
         return found[-1]
     if wanted not in found:
         raise ParameterError(
-            "engine" if pinned else VARIABLE,
+            VARIABLE if pinned is None else "engine",
             wanted,
             f"must be one of {', '.join(found)} here; build others: python -m wordveil.kernels.compiled",
         )
