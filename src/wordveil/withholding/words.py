@@ -151,6 +151,9 @@ class PublicWords:
             raise ParameterError("packs", unknown[0], f"must be among {', '.join(PACKS)}.")
         for name in ("added", "hidden"):
             object.__setattr__(self, name, _plain_words(name, getattr(self, name)))
+        if pronouns := sum(bool(_PRONOUN.fullmatch(word.capitalize())) for word in self.hidden):
+            problem = "must not hold I or a contraction of it, which leave wherever they stand alone."
+            raise ParameterError("hidden", f"<{pronouns} of {len(self.hidden)} words>", problem)
         if announcing := self.hidden & (closed_list("secrets") | TELLS):
             problem = "must hold none that announces a secret, such as password or is: what follows it would be kept."
             raise ParameterError("hidden", f"<{len(announcing)} of {len(self.hidden)} words>", problem)
@@ -180,7 +183,8 @@ class PublicWords:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that decides what may leave: words, marks, and the lists that the rule reads."""
-        lists = {name: sorted(closed_list(name)) for name in ("numbers", "secrets", "calendar", "titles", "joints")}
+        names = ("numbers", "secrets", "calendar", "titles", "joints")
+        lists = {name: sorted(closed_list(name) - self.hidden) for name in names}
         facts: dict[str, Any] = {"words": sorted((word, mark.value) for word, mark in self._listed.items())}
         facts |= {"lists": lists, "function": sorted(function_words())}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -227,8 +231,8 @@ class PublicWords:
             announces=announces,
             tells=announces and base != low,
             pronoun=bool(_PRONOUN.fullmatch(token)),
-            title=low in closed_list("titles"),
-            calendar=low in closed_list("calendar"),
+            title=low in closed_list("titles") - self.hidden,
+            calendar=low in closed_list("calendar") - self.hidden,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:  # leaves remembered tokens behind
