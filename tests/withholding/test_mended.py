@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from wordveil.withholding.kinds import Kind
 from wordveil.withholding.linking import PersonLinks, persons_of, spelled_alike
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
+from wordveil.withholding.runs import redact_documents
 from wordveil.withholding.words import PublicWords
 
 ENGINES = [False, True]
@@ -40,6 +42,12 @@ def test_words_to_hide_and_words_declared_public_are_shown_nowhere():
     shown = f"{words!r} {one!r} {one.provenance!r} {one.choices()!r} {one.redaction('We saw it.')!r}"
     assert "secret" not in shown
     assert Redactor(words=PublicWords()).provenance != one.provenance
+
+
+def test_no_value_of_a_redactor_holds_a_token_that_it_has_met(compiled_or_not):
+    one = Redactor()
+    one.redact("We saw Zqxqz there.")
+    assert "Zqxqz" not in str(asdict(one.words))
 
 
 @pytest.mark.parametrize("word", ["Password", "pin", "is", "are"])
@@ -185,3 +193,9 @@ def test_a_document_of_several_persons_links_nobody_to_another(tmp_path: Path):
     with pytest.raises(ParameterError, match="several persons") as refused:
         persons_of(tmp_path / "chat.jsonl", "turns.who", DocumentSettings(columns=("turns.said",), keep=()))
     assert "ann" not in str(refused.value)
+
+
+def test_a_document_of_a_line_is_a_line_after_its_release(tmp_path: Path):
+    (tmp_path / "in.txt").write_text("It was good.<br />We saw it.\rAll of it.\nThe end of it.\n", newline="")
+    redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", Redactor())
+    assert (tmp_path / "out.txt").read_text() == "It was good. We saw it. All of it.\nThe end of it.\n"

@@ -141,7 +141,6 @@ class PublicWords:
     added: frozenset[str] = field(default=frozenset(), repr=False)
     hidden: frozenset[str] = field(default=frozenset(), repr=False)
     sensitive: bool = False
-    _remembered: dict[str, Spelling] = field(default_factory=dict, init=False, repr=False, compare=False)
     _listed: Mapping[str, Mark] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -200,6 +199,11 @@ class PublicWords:
             "words": len(self),
             "digest": self.digest,
         }
+
+    @cached_property
+    def _remembered(self) -> dict[str, Spelling]:
+        """Tokens that were asked for, which are private: no field, so that `asdict` shows none."""
+        return {}
 
     def spelling(self, token: str) -> Spelling:
         """Return what the lists say of a token."""
