@@ -155,6 +155,12 @@ def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires
         (("hidden", "name"), 0),
         (("options", "strict"), True),
         (("options", "words", "digest"), "0" * 64),
+        (("provenance", "mechanism"), "a detector that misses nothing"),
+        (("epsilon",), 0.1),
+        (("settings", "epsilon"), 0.1),
+        (("hidden", "person"), 0),
+        (("finished",), "Nobody is named."),
+        (("documents",), "all"),
     ],
 )
 def test_an_edited_report_does_not_pass_with_a_new_checksum(wordveil, wires, path, value):

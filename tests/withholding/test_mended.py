@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from wordveil.withholding.kinds import Kind
 from wordveil.withholding.linking import PersonLinks, persons_of, spelled_alike
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
+from wordveil.withholding.runs import redact_documents
 from wordveil.withholding.words import PublicWords
 
 ENGINES = [False, True]
@@ -42,11 +44,38 @@ def test_words_to_hide_and_words_declared_public_are_shown_nowhere():
     assert Redactor(words=PublicWords()).provenance != one.provenance
 
 
+def test_no_value_of_a_redactor_holds_a_token_that_it_has_met(compiled_or_not):
+    one = Redactor()
+    one.redact("We saw Zqxqz there.")
+    assert "Zqxqz" not in str(asdict(one.words))
+
+
 @pytest.mark.parametrize("word", ["Password", "pin", "is", "are"])
 def test_no_word_is_hidden_whose_letters_hide_a_secret(word):
     with pytest.raises(ParameterError, match="announces a secret") as refused:
         PublicWords(hidden=frozenset({"zqx", word}))
     assert "zqx" not in str(refused.value)
+
+
+@pytest.mark.parametrize("word", ["i", "I'm", "i\u2019ve"])
+def test_a_pronoun_that_leaves_all_the_same_is_refused_among_words_to_hide(word):
+    with pytest.raises(ParameterError, match="must not hold I"):
+        PublicWords(hidden=frozenset({"zqx", word}))
+
+
+def test_titles_months_and_days_to_hide_are_hidden_where_others_are_kept(compiled_or_not):
+    words = PublicWords(hidden=frozenset({"mr", "may", "monday"}))
+    one = Redactor(words=words, rule=Rule(titles=True, calendar=True))
+    text = "We saw Mr. Qx and Dr. Qx on Monday and Tuesday, 5 May and 5 June."
+    shown = "We saw [name]. [name] and Dr. [name] on [name] and Tuesday, [number] [name] and [number] June."
+    assert one.release(PrivateText(text), Counter()) == shown
+    assert words.digest != PublicWords(hidden=frozenset({"monday", "may"})).digest
+
+
+@pytest.mark.parametrize("hidden", ["is", "it's", "not", "so"])
+def test_no_letter_of_a_token_hidden_with_what_it_is_joined_to_ends_a_secret(hidden, compiled_or_not):
+    shown = released(f"We saw it. The code pin's = {hidden}-\ndon't be, i so it")
+    assert shown == "We saw it. The code pin's = [word]-\n[word], [word]"
 
 
 @pytest.mark.parametrize("unit", ["1", "a,", "a'", "\U0001f6001"])
@@ -157,3 +186,16 @@ def test_nobody_is_nobody_and_one_person_is_one(tmp_path: Path):
     (tmp_path / "who.csv").write_text("who,text\n,a\n7,b\n7.0,c\n ann ,d\nann,e\nnan,f\n")
     persons = persons_of(tmp_path / "who.csv", "who", DocumentSettings(columns=("text",), keep=()))
     assert persons == [None, "7.0", "7.0", "ann", "ann", None]
+
+
+def test_a_document_of_several_persons_links_nobody_to_another(tmp_path: Path):
+    (tmp_path / "chat.jsonl").write_text('{"turns": [{"who": "ann", "said": "Zq"}, {"who": "bob", "said": "Zq"}]}\n')
+    with pytest.raises(ParameterError, match="several persons") as refused:
+        persons_of(tmp_path / "chat.jsonl", "turns.who", DocumentSettings(columns=("turns.said",), keep=()))
+    assert "ann" not in str(refused.value)
+
+
+def test_a_document_of_a_line_is_a_line_after_its_release(tmp_path: Path):
+    (tmp_path / "in.txt").write_text("It was good.<br />We saw it.\rAll of it.\nThe end of it.\n", newline="")
+    redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", Redactor())
+    assert (tmp_path / "out.txt").read_text() == "It was good. We saw it. All of it.\nThe end of it.\n"

@@ -228,8 +228,11 @@ def test_a_service_gives_what_the_redactor_gives(releaser):
     told = {each["name"]: each for each in releaser.listed()}
     assert told["readable"]["words"] == len(words)
     assert told["readable"]["guarantee"]["promise"] == "withholding"
-    among = releaser.hides_among(HidesRequest(words=["house", "maria", "7"], setting="readable")).words
-    assert among == {"house": [("house", 1.0)], "maria": [("[word]", 1.0)], "7": [("[number]", 1.0)]}
+    among = releaser.hides_among(
+        HidesRequest(words=["house", "maria", "7", "I", "Doctor", "Maria"], setting="readable")
+    ).words
+    shown = {"house": "house", "maria": "[word]", "7": "[number]", "I": "I", "Doctor": "Doctor", "Maria": "[name]"}
+    assert among == {word: [(each, 1.0)] for word, each in shown.items()}
     with pytest.raises(ParameterError, match="nothing to read"):
         releaser.denoised(DenoiseRequest(texts=right, seal="", setting="readable"))
     with pytest.raises(TooLittleKeptError):
@@ -238,7 +241,10 @@ def test_a_service_gives_what_the_redactor_gives(releaser):
         answered(releaser, TEXTS, "readable", retry="visit-17", nonce="n" * 16)
 
 
-@pytest.mark.parametrize("setting", ["a=redact:common=3000", "a=redact:pack=law", "a=redact:law=surrogate"])
+MISTAKEN = ["a=redact:sensitive=false", "a=redact:strict=no", "a=redact:pack=5", "a=redact:sensitive=1"]
+
+
+@pytest.mark.parametrize("setting", ["a=redact:common=3000", "a=redact:pack=law", "a=redact:law=surrogate", *MISTAKEN])
 def test_a_setting_that_does_not_exist_is_refused(tmp_path, setting):
     for needed in ("fastapi", "sqlalchemy", "uvicorn"):
         pytest.importorskip(needed, reason="needs the extra serve")

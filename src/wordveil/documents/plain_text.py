@@ -28,7 +28,10 @@ class PlainText(DocumentFormat):
     def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
         before, after = record.template
         (text,) = released
-        return before + (b"" if text is None else text.encode("utf-8")) + after  # type: ignore[no-any-return]
+        written = "" if text is None else text
+        if not self.details.whole_file:
+            written = written.replace("\n", " ")  # as of <br />: a record is a line, and stays one
+        return before + written.encode("utf-8") + after  # type: ignore[no-any-return]
 
     def _lines(self, stream: BinaryIO, path: str) -> Iterator[Record]:
         offset = 0

@@ -110,7 +110,8 @@ def contradictions(
     if report.schema == (0, 0):
         return wrong
     values = dict(_leaves(facts))
-    return wrong + [Contradiction(place=place, said=values.get(place), right=None) for place in misfits(facts)]
+    shape = VectorReport if isinstance(source, Binding) else RunReport
+    return wrong + [Contradiction(place=place, said=values.get(place), right=None) for place in misfits(facts, shape)]
 
 
 def _fields(source: Sanitizer | Binding) -> set[str]:

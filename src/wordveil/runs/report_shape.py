@@ -14,8 +14,6 @@ from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints
 
 from wordveil.denoising.denoiser import Style
 from wordveil.documents.base import FormatDetails, Missing
-from wordveil.runs.sanitize import RunReport
-from wordveil.runs.vectors.values import VectorReport
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -66,9 +64,9 @@ _HELD = ("guarantee", "provenance", "options")
 _OBJECTS: dict[str, Any] = {"settings": _Settings, "budget": _Budget | None, "denoised": _Denoised | None}
 
 
-def misfits(facts: Mapping[str, Any]) -> list[str]:
-    """Return the places of facts that no report of this schema holds, or holds as another kind of value."""
-    hints = get_type_hints(VectorReport if facts["kind"] == "vectors" else RunReport) | _OBJECTS
+def misfits(facts: Mapping[str, Any], report: type) -> list[str]:
+    """Return the places of facts that no report of this class holds, or holds as another kind of value."""
+    hints = get_type_hints(report) | _OBJECTS
     places = [
         place
         for name, hint in hints.items()
@@ -98,6 +96,9 @@ def _unlike(value: Any, hint: Any, place: str) -> Iterator[str]:
         yield from (f"{place}.{name}" for name in sorted(names.keys() ^ value.keys()))
         for name in names.keys() & value.keys():
             yield from _unlike(value[name], names[name], f"{place}.{name}")
+    elif get_origin(hint) is dict and isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _unlike(item, get_args(hint)[1], f"{place}.{name}")
     elif hint is float:
         yield from () if type(value) in (int, float) else (place,)
     elif type(value) is not hint and not (value is None and hint is type(None)):

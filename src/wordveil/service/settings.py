@@ -23,7 +23,6 @@ from wordveil.service.costs import promise_of
 from wordveil.service.messages import DEFAULT_SETTING, ReleaseAnswer
 from wordveil.vocabulary.table import Embeddings
 from wordveil.withholding.claim import MAY_SAY, MUST_SAY
-from wordveil.withholding.kinds import kind_of
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.words import PACKS, PublicWords
@@ -126,7 +125,10 @@ class OpenedRedactor:
 
     def becomes(self, word: str) -> list[tuple[str, float]]:
         """Return what a word becomes: itself where it is on the list and its place permits, or a placeholder."""
-        return [(word if word in self.redactor.words else f"[{kind_of(word).printed}]", 1.0)] if word else []
+        spelling = self.redactor.words.spelling(word) if word else None
+        if spelling is None:
+            return []
+        return [(word if spelling.listed or spelling.pronoun else f"[{spelling.kind.printed}]", 1.0)]
 
     def described(self) -> dict[str, Any]:
         words = self.redactor.words
@@ -140,6 +142,8 @@ def _origin_of(opened: Opened | OpenedRedactor) -> dict[str, Any]:
 
 
 def _redactor(values: Mapping[str, Any]) -> Redactor:
+    if any(type(value) is not _WITHHELD[name] for name, value in values.items()):  # "false" would count as true
+        raise ParameterError("--setting", _REDACT, "takes common=N, pack=A+B, strict=True or False, and sensitive so.")
     packs = tuple(dict.fromkeys((PACKS[0], *values.get("pack", PACKS[0]).split("+"))))
     words = {name: values[name] for name in ("common", "sensitive") if name in values}
     return Redactor(words=PublicWords(packs=packs, **words), rule=Rule(strict=values.get("strict", False)))

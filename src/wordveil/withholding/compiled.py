@@ -54,8 +54,8 @@ def _bits(words: PublicWords) -> dict[str, int]:
         32: function_words(),
         64: closed_list("joints"),
         128: closed_list("secrets"),
-        256: closed_list("titles"),
-        512: closed_list("calendar"),
+        256: closed_list("titles") - words.hidden,
+        512: closed_list("calendar") - words.hidden,
         1024: MONTHS_THAT_ARE_WORDS,
         2048: TELLS,
     }

@@ -100,7 +100,8 @@ def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSe
         settings: How the file is read.
 
     Raises:
-        ParameterError: If the input can be read only once or is a folder, records are left out, or it has no columns.
+        ParameterError: If the input can be read only once or is a folder, records are left out, it has no columns, or
+            a document names several persons, as in a list of turns.
     """
     path = os.fspath(source)
     if not os.path.isfile(path) or settings.missing == "skip" or not settings.columns:
@@ -108,4 +109,7 @@ def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSe
             "link", column, "names a column, which needs one file with columns, and no --missing skip; or use document."
         )
     with settings.open_values(path, column) as reader:
-        return [person(record.texts[0]) if record.texts else None for record in reader if not record.structural]
+        records = [record.texts for record in reader if not record.structural]
+    if any(len(texts) > 1 for texts in records):
+        raise ParameterError("link", column, "names several persons in one document; give each a record of their own.")
+    return [person(texts[0]) if texts else None for texts in records]

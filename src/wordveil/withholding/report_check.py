@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from wordveil.runs.frame import run_shows
+from wordveil.runs.report_shape import misfits
 from wordveil.withholding.claim import Claim
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
+from wordveil.withholding.runs import RedactionReport
 from wordveil.withholding.words import PublicWords
+
+_AROUND = {"schema", "kind", "checksum", "signature"}
 
 
 def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> list[str]:
@@ -32,9 +36,13 @@ def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> li
         "claim": asdict(Claim.of(counts, words, law=redactor.law, days=redactor.days)),
         "options": redactor.choices() | {"version": facts["options"]["version"]},
         "tokens": counts["kept"] + counts["hidden"],
+        "provenance": asdict(redactor.provenance) | {"test_source": bool(facts["provenance"]["test_source"])},
+        "hidden": {kind: counts[kind] for kind in ("name", "number", "link", "word")},
     }
     plain = {name: _as_json(value) for name, value in right.items()}
-    return [f"{name}: the report says other than its choices come to" for name in plain if facts[name] != plain[name]]
+    wrong = [f"{name}: the report says other than its choices come to" for name in plain if facts[name] != plain[name]]
+    strange = facts.keys() - {each.name for each in fields(RedactionReport)} - _AROUND
+    return wrong + [f"{place}: no run writes this" for place in [*sorted(strange), *misfits(facts, RedactionReport)]]
 
 
 def _redactor(options: Mapping[str, Any], words: PublicWords) -> Redactor:

@@ -353,7 +353,8 @@ class _Around:
     def _stretch(self, start: int, kept: Sequence[bool]) -> Iterator[int]:
         """Yield the places of what a word before `start` announces."""
         for i in range(start, len(kept)):
-            if i > start and (self.gaps[i].stop or (self.gaps[i].line and not self._is_told(i - 1, kept))):
+            gap = self.gaps[i]  # a hyphen at its end goes on, also after an *is* that is hidden with what it joins
+            if i > start and (gap.stop or (gap.line and not gap.hyphen and not self._is_told(i - 1, kept))):
                 return
             yield i
 

@@ -141,7 +141,6 @@ class PublicWords:
     added: frozenset[str] = field(default=frozenset(), repr=False)
     hidden: frozenset[str] = field(default=frozenset(), repr=False)
     sensitive: bool = False
-    _remembered: dict[str, Spelling] = field(default_factory=dict, init=False, repr=False, compare=False)
     _listed: Mapping[str, Mark] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -151,6 +150,9 @@ class PublicWords:
             raise ParameterError("packs", unknown[0], f"must be among {', '.join(PACKS)}.")
         for name in ("added", "hidden"):
             object.__setattr__(self, name, _plain_words(name, getattr(self, name)))
+        if pronouns := sum(bool(_PRONOUN.fullmatch(word.capitalize())) for word in self.hidden):
+            problem = "must not hold I or a contraction of it, which leave wherever they stand alone."
+            raise ParameterError("hidden", f"<{pronouns} of {len(self.hidden)} words>", problem)
         if announcing := self.hidden & (closed_list("secrets") | TELLS):
             problem = "must hold none that announces a secret, such as password or is: what follows it would be kept."
             raise ParameterError("hidden", f"<{len(announcing)} of {len(self.hidden)} words>", problem)
@@ -180,7 +182,8 @@ class PublicWords:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all that decides what may leave: words, marks, and the lists that the rule reads."""
-        lists = {name: sorted(closed_list(name)) for name in ("numbers", "secrets", "calendar", "titles", "joints")}
+        names = ("numbers", "secrets", "calendar", "titles", "joints")
+        lists = {name: sorted(closed_list(name) - self.hidden) for name in names}
         facts: dict[str, Any] = {"words": sorted((word, mark.value) for word, mark in self._listed.items())}
         facts |= {"lists": lists, "function": sorted(function_words())}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
@@ -196,6 +199,11 @@ class PublicWords:
             "words": len(self),
             "digest": self.digest,
         }
+
+    @cached_property
+    def _remembered(self) -> dict[str, Spelling]:
+        """Tokens that were asked for, which are private: no field, so that `asdict` shows none."""
+        return {}
 
     def spelling(self, token: str) -> Spelling:
         """Return what the lists say of a token."""
@@ -227,8 +235,8 @@ class PublicWords:
             announces=announces,
             tells=announces and base != low,
             pronoun=bool(_PRONOUN.fullmatch(token)),
-            title=low in closed_list("titles"),
-            calendar=low in closed_list("calendar"),
+            title=low in closed_list("titles") - self.hidden,
+            calendar=low in closed_list("calendar") - self.hidden,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:  # leaves remembered tokens behind

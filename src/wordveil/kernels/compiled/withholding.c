@@ -466,7 +466,8 @@ static void announced(pass *w) {
         int tells = w->around[i + 1] & COLON || w->around[i + 2] & JOINED || t->said & TOLD;
         if (!tells) tells = next->kept ? next->said & TELLS : capital(next->kind);
         for (int64_t j = i + 1; tells && j < w->count; done = ++j) {
-            if (j > i + 1 && (w->around[j] & STOP || (w->around[j] & LINE && !told(w, j - 1)))) break;
+            int ends = w->around[j] & STOP || ((w->around[j] & (LINE | HYPHEN)) == LINE && !told(w, j - 1));
+            if (j > i + 1 && ends) break;
             if (!(w->tokens[j].said & (SECRET | PRONOUN)) && !told(w, j)) hide(w, w->tokens + j);
         }
     }
