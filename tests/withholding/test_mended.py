@@ -88,6 +88,12 @@ def test_many_secrets_and_many_names_take_time_in_proportion(unit, compiled_or_n
     assert_proportional(lambda n: released(unit * n), 200)
 
 
+def test_compounds_that_lengthen_a_run_of_words_take_time_in_proportion(compiled_or_not):
+    words = "house table water money house table water money"
+    assert "the" not in released(f"We saw it. {'the-end money water people ' * 3}{words}").split()
+    assert_proportional(lambda n: released("We saw it. " + "the-end money water people " * n + words), 50)
+
+
 def test_what_secrets_announce_ends_where_it_did(compiled_or_not):
     text = "pin: pin: we saw pin is\nour house pin is\n\nthe house\nis ours. The pin: house\npin: a table\nwe saw it"
     shown = "pin: pin: [word] pin is\n[word] pin is\n\n[word]\nis ours. The pin: [word]\npin: [word]\nwe saw it"

@@ -306,7 +306,11 @@ class _Around:
                 yield from group
 
     def _phrases(self, kept: Sequence[bool]) -> Iterator[int]:
-        """Rule 8: a run of eight words without a stop or a word that no secret phrase holds."""
+        """Rule 8: a run of eight words without a stop or a word that no secret phrase holds.
+
+        In a compound such a word ends no run: compounds are hidden by runs, and each could so lengthen the next one.
+        """
+        compound = {i for group in self.groups for i in group}
         run, counted = list[int](), 0
         for i, spelling in enumerate(self.spellings):
             gap = self.gaps[i]
@@ -314,7 +318,7 @@ class _Around:
             if gap.stop and not numbered:
                 yield from run if counted >= RUN else ()
                 run, counted = [], 0
-            if spelling.joint and kept[i]:
+            if spelling.joint and kept[i] and i not in compound:
                 yield from run if counted >= RUN else ()
                 run, counted = [], 0
                 continue

@@ -434,13 +434,18 @@ static void compounds(pass *w) {
     }
 }
 
-/* Rule 8: runs of words without a stop or a joint. */
+/* Whether hyphens or slashes join a token to another. */
+static inline int joined(const pass *w, int64_t i) {
+    return (i && w->around[i] & JOINED) || (i + 1 < w->count && w->around[i + 1] & JOINED);
+}
+
+/* Rule 8: runs of words without a stop or a joint. In a compound a joint ends no run: each could lengthen the next. */
 static void phrases(pass *w) {
     int64_t start = 0, counted = 0;
     for (int64_t i = 0; i <= w->count; i++) {
         const token *t = w->tokens + i;
         int stops = i == w->count || (w->around[i] & STOP && !(i && t[-1].kind == NUMBER));
-        int joint = i < w->count && t->said & JOINT && t->kept;
+        int joint = i < w->count && t->said & JOINT && t->kept && !joined(w, i);
         if (stops || joint) {
             for (int64_t j = start; counted >= RUN && j < i; j++)
                 if (!(w->tokens[j].said & (SECRET | PRONOUN))) hide(w, w->tokens + j);
