@@ -32,7 +32,7 @@ from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE, RANDOM
 from wordveil_lab.leagues.stored import StoredRun, new_report, rounded_score, rows_from
 from wordveil_lab.leagues.trial_texts import CHOICE, GROWTH, REPORTED, SETS, TextSet, table
 
-VERSION = 1  # raised whenever a score's meaning changes
+VERSION = 2  # raised whenever a score's meaning changes
 RUNS = 3  # of the noise, for whatever is left
 RIDGE = 30.0
 FOUND = 10  # texts that a search shows
@@ -109,26 +109,27 @@ class Trial:
         """Return which words the best attacker names: all, and the rarer ones."""
         if self.epsilon is None:
             return {"named": (1.0, 0.0), "rarer": (1.0, 0.0)}
-        return named_by(self.subject, self.texts.attack, self.texts.prior)
+        return named_by(self.subject, self.texts.attack, self.texts.priors)
 
 
-def named_by(subject: Entrant, corpus: Corpus, prior: Any) -> dict[str, tuple[float, float]]:
-    """Return the share of all words, and of the rarer ones, that the best of three attackers names.
+def named_by(subject: Entrant, corpus: Corpus, priors: Sequence[Any]) -> dict[str, tuple[float, float]]:
+    """Return the share of all words, and of the rarer ones, that the best of several attackers names.
 
-    They name the released word, or the likeliest one by its own release, or by the whole release and what they have
-    read. They know which words are the rarer ones.
+    They name the released word, or the likeliest one by its own release, or by the whole release and one of the priors:
+    what they have read. They know which words are the rarer ones.
     """
     rarer = np.flatnonzero(content_words(table())).astype(np.int32)
     source, v = RandomSource.seeded_for_tests(0), len(table())
-    frequencies = (prior.frequency[:v] / prior.frequency[:v].sum()).astype(np.float64)
+    frequencies = (priors[0].frequency[:v] / priors[0].frequency[:v].sum()).astype(np.float64)
     seen = observe(subject, place_unknown(corpus.tokens, subject, source, "attack"), frequencies, source, "attack")
     kinds, which = np.unique(seen.kinds, return_inverse=True)
     rows = seen.likelihoods(kinds).astype(np.float32)
     alone = likeliest(rows[:, :-1] * frequencies, rarer)[:, which]
-    read = in_context(np.split(which.astype(np.int32), corpus.offsets[1:-1]), rows, prior, rarer, WEIGHED)
+    parts = np.split(which.astype(np.int32), corpus.offsets[1:-1])
+    read = [in_context(parts, rows, prior, rarer, WEIGHED) for prior in priors]
     found = {}
     for i, (name, counted) in enumerate((("named", corpus.tokens >= 0), ("rarer", np.isin(corpus.tokens, rarer)))):
-        guesses = (seen.named, alone[i], read[i])
+        guesses = (seen.named, alone[i], *(guess[i] for guess in read))
         shares = [_share((guess == corpus.tokens) & counted, counted, corpus) for guess in guesses]
         found[name] = max(shares)
     return found
@@ -263,7 +264,7 @@ def growth() -> list[dict[str, Any]]:
     """Return what attackers name who have read more and more."""
 
     def named(row: str, epsilon: float, texts: TextSet, public: Any) -> dict[str, Any]:
-        found = named_by(subject_of(fitted(row, epsilon)), texts.attack, texts.prior_from(public))
+        found = named_by(subject_of(fitted(row, epsilon)), texts.attack, [texts.prior_from(public)])
         return {score: rounded_score(*pair) for score, pair in found.items()}
 
     return [

@@ -104,9 +104,13 @@ class TextSet:
         return [" ".join(text.split()[: self.reads]) for text, _ in self.texts[1][: self.attacked]]
 
     @cached_property
-    def prior(self) -> Prior:
-        """What the attackers know of such text."""
-        return self.prior_from(self.public)
+    def priors(self) -> list[Prior]:
+        """What the attackers know of such text: from all that they have read, and from the set's own files alone.
+
+        Much other text beside little of the set's own makes a reader worse.
+        """
+        own = [one for one in self.public if one[0] == self.path]
+        return [self.prior_from(self.public)] + [self.prior_from(own)] * (0 < len(own) < len(self.public))
 
     def prior_from(self, public: Sequence[tuple[str, str, int]]) -> Prior:
         """Return what attackers know who have read some files; kept beside the cells."""
@@ -219,5 +223,6 @@ GROWTH: Mapping[str, Mapping[str, Any]] = {
     "bank": {
         "4 000 film reviews": ((REVIEWS, "text", 4000),),
         "4 000 film reviews, 10 003 questions to a bank": SETS["bank"].public,
+        "10 003 questions to a bank": SETS["bank"].public[:1],
     },
 }
