@@ -66,7 +66,8 @@ def test_other_frames_and_columns_draw_noise_of_their_own_under_one_key(spark, s
         for c, n in ways
     ]
     for one, other in ((0, 1), (0, 2), (1, 2)):
-        assert sum(x[0] == y[0] for x, y in zip(made[one], made[other], strict=True)) < 8
+        # Of one noise all 40 are equal; else each is with a chance below .4, and so many with one below 1e-9.
+        assert sum(x[0] == y[0] for x, y in zip(made[one], made[other], strict=True)) < 36
 
 
 def test_another_key_draws_other_noise(frame, sanitizer, key):

@@ -79,7 +79,7 @@ def over_budget(sanitizer, over):
 @pytest.mark.parametrize("over", ["drop", "truncate"])
 def test_what_is_over_is_left_out_and_all_else_released(spark, sanitizer, tmp_path, over):
     key, lost = os.urandom(16), over_budget(sanitizer(), over)[0]
-    budget = veil.UserBudget(user="user", max_nats=8.0 * ALLOWED, over=over)
+    budget = veil.UserBudget(user="user", max_nats=7.0 * ALLOWED, over=over)
     report = veil.sanitize_files(
         spark, tree(tmp_path / "in"), tmp_path / "out", sanitizer(wv.RandomSource(key)), settings=JSONL, budget=budget
     )
@@ -150,7 +150,7 @@ def test_all_spellings_of_a_person_are_one_name(spellings, name):
 
 
 def test_stopping_leaves_nothing_and_counts_users(spark, sanitizer, tmp_path):
-    budget = veil.UserBudget(user="user", max_nats=8.0 * ALLOWED)
+    budget = veil.UserBudget(user="user", max_nats=7.0 * ALLOWED)
     with pytest.raises(ParameterError, match="less than what 3 users' texts cost"):
         veil.sanitize_files(spark, tree(tmp_path / "in"), tmp_path / "out", sanitizer(), settings=JSONL, budget=budget)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
@@ -217,7 +217,7 @@ def test_a_driver_killed_in_the_middle_drops_the_same_and_releases_the_same_byte
             kept.add(row["id"])
     command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "spark-sanitize", str(root)]
     command += ["--output", str(out), "--column", "text", "--keep", "id", "--keep", "user", "--master", "local[2]"]
-    command += ["--user-column", "user", "--max-nats-per-user", str(8.0 * allowed + 0.01), "--over-budget", "truncate"]
+    command += ["--user-column", "user", "--max-nats-per-user", str(7.0 * allowed + 0.01), "--over-budget", "truncate"]
     command += ["--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2"]
     partial = sibling(out, "partial")
     with subprocess.Popen([*command, "--quiet"], start_new_session=True) as driver:
