@@ -91,7 +91,7 @@ def test_many_secrets_and_many_names_take_time_in_proportion(unit, compiled_or_n
 def test_compounds_that_lengthen_a_run_of_words_take_time_in_proportion(compiled_or_not):
     words = "house table water money house table water money"
     assert "the" not in released(f"We saw it. {'the-end money water people ' * 3}{words}").split()
-    assert_proportional(lambda n: released("We saw it. " + "the-end money water people " * n + words), 50)
+    assert_proportional(lambda n: released("We saw it. " + "the-end money water people " * n + words), 200)
 
 
 def test_what_secrets_announce_ends_where_it_did(compiled_or_not):

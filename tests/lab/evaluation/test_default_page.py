@@ -7,7 +7,7 @@ import copy
 from wordveil import NeighbourResponse
 from wordveil_lab.leagues import default as measured
 from wordveil_lab.leagues import default_page as page
-from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED
+from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED, SETS
 
 REPORT = measured.RUN.report()
 
@@ -29,3 +29,11 @@ def test_a_row_that_is_behind_or_gives_away_more_is_not_chosen():
         for one in CHOICE:
             row["cells"][one.name]["scores"][score]["mean"] = worse
         assert page.chosen(report) != page.chosen(REPORT)
+
+
+def test_readers_of_a_set_s_own_text_alone_stand_beside_those_of_all_of_it():
+    assert all(one.readings[0] == one.public for one in SETS.values())
+    alone = {name: one.readings[1] for name, one in SETS.items() if len(one.readings) > 1}
+    assert alone.keys() == {"TREC", "complaints", "Yelp", "bank", "news"}
+    for name, own in alone.items():
+        assert {path for path, *_ in own} == {SETS[name].path}

@@ -103,14 +103,16 @@ class TextSet:
     def _attacked(self) -> list[str]:
         return [" ".join(text.split()[: self.reads]) for text, _ in self.texts[1][: self.attacked]]
 
+    @property
+    def readings(self) -> list[Sequence[tuple[str, str, int]]]:
+        """What attackers may have read: all of it, or the set's own files alone, which other text can dilute."""
+        own = [one for one in self.public if one[0] == self.path]
+        return [self.public, own] if 0 < len(own) < len(self.public) else [self.public]
+
     @cached_property
     def priors(self) -> list[Prior]:
-        """What the attackers know of such text: from all that they have read, and from the set's own files alone.
-
-        Much other text beside little of the set's own makes a reader worse.
-        """
-        own = [one for one in self.public if one[0] == self.path]
-        return [self.prior_from(self.public)] + [self.prior_from(own)] * (0 < len(own) < len(self.public))
+        """What each of these readers knows of such text."""
+        return [self.prior_from(one) for one in self.readings]
 
     def prior_from(self, public: Sequence[tuple[str, str, int]]) -> Prior:
         """Return what attackers know who have read some files; kept beside the cells."""
