@@ -33,6 +33,17 @@ def test_a_release_becomes_json():
     assert facts["provenance"] == {**facts["provenance"], "version": "1", "test_source": False}
 
 
+def test_a_notebook_shows_text_promise_and_disclosures_and_runs_none_of_them():
+    text = "<b> & " + 20 * "word "
+    release = Release(text=text, guarantee=CLAIM, disclosed=("<i>",), tokens=1, provenance=PROVENANCE)
+    assert len(repr(release)) < 200, "one line, without provenance"
+    shown = release._repr_html_()
+    assert "&lt;b&gt; &amp; word" in shown
+    assert "&lt;i&gt;" in shown
+    assert set(re.findall(r"<(\w+)", shown)) == {"blockquote", "p", "b", "ul", "li"}
+    assert CLAIM.sentence() in shown
+
+
 @pytest.mark.parametrize("name", ["unknown", "per", "casing", "numbers", "markup"])
 def test_unknown_choices_are_refused_with_the_choices(name):
     with pytest.raises(ParameterError, match=rf"{name}='sideways' must be one of \w+, \w+"):

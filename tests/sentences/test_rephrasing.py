@@ -67,7 +67,7 @@ def test_the_audit_of_a_stock_is_exact(stock, size, epsilon):
 
 
 def test_the_whole_way_from_text_to_text_has_the_law_of_the_response(stock):
-    """10 000 releases of one sentence fit the exact law and none of a fifth less or more (nine deviations from ALPHA)."""
+    """10 000 releases of one sentence fit the exact law, and none of a fifth less or more, by nine deviations."""
     rephraser = Rephraser(stock, epsilon=3.0, prototypes=64)
     row = rephraser.sanitizer.parts.encoder.nearest([FIRST])[0]
     n = 10_000

@@ -17,6 +17,7 @@ from wordveil.mechanisms.base import WordRandomizer
 from wordveil.metrics.distances import AnyMetric, Euclidean, Metric
 from wordveil.promises.composing import compose_tokens
 from wordveil.promises.guarantees import SUMMED, Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.html import items
 from wordveil.promises.rounding import claimed, round_down, round_up
 from wordveil.promises.worked import InWords, WorkedPair
 from wordveil.vocabulary.public_sample import public_sample
@@ -69,6 +70,10 @@ class Explanation:
         if self.advice:
             lines.append(f"Advice: {self.advice}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the same sentences as a list."""
+        return items(str(self).splitlines())
 
     @property
     def examples(self) -> list[str]:

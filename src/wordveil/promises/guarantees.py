@@ -21,10 +21,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from html import escape
 from itertools import zip_longest
 from typing import Any
 
 from wordveil.errors import ParameterError
+from wordveil.promises.html import items
 from wordveil.promises.rounding import claimed, round_down, round_up
 from wordveil.promises.worked import CERTAIN, WEAK, InWords, WorkedPair
 
@@ -173,6 +175,11 @@ class Guarantee(ABC):
         """Return what to be warned of whatever is released under it, each a sentence."""
         ground = _GROUNDS.get(self.standing)
         return () if ground is None else (ground,)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sentence, the grounds and what the promise rests on."""
+        assumed = items(f"Assumed: {assumption}" for assumption in self.assumptions)
+        return f"<p><b>{escape(self.sentence())}</b> ({self.standing})</p>{assumed}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""

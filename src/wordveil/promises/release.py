@@ -11,12 +11,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from html import escape
+from textwrap import shorten
 from typing import Any, ClassVar, Literal, get_args
 
 from wordveil.arrays import ReleasedText
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_choice
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, within_scope
+from wordveil.promises.html import items
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.rounding import round_up
 
@@ -150,7 +153,7 @@ def _plain(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Release(Reported):
     """One released text.
 
@@ -171,6 +174,15 @@ class Release(Reported):
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
             raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
+
+    def __repr__(self) -> str:
+        promised = f"{self.guarantee.promise}, epsilon={self.guarantee.epsilon}"
+        return f"Release({shorten(self.text, 60)!r}, tokens={self.tokens}, {promised}, {self.guarantee.standing})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the text, its promise and what it discloses."""
+        disclosed = items(f"Discloses {what}" for what in self.disclosed)
+        return f"<blockquote>{escape(self.text)}</blockquote>{self.guarantee._repr_html_()}{disclosed}"
 
 
 @dataclass(frozen=True, kw_only=True)
