@@ -349,12 +349,19 @@ def test_a_preview_on_a_terminal_shows_the_owners_first_rows_too(wires):
     assert own == [line for text, release in pairs for line in (f"  {text}", f"> {release}")]
 
 
-def test_preview_releases_nothing(wordveil, wires):
-    answer = wordveil("redact", wires / "in.txt", "--preview", "20", "-o", wires / "out.txt")
+@pytest.mark.parametrize("command", ["redact", "sanitize"])
+def test_preview_releases_nothing(wordveil, wires, command):
+    answer = wordveil(command, wires / "in.txt", "--preview", "20", "-o", wires / "out.txt")
     assert answer.status == 0
     assert len([line for line in answer.out.splitlines() if line.startswith("> ")]) == 20
     assert "Maria" not in answer.out  # no terminal
     assert not (wires / "out.txt").exists()
+
+
+def test_a_preview_leaves_no_option_out_in_silence(wordveil):
+    answer = wordveil("sanitize", "--preview", "2", "--denoise", "fluent")
+    assert answer.status == 2
+    assert "--denoise" in answer.err
 
 
 def test_words_prints_what_may_leave(wordveil):

@@ -36,3 +36,6 @@ AllowBadFilesOption = Annotated[
 ]
 QuietOption = Annotated[bool, Option("--quiet", "-q", help="No summary on standard error.")]
 YesOption = Annotated[bool, Option("--yes", help="Go on after a warning that stops the run, without a question.")]
+PreviewOption = Annotated[
+    int, Option("--preview", help="Show so many public sentences, before and after, and release nothing.")
+]

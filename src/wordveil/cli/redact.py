@@ -11,7 +11,7 @@ from typer import Option
 
 from wordveil.cli.common import counted, read_word_list, say
 from wordveil.cli.exit_codes import DONE
-from wordveil.cli.file_options import AllowBadFilesOption, DestinationOption, SourceArgument
+from wordveil.cli.file_options import AllowBadFilesOption, DestinationOption, PreviewOption, SourceArgument
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import ReadingOptions, Running
 from wordveil.cli.summary import Summary, copied, missed, promised
@@ -130,9 +130,7 @@ class InPlace:
 def redact(
     source: SourceArgument = "-",
     output: DestinationOption = "-",
-    preview: Annotated[
-        int, Option("--preview", help="Show so many public sentences, before and after, and release nothing.")
-    ] = 0,
+    preview: PreviewOption = 0,
     *,
     public: PublicLists,
     place: InPlace,

@@ -18,9 +18,11 @@ from wordveil.cli.common import (
     prepare,
 )
 from wordveil.cli.confirming import Owner
+from wordveil.cli.exit_codes import DONE
 from wordveil.cli.file_options import (
     AllowBadFilesOption,
     DestinationOption,
+    PreviewOption,
     SourceArgument,
     ThreadsOption,
     YesOption,
@@ -150,6 +152,7 @@ def sanitize(
     source: SourceArgument = "-",
     output: DestinationOption = "-",
     denoise: DenoiseOption = None,
+    preview: PreviewOption = 0,
     *,
     wanted: Wanted,
     reading: ReadingOptions,
@@ -165,10 +168,15 @@ def sanitize(
     --keep-others and --drop-others where there are other columns. Files may end in .gz or .zst. Standard error gets
     four lines: what was released, the promise, what passed unchanged, the strongest warning.
     """
+    from wordveil.errors import ParameterError
     from wordveil.runs.sanitize import sanitize_documents
 
     settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
     job = Job.prepared_for(source, output, wanted, around, running, care, speed)
+    if preview:
+        if denoise is not None:
+            raise ParameterError("--preview", preview, "shows what is released: leave out --denoise.")
+        return _show(job.sanitizer, preview)
     afterwards = None
     if denoise is not None:
         from wordveil.runs.denoise import BLOCK_CHARACTERS, denoised_texts
@@ -181,6 +189,18 @@ def sanitize(
             source, output, job.sanitizer, settings=settings, progress=progress, afterwards=afterwards, **options
         )
     return job.end(result, settings, allowed=allow_bad_files)
+
+
+def _show(sanitizer: Sanitizer, rows: int) -> int:
+    """Show public sentences before and after. The owner's are not shown: that would be one more release of them."""
+    from wordveil.arrays import PrivateText
+    from wordveil.withholding.examples import public_sentences
+
+    sentences = list(map(PrivateText, public_sentences(rows)))
+    for sentence, released in zip(sentences, sanitizer.release_batch(sentences).texts, strict=True):
+        print(f"  {sentence}\n> {released}")
+    print(f"\nIn words: {sanitizer.in_words.sentence}")
+    return DONE
 
 
 @dataclass(frozen=True, kw_only=True)
