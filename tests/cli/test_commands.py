@@ -36,6 +36,40 @@ HELPS = [
 GROUPS = (["vocabulary"], ["sentences"], ["prior"], ["budget"])
 
 
+# Options in a file.
+
+
+def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_path):
+    options = tmp_path / "nightly.toml"
+    options.write_text('[sanitize]\nmechanism = "tem"\nepsilon = 50\npublic-words = ["function"]\nyes = true\n')
+    said = tmp_path / "in.txt"
+    said.write_text("the garden and the river\n")
+    answer = wordveil("--config", options, "sanitize", said, "--explain")
+    assert answer.out.split()[::2] == ["The", "and", "river"], "50 nats by distance keep every word of a line so short"
+    assert answer.err.startswith("options by --config: mechanism, epsilon, public_words, yes\n")
+    typed = wordveil("--config", options, "sanitize", said, "-e", "9.36", "--explain").err
+    assert "exp(50 * t)" in answer.err
+    assert "exp(9.36 * t)" in typed
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[sanitize]\nepsilom = 3\n", "no option of this command: epsilom"),
+        ("[sanitise]\nepsilon = 3\n", "[sanitise] must be a table"),
+        ("epsilon = 3\n", "[epsilon] must be a table"),
+        ("[sanitize\n", "is no file of options"),
+        ('[sanitize]\nepsilon = "much"\n', "Invalid value for '--epsilon'"),
+    ],
+)
+def test_a_file_whose_options_are_none_is_refused(wordveil, tmp_path, text, said):
+    options = tmp_path / "nightly.toml"
+    options.write_text(text)
+    answer = wordveil("--config", options, "sanitize", tmp_path / "absent.txt")
+    assert (answer.status, answer.out) == (2, "")
+    assert said in answer.err
+
+
 # Help, version, listings.
 
 

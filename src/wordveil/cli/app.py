@@ -16,10 +16,12 @@ import inspect
 import os
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, is_dataclass
-from typing import TYPE_CHECKING, Any, cast, get_type_hints
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 from typer import Option
@@ -99,7 +101,12 @@ class Command(TyperCommand):
                 formatter.write(f"  {example}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse as always, having counted how often each option was given."""
+        """Parse as always, having told what a file of options says, and counted how often each option was given."""
+        named = ctx.default_map or {}
+        if unknown := [name for name in named if name not in {param.name for param in self.params}]:
+            raise USAGE_ERROR(f"The file of --config names no option of this command: {unknown[0]}.", ctx)
+        if named and not {"-q", "--quiet"}.intersection(args):
+            typer.echo(f"options by --config: {', '.join(named)}", err=True)
         parser = self.make_parser(ctx)
         _, _, order = parser.parse_args(args=list(args))
         single = (param for param in order if not getattr(param, "multiple", False) and param.nargs == 1)
@@ -161,11 +168,35 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _options_of(path: Path) -> dict[str, Any]:
+    """Return the options that a file gives by command, under the names that they have in Python."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # no TOML, or not even UTF-8
+        raise WordveilError(f"{path} is no file of options, which is TOML with a table for each command.") from error
+    for name, table in tables.items():
+        if name not in command_lines() or not isinstance(table, dict):
+            raise WordveilError(f"{path}: [{name}] must be a table of options, named by a command such as [redact].")
+    return {name: _in_python(table) for name, table in tables.items()}
+
+
+def _in_python(options: dict[str, Any]) -> dict[str, Any]:
+    nested = {name: _in_python(value) if isinstance(value, dict) else value for name, value in options.items()}
+    return {name.replace("-", "_"): value for name, value in nested.items()}
+
+
 def _root(
+    ctx: typer.Context,
+    config: Annotated[
+        Path | None,
+        Option("--config", metavar="FILE", help="Options by command, such as epsilon = 7 under [sanitize]; TOML."),
+    ] = None,
     version: bool = Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
     debug: bool = Option(False, "--debug", help="Show a traceback instead of a one-line error."),
 ) -> None:
     """Release text with a stated, checkable privacy guarantee."""
+    if config is not None:
+        ctx.default_map = _options_of(config)
 
 
 def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:
