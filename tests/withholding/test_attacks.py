@@ -85,6 +85,12 @@ TRAPS = (
     ("abandon ability able about above absent absorb abstract absurd abuse access accident", ("ability",)),
     ("apple\nriver\nstone\nwindow\ngarden\ntable\nchair\npaper\nwater", ("water",)),
     ("The words are 1. apple 2. river 3. stone 4. window 5. garden 6. table 7. chair 8. paper", ("paper",)),
+    ("Passwords: 1. table 2. water", ("table", "water")),
+    ("My recovery phrase is:\n1. Table\n2. Water\n3. River\n\nThe house is ours.", ("Table", "Water", "River")),
+    ("Window\nGarden\nTable\nChair\nPaper\nMilk\nWater\nMoney", ("Window", "Money")),
+    ("1. Window\n2. Garden\n3. Table\n4. Chair\n5. Paper\n6. Milk\n7. Water\n8. Money", ("Window", "Money")),
+    ("#1. Window\n#2. Garden\n#3. Table\n#4. Chair\n#5. Paper\n#6. Milk\n#7. Water\n#8. Money", ("Window", "Money")),
+    ("a. window b. garden c. table d. chair e. paper f. milk g. water h. money", ("window", "money")),
     ("My password is table water. Thanks", ("water",)),
     ("PASSWORD: table water", ("table",)),
     ("My password's table water. Thanks", ("table", "water")),
@@ -132,10 +138,10 @@ def test_a_twin_without_a_part_of_the_rule_lets_names_leave(name):
     assert caught(TWINS[name])
 
 
-@pytest.mark.parametrize("name", ["casing", "counts"])
-def test_a_twin_fails_on_the_marked_values_too(marked, name):
-    found = passing(TWINS[name], marked)
-    assert len(found) > 3 or {kind for kind, _ in found} & PERSONAL
+@pytest.mark.parametrize(("name", "spell"), [("casing", str), ("counts", str.lower)])
+def test_a_twin_lets_more_marked_values_pass_too(marked, redactor, name, spell):
+    spelled = [row | {"text": spell(row["text"])} for row in marked]
+    assert len(passing(TWINS[name], spelled)) > 2 * len(passing(redactor, spelled))
 
 
 LAYOUT = frozenset(" \n") | MARKS - frozenset("[]")

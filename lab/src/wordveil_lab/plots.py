@@ -1,4 +1,4 @@
-"""Pictures as SVG: the same values and the same Matplotlib give the same bytes, text stays text, nothing has a date.
+"""Pictures, SVG or PDF: the same values and the same Matplotlib give the same bytes, text stays text, none has a date.
 
 `svg` draws any; `draw` the points of reproductions and leagues against epsilon, the paper's own numbers beside them
 where it prints any. Every point is also a number of the page or of its JSON.
@@ -57,13 +57,16 @@ def point(figure: str, series: str, epsilon: float | None, summary: Summary) -> 
     return Plotted(figure=figure, series=series, epsilon=epsilon, value=summary.mean, error=summary.standard_error)
 
 
-def svg(size: tuple[float, float], paint: Callable[[Any], None], settings: Mapping[Any, Any]) -> bytes:
-    """Return an SVG.
+def svg(
+    size: tuple[float, float], paint: Callable[[Any], None], settings: Mapping[Any, Any], form: str = "svg"
+) -> bytes:
+    """Return a picture.
 
     Args:
         size: Width and height in inches.
         paint: Draws into a Matplotlib figure.
         settings: Matplotlib's, of which `svg.hashsalt` makes the bytes repeat.
+        form: "svg" or "pdf".
 
     Raises:
         MissingExtraError: If matplotlib is not installed.
@@ -76,17 +79,19 @@ def svg(size: tuple[float, float], paint: Callable[[Any], None], settings: Mappi
     with rc_context({"backend": "svg", **settings}):
         canvas, out = Figure(figsize=size, layout="constrained"), io.BytesIO()
         paint(canvas)
-        canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        undated = {"svg": "Date", "pdf": "CreationDate"}[form]
+        canvas.savefig(out, format=form, metadata={undated: None, "Creator": None})
     return out.getvalue()
 
 
-def draw(points: Sequence[Plotted], title: str = "", across: str = "epsilon") -> bytes:
-    """Return an SVG with one panel for each figure.
+def draw(points: Sequence[Plotted], title: str = "", across: str = "epsilon", form: str = "svg") -> bytes:
+    """Return a picture with one panel for each figure.
 
     Args:
         points: At least one.
         title: Over all panels.
         across: What goes across, where that is not epsilon.
+        form: "svg" or "pdf".
 
     Raises:
         MissingExtraError: If matplotlib is not installed.
@@ -94,7 +99,8 @@ def draw(points: Sequence[Plotted], title: str = "", across: str = "epsilon") ->
     panels = len({p.figure for p in points})
     columns = min(COLUMNS, panels)
     rows = -(-panels // columns)
-    return svg((4.6 * columns, 3.9 * rows + 0.3), partial(_panels, points, title, across, rows, columns), SMALL)
+    paint = partial(_panels, points, title, across, rows, columns)
+    return svg((4.6 * columns, 3.9 * rows + 0.3), paint, SMALL, form)
 
 
 def _panels(points: Sequence[Plotted], title: str, across: str, rows: int, columns: int, canvas: Any) -> None:

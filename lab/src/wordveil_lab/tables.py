@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from wordveil.api import ParameterError
 
-__all__ = ["markdown_table", "refilled", "short_number", "table_line"]
+__all__ = ["latex_table", "markdown_table", "refilled", "short_number", "table_line"]
 
 
 def table_line(cells: Iterable[str]) -> str:
@@ -22,6 +22,28 @@ def table_line(cells: Iterable[str]) -> str:
 def markdown_table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
     """Return the lines of a table in Markdown."""
     return [table_line(head), "|---" * len(head) + "|", *map(table_line, rows)]
+
+
+def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table for LaTeX with booktabs; the text of cells is written as it reads."""
+    body = [" & ".join(map(_latex, row)) + r" \\" for row in (head, *rows)]
+    columns = f"{{l{'r' * (len(head) - 1)}}}"
+    return [
+        rf"\begin{{tabular}}{columns}",
+        r"\toprule",
+        body[0],
+        r"\midrule",
+        *body[1:],
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def _latex(text: str) -> str:
+    escaped = re.sub(r"([#$%&_{}])", r"\\\1", text)
+    for mark, sign in (("+-", r"\pm"), (" ^", r"\uparrow"), (" v", r"\downarrow")):
+        escaped = re.sub(rf"{re.escape(mark)}(?= |$)", lambda _, sign=sign: f" ${sign}$", escaped)
+    return escaped
 
 
 def refilled(page: str, tables: Mapping[str, Sequence[str]]) -> str:

@@ -303,7 +303,7 @@ def _redaction(report: StoredReport, public: Public) -> _Held | None:
     said = report.facts["options"]["words"]
     own = {name: frozenset().union(*map(read_word_list, files or ())) for name, files in public.own_lists().items()}
     words = PublicWords(common=said["common"], packs=tuple(said["packs"]), sensitive=said["sensitive"], **own)
-    if words.digest != said["digest"]:
+    if words.choices() != said:
         problem = "was made with other lists of words; it cannot be checked."
         raise DataFormatError(report.path, problem, remedy="Name them with --public-words and --hide.")
     return _Held(wrong=redaction_contradictions(report.facts, words), notes=[], warnings=())

@@ -191,6 +191,7 @@ class DocumentFormat(ABC):
         leave_out: Ordinals of documents that are read past; set before reading.
         any_value: Take numbers and booleans in a selected column as they are written; for columns that are read only,
             and set before reading.
+        no_lists: Refuse a selected column that lies in a list; the same.
     """
 
     name: ClassVar[str]
@@ -201,6 +202,7 @@ class DocumentFormat(ABC):
     share_done: float | None = None
     leave_out: Collection[int] = ()
     any_value: bool = False
+    no_lists: bool = False
 
     def __init__(self, selection: Selection, details: FormatDetails) -> None:
         if selection.columns and not self.has_columns:

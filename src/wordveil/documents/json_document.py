@@ -65,7 +65,7 @@ class JsonDocument(JsonFormat):
 
     def _record(self, window: _Window, ordinal: int) -> Record:
         walker = self._walker
-        walker.any_value = self.any_value
+        walker.any_value, walker.no_lists = self.any_value, self.no_lists
         while True:
             try:
                 end = walker.walk(window.text, window.begin, window.at)

@@ -116,6 +116,7 @@ class JsonWalker:
 
     Attributes:
         any_value: Take numbers and booleans in a selected column as they are written.
+        no_lists: Refuse a selected column that lies in a list.
         copied: Names of the members copied so far; of more than 1000 the rest is named as such.
         dropped: Names of the members of the last value that were left out.
         pieces: Raw text before, between and after the texts of the last value.
@@ -127,7 +128,7 @@ class JsonWalker:
     def __init__(self, root: SelectionNode, missing: Missing = "refuse") -> None:
         self.root = root
         self.missing = missing
-        self.any_value = False
+        self.any_value = self.no_lists = False
         self.copied: dict[str, None] = {}
         self.dropped: dict[str, None] = {}
         self.pieces: list[str] = []
@@ -249,6 +250,8 @@ class JsonWalker:
         self.not_text += 1
 
     def _array(self, text: str, at: int, node: SelectionNode) -> int:
+        if self.no_lists and node.below:
+            raise WalkError(IN_A_LIST.format(min(node.below)), at)
         self._found |= node.below
         found = set(self._found)
         at = _skip_space(text, at + 1).end()
@@ -338,6 +341,7 @@ class JsonWalker:
 
 
 _CHOOSE = "Choose with --column."
+IN_A_LIST = "column {!r} lies in a list, so that a record may name several persons or leave some out."
 _GO_ON = "With --missing keep the record goes on without it, with --missing skip it is left out."
 
 

@@ -122,7 +122,7 @@ class JsonLines(JsonFormat):
 
     def _walked(self, line: str, start: int) -> tuple[list[PrivateText | None], list[str]]:
         walker = self._walker
-        walker.any_value = self.any_value
+        walker.any_value, walker.no_lists = self.any_value, self.no_lists
         end = walker.walk(line, 0, start)
         if line[end:].strip(_SPACE):
             raise WalkError("more than one JSON value on the line.", end)

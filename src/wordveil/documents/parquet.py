@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO, cast
@@ -18,7 +19,7 @@ from typing import Any, BinaryIO, cast
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents.arrow_types import bare_schema, bare_table, is_list, with_values
 from wordveil.documents.base import DocumentFormat, OutputFile, Record, absent_column
-from wordveil.documents.json_walker import SelectionNode, selection_tree
+from wordveil.documents.json_walker import IN_A_LIST, SelectionNode, selection_tree
 from wordveil.documents.output import open_direct
 from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError
 from wordveil.files.atomic import open_private, sync
@@ -101,7 +102,8 @@ class Parquet(DocumentFormat):
                 try:
                     for name in self._columns:
                         node = self._tree.children[name]
-                        _gather(batch.values[name][row], node, name, texts, any_value=self.any_value)
+                        value = batch.values[name][row]
+                        _gather(value, node, name, texts, any_value=self.any_value, no_lists=self.no_lists)
                 except _NotTextError as error:
                     problem = error.problem
                 if problem:
@@ -231,15 +233,20 @@ def _reaches(schema: Any, name: str) -> bool:
     return True
 
 
-def _gather(value: Any, node: SelectionNode, name: str, texts: list[PrivateText | None], *, any_value: bool) -> None:
+def _gather(
+    value: Any, node: SelectionNode, name: str, texts: list[PrivateText | None], *, any_value: bool, no_lists: bool
+) -> None:
+    go_on = partial(_gather, texts=texts, any_value=any_value, no_lists=no_lists)
     if isinstance(value, list):
+        if no_lists:
+            raise _NotTextError(IN_A_LIST.format(name))
         for element in value:
-            _gather(element, node, name, texts, any_value=any_value)
+            go_on(element, node, name)
     elif node.column is None:
         if isinstance(value, dict):  # elsewhere nothing lies below: another column's name may begin like this one's
             for key, child in node.children.items():
                 if key in value:
-                    _gather(value[key], child, f"{name}.{key}", texts, any_value=any_value)
+                    go_on(value[key], child, f"{name}.{key}")
     elif value is None or isinstance(value, str):
         texts.append(cast(PrivateText | None, value))
     elif any_value and isinstance(value, (int, float, Decimal)):  # bytes and dates have no one spelling

@@ -89,10 +89,13 @@ class DocumentSettings:
         return replace(self, keep=None, keep_others=False, drop_others=True).open(path)
 
     def open_values(self, path: str, column: str) -> DocumentReader:
-        """Open one file for the texts and numbers of one column, as the texts of its documents; there may be none."""
+        """Open one file for the texts and numbers of one column, as the texts of its documents; there may be none.
+
+        A column that lies in a list is refused while it is read.
+        """
         alone = replace(self, keep=None, keep_others=False, drop_others=True)  # the column may be a kept one
         reader = replace(alone, columns=(column,), missing="keep").open(path)
-        reader.format.any_value = True
+        reader.format.any_value = reader.format.no_lists = True
         return reader
 
     def for_file(self, name: str) -> DocumentSettings:

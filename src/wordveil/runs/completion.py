@@ -17,6 +17,8 @@ from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.journal import is_resumable
 from wordveil.files.records import ReleaseRecord, known_again, load_record, record_path, written
 
+KEYED = "keyed."
+"""Begins the name of what is told of a run under its key, which goes with it: a complete output is not held to that."""
 _SECOND = "a second release of the same texts adds its loss to the first's"
 
 
@@ -85,7 +87,7 @@ class Completion:
         remedy += f": {_SECOND}." if self.draws else "."
         if record is None:
             raise ResumeError(f"{target.name} is there, but no record beside it tells what it is. {remedy}")
-        differing = record.differing(identity, self._seen)
+        differing = record.differing(_lasting(identity), self._seen)
         if differing:
             raise ResumeError(f"{target.name} is complete, but differs in: {', '.join(differing)}. {remedy}")
         if written(target) != record.output:
@@ -103,4 +105,8 @@ class Completion:
         if identity is None or self.inputs is None:
             record_path(target).unlink(missing_ok=True)
         else:
-            ReleaseRecord.of(target, identity, inputs=self._seen, tally=self.counted()).save(target)
+            ReleaseRecord.of(target, _lasting(identity), inputs=self._seen, tally=self.counted()).save(target)
+
+
+def _lasting(identity: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in identity.items() if not name.startswith(KEYED)}

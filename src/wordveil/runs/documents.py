@@ -65,6 +65,7 @@ class Callbacks:
 
     progress: Progress | None = None  # called after every block; the first blocks are small
     notice: Notice = silent  # told of a run that is continued or discarded, and of files that are not read
+    read: Callable[[], None] = lambda: None  # called when all is read: where it fails, no output gets its place
     # called with the summary when the output is in its place, and before the journal goes: where it fails, the run
     # can be resumed, which calls it again. Not called where the output was complete before the run.
     published: Callable[[DocumentSummary], None] = lambda _: None
@@ -237,6 +238,7 @@ class _Documents:
             raise DocumentFormatError(self.tree.root, problem)
         if self.choice is not None and self.counts["documents"]:
             check_kept(self.choice.keep or (), self._columns, self.choice.columns)
+        self.calls.read()
         return _WHOLE
 
     def _one_file(self, index: int, folder: Path | None, here: Position) -> Generator[Position | None, None, None]:

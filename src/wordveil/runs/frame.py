@@ -139,12 +139,14 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
     progress: RunProgress | None,
     notice: Notice | None,
     deliver: Callable[[R], None] | None,
+    read: Callable[[], None] = lambda: None,
     **run: Any,
 ) -> tuple[R, bool]:
     """Run documents through a function, and return the report, and whether the output was complete before.
 
     `report` makes it of what was done and the seconds spent; it is delivered when the output is in its place. `tokens`
-    are the counts whose sum is shown as progress; all others are arguments of `run_documents`.
+    are the counts whose sum is shown as progress, `read` is called when all is read; all others are arguments of
+    `run_documents`.
     """
     started = time.perf_counter()
     reports: list[R] = []
@@ -158,6 +160,6 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
         if progress is not None:
             progress(done, total, documents, sum(counts[name] for name in tokens))
 
-    calls = Callbacks(progress=told, notice=notice or silent, published=published)
+    calls = Callbacks(progress=told, notice=notice or silent, read=read, published=published)
     summary = run_documents(source, destination, process, counts=counts, callbacks=calls, **run)
     return (reports[0], False) if reports else (report(summary, time.perf_counter() - started), True)

@@ -159,7 +159,8 @@ class Redacts:
     @classmethod
     def for_frame(cls, redactor: Redactor, key_file: str | None, *, columns: tuple[str, ...], name: str) -> Redacts:
         key, choices = key_file or driver_key(), redactor.choices()
-        check_same_job(key, ("redacted", name, *columns), choices)
+        own = replace(redactor, source=keyed(key)).own_words()
+        check_same_job(key, ("redacted", name, *columns), {**choices, "own": own})
         parts = packed((redactor.words, redactor.rule, redactor.law, redactor.link, redactor.days))
         return cls(redactor=parts, key_file=key, choices=choices, columns=columns, name=name)
 

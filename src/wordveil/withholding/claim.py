@@ -15,11 +15,12 @@ MAY_SAY = (
 )
 MUST_SAY = (
     "Who wrote it, what it is about and what happened stay. A reader who knows the story recognizes it. A name spelled "
-    "like a common word passes where it is written small. File names, other columns and row order are untouched."
+    "like a common word may pass. File names, other columns and row order are untouched."
 )
 MAY_SAY_MOVED = MAY_SAY.replace(
     "Of every other token nothing",
-    "Dates written in full leave moved, all of a document by one number of days. Of every other token nothing",
+    "Dates written in full leave moved, all of a document or person by one number of days; many documents of one "
+    "person that are not linked show how far. Of every other token nothing",
 )
 _PRINTED = ("name", "number", "link", "word")
 

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import unicodedata
 from typing import Protocol
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
-from wordveil.promises.rows import person
 from wordveil.randomness import RandomSource
 from wordveil.withholding.kinds import Kind
 
 NONE, DOCUMENT = "none", "document"
 """What links nothing, and what links a document's tokens; any other choice is the name of a column of persons."""
 _APOSTROPHES = frozenset("‘’‛`´ʹʻʼʽˈ′＇")
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What Unicode asks every font not to show (Default_Ignorable_Code_Point), and annotations."""
+_NOBODY = frozenset(("", "nan", "NaN"))
 _BYTES = 4  # two of a person's n hidden words share a number with a probability below n**2 / 2**33
 
 
@@ -37,7 +43,7 @@ def spelled_alike(token: str) -> str:
         >>> [spelled_alike(token) for token in ("STRASSE", "Stra\u00dfe", "O\u2019Brt", "o\u00b4brt", "Mar\u00adia")]
         ['strasse', 'strasse', "o'brt", "o'brt", 'maria']
     """
-    seen = "".join("'" if c in _APOSTROPHES else c for c in token if unicodedata.category(c) != "Cf")
+    seen = "".join("'" if c in _APOSTROPHES else c for c in _UNSEEN.sub("", token))
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
 
 
@@ -92,7 +98,9 @@ def owner_name(person: str | None, document: str | None) -> str:
 
 
 def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> list[str | None]:
-    """Return the person of every document of a file, None for nobody.
+    """Return the person of every document of a file, None for nobody: names are equal that are written alike.
+
+    No two spellings are one person: as numbers, `1e400` and `52e7791` would be.
 
     Args:
         source: The file.
@@ -101,7 +109,8 @@ def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSe
 
     Raises:
         ParameterError: If the input can be read only once or is a folder, records are left out, it has no columns, or
-            a document names several persons, as in a list of turns.
+            a document names several persons.
+        DocumentFormatError: If the column lies in a list, such as one of turns, of which some may name nobody.
     """
     path = os.fspath(source)
     if not os.path.isfile(path) or settings.missing == "skip" or not settings.columns:
@@ -112,4 +121,5 @@ def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSe
         records = [record.texts for record in reader if not record.structural]
     if any(len(texts) > 1 for texts in records):
         raise ParameterError("link", column, "names several persons in one document; give each a record of their own.")
-    return [person(texts[0]) if texts else None for texts in records]
+    named = ["" if not texts or texts[0] is None else texts[0].strip() for texts in records]
+    return [None if name in _NOBODY else name for name in named]

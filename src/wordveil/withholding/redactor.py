@@ -7,6 +7,8 @@ What a verdict may read is said in `rule`; what stands in the place of hidden to
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -218,7 +220,7 @@ class Redactor:
         return Provenance(
             version=__version__,
             mechanism=repr(self),
-            vocabulary=f"public words, common:{self.words.common}",
+            vocabulary=", ".join([f"public words, common:{self.words.common}", *self._own_scope()]),
             checksum=self.words.digest,
             candidates_checksum="",
             test_source=self.source.is_test_source,
@@ -306,16 +308,25 @@ class Redactor:
         return Withholding(
             agreeing=f"{', '.join(agreeing[:-1])} and {agreeing[-1]}",
             assumptions=("the lists are public, and were not chosen by looking at these texts", *keyed),
-            scope=(f"public words {self.words.digest}", f"rule {self.rule!r}"),
+            scope=(f"public words {self.words.digest}", *self._own_scope(), f"rule {self.rule!r}"),
         )
+
+    def _own_scope(self) -> tuple[str, ...]:
+        own = self.words.added, self.words.hidden
+        return (f"{len(own[0]):,} words of the owner's kept and {len(own[1]):,} hidden",) if any(own) else ()
 
     @property
     def disclosed(self) -> tuple[str, ...]:
         """What every release shows, one sentence each."""
         return disclosures(self.words, self.rule, law=self.law, link=self.link, days=self.days)
 
+    def own_words(self) -> str:
+        """Return a digest of the owner's words under the key of the source: without it no guess can be confirmed."""
+        own = json.dumps([sorted(self.words.added), sorted(self.words.hidden)])
+        return hashlib.blake2b(own.encode(), key=self.source.export_key(), person=b"own words").hexdigest()
+
     def choices(self) -> dict[str, Any]:
-        """Return all choices as plain values that JSON can hold; what a run's output depends on."""
+        """Return all choices as plain values that JSON can hold, of the owner's words how many: see `own_words`."""
         rule = {name: getattr(self.rule, name) for name in ("strict", "titles", "calendar")}
         numbers = None if self.rule.numbers is None else list(self.rule.numbers)
         chosen = {

@@ -1,9 +1,8 @@
 """The rule: which tokens of a text leave. A public function of each token, its place and its neighbours' kinds.
 
-The letters of a token that is hidden are never read, but for its own verdict. Each verdict that looks at a neighbour's
-letters looks at those of kept ones alone, and hiding a token can only hide more. So the kept tokens are the largest set
-that agrees with itself, `kept` finds it by hiding until nothing changes, and any two texts that agree in kept tokens,
-places, kinds and layout give the same release. docs/redact.md has a table of cases.
+The letters of a token that is hidden are never read, but for its own verdict. Verdicts follow one another so that none
+looks at the letters of a neighbour that a later one may hide. So any two texts that agree in kept tokens, places, kinds
+and layout give the same release, in time in proportion to the text. docs/redact.md has a table of cases.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple
 
 from wordveil.errors import ParameterError
@@ -203,13 +201,14 @@ class Rule:
         return places
 
     def kept(self, tokens: Tokens) -> list[bool]:
-        """Return for each token whether it leaves: the largest set that agrees with itself."""
+        """Return for each token whether it leaves."""
         places = self.places(tokens)
         triples = zip(tokens.texts, tokens.spellings, places, strict=True)
         kept = [self.may_keep(token, spelling, place) for token, spelling, place in triples]
-        around = _Around(tokens, places, strict=self.strict)
-        while around.hide(kept):
-            pass
+        around = _Around(tokens, kept, strict=self.strict)
+        for hidden in (around.names, around.announced, around.phrases, around.compounds):
+            for i in [*hidden()]:
+                kept[i] = False
         return kept
 
 
@@ -247,122 +246,108 @@ def _is_cased(kinds: Sequence[Kind], gaps: Sequence[Gap]) -> bool:
 
 
 class _Around:
-    """The verdicts that look at neighbours' letters: of kept ones alone, so that what is hidden can only grow."""
+    """The verdicts that look at neighbours, in the order in which they are to be asked; each is what it hides.
 
-    def __init__(self, tokens: Tokens, places: Sequence[Surroundings], *, strict: bool) -> None:
-        self.tokens, self.spellings = tokens, tokens.spellings
+    Which tokens the first two hide follows from kinds, and from letters that no verdict hides: words that announce a
+    secret and stand alone, and a small *is* after them. The third reads joints besides that the first two left and that
+    stand in no compound. The last asks which tokens are hidden, and no letters.
+    """
+
+    def __init__(self, tokens: Tokens, kept: Sequence[bool], *, strict: bool) -> None:
+        self.tokens, self.spellings, self.kept, self.strict = tokens, tokens.spellings, kept, strict
+        self.kinds = [spelling.kind for spelling in self.spellings]
         self.gaps = [_gap(gap) for gap in tokens.gaps]
-        self.dots = list(self._after_capital_and_dot(strict=strict))
-        self.groups = list(self._groups(places))
-        self.secrets = [i for i, spelling in enumerate(self.spellings) if spelling.announces]
+        self.groups = list(self._groups())
 
-    def hide(self, kept: list[bool]) -> bool:
-        """Hide what disagrees with what is kept; return whether there was anything."""
-        changed = False
-        for i in chain(self._names(kept), self._compounds(kept), self._phrases(kept), self._announced(kept)):
-            changed |= kept[i]
-            kept[i] = False  # at once, so that what follows from it needs no other round
-        return changed
-
-    def _after_capital_and_dot(self, *, strict: bool) -> Iterator[int]:
-        """Yield the openers that may be names after a title or an initial; any, where the rule is strict."""
-        for i in range(1, len(self.spellings)):
-            spelling, before = self.spellings[i], self.spellings[i - 1]
-            always = (
-                (spelling.function and not strict)
-                or spelling.pronoun
-                or spelling.announces
-                or self.tokens.texts[i].islower()
-            )
-            if self.gaps[i].dot and (before.kind in CAPITALS_LIKE or before.title) and not always:
-                yield i
-
-    def _names(self, kept: Sequence[bool]) -> Iterator[int]:
-        """Rule 4: after a kept title, or a hidden capital, and a dot only a function word opens.
-
-        Of a hidden token its kind is looked at and no letter: *mr* in small letters is one when it is kept alone.
-        """
-        for i in self.dots:
-            before = self.spellings[i - 1]
-            if kept[i] and (before.title if kept[i - 1] else before.kind in CAPITALS_LIKE):
-                yield i
-
-    def _groups(self, places: Sequence[Surroundings]) -> Iterator[range]:
+    def _groups(self) -> Iterator[range]:
         """Yield the tokens that hyphens or slashes join."""
         start = 0
-        for i in range(1, len(places) + 1):
-            if i < len(places) and (self.gaps[i].hyphen or self.gaps[i].slash):
+        for i in range(1, len(self.kinds) + 1):
+            if i < len(self.kinds) and (self.gaps[i].hyphen or self.gaps[i].slash):
                 continue
             if i - start > 1:
                 yield range(start, i)
             start = i
 
-    def _compounds(self, kept: Sequence[bool]) -> Iterator[int]:
-        """Rule 6: all parts or none, but that numbers hide alone; of what a slash joins only small words are kept."""
-        for group in self.groups:
-            kinds = [self.spellings[i].kind for i in group]
-            slashed = any(self.gaps[i].slash for i in group[1:]) and any(kind is not Kind.WORD for kind in kinds)
-            if slashed or not all(kept[i] or self.spellings[i].kind in _FIGURED for i in group):
-                yield from group
+    def _stops(self, i: int) -> bool:
+        """Whether a sentence ends before a token: not after what numbers a list (*1. window 2. garden*)."""
+        return self.gaps[i].stop and (i == 0 or self.kinds[i - 1] in _SPELLED)
 
-    def _phrases(self, kept: Sequence[bool]) -> Iterator[int]:
+    def names(self) -> Iterator[int]:
+        """Rule 4: after a capital and a dot only a function word opens, and where the rule is strict none."""
+        for i in range(1, len(self.kinds)):
+            spelling = self.spellings[i]
+            always = (
+                (spelling.function and not self.strict)
+                or spelling.pronoun
+                or spelling.announces
+                or self.tokens.texts[i].islower()
+            )
+            if self.gaps[i].dot and self.kinds[i - 1] in CAPITALS_LIKE and not always:
+                yield i
+
+    def announced(self) -> Iterator[int]:
+        """Rule 8: what follows *password is*, to the end of the sentence or line."""
+        done = 0  # a stretch ends where those end that begin within it
+        for i, spelling in enumerate(self.spellings):
+            if i + 1 >= done and spelling.announces and self.kept[i] and self._tells(i):
+                for done in self._stretch(i + 1):
+                    if not (self.spellings[done].announces or self.spellings[done].pronoun or self._is_told(done)):
+                        yield done
+                done += 1
+
+    def _tells(self, i: int) -> bool:
+        """Whether a word that announces a secret is *password's*, or is followed by a colon, a small *is* or a capital.
+
+        What stands in capitals may be *IS*; a small *is* there is hidden by nothing but a compound.
+        """
+        following = i + 1
+        if following >= len(self.kinds) or self.gaps[following].stop:
+            return False
+        joined = self.gaps[following + 1].hyphen or self.gaps[following + 1].slash
+        if self.gaps[following].colon or joined or self.spellings[i].tells:
+            return True
+        return self.kinds[following] in CAPITALS_LIKE or self._is_told(following)
+
+    def _stretch(self, start: int) -> Iterator[int]:
+        """Yield the places of what a word before `start` announces, over lines after a hyphen or *is* and in a list."""
+        for i in range(start, len(self.kinds)):
+            gap = self.gaps[i]
+            goes_on = gap.hyphen or self.kinds[i] is Kind.NUMBER or self._is_told(i - 1)
+            if i > start and (self._stops(i) or (gap.line and not goes_on)):
+                return
+            yield i
+
+    def _is_told(self, i: int) -> bool:
+        """Whether a token is the kept *is* after a kept word that announces."""
+        after = i > 0 and self.kept[i - 1] and self.spellings[i - 1].announces
+        return after and self.kept[i] and self.tokens.texts[i] in TELLS
+
+    def phrases(self) -> Iterator[int]:
         """Rule 8: a run of eight words without a stop or a word that no secret phrase holds.
 
-        In a compound such a word ends no run: compounds are hidden by runs, and each could so lengthen the next one.
+        In a compound such a word ends no run: it may yet be hidden.
         """
         compound = {i for group in self.groups for i in group}
         run, counted = list[int](), 0
         for i, spelling in enumerate(self.spellings):
-            gap = self.gaps[i]
-            numbered = i > 0 and self.spellings[i - 1].kind is Kind.NUMBER
-            if gap.stop and not numbered:
+            gap, kind = self.gaps[i], self.kinds[i]
+            joint = spelling.joint and self.kept[i] and i not in compound
+            if self._stops(i) or joint:
                 yield from run if counted >= RUN else ()
                 run, counted = [], 0
-            if spelling.joint and kept[i] and i not in compound:
-                yield from run if counted >= RUN else ()
-                run, counted = [], 0
+            if joint:
                 continue
-            counted += spelling.kind in _COUNTED or (spelling.kind is Kind.CAPITALIZED and gap.line)
+            listed = gap.line or i == 0 or (gap.stop and not self._stops(i))
+            counted += kind in _COUNTED or (kind is Kind.CAPITALIZED and listed)
             if not (spelling.announces or spelling.pronoun):
                 run.append(i)
         yield from run if counted >= RUN else ()
 
-    def _announced(self, kept: Sequence[bool]) -> Iterator[int]:
-        """Rule 8: what follows *password is*, to the end of the sentence or line."""
-        done = 0  # a stretch ends where those end that begin within it
-        for i in self.secrets:
-            if i + 1 >= done and kept[i] and self._tells(i, kept):
-                for done in self._stretch(i + 1, kept):
-                    if not (
-                        self.spellings[done].announces or self.spellings[done].pronoun or self._is_told(done, kept)
-                    ):
-                        yield done
-                done += 1
-
-    def _tells(self, i: int, kept: Sequence[bool]) -> bool:
-        """Whether a word that announces a secret is *password's*, or is followed by a colon or *is* in whatever casing.
-
-        What stands in capitals and is hidden may be *IS*; a small *is* there is hidden by nothing but a compound.
-        """
-        following = i + 1
-        if following >= len(kept) or self.gaps[following].stop:
-            return False
-        joined = following + 1 < len(self.gaps) and (self.gaps[following + 1].hyphen or self.gaps[following + 1].slash)
-        if self.gaps[following].colon or joined or self.spellings[i].tells:
-            return True
-        if not kept[following]:
-            return self.spellings[following].kind in CAPITALS_LIKE
-        return self.tokens.texts[following].lower() in TELLS
-
-    def _stretch(self, start: int, kept: Sequence[bool]) -> Iterator[int]:
-        """Yield the places of what a word before `start` announces."""
-        for i in range(start, len(kept)):
-            gap = self.gaps[i]  # a hyphen at its end goes on, also after an *is* that is hidden with what it joins
-            if i > start and (gap.stop or (gap.line and not gap.hyphen and not self._is_told(i - 1, kept))):
-                return
-            yield i
-
-    def _is_told(self, i: int, kept: Sequence[bool]) -> bool:
-        """Whether a token is the kept *is* after a kept word that announces."""
-        after = i > 0 and kept[i - 1] and self.spellings[i - 1].announces
-        return after and kept[i] and self.tokens.texts[i] in TELLS
+    def compounds(self) -> Iterator[int]:
+        """Rule 6: all parts or none, but that numbers hide alone; of what a slash joins only small words are kept."""
+        for group in self.groups:
+            kinds = [self.kinds[i] for i in group]
+            slashed = any(self.gaps[i].slash for i in group[1:]) and any(kind is not Kind.WORD for kind in kinds)
+            if slashed or not all(self.kept[i] or self.kinds[i] in _FIGURED for i in group):
+                yield from group

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
 from wordveil.promises.rows import into_rows
+from wordveil.runs.completion import KEYED
 from wordveil.runs.documents import Answers, DocumentSummary
 from wordveil.runs.engine import Notice
 from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
@@ -18,12 +19,10 @@ from wordveil.withholding.claim import Claim
 from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
 from wordveil.withholding.redactor import Redactor, check_share
 
-JUDGED = 10_000  # tokens after which a run is not judged any more
-
 
 @dataclass(frozen=True, kw_only=True)
 class RedactionReport(DocumentReport):
-    """What a run released; no private word, and no counts but those that the release shows anyway.
+    """What a run released; no private word. Texts that are released alike have equal counts of tokens and kinds.
 
     Attributes:
         claim: What may and must be said of it.
@@ -67,7 +66,8 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         The report of the run.
 
     Raises:
-        TooLittleKeptError: If less than .4 of the tokens are kept; the first blocks decide, up to 10 000 tokens.
+        TooLittleKeptError: If less than .4 of all tokens are kept. No output is in its place then; what went to
+            standard output is out.
         DocumentFormatError: If the input is malformed.
         ParameterError: If settings or destination do not fit, or the output is there and `again` was not asked for.
         ResumeError: If the interrupted run had another input, or other choices.
@@ -89,11 +89,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
                 yield redactor.release(text, counts, f"{prefix}{record.text_key(i)}", links, shift)
 
     def process(records: list[Record]) -> Answers:
-        judged = counts["kept"] + counts["hidden"] < JUDGED
-        answers = into_rows([record.texts for record in records], released(records))
-        if judged:
-            check_share(counts)
-        return answers
+        return into_rows([record.texts for record in records], released(records))
 
     def reported(summary: DocumentSummary, seconds: float) -> RedactionReport:
         facts = run_facts(source, destination, settings, summary)
@@ -116,7 +112,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         process,
         reported,
         settings=settings,
-        fingerprint={"redact": redactor.choices()},
+        fingerprint={"redact": redactor.choices(), f"{KEYED}own words": redactor.own_words()},
         randomness=redactor.source,
         resume=resume,
         again=again,
@@ -125,6 +121,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         progress=progress,
         notice=notice,
         deliver=deliver,
+        read=lambda: check_share(counts),  # not earlier: where blocks end depends on the length of hidden tokens
     )
     if empty := nothing_read(report.documents, report.tokens):
         warn(empty)

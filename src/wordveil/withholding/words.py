@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -181,10 +181,14 @@ class PublicWords:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that decides what may leave: words, marks, and the lists that the rule reads."""
+        """SHA-256 of the lists of wordveil's that decide what may leave, with marks; not of the owner's.
+
+        A digest of those would confirm a guess of a word.
+        """
         names = ("numbers", "secrets", "calendar", "titles", "joints")
-        lists = {name: sorted(closed_list(name) - self.hidden) for name in names}
-        facts: dict[str, Any] = {"words": sorted((word, mark.value) for word, mark in self._listed.items())}
+        lists = {name: sorted(closed_list(name)) for name in names}
+        public = replace(self, added=frozenset(), hidden=frozenset()) if self.added or self.hidden else self
+        facts: dict[str, Any] = {"words": sorted((word, mark.value) for word, mark in public.marks().items())}
         facts |= {"lists": lists, "function": sorted(function_words())}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -249,4 +253,7 @@ def _plain_words(name: str, given: Collection[str]) -> frozenset[str]:
     found = frozenset(words)
     if isinstance(given, str) or not all(_PLAIN.fullmatch(word) for word in found):
         raise ParameterError(name, f"<{len(given)} words>", "must be words of plain letters, one by one.")
+    if possessive := sum(word.endswith("'s") and word not in closed_list("contractions") for word in found):
+        problem = "must be without 's: what is possessive follows its word."
+        raise ParameterError(name, f"<{possessive} of {len(found)} words>", problem)
     return found

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -228,8 +230,40 @@ def test_reports_hold_every_row_and_fetch_nothing(finished, tmp_path):
         assert row.target in tuple(Baseline) or row.target.name in html
     write_league(league, tmp_path / "t.json")
     assert len(json.loads((tmp_path / "t.json").read_text())["rows"]) == len(league.rows)
-    with pytest.raises(ParameterError, match=r"must end in \.html"):
-        write_league(league, tmp_path / "t.pdf")
+    with pytest.raises(ParameterError, match=r"must end in one of \.html"):
+        write_league(league, tmp_path / "t.doc")
+
+
+def test_other_programs_get_every_number_of_the_table(finished, tmp_path):
+    league, _ = finished
+    report = write_league(league, tmp_path / "t.csv")
+    read = list(csv.DictReader((tmp_path / "t.csv").open()))
+    cells = [(row, task, cell) for row in report["rows"] for task, cell in row["cells"].items()]
+    assert {(line["row"], line["task"], line["score"], float(line["mean"])) for line in read} == {
+        (row["name"], task, score, found["mean"])
+        for row, task, cell in cells
+        for score, found in cell["scores"].items()
+    }
+    write_league(league, tmp_path / "t.tex")
+    tables = (tmp_path / "t.tex").read_text().split("\\begin{tabular}")[1:]
+    assert tables
+    for table in tables:
+        lines = [line for line in table.splitlines() if line.endswith(r"\\")]
+        assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {table.partition("}")[0].count("r")}
+        assert not re.search(r"(?<!\\)[_%#]|\+-", "\n".join(lines))
+
+
+def test_the_picture_is_written_alone_and_repeats(finished, tmp_path):
+    league, _ = finished
+    for ending, start in ((".pdf", b"%PDF"), (".svg", b"<?xml")):
+        first, second = tmp_path / f"first{ending}", tmp_path / f"second{ending}"
+        write_league(league, first)
+        write_league(league, second)
+        assert first.read_bytes().startswith(start)
+        assert first.read_bytes() == second.read_bytes()
+    few = replace(league, rows=league.rows[:2])
+    with pytest.raises(ParameterError, match="inversion-reviews"):
+        write_league(few, tmp_path / "few.pdf")
 
 
 def test_refuted_rows_show_their_counter_example_and_what_the_audit_found(finished):

@@ -98,7 +98,9 @@ def evaluate(
         Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several."),
     ] = None,
     work: WorkOptions,
-    report: Annotated[Path, Option("--report", help="Write .html, .md or .json.")] = Path("league.html"),
+    report: Annotated[Path, Option("--report", help="Write .html, .md, .json, .csv, .tex, .svg or .pdf.")] = Path(
+        "league.html"
+    ),
 ) -> None:
     """Compare mechanisms at equal promise: utility, attacks and measures on public data, with confidence intervals.
 
@@ -112,10 +114,9 @@ def evaluate(
     """
     from wordveil_lab.evaluation.catalogue import chosen_tasks, runnable
     from wordveil_lab.evaluation.league import first_words, run_league
-    from wordveil_lab.evaluation.report import write_league
+    from wordveil_lab.evaluation.report import check_form, write_league
 
-    if report.suffix not in (".html", ".md", ".json"):
-        raise ParameterError("--report", report.name, "must end in .html, .md or .json.")
+    check_form(report)
     targets = rows.targets()
     tasks, left_out = runnable(chosen_tasks(tuple(task) if task else None, size=size, data=_own_files(data or [])))
     for name, reason in left_out.items():

@@ -5,13 +5,17 @@ Everything shown is public data, public parameters and numbers; nothing here was
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +29,21 @@ from wordveil_lab.evaluation.league import League
 from wordveil_lab.evaluation.promises import Baseline, Group, Target
 from wordveil_lab.html import as_html
 from wordveil_lab.plots import Plotted, draw
-from wordveil_lab.tables import markdown_table
+from wordveil_lab.tables import latex_table, markdown_table
 
-__all__ = ["GROUP_TEXT", "NOISE", "SCHEMA", "as_dict", "as_json", "as_markdown", "as_page", "audited", "write_league"]
+__all__ = [
+    "FORMS",
+    "GROUP_TEXT",
+    "NOISE",
+    "SCHEMA",
+    "as_dict",
+    "as_json",
+    "as_markdown",
+    "as_page",
+    "audited",
+    "check_form",
+    "write_league",
+]
 
 SCHEMA = "league 1"
 """What the JSON of a league says of its form; raised when that changes."""
@@ -121,7 +137,11 @@ def as_markdown(report: dict[str, Any], *, every: bool = False) -> str:
             lines += [
                 f"## {text}",
                 "",
-                *_group_tables(report, rows, every),
+                *(
+                    line
+                    for heading, head, body in group_tables(report, rows, every)
+                    for line in (f"### {heading}", "", *markdown_table(head, body), "")
+                ),
                 *_equal_attack(report, group),
                 *_promises(rows),
             ]
@@ -137,12 +157,25 @@ def _data_lines(report: dict[str, Any]) -> list[str]:
 def as_page(report: dict[str, Any]) -> str:
     """Return the table as an HTML page with every score, and a picture of utility against attack where it can be."""
     lines, pictures = as_markdown(report, every=True).splitlines(), {}
-    points = list(_points(report))
-    if points and find_spec("matplotlib"):
-        drawn = draw(points, "Utility at equal attack", across="words found by the best attacker on the same texts")
+    if any(_points(report)) and find_spec("matplotlib"):
+        drawn = as_picture(report)
         pictures["attack.svg"] = drawn.decode()[drawn.index(b"<svg") :]
         lines[2:2] = ["![utility against attack](attack.svg)", ""]
     return as_html("wordveil league table", lines, pictures)
+
+
+def as_picture(report: dict[str, Any], form: str = "svg") -> bytes:
+    """Return utility against the best attacker's success, as SVG or PDF.
+
+    Raises:
+        ParameterError: If no two tasks of the table can be held against each other.
+    """
+    points = list(_points(report))
+    if not points:
+        needed = f"needs one of {', '.join(COMPARED)} among the tasks, and a task of utility on the same texts."
+        raise ParameterError("report", form, needed)
+    across = "words found by the best attacker on the same texts"
+    return draw(points, "Utility at equal attack", across=across, form=form)
 
 
 def _points(report: dict[str, Any]) -> Iterator[Plotted]:
@@ -177,8 +210,10 @@ def _reading(found: CurveValue | None) -> str:
     return "-" if found is None else f"{_number(found.value)} +- {_number(found.error)}"
 
 
-def _group_tables(report: dict[str, Any], rows: Sequence[dict[str, Any]], every: bool) -> list[str]:
-    lines = []
+def group_tables(
+    report: dict[str, Any], rows: Sequence[dict[str, Any]], every: bool
+) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """Yield the tables of a group: what one is of, its head and its rows."""
     baseline = [row for row in report["rows"] if row["group"] is None]
     ordered = [*baseline, *sorted(rows, key=lambda row: row["epsilon"])]
     for heading, kinds in (("Utility", (TaskKind.UTILITY,)), ("Attacks and measures", _OTHERS)):
@@ -186,13 +221,12 @@ def _group_tables(report: dict[str, Any], rows: Sequence[dict[str, Any]], every:
         columns = [(task["name"], score) for task in tasks for score in task["scores"][: None if every else 1]]
         if columns:
             names = [f"{task}: {score['name']}{_ARROWS[score['better']]}" for task, score in columns]
-            body = (
+            body = [
                 [row["name"], "" if row["epsilon"] is None else f"{row['epsilon']:g}"]
                 + [_shown(row, task, score["name"]) for task, score in columns]
                 for row in ordered
-            )
-            lines += [f"### {heading}", "", *markdown_table(["row", "epsilon", *names], body), ""]
-    return lines
+            ]
+            yield heading, ["row", "epsilon", *names], body
 
 
 _OTHERS = (TaskKind.ATTACK, TaskKind.MEASURE)
@@ -276,21 +310,6 @@ def _audit_legend(report: dict[str, Any]) -> list[str]:
     ]
 
 
-def write_league(league: League, path: str | os.PathLike[str], command: str = "") -> dict[str, Any]:
-    """Write the table; the ending .json, .md or .html chooses the form. Returns the table as a dictionary.
-
-    Raises:
-        ParameterError: If the name has another ending.
-    """
-    target = Path(path)
-    report = as_dict(league, command)
-    forms = {".json": as_json, ".md": as_markdown, ".html": as_page}
-    if target.suffix not in forms:
-        raise ParameterError("report", target.name, "must end in .html, .md or .json.")
-    target.write_text(forms[target.suffix](report), encoding="utf-8")
-    return report
-
-
 def as_json(report: dict[str, Any]) -> str:
     """Return the report as JSON, a line for each cell: diffs of two runs stay readable, and the file small."""
     text = json.dumps(_finite(report), indent=1, ensure_ascii=False)
@@ -304,3 +323,60 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def as_csv(report: dict[str, Any]) -> str:
+    """Return every score as a line: group, row, epsilon, task, score, which is better, mean, standard error, runs."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(["group", "row", "epsilon", "task", "score", "better", "mean", "standard_error", "runs"])
+    for row, task in product(report["rows"], report["tasks"]):
+        for score in task["scores"]:
+            found = row["cells"].get(task["name"], {}).get("scores", {}).get(score["name"])
+            if found is not None:
+                numbers = (found["mean"], found["standard_error"], found["runs"])
+                place = (row["group"], row["name"], row["epsilon"])
+                table.writerow([*place, task["name"], score["name"], score["better"], *numbers])
+    return out.getvalue()
+
+
+def as_latex(report: dict[str, Any]) -> str:
+    """Return the tables for LaTeX with the package booktabs, each after a comment that says what it is of."""
+    lines = [f"% wordveil {report['version']}: {report['command']}"]
+    for group, text in report["groups"].items():
+        rows = [row for row in report["rows"] if row["group"] == group]
+        for heading, head, body in group_tables(report, rows, every=False) if rows else ():
+            lines += [f"% {text}. {heading}.", *latex_table(head, body)]
+    return "\n".join(lines) + "\n"
+
+
+FORMS: dict[str, Callable[[dict[str, Any]], str | bytes]] = {
+    ".html": as_page,
+    ".md": as_markdown,
+    ".json": as_json,
+    ".csv": as_csv,
+    ".tex": as_latex,
+    ".svg": as_picture,
+    ".pdf": partial(as_picture, form="pdf"),
+}
+"""Ending of a file -> what makes it of a league."""
+
+
+def write_league(league: League, path: str | os.PathLike[str], command: str = "") -> dict[str, Any]:
+    """Write the table in the form that its ending chooses (`FORMS`). Returns the table as a dictionary.
+
+    Raises:
+        ParameterError: If the name has another ending, or a picture has nothing to show.
+    """
+    target = Path(path)
+    report = as_dict(league, command)
+    check_form(target)
+    written = FORMS[target.suffix](report)
+    target.write_bytes(written if isinstance(written, bytes) else written.encode())
+    return report
+
+
+def check_form(path: Path) -> None:
+    """Refuse a file whose ending is none of `FORMS`."""
+    if path.suffix not in FORMS:
+        raise ParameterError("--report", path.name, f"must end in one of {', '.join(FORMS)}.")

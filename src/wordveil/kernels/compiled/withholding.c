@@ -38,7 +38,7 @@ typedef struct {
     int64_t *shown_ends, learned_gaps, shown_used, shown_room, gap_room;
     token *tokens;
     int32_t *around;           /* what is read of each gap, one more than tokens */
-    int64_t count, token_room, around_room, changed;
+    int64_t count, token_room, around_room;
     byte *out;
     int64_t used, out_room;
     int64_t *ends;             /* start and end of each text in `out`; -1 for one that is left */
@@ -403,18 +403,62 @@ static int may_keep(const pass *w, int64_t i, int cased) {
     return !(follows && !(next->said & PRONOUN && !((after | w->around[i + 2]) & JOINED)));
 }
 
-/* Hide a token at once, so that what follows from it needs no other round. */
-static inline void hide(pass *w, token *t) { w->changed |= t->kept, t->kept = 0; }
+/* The verdicts that look at neighbours, in their order: none reads letters of what a later one may hide. */
 
-/* Rule 4: after a kept title, or a hidden capital, and a dot only a function word opens. */
+/* Whether a sentence ends before a token: not after what numbers a list. */
+static inline int stops(const pass *w, int64_t i) {
+    int before = i ? w->tokens[i - 1].kind : WORD;
+    return w->around[i] & STOP && (before == WORD || before == CAPITALIZED || before == CAPITALS);
+}
+
+/* Rule 4: after a capital and a dot only a function word opens. */
 static void names(pass *w) {
     for (int64_t i = 1; i < w->count; i++) {
         token *t = w->tokens + i;
-        /* Of a hidden token no letter is looked at. */
-        int name = t[-1].kept ? t[-1].said & TITLE : capital(t[-1].kind);
-        if (!(w->around[i] & DOT) || !t->kept || !name) continue;
-        int always = (t->said & FUNCTION && !w->s.strict) || t->said & (PRONOUN | SECRET | SMALL);
-        if (!always) hide(w, t);
+        if (!(w->around[i] & DOT) || !capital(t[-1].kind)) continue;
+        if (!(t->said & FUNCTION && !w->s.strict) && !(t->said & (PRONOUN | SECRET | SMALL))) t->kept = 0;
+    }
+}
+
+/* Whether the token is the kept `is` after a kept word that announces. */
+static int told(const pass *w, int64_t i) {
+    const token *t = w->tokens + i;
+    return i && t[-1].kept && t[-1].said & SECRET && t->kept && (t->said & (TELLS | SMALL)) == (TELLS | SMALL);
+}
+
+/* Rule 8: what follows a word that announces a secret. */
+static void announced(pass *w) {
+    /* A stretch ends where those end that begin within it. */
+    for (int64_t i = 0, done = 0; i + 1 < w->count; i++) {
+        const token *t = w->tokens + i;
+        if (i + 1 < done || !(t->said & SECRET) || !t->kept || w->around[i + 1] & STOP) continue;
+        int tells = w->around[i + 1] & COLON || w->around[i + 2] & JOINED || t->said & TOLD || capital(t[1].kind) || told(w, i + 1);
+        for (int64_t j = i + 1; tells && j < w->count; done = ++j) {
+            int line = (w->around[j] & (LINE | HYPHEN)) == LINE && w->tokens[j].kind != NUMBER && !told(w, j - 1);
+            if (j > i + 1 && (line || stops(w, j))) break;
+            if (!(w->tokens[j].said & (SECRET | PRONOUN)) && !told(w, j)) w->tokens[j].kept = 0;
+        }
+    }
+}
+
+/* Whether hyphens or slashes join a token to another. */
+static inline int joined(const pass *w, int64_t i) {
+    return (i && w->around[i] & JOINED) || (i + 1 < w->count && w->around[i + 1] & JOINED);
+}
+
+/* Rule 8: runs of words without a stop or a joint. In a compound a joint ends no run: it may yet be hidden. */
+static void phrases(pass *w) {
+    for (int64_t i = 0, start = 0, counted = 0; i <= w->count; i++) {
+        const token *t = w->tokens + i;
+        int ends = i == w->count || stops(w, i), joint = i < w->count && t->said & JOINT && t->kept && !joined(w, i);
+        if (ends || joint) {
+            for (int64_t j = start; counted >= RUN && j < i; j++)
+                if (!(w->tokens[j].said & (SECRET | PRONOUN))) w->tokens[j].kept = 0;
+            start = i + joint, counted = 0;
+        }
+        if (i == w->count || joint) continue;
+        int listed = !i || w->around[i] & LINE || (w->around[i] & STOP && !ends);
+        counted += t->kind == WORD || t->kind == COUNTING || t->kind == CAPITALS || (t->kind == CAPITALIZED && listed);
     }
 }
 
@@ -429,52 +473,8 @@ static void compounds(pass *w) {
             other |= t->kind != WORD;
             whole &= t->kept || figured(t->kind);
         }
-        for (int64_t j = start; ((slash && other) || !whole) && j < i; j++) hide(w, w->tokens + j);
+        for (int64_t j = start; ((slash && other) || !whole) && j < i; j++) w->tokens[j].kept = 0;
         start = i;
-    }
-}
-
-/* Whether hyphens or slashes join a token to another. */
-static inline int joined(const pass *w, int64_t i) {
-    return (i && w->around[i] & JOINED) || (i + 1 < w->count && w->around[i + 1] & JOINED);
-}
-
-/* Rule 8: runs of words without a stop or a joint. In a compound a joint ends no run: each could lengthen the next. */
-static void phrases(pass *w) {
-    int64_t start = 0, counted = 0;
-    for (int64_t i = 0; i <= w->count; i++) {
-        const token *t = w->tokens + i;
-        int stops = i == w->count || (w->around[i] & STOP && !(i && t[-1].kind == NUMBER));
-        int joint = i < w->count && t->said & JOINT && t->kept && !joined(w, i);
-        if (stops || joint) {
-            for (int64_t j = start; counted >= RUN && j < i; j++)
-                if (!(w->tokens[j].said & (SECRET | PRONOUN))) hide(w, w->tokens + j);
-            start = i + joint, counted = 0;
-        }
-        if (i == w->count || joint) continue;
-        counted += t->kind == WORD || t->kind == COUNTING || t->kind == CAPITALS || (t->kind == CAPITALIZED && w->around[i] & LINE);
-    }
-}
-
-/* Whether the token is the kept `is` after a kept word that announces. */
-static int told(const pass *w, int64_t i) {
-    const token *t = w->tokens + i;
-    return i && t[-1].kept && t[-1].said & SECRET && t->kept && (t->said & (TELLS | SMALL)) == (TELLS | SMALL);
-}
-
-/* Rule 8: what follows a word that announces a secret. */
-static void announced(pass *w) {
-    /* A stretch ends where those end that begin within it. */
-    for (int64_t i = 0, done = 0; i + 1 < w->count; i++) {
-        const token *t = w->tokens + i, *next = t + 1;
-        if (i + 1 < done || !(t->said & SECRET) || !t->kept || w->around[i + 1] & STOP) continue;
-        int tells = w->around[i + 1] & COLON || w->around[i + 2] & JOINED || t->said & TOLD;
-        if (!tells) tells = next->kept ? next->said & TELLS : capital(next->kind);
-        for (int64_t j = i + 1; tells && j < w->count; done = ++j) {
-            int ends = w->around[j] & STOP || ((w->around[j] & (LINE | HYPHEN)) == LINE && !told(w, j - 1));
-            if (j > i + 1 && ends) break;
-            if (!(w->tokens[j].said & (SECRET | PRONOUN)) && !told(w, j)) hide(w, w->tokens + j);
-        }
     }
 }
 
@@ -482,10 +482,7 @@ static void judge(pass *w) {
     shouting(w);
     int cased = is_cased(w);
     for (int64_t i = 0; i < w->count; i++) w->tokens[i].kept = (byte)!!may_keep(w, i, cased);
-    do {
-        w->changed = 0;
-        names(w), compounds(w), phrases(w), announced(w);
-    } while (w->changed);
+    names(w), announced(w), phrases(w), compounds(w);
 }
 
 /* Whether a hidden token goes on in the placeholder of the one before it. */
