@@ -7,12 +7,13 @@ package that is not installed is left out.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import MissingExtraError
-from wordveil_lab.evaluation.bert_score import bert_score, bert_score_by_roberta
+from wordveil.api import Float32Array, MissingExtraError
+from wordveil_lab.evaluation.bert_score import bert_score_by_roberta, matching_scores, unit_states
 from wordveil_lab.evaluation.overlap import bleu, rouge_1
 from wordveil_lab.neural.corpora import Dataset
 from wordveil_lab.neural.models import Rewriter
@@ -53,4 +54,10 @@ def _spell(model: Rewriter, ids: NDArray[np.integer]) -> str:
 
 
 def _by_minilm(texts: list[str], references: list[str]) -> float:
-    return float(bert_score(texts, references).f1.mean())
+    return float(matching_scores(unit_states(texts), _states(tuple(references))).f1.mean())
+
+
+@lru_cache(maxsize=1)
+def _states(references: tuple[str, ...]) -> list[Float32Array]:
+    """Return the states of originals, which all models of an experiment are held against."""
+    return unit_states(references)

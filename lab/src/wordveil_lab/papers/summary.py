@@ -74,16 +74,16 @@ def as_dict(found: Reproduction, command: str = "") -> dict[str, Any]:
 
 def read_reproduction(path: str | os.PathLike[str]) -> tuple[Reproduction, str]:
     """Return a reproduction that was written as .json, and its command."""
-    facts = json.loads(Path(path).read_text(encoding="utf-8"))
-    command = facts.pop("command")
+    facts: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     del facts["version"]
-    facts["checks"] = tuple(Check(**check) for check in facts["checks"])
-    rows = facts["comparisons"]
-    for row in rows:
+    command = facts.pop("command")
+    for row in facts["comparisons"]:
         row["points"] = tuple(Plotted(**point) for point in row["points"])
         row["scores"] = {name: Summary(**score) for name, score in row["scores"].items()}
-    facts["comparisons"] = tuple(Comparison(**row) for row in rows)
-    return Reproduction(**{k: tuple(v) if isinstance(v, list) else v for k, v in facts.items()}), command
+    facts["comparisons"] = tuple(Comparison(**row) for row in facts["comparisons"])
+    facts["checks"] = tuple(Check(**check) for check in facts["checks"])
+    facts |= {name: tuple(facts[name]) for name in ("setting", "findings", "missing")}
+    return Reproduction(**facts), command
 
 
 def write_reproduction(found: Reproduction, path: str | os.PathLike[str], command: str = "") -> None:

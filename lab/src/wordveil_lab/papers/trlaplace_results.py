@@ -28,8 +28,8 @@ DIGITS = {"loss": 2, "ROUGE-1": 1, "BLEU": 1, "words left": 0, "of": 0, "half-wi
 CLEAN = {"sst2": 0.8997, "agnews": 0.9161}
 """The paper's accuracies without noise, with GloVe."""
 LEARNT, KEPT = 0.7, 0.95
-"""Below this share of the paper's score without noise our model has learnt too little to show anything; above that share
-of ours without noise nothing is lost."""
+"""Shares of a score without noise: of the paper's, below which our model has learnt too little to show anything; and of
+ours, above which nothing is lost."""
 
 
 def labelled(name: str, epsilon: float | None) -> str:
@@ -57,9 +57,9 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
     for data in ("yelp", "yahoo"):
         cell, title = f"rewrite {data}, glove", TITLES[data]
         for what, score in (("tables 2 and 3, figure 3", "ROUGE-1"), ("figures 2 and 5", "N_w")):
-            own, clean = curve(found, cell, PUBLISHED, score), found[cell, NONE, None][score].mean
+            own, clean = curve(found, cell, PUBLISHED, score), curve(found, cell, NONE, score)
             if own:
-                yield _kept(f"{what}, {title}: {score} of TrLaplacian", data, score, own, clean)
+                yield _kept(f"{what}, {title}: {score} of TrLaplacian", data, score, own, clean[None].mean)
         tenth = {paper: found.get((cell, name, None if name == NONE else 0.1)) for name, paper in OWN.items()}
         means = {paper: scores["ROUGE-1"].mean for paper, scores in tenth.items() if scores}
         if len(means) == len(OWN):
