@@ -15,11 +15,12 @@ from small_models import sentences, small_table  # noqa: E402
 
 from wordveil.errors import ParameterError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
+from wordveil_lab.evaluation.bert_score import MINILM  # noqa: E402
 from wordveil_lab.neural import training as training_module  # noqa: E402
 from wordveil_lab.neural.corpora import encode_texts, frequent_words, random_vectors  # noqa: E402
 from wordveil_lab.neural.models import Rewriter, TextClassifier  # noqa: E402
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
-from wordveil_lab.neural.rewrite_scores import MINILM, score_rewrites  # noqa: E402
+from wordveil_lab.neural.rewrite_scores import score_rewrites  # noqa: E402
 from wordveil_lab.neural.training import CLASSIFY, REWRITE, fit, measure  # noqa: E402
 
 QUICK = replace(REWRITE, epochs=4, batch=10, hidden=12, dropout=0.1, patience=4, learning_rate=0.03)
@@ -66,16 +67,15 @@ def test_the_defaults_are_the_papers():
 
 def test_training_stops_early_and_keeps_the_best_epoch(monkeypatch):
     data = encode_texts(TEXTS, small_table())
-    losses = iter([3.0, 1.0, 2.0, 2.5, 0.5])
-    monkeypatch.setattr(training_module, "measure", lambda *_: (next(losses), 0.0))
-    seen = []
+    losses, seen = iter([3.0, 1.0, 2.0, 2.5, 0.5]), []
 
-    def remember(_):
+    def remembered(model, *_):
         seen.append(model.words.weight.detach().clone())
+        return next(losses), 0.0
 
+    monkeypatch.setattr(training_module, "measure", remembered)
     model = Rewriter(PrivateEmbedding(small_table(), None), hidden=4, dropout=0.0)
-    log = fit(model, data, data, replace(QUICK, epochs=9, patience=2), progress=remember)
-    assert [(e.epoch, e.best) for e in log] == [(1, True), (2, True), (3, False), (4, False)]
+    assert fit(model, data, data, replace(QUICK, epochs=9, patience=2)) == [3.0, 1.0, 2.0, 2.5]
     assert torch.equal(model.words.weight, seen[1])
     assert not torch.equal(seen[3], seen[1])
 

@@ -13,16 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.api import Float32Array, MissingExtraError
-from wordveil_lab.evaluation.bert_score import bert_score_by_roberta, matching_scores, unit_states
+from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA, bert_score_by_roberta, matching_scores, unit_states
 from wordveil_lab.evaluation.overlap import bleu, rouge_1
 from wordveil_lab.neural.corpora import Dataset
 from wordveil_lab.neural.models import Rewriter
 from wordveil_lab.neural.training import measure
 
-__all__ = ["MINILM", "ROBERTA", "score_rewrites"]
-
-MINILM, ROBERTA = "BERTScore (MiniLM)", "BERTScore (RoBERTa-large)"
-"""By the model at hand, and by the one that the package of BERTScore takes for English."""
+__all__ = ["score_rewrites"]
 
 
 def score_rewrites(model: Rewriter, texts: Dataset, *, batch: int = 256) -> dict[str, float]:

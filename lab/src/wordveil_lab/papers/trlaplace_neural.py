@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from wordveil.api import (
 )
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.data import LabelledText, train_and_test
-from wordveil_lab.neural.backend import require_torch, torch
+from wordveil_lab.neural.backend import torch
 from wordveil_lab.neural.corpora import Dataset, encode_texts, frequent_words, random_vectors
 from wordveil_lab.neural.models import Rewriter, TextClassifier
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
@@ -53,45 +53,25 @@ GUESSED = 1500
 """Words on which the best guess is tried."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Size:
-    """How large the experiments are.
-
-    Attributes:
-        texts: Training texts at most; tested on are a tenth as many.
-        words: Vocabulary of a rewriter; a classifier's is twice as large.
-        dimensions: The d of random vectors.
-        rewrite: Training of rewriters.
-        classify: Training of classifiers.
-        rounds: Epochs over which seconds are compared.
-    """
+class Size(NamedTuple):
+    """Training texts at most, words of a rewriter, dimensions of random vectors, and how models are trained."""
 
     texts: int
     words: int
     dimensions: int
     rewrite: Training
     classify: Training
-    rounds: int = 7
 
 
+QUICK = replace(CLASSIFY, epochs=4, batch=128, hidden=32, patience=2, max_tokens=20, learning_rate=0.005)
+TINY = replace(REWRITE, epochs=1, batch=64, hidden=8, max_tokens=8)
 SIZES = {
-    "paper": Size(texts=1_000_000, words=10_000, dimensions=300, rewrite=REWRITE, classify=CLASSIFY),
-    "reduced": Size(
-        texts=3000,
-        words=2000,
-        dimensions=50,
-        rewrite=replace(REWRITE, epochs=5, batch=64, hidden=64, patience=2, max_tokens=16),
-        classify=replace(CLASSIFY, epochs=4, batch=128, hidden=32, patience=2, max_tokens=20, learning_rate=0.005),
-    ),
-    "miniature": Size(
-        texts=60,
-        words=100,
-        dimensions=8,
-        rewrite=replace(REWRITE, epochs=1, batch=64, hidden=8, max_tokens=8),
-        classify=replace(CLASSIFY, epochs=1, batch=64, hidden=8, max_tokens=8),
-        rounds=1,
-    ),
+    "paper": Size(1_000_000, 10_000, 300, REWRITE, CLASSIFY),
+    "reduced": Size(3000, 2000, 50, replace(REWRITE, epochs=5, batch=64, hidden=64, patience=2, max_tokens=16), QUICK),
+    "miniature": Size(60, 100, 8, TINY, TINY),
 }
+ROUNDS = {"miniature": 1}
+"""Epochs over which seconds are compared, where they are not seven."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +119,6 @@ class Experiment:
 
 def reproduce(options: Options) -> Reproduction:
     """Repeat tables 2, 3 and 5 and figures 2 to 5 with other models, and with calibrations that hold."""
-    require_torch()
     torch.set_num_threads(1)
     wanted = options.among(EPSILONS, (0.1, 1.0, 20.0, 100.0), (0.1,))
     found: Found = {}
@@ -164,7 +143,7 @@ def reproduce(options: Options) -> Reproduction:
 def experiment_of(options: Options, kind: str, data: str, table: str) -> Experiment:
     """Return the experiment of one of `PARTS`; of a set without a file of test texts a fifth is held out."""
     size = SIZES[options.size]
-    settings: Training = {"rewrite": size.rewrite, "classify": size.classify}[kind]
+    settings = size.rewrite if kind == "rewrite" else size.classify
     test = options.file(f"{data}-test") if options.has(f"{data}-test") else None
     limits = (size.texts if test else size.texts * 5 // 4, max(size.texts // 10, 10))
     column = COLUMNS.get(data, "text")
@@ -226,7 +205,7 @@ def seconds(yelp: Experiment, options: Options) -> Found:
     wide = replace(yelp, vocabulary=random_vectors(yelp.vocabulary, 300), training=settings)
     models = {row[:2]: wide.model(row[2]) for row in contenders(300, (1.0,), code=False) if row[0] != PUBLISHED}
     data = yelp.whole.part(np.arange(min(1000, len(yelp.whole))))
-    rounds = partial(_rounds, list(models.values()), data, SIZES[options.size].rounds)
+    rounds = partial(_rounds, list(models.values()), data, ROUNDS.get(options.size, 7))
     spent = options.over_runs(["seconds", yelp.digest, options.size], lambda _: rounds(), 1)
     return {
         ("seconds", *row): {score: spent[f"{score} {i}"] for score in ("seconds", "beyond none")}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from wordveil.api import round_up
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.neural.rewrite_scores import MINILM, ROBERTA
+from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
 from wordveil_lab.papers.base import Comparison, shown, verdict
 from wordveil_lab.papers.trlaplace import PUBLISHED, printed
 from wordveil_lab.papers.trlaplace_noises import CODE, LARGEST, NONE
@@ -60,17 +60,6 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
             own, clean = curve(found, cell, PUBLISHED, score), curve(found, cell, NONE, score)
             if own:
                 yield _kept(f"{what}, {title}: {score} of TrLaplacian", data, score, own, clean[None].mean)
-        tenth = {paper: found.get((cell, name, None if name == NONE else 0.1)) for name, paper in OWN.items()}
-        means = {paper: scores["ROUGE-1"].mean for paper, scores in tenth.items() if scores}
-        if len(means) == len(OWN):
-            theirs = {paper: printed(data, paper, None if paper == NONE else 0.1)["ROUGE-1"] for paper in means}
-            ahead = means["TrLaplacian"] > max(means["Gaussian"], means["Laplacian"], LEARNT * theirs[NONE])
-            yield Comparison(
-                what=f"table 2, {title}: ROUGE-1 at epsilon .1",
-                paper=_listed(theirs),
-                ours=_listed(means),
-                verdict=verdict(ahead and means["TrLaplacian"] >= KEPT * means[NONE], full=False),
-            )
     for data in ("sst2", "agnews"):
         own = curve(found, f"classify {data}, glove", PUBLISHED, "accuracy")
         if own:
@@ -84,10 +73,6 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
         ours=f"{_range([100 * share for share in over], 1)} %, by inversion instead of rejection",
         verdict=verdict(all(0.11 <= share <= 0.21 for share in over), full=False),
     )
-
-
-def _listed(values: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.1f}" for name, value in values.items())
 
 
 def _kept(what: str, data: str, score: str, own: Mapping[float | None, Summary], clean: float) -> Comparison:
