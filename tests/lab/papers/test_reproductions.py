@@ -175,6 +175,26 @@ def test_a_table_of_another_size_or_dimension_gets_no_row_of_the_paper(words, di
     assert (found and found[0]) == row
 
 
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", ["nadp", "trlaplace"])
+def test_real_files_under_other_names_do_in_miniature(paper, tmp_path, monkeypatch):
+    named = os.environ.get("WORDVEIL_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parents[4] / "shared" / "data"
+    arguments = ["reproduce", paper, "--size", "miniature", "--repeats", "2"]
+    for role, name in roles_of(paper).items():
+        if name and not (folder / name).is_file():
+            pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
+        if name:
+            other = tmp_path / f"my-{role}.{name.partition('/')[2].split('.', 1)[1]}"
+            other.symlink_to(folder / name)
+            arguments += ["--table" if is_table(paper, role) else "--data", f"{role}={other}"]
+    monkeypatch.delenv("WORDVEIL_DATA", raising=False)
+    result = CliRunner().invoke(build_app(["reproduce"]), [*arguments, "--report", str(tmp_path / "page.md")])
+    assert result.exit_code == 0, result.exception
+    assert "## Findings" in (tmp_path / "page.md").read_text()
+
+
 def test_a_file_in_the_wrong_role_and_a_missing_one_name_the_page(tmp_path, monkeypatch):
     monkeypatch.setenv("WORDVEIL_DATA", str(tmp_path))
     run = partial(CliRunner().invoke, build_app(["reproduce"]))

@@ -145,7 +145,7 @@ def experiment_of(options: Options, kind: str, data: str, table: str) -> Experim
     size = SIZES[options.size]
     settings = size.rewrite if kind == "rewrite" else size.classify
     test = options.file(f"{data}-test") if options.has(f"{data}-test") else None
-    limits = (size.texts if test else size.texts * 5 // 4, max(size.texts // 10, 10))
+    limits = (size.texts if test else size.texts * 5 // 4, size.texts // (1 if kind == "classify" else 10))
     column = COLUMNS.get(data, "text")
     own, unseen = train_and_test(options.file(f"{data}-train"), test, text=column, limits=limits)
     words = size.words * (2 if kind == "classify" else 1)
