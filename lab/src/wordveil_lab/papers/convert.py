@@ -74,7 +74,8 @@ def records(original: Path, form: Form) -> Iterator[dict[str, str]]:
             text = io.TextIOWrapper(raw, encoding=form.get("encoding", "utf-8"), newline="")
             for cells in READERS[form.get("form", "lines")](text, form):
                 try:
-                    row = {column: made.format(*cells, part=part) for column, made in form["columns"].items()}
+                    given = {"part": part, "rest": "|".join(cells[2:])}
+                    row = {column: made.format(*cells, **given) for column, made in form["columns"].items()}
                 except IndexError:
                     raise DataFormatError(original, f"has a record in {name} with too few cells.") from None
                 if labels is None or row["label"] in labels:

@@ -44,8 +44,7 @@ PARTS: tuple[tuple[str, str, str, tuple[float, ...]], ...] = (
     ("rewrite", "yelp", "glove", EPSILONS[1:]),
     ("rewrite", "yelp", "wide", (1.0, 20.0, 100.0)),
     ("rewrite", "yahoo", "glove", EPSILONS[1:]),
-    *(("classify", data, "glove", (0.01, 0.1, 1.0, 5.0, 10.0, 20.0, 100.0)) for data in ("sst2", "agnews")),
-    *(("classify", data, table, (20.0, 100.0)) for table in ("embedded", "random") for data in ("sst2", "agnews")),
+    *(("classify", data, table, EPSILONS) for table in ("glove", "embedded", "random") for data in ("sst2", "agnews")),
 )
 """What is trained, on which texts, behind which vectors, at which epsilons."""
 COLUMNS = {"agnews": "title+description"}
@@ -141,11 +140,15 @@ def reproduce(options: Options) -> Reproduction:
 
 
 def experiment_of(options: Options, kind: str, data: str, table: str) -> Experiment:
-    """Return the experiment of one of `PARTS`; of a set without a file of test texts a fifth is held out."""
+    """Return the experiment of one of `PARTS`; of a set of which only a training file is given a fifth is held out."""
     size = SIZES[options.size]
     settings = size.rewrite if kind == "rewrite" else size.classify
-    test = options.file(f"{data}-test") if options.has(f"{data}-test") else None
-    limits = (size.texts if test else size.texts * 5 // 4, size.texts // (1 if kind == "classify" else 10))
+    alone = f"{data}-train" in options.files and f"{data}-test" not in options.files
+    test = None if alone or not options.has(f"{data}-test") else options.file(f"{data}-test")
+    limits = (
+        size.texts if test else size.texts * 5 // 4,
+        size.texts if kind == "classify" else min(size.texts // 10, 2000),
+    )
     column = COLUMNS.get(data, "text")
     own, unseen = train_and_test(options.file(f"{data}-train"), test, text=column, limits=limits)
     words = size.words * (2 if kind == "classify" else 1)
