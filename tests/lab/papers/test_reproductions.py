@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.lab.evaluation.conftest import use_world, world, world_data  # noqa: F401 - fixtures
+from tests.lab.evaluation.conftest import spelled, use_world, world, world_data  # noqa: F401 - fixtures
 from typer.testing import CliRunner
 
 import seeds
@@ -19,7 +19,7 @@ from wordveil.cli.app import build_app
 from wordveil.errors import ParameterError
 from wordveil_lab.evaluation.membership import MembershipInference
 from wordveil_lab.papers import PAPERS, curse, tem
-from wordveil_lab.papers.base import VERDICTS, Options, told
+from wordveil_lab.papers.base import VERDICTS, Options, is_table, roles_of, told
 from wordveil_lab.papers.noisy_dot_product import closer_probability
 from wordveil_lab.papers.summary import as_markdown, write_reproduction
 
@@ -30,17 +30,41 @@ def vocabulary(world, tmp_path) -> str:  # noqa: F811
     return str(tmp_path / "world")
 
 
-def filled(paper, vocabulary):
+NEURAL = "trlaplace-neural"
+
+
+def neural_texts(folder):
+    """Write texts whose words are in the made-up vocabulary and in the one that ships."""
+    lines = [f"{i % 2}\t{spelled(i % 40)} good\tfilm {spelled(i % 7)}" for i in range(60)]
+    path = folder / "texts.tsv"
+    path.write_text("\n".join(["label\ttitle\tdescription", *lines]) + "\n")
+    plain = folder / "plain.tsv"
+    plain.write_text("\n".join(["label\ttext", *(line.replace("\tfilm", " film") for line in lines)]) + "\n")
+    return path, plain
+
+
+def filled(paper, vocabulary, folder):
     """Give every table of a paper, and the data that the made-up folder has under another name."""
     tables = [part for role in told("files.toml")["tables"][paper] for part in ("--table", f"{role}={vocabulary}")]
-    data = ["--data", "stsb=sentences/stsb.dev.tsv", "--data", "mr=sentences/sst2.train.tsv"]
-    return [*tables, *(data if paper == "nadp" else [])]
+    data = {"stsb": "sentences/stsb.dev.tsv", "mr": "sentences/sst2.train.tsv"} if paper == "nadp" else {}
+    if paper == NEURAL:
+        news, plain = neural_texts(folder)
+        data = {
+            role: news if role.startswith("agnews") else plain for role in roles_of(paper) if not is_table(paper, role)
+        }
+    return [*tables, *(part for role, file in data.items() for part in ("--data", f"{role}={file}"))]
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+def command(paper):
+    return ["reproduce", *(["trlaplace", "--neural"] if paper == NEURAL else [paper]), "--size", "miniature"]
+
+
+@pytest.mark.parametrize("paper", [*PAPERS, NEURAL])
 def test_every_paper_runs_in_miniature(paper, vocabulary, use_world, tmp_path):  # noqa: F811
+    if paper == NEURAL:
+        pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
     report = tmp_path / "page.md"
-    arguments = ["reproduce", paper, "--size", "miniature", "--repeats", "2", *filled(paper, vocabulary)]
+    arguments = [*command(paper), "--repeats", "2", *filled(paper, vocabulary, tmp_path)]
     result = CliRunner().invoke(build_app(["reproduce"]), [*arguments, "--report", str(report)])
     assert result.exit_code == 0, result.output
     page = report.read_text()
@@ -151,6 +175,26 @@ def test_a_table_of_another_size_or_dimension_gets_no_row_of_the_paper(words, di
     assert (found and found[0]) == row
 
 
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", ["nadp", "trlaplace"])
+def test_real_files_under_other_names_do_in_miniature(paper, tmp_path, monkeypatch):
+    named = os.environ.get("WORDVEIL_DATA")
+    folder = Path(named) if named else Path(__file__).resolve().parents[4] / "shared" / "data"
+    arguments = ["reproduce", paper, "--size", "miniature", "--repeats", "2"]
+    for role, name in roles_of(paper).items():
+        if name and not (folder / name).is_file():
+            pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
+        if name:
+            other = tmp_path / f"my-{role}.{name.partition('/')[2].split('.', 1)[1]}"
+            other.symlink_to(folder / name)
+            arguments += ["--table" if is_table(paper, role) else "--data", f"{role}={other}"]
+    monkeypatch.delenv("WORDVEIL_DATA", raising=False)
+    result = CliRunner().invoke(build_app(["reproduce"]), [*arguments, "--report", str(tmp_path / "page.md")])
+    assert result.exit_code == 0, result.exception
+    assert "## Findings" in (tmp_path / "page.md").read_text()
+
+
 def test_a_file_in_the_wrong_role_and_a_missing_one_name_the_page(tmp_path, monkeypatch):
     monkeypatch.setenv("WORDVEIL_DATA", str(tmp_path))
     run = partial(CliRunner().invoke, build_app(["reproduce"]))
@@ -173,6 +217,45 @@ def test_an_interrupted_reproduction_goes_on_from_its_cells(vocabulary, use_worl
     assert tem.reproduce(options).comparisons == first.comparisons
     with pytest.raises(TypeError):
         tem.reproduce(replace(options, seed=1))
+
+
+def test_interrupted_trainings_go_on_from_their_cells(vocabulary, use_world, tmp_path, monkeypatch):  # noqa: F811
+    pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
+    from wordveil_lab.papers.trlaplace_neural import Experiment
+
+    monkeypatch.setattr("wordveil_lab.papers.trlaplace_neural.PARTS", (("classify", "sst2", "glove", (0.1,)),))
+    given = [*command(NEURAL), "--epsilon", "0.1", "--cells", str(tmp_path / "cells"), "--repeats", "2"]
+    given += filled(NEURAL, vocabulary, tmp_path)
+    once = Experiment.run
+
+    def stopping(self, mechanism, source, seed):
+        if "Mahalanobis" in repr(mechanism):
+            raise KeyboardInterrupt
+        return once(self, mechanism, source, seed)
+
+    def run(*more):
+        return CliRunner().invoke(build_app(["reproduce"]), [*given, "--json", *more])
+
+    monkeypatch.setattr(Experiment, "run", stopping)
+    assert run().exit_code != 0
+    finished = len(list((tmp_path / "cells").iterdir()))
+    assert finished >= 12
+    ran = []
+    monkeypatch.setattr(Experiment, "run", lambda *given: ran.append(given) or once(*given))
+    first = run()
+    assert first.exit_code == 0, first.output
+    assert len(ran) == 4  # Mahalanobis and PTE, twice each
+    ran.clear()
+    again = run()
+    assert not ran
+    assert json.loads(again.stdout)["comparisons"] == json.loads(first.stdout)["comparisons"]
+    run("--seed", "1")
+    assert ran
+
+
+def test_only_one_paper_has_a_neural_half():
+    result = CliRunner().invoke(build_app(["reproduce"]), ["reproduce", "tem", "--neural"])
+    assert "is for trlaplace" in str(result.exception)
 
 
 def test_an_epsilon_that_the_paper_does_not_have_is_refused():

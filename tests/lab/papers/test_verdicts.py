@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,13 +11,14 @@ import pytest
 from wordveil.errors import ParameterError
 from wordveil_lab.commands.reproduce import PAPERS
 from wordveil_lab.papers.base import FAILS, HOLDS, UNTESTED, VERDICTS, Comparison, is_table, roles_of, verdict
-from wordveil_lab.papers.summary import judged_rows, summary_table
+from wordveil_lab.papers.summary import as_dict, as_markdown, judged_rows, read_reproduction, summary_table
 from wordveil_lab.rows import data_folder, file_digest
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 RESULTS = DOCS / "results"
 LITERATURE = DOCS / "explanation/literature.md"
-PAGES = [*(RESULTS / f"{paper}.md" for paper in PAPERS), RESULTS / "trlaplace/README.md", LITERATURE]
+NAMES = [*PAPERS, "trlaplace-neural"]
+PAGES = [*(RESULTS / f"{name}.md" for name in NAMES), LITERATURE]
 JUDGING = re.compile(
     r"do(es)? not hold|is not (met|reached|true)|\brefute[sd]?\b|disprove|\bwrong\b|\*\*No\.|cannot come from"
     r"|\bfails?\b",
@@ -45,13 +47,22 @@ def test_no_sentence_judges_without_an_exact_ground(page):
             assert GROUNDS.search(part), part
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", NAMES)
 def test_what_does_not_hold_was_computed_or_run_at_the_papers_size_and_data(paper):
     page = (RESULTS / f"{paper}.md").read_text(encoding="utf-8")
     whole = "size paper" in page and "--table" in page
     for what, _, ours, said in judged_rows(page):
         assert said in VERDICTS
         assert said != FAILS or whole or re.search("exact|proved", ours), what
+
+
+def test_a_stored_reproduction_is_read_and_is_its_page():
+    """`python -m wordveil_lab.papers.summary docs/results` writes it."""
+    found, command = read_reproduction(RESULTS / "trlaplace-neural.json")
+    page = (RESULTS / "trlaplace-neural.md").read_text(encoding="utf-8")
+    assert as_markdown(found, command, "trlaplace-neural.svg") == page
+    stored = json.loads((RESULTS / "trlaplace-neural.json").read_text(encoding="utf-8"))
+    assert json.loads(json.dumps(as_dict(found, command))) == stored
 
 
 def test_the_table_of_all_papers_is_read_off_their_pages():
@@ -61,7 +72,7 @@ def test_the_table_of_all_papers_is_read_off_their_pages():
     assert "\n".join(rows) in (RESULTS / "papers.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", NAMES)
 def test_every_role_and_file_is_on_the_page_of_files(paper):
     page = (RESULTS / "data.md").read_text(encoding="utf-8")
     files = page.split("## The files\n")[1]

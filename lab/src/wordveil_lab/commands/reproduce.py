@@ -16,8 +16,6 @@ from wordveil_lab.papers import PAPERS
 
 __all__ = ["reproduce"]
 
-"""Names of the papers; `wordveil_lab.papers.NAME` holds a function `reproduce`."""
-
 
 def reproduce(
     paper: Annotated[
@@ -27,6 +25,9 @@ def reproduce(
     size: Annotated[
         str, Option("--size", help="paper (the paper's own size: hours), reduced or miniature (both minutes).")
     ] = "reduced",
+    neural: Annotated[
+        bool, Option("--neural", help="Of trlaplace, the models trained behind the noise; needs PyTorch.")
+    ] = False,
     table: Annotated[
         list[str] | None,
         Option("--table", metavar="ROLE=FILE", help="An embedding of your own; roles: docs/results/data.md. Repeat."),
@@ -50,15 +51,20 @@ def reproduce(
     The data sets are files that you name, or of the folder in the environment variable WORDVEIL_DATA; nothing is
     downloaded.
     """
-    from wordveil_lab.papers.base import Options, cost, timed
+    from wordveil_lab.papers.base import Options, cost, timed, told
     from wordveil_lab.papers.summary import as_dict, as_markdown, write_reproduction
 
     if paper not in PAPERS:
-        plain = (size, table, data, epsilon, repeats, seed, cells) == ("reduced", None, None, None, 3, 0, None)
+        given = (size, neural, table, data, epsilon, repeats, seed, cells)
+        plain = given == ("reduced", False, None, None, None, 3, 0, None)
         _gallery(paper, report, plain=plain)
         return
     if report is not None and report.suffix not in (".md", ".json"):
         raise ParameterError("--report", report.name, "must end in .md or .json.")
+    if neural:
+        paper = f"{paper}-neural"
+        if paper not in told("about.toml"):
+            raise ParameterError("--neural", paper, "is for trlaplace: no other paper trains models behind its noise.")
     options = Options(
         paper=paper,
         size=size,
@@ -70,7 +76,8 @@ def reproduce(
         progress=say,
     )
     say(f"{paper}, size {size}: {cost(paper, size)}")
-    found = timed(importlib.import_module(f"wordveil_lab.papers.{paper}").reproduce, options)
+    module = importlib.import_module(f"wordveil_lab.papers.{paper.replace('-', '_')}")
+    found = timed(module.reproduce, options)
     command = shlex.join(["wordveil", *sys.argv[1:]])
     if report is None:
         show(as_dict(found, command), [as_markdown(found, command)], as_json=as_json)

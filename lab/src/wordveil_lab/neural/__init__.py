@@ -4,5 +4,5 @@
 
 Everything right of the noise is post-processing of it. The weights are another matter: a model trained on private
 targets has seen them without any noise; the experiments train on public text only.
-Importing this package loads no PyTorch; its modules do, where it is installed.
+Importing this package loads no PyTorch. Its modules do, and name the extra where PyTorch is not installed.
 """

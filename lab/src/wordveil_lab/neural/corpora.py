@@ -6,91 +6,49 @@ no token here, as everywhere in wordveil.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import (
-    DEFAULT_SCHEME,
-    Embeddings,
-    ParameterError,
-    PrivateText,
-    load_embeddings,
-    tokenizer_for,
-)
+from wordveil.api import Embeddings, FloatArray, ParameterError
 from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.data import mixed_order
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN
 
-__all__ = ["TABLES", "Batch", "Dataset", "encode_texts", "model_vocabulary"]
-
-TABLES = ("random", "glove", "word2vec", "embedded")
-"""Where a model's vectors come from; glove and word2vec need a file."""
+__all__ = ["Batch", "Dataset", "encode_texts", "frequent_words", "random_vectors"]
 
 
-def model_vocabulary(
-    table: str,
-    texts: Sequence[str],
-    *,
-    vectors: Path | None = None,
-    size: int = 10_000,
-    dimensions: int = 300,
-    seed: int = 0,
-) -> Embeddings:
-    """Return the public vocabulary of a model: at most `size` words with their vectors.
-
-    Args:
-        table: One of `TABLES`. "random" draws N(0, 1/d) rows from a public seed.
-        texts: The training texts.
-        vectors: Embedding file or vocabulary directory, for glove and word2vec.
-        size: Words at most.
-        dimensions: The d of random rows.
-        seed: Public seed of random rows.
+def frequent_words(whole: Embeddings, texts: Sequence[str], size: int = 10_000) -> Embeddings:
+    """Return a model's public vocabulary: at most `size` words of a table, those that the training texts use most.
 
     Raises:
-        ParameterError: If the table does not exist, lacks its file, or shares no word with the texts.
+        ParameterError: If the table shares no word with the texts.
     """
-    if table not in TABLES:
-        raise ParameterError("embeddings", table, f"must be one of {', '.join(TABLES)}.")
-    if table == "random":
-        return _random_rows(_frequent_words(texts, size), dimensions, seed)
-    if table != "embedded" and vectors is None:
-        raise ParameterError("vectors", None, f"must name the {table} file.")
-    whole = load_embeddings(None if table == "embedded" else vectors)
     tokens = encode(whole, texts).tokens
     counts = np.bincount(tokens[tokens >= 0], minlength=len(whole))
     order = np.argsort(-counts, kind="stable")[:size]
     chosen = np.sort(order[counts[order] > 0])
     if not chosen.size:
-        raise ParameterError("embeddings", table, "shares no word with the training text.")
-    part = Embeddings.from_arrays(
-        [whole.words[int(i)] for i in chosen],
-        np.asarray(whole.vectors[chosen]),
-        name=f"{whole.header.name}, {len(chosen)} words",
-        source=whole.header.source,
-        licence=whole.header.licence,
-        casing=whole.header.casing,
-    )
-    return part.with_header(tokenizer=whole.header.tokenizer)
+        raise ParameterError("table", whole.header.name, "shares no word with the training text.")
+    name = f"{whole.header.name}, {len(chosen)} words"
+    return _with_rows(whole, [whole.words[int(i)] for i in chosen], np.asarray(whole.vectors[chosen]), name)
 
 
-def _frequent_words(texts: Sequence[str], size: int) -> list[str]:
-    split = tokenizer_for(DEFAULT_SCHEME).split
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(token for token in split(PrivateText(text.lower()))[1::2] if token.isalpha())
-    if not counts:
-        raise ParameterError("texts", f"{len(texts)} texts", "hold no word.")
-    return [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:size]]
-
-
-def _random_rows(words: list[str], dimensions: int, seed: int) -> Embeddings:
+def random_vectors(words: Embeddings, dimensions: int, seed: int = 0) -> Embeddings:
+    """Return a vocabulary with rows of N(0, 1/d) from a public seed in place of its own."""
     rows = np.random.Generator(np.random.PCG64(seed)).standard_normal((len(words), dimensions)) / np.sqrt(dimensions)
-    return Embeddings.from_arrays(words, rows, name="random", source=f"public seed {seed}", casing="lower")
+    return _with_rows(words, list(words.words), rows, f"random, public seed {seed}")
+
+
+def _with_rows(table: Embeddings, words: list[str], rows: FloatArray, name: str) -> Embeddings:
+    header = table.header
+    made = Embeddings.from_arrays(
+        words, rows, name=name, source=header.source, licence=header.licence, casing=header.casing
+    )
+    return made.with_header(tokenizer=header.tokenizer)
 
 
 @dataclass(frozen=True)
@@ -149,6 +107,12 @@ class Dataset:
         labels = None if self.labels is None else self.labels[rows]
         corpus = Corpus(tokens=tokens, offsets=offsets)
         return Dataset(corpus=corpus, labels=labels, max_tokens=self.max_tokens)
+
+    def split(self, share: float) -> tuple[Dataset, Dataset]:
+        """Return training and held-out texts, this share of them held out, by a public seed."""
+        rows = np.array(mixed_order(len(self)))
+        cut = int(len(rows) * share)
+        return self.part(rows[cut:]), self.part(rows[:cut])
 
 
 def encode_texts(

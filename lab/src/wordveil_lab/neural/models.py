@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil_lab.neural.backend import Module, functional, nn, torch
+from wordveil_lab.neural.backend import functional, nn, torch
 from wordveil_lab.neural.corpora import Batch
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
 
@@ -22,7 +22,7 @@ __all__ = ["TextClassifier", "Rewriter"]
 IGNORED = -100  # target of padding and of unknown words
 
 
-class _BiLSTM(Module):  # type: ignore[misc]
+class _BiLSTM(nn.Module):  # type: ignore[misc]
     """Noisy vectors to one state per position, one layer, both directions."""
 
     def __init__(self, embedding: PrivateEmbedding, hidden: int, dropout: float) -> None:
@@ -41,7 +41,7 @@ class _BiLSTM(Module):  # type: ignore[misc]
         return self.drop(nn.utils.rnn.pad_packed_sequence(states, batch_first=True)[0])
 
 
-class Rewriter(Module):  # type: ignore[misc]
+class Rewriter(nn.Module):  # type: ignore[misc]
     """A BiLSTM auto-encoder: released vectors in, one word per position out.
 
     Args:
@@ -87,7 +87,7 @@ class Rewriter(Module):  # type: ignore[misc]
         return [row[:length] for row, length in zip(written, batch.lengths.tolist(), strict=True)]
 
 
-class TextClassifier(Module):  # type: ignore[misc]
+class TextClassifier(nn.Module):  # type: ignore[misc]
     """A BiLSTM whose mean state decides between classes.
 
     Args:

@@ -37,7 +37,7 @@ from wordveil.api import (
     with_vocabulary,
     within_scope,
 )
-from wordveil_lab.neural.backend import Module, nn, not_compiled, require_torch, torch
+from wordveil_lab.neural.backend import nn, torch
 from wordveil_lab.neural.passes import PassCounter, check_promise, promise_text
 
 __all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
@@ -60,7 +60,7 @@ Draw = Callable[[Callable[[Stream, int], Draws]], Draws]
 """Takes a sampler and returns what it draws for all tokens of a pass."""
 
 
-class PrivateEmbedding(Module):  # type: ignore[misc]
+class PrivateEmbedding(nn.Module):  # type: ignore[misc]
     """Embeds token ids and randomizes each vector; a PyTorch module without secrets in its state.
 
     Guarantee:
@@ -78,7 +78,6 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         text_is_public: Whether all text that passes is public, so that passes are not counted.
 
     Raises:
-        MissingExtraError: If PyTorch is not installed.
         ParameterError: If the options do not go together.
         WordveilError: When it is copied or pickled.
 
@@ -98,7 +97,6 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         trainable: bool = False,
         text_is_public: bool = False,
     ) -> None:
-        require_torch()
         super().__init__()
         self.vocabulary, self.mechanism = embeddings, mechanism
         self.text_is_public = text_is_public
@@ -174,7 +172,7 @@ class PrivateEmbedding(Module):  # type: ignore[misc]
         """What every pass shows whatever the noise, one sentence each."""
         return (*DISCLOSED, *(() if self._randomizer is None else self._randomizer.disclosed()))
 
-    @not_compiled
+    @torch.compiler.disable  # type: ignore[untyped-decorator]  # compiled it would draw and round with other arithmetic
     def forward(self, ids: Any, sentences: Sequence[Hashable] | None = None) -> Any:
         """Return released vectors, shape (..., d) for ids of shape (...), float32 on the table's device.
 

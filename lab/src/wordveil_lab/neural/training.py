@@ -1,12 +1,10 @@
-"""The training loop: epochs, early stopping and a log.
+"""The training loop: epochs and early stopping.
 
 Order, dropout and first weights follow from a public seed; the noise does not: it is drawn afresh.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +14,7 @@ from wordveil.api import ParameterError
 from wordveil_lab.neural.backend import torch
 from wordveil_lab.neural.corpora import Dataset
 
-__all__ = ["CLASSIFY", "REWRITE", "Epoch", "Training", "fit", "measure"]
-
-EpochProgress = Callable[["Epoch"], None]
+__all__ = ["CLASSIFY", "REWRITE", "Training", "fit", "measure"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,96 +69,42 @@ CLASSIFY = Training(epochs=50, batch=256, learning_rate=1e-4, betas=(0.9, 0.999)
 """The paper's classifiers."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Epoch:
-    """One line of the log.
-
-    Attributes:
-        epoch: Number, from 1.
-        training_loss: Mean cross-entropy while training, dropout on.
-        loss: Mean cross-entropy on the held-out texts.
-        accuracy: Share of held-out words (or texts) that come out right.
-        seconds: Time of the training pass.
-        best: Whether this is the lowest held-out loss so far.
-    """
-
-    epoch: int
-    training_loss: float
-    loss: float
-    accuracy: float
-    seconds: float
-    best: bool
-
-
-def fit(
-    model: Any,
-    training: Dataset,
-    held_out: Dataset,
-    settings: Training,
-    *,
-    progress: EpochProgress | None = None,
-) -> list[Epoch]:
+def fit(model: Any, training: Dataset, held_out: Dataset, settings: Training) -> list[float]:
     """Train a model in place and leave it with the weights of its best epoch.
 
     Args:
-        model: A `Rewriter` or `Classifier`.
+        model: A `Rewriter` or `TextClassifier`.
         training: Texts to learn from.
         held_out: Texts that say when to stop.
         settings: How.
-        progress: Called after every epoch.
 
     Returns:
-        The log.
+        The mean cross-entropy on the held-out texts after every epoch.
     """
     learned = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(learned, lr=settings.learning_rate, betas=settings.betas)
-    log: list[Epoch] = []
+    losses: list[float] = []
     best: dict[str, Any] = {}
-    stale = 0
-    while len(log) < settings.epochs and stale < settings.patience:
-        epoch = _one_epoch(model, optimizer, training, held_out, settings, log)
-        log.append(epoch)
-        stale = 0 if epoch.best else stale + 1
-        if epoch.best:
-            best = _copy(model.state_dict())
-        if progress is not None:
-            progress(epoch)
+    while len(losses) < settings.epochs and len(losses) - np.argmin([*losses, np.inf]) <= settings.patience:
+        _one_epoch(model, optimizer, training, settings, len(losses) + 1)
+        losses.append(float(np.nan_to_num(measure(model, held_out, settings.batch)[0], nan=np.inf)))
+        if np.argmin(losses) == len(losses) - 1:
+            weights = model.state_dict().items()
+            best = {name: value.clone() if hasattr(value, "clone") else value for name, value in weights}
     model.load_state_dict(best)  # the layer's count of passes never goes back
-    return log
+    return losses
 
 
-def _copy(weights: dict[str, Any]) -> dict[str, Any]:
-    return {name: value.clone() if hasattr(value, "clone") else value for name, value in weights.items()}
-
-
-def _one_epoch(
-    model: Any, optimizer: Any, training: Dataset, held_out: Dataset, settings: Training, log: Sequence[Epoch]
-) -> Epoch:
-    number = len(log) + 1
-    started = time.perf_counter()
+def _one_epoch(model: Any, optimizer: Any, training: Dataset, settings: Training, number: int) -> None:
     # Seeded epoch by epoch, whatever came before; the caller's generator is left alone.
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed * 1_000_003 + number)
         order = torch.randperm(len(training)).numpy()
         model.train()
-        total, seen = 0.0, 0
         for batch in training.batches(settings.batch, order):
             optimizer.zero_grad()
-            loss, _, counted = model.loss(batch)
-            loss.backward()
+            model.loss(batch)[0].backward()
             optimizer.step()
-            total, seen = total + float(loss.detach()) * counted, seen + counted
-    seconds = time.perf_counter() - started
-    measured, accuracy = measure(model, held_out, settings.batch)
-    lowest = min((earlier.loss for earlier in log), default=np.inf)
-    return Epoch(
-        epoch=number,
-        training_loss=total / max(seen, 1),
-        loss=measured,
-        accuracy=accuracy,
-        seconds=seconds,
-        best=bool(measured < lowest or number == 1),
-    )
 
 
 def measure(model: Any, texts: Dataset, batch: int) -> tuple[float, float]:

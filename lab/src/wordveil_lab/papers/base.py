@@ -43,6 +43,7 @@ class Comparison:
         remark: Why they differ, or "".
         verdict: One of `VERDICTS`, of a whole table, figure or theorem; "" of a number in one.
         points: The same numbers, and the paper's, as points of figures.
+        scores: The same numbers with all digits, by name.
     """
 
     what: str
@@ -51,6 +52,7 @@ class Comparison:
     remark: str = ""
     verdict: str = ""
     points: tuple[Plotted, ...] = ()
+    scores: Mapping[str, Summary] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.verdict not in ("", *VERDICTS):
@@ -255,8 +257,20 @@ class Options:
         def run(i: int) -> Mapping[str, float]:
             return task.run(prepared(), entrant(i), self.source(f"{task.name} {label} {i}"))
 
+        return self.over_runs(settings, run, runs)
+
+    def over_runs(
+        self, settings: Sequence[Any], run: Callable[[int], Mapping[str, float]], runs: int
+    ) -> dict[str, Summary]:
+        """Return the scores of a piece of work over runs; finished ones are taken from `cells`.
+
+        Args:
+            settings: What a run depends on beside its number, ready for JSON.
+            run: Number of a run -> its scores.
+            runs: How many.
+        """
         found = [Cells(self.cells).once([*settings, i], partial(run, i)) for i in range(runs)]
-        return {score.name: summarize([values[score.name] for values in found]) for score in task.scores}
+        return {name: summarize([values[name] for values in found]) for name in found[0]}
 
     def source(self, label: str) -> RandomSource:
         """Return test noise that no other label shares."""

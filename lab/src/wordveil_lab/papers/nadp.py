@@ -77,7 +77,7 @@ def reproduce(options: Options) -> Reproduction:
 def _vocabulary(options: Options) -> Embeddings:
     """Return the first words of the table, and those of table 1 wherever they stand."""
     whole = options.table("vectors")
-    count = min(options.pick(len(whole), 10_000, 300), len(whole.candidates))
+    count = min(options.pick(len(whole), 10_000, 2000), len(whole.candidates))
     if count == len(whole):
         return whole
     own = whole.ids(list(WORDS))

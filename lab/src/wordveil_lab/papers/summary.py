@@ -1,4 +1,4 @@
-"""How a reproduction is written, and the table of every table and figure of the papers, read off their pages.
+"""How a reproduction is written and read, and the table of every table and figure of the papers, read off their pages.
 
 python -m wordveil_lab.papers.summary docs/results
 """
@@ -16,9 +16,10 @@ from typing import Any
 
 from wordveil import __version__
 from wordveil.api import ParameterError
+from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.papers import PAPERS
-from wordveil_lab.papers.base import FAILS, UNTESTED, Reproduction
-from wordveil_lab.plots import draw
+from wordveil_lab.papers.base import FAILS, UNTESTED, Check, Comparison, Reproduction
+from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import markdown_table, refilled
 
 VERDICT_RULE = (
@@ -33,7 +34,8 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
     if command:
         lines += ["    " + command, ""]
     size = f"size {found.size}, " if found.size else ""
-    lines += [f"wordveil {__version__}, {size}{found.seconds:.0f} s. Public data, seeded test noise.", ""]
+    took = f"{found.seconds:.0f} s" if found.seconds else "time not kept"
+    lines += [f"wordveil {__version__}, {size}{took}. Public data, seeded test noise.", ""]
     judged = (
         map(_escaped, (c.what, c.paper, f"{c.ours}; {c.remark}" if c.remark else c.ours, c.verdict))
         for c in found.comparisons
@@ -68,6 +70,20 @@ def _items(sentences: Sequence[str]) -> list[str]:
 def as_dict(found: Reproduction, command: str = "") -> dict[str, Any]:
     """Return a JSON-ready dictionary."""
     return {"version": __version__, "command": command, **asdict(found)}
+
+
+def read_reproduction(path: str | os.PathLike[str]) -> tuple[Reproduction, str]:
+    """Return a reproduction that was written as .json, and its command."""
+    facts: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    del facts["version"]
+    command = facts.pop("command")
+    for row in facts["comparisons"]:
+        row["points"] = tuple(Plotted(**point) for point in row["points"])
+        row["scores"] = {name: Summary(**score) for name, score in row["scores"].items()}
+    facts["comparisons"] = tuple(Comparison(**row) for row in facts["comparisons"])
+    facts["checks"] = tuple(Check(**check) for check in facts["checks"])
+    facts |= {name: tuple(facts[name]) for name in ("setting", "findings", "missing")}
+    return Reproduction(**facts), command
 
 
 def write_reproduction(found: Reproduction, path: str | os.PathLike[str], command: str = "") -> None:
@@ -112,8 +128,11 @@ def summary_table(folder: Path) -> list[str]:
 
 
 def main() -> None:
-    """Fill the table of papers.md."""
+    """Write the page of every stored reproduction, and fill the table of papers.md."""
     folder = Path(sys.argv[1])
+    for stored in folder.glob("trlaplace-*.json"):
+        found, command = read_reproduction(stored)
+        write_reproduction(found, stored.with_suffix(".md"), command)
     page = folder / "papers.md"
     page.write_text(refilled(page.read_text(encoding="utf-8"), {MARK: summary_table(folder)}), encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """[TL] Huang et al. (2024), TrLaplace: share of unchanged words against epsilon, published and certified noise.
 
-Only the mechanisms at word level: the auto-encoder and fine-tuning experiments have a page of their own.
+Only the mechanisms at word level: `trlaplace_neural` has the auto-encoders and classifiers.
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ from wordveil_lab.evaluation.subjects import Entrant, subject_of
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, shown, told, verdict
 from wordveil_lab.plots import Plotted, point
 
-PRINTED = {"Gaussian": 1, "Laplacian": 2, "TrLaplacian": 3}
-"""Name of a mechanism in the paper -> its row of Yelp in `numbers.toml`."""
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0)
+PUBLISHED, CERTIFIED = "TrLaplacian, published", "TrLaplacian, certified"
 PADDED = {10.0: 500, 20.0: 1700}
 CERTIFIED_DELTA = 1e-5
 SMALLEST_DELTA = 1e-300
@@ -100,7 +99,7 @@ def reproduce(options: Options) -> Reproduction:
     rows = []
     for epsilon in options.among(EPSILONS, EPSILONS, (0.1, 10.0)):
         options.say(f"N_w at epsilon {epsilon:g}")
-        for name, mechanism in _mechanisms(d, epsilon):
+        for name, mechanism in mechanisms(d, epsilon):
             rows.append(_row(embeddings, name, epsilon, mechanism, size, options))
     return Reproduction(
         name="trlaplace",
@@ -122,7 +121,14 @@ def _scaled(embeddings: Embeddings) -> Embeddings:
     )
 
 
-def _mechanisms(d: int, epsilon: float) -> tuple[tuple[str, VectorMechanism], ...]:
+def published(d: int, epsilon: float, clip_norm: float = 1.0) -> Published:
+    """Return the paper's noise for d dimensions, with dummy ones where the paper or its logarithm has them."""
+    padded = max(PADDED.get(epsilon, d), d, math.ceil(4.25 * epsilon**2))  # theorem 3 needs more than 4 epsilon^2
+    return Published(epsilon=epsilon, padded_dimensions=padded, clip_norm=clip_norm)
+
+
+def mechanisms(d: int, epsilon: float) -> tuple[tuple[str, VectorMechanism], ...]:
+    """Return the mechanisms as published and as certified for vectors of d dimensions, by name."""
     delta = max(4.0**-d, SMALLEST_DELTA)
     return (
         (
@@ -131,11 +137,8 @@ def _mechanisms(d: int, epsilon: float) -> tuple[tuple[str, VectorMechanism], ..
         ),
         ("Gaussian, analytic", ClippedGaussian(epsilon=epsilon, delta=CERTIFIED_DELTA)),
         ("Laplacian", ClippedLaplace(epsilon=epsilon)),
-        (
-            "TrLaplacian, published",
-            Published(epsilon=epsilon, padded_dimensions=max(PADDED.get(epsilon, d), d, math.ceil(4.25 * epsilon**2))),
-        ),
-        ("TrLaplacian, certified", TruncatedLaplace(epsilon=epsilon, delta=CERTIFIED_DELTA)),
+        (PUBLISHED, published(d, epsilon)),
+        (CERTIFIED, TruncatedLaplace(epsilon=epsilon, delta=CERTIFIED_DELTA)),
     )
 
 
@@ -143,8 +146,7 @@ def _row(
     embeddings: Embeddings, name: str, epsilon: float, mechanism: VectorMechanism, size: int, options: Options
 ) -> tuple[Comparison, Summary]:
     paper = name.split(",")[0] if name.endswith("published") or name == "Laplacian" else ""
-    printed = told("numbers.toml")["trlaplace"]["tables"]
-    theirs = dict(zip(EPSILONS, printed[PRINTED[paper]][3], strict=True)).get(epsilon) if paper else None
+    theirs = printed("yelp", paper, epsilon).get("N_w")
     fitted = Decoded(mechanism=mechanism).fit(embeddings)
     claim = fitted.guarantee()
     kept = kept_share(subject_of(fitted, threads=None), size, options, f"{name} {epsilon}")
@@ -161,6 +163,22 @@ def _row(
         points=tuple(points),
     )
     return comparison, kept
+
+
+def printed(data: str, name: str, epsilon: float | None) -> dict[str, float]:
+    """Return what tables 2 and 3 of the paper print (GloVe) of a set, mechanism and epsilon; nothing where no row is.
+
+    Args:
+        data: "yelp" or "yahoo".
+        name: Of the mechanism in the paper, or "none".
+        epsilon: None without noise.
+    """
+    for *row, rouge, kept in told("numbers.toml")["trlaplace"]["tables"]:
+        epsilons = EPSILONS if name != "none" else (None,)
+        if row == [data, name] and epsilon in epsilons:
+            place = epsilons.index(epsilon)
+            return {"ROUGE-1": rouge[place], "N_w": kept[place]}
+    return {}
 
 
 def _theorem_three(d: int) -> Comparison:

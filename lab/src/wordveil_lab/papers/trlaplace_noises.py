@@ -1,14 +1,12 @@
-"""The mechanisms of the TrLaplace experiments: honestly calibrated, as the paper calibrates, and as its code does."""
+"""[TL] The noises in front of the trained models: certified, published, as the published code draws, others'."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from wordveil.api import (
-    ClippedGaussian,
     ClippedLaplace,
     Draws,
     Embeddings,
@@ -25,20 +23,17 @@ from wordveil.api import (
     ReleasedVectors,
     Standing,
     Stream,
-    TruncatedLaplace,
     VectorMechanism,
     VectorRandomizer,
 )
-from wordveil_lab.papers.trlaplace import Published
+from wordveil_lab.papers.trlaplace import PUBLISHED, mechanisms, published
 
 NONE = "none"
-GAUSSIAN = "gaussian, analytic"
-LAPLACE = "laplace, clipped"
-CERTIFIED = "truncated, certified"
-PUBLISHED = "truncated, published (refuted)"
-CODE = ("laplace, code (no clipping)", "truncated, code (no clipping)")
+CODE = ("Laplacian, code (no clipping)", "TrLaplacian, code (no clipping)")
 METRIC = ("CMP", "Mahalanobis", "PTE")
 """The other three methods of figure 4; their epsilon is per unit of distance, and nothing is clipped."""
+CODE_EPSILONS, METRIC_EPSILONS = (0.1, 1.0, 20.0), (0.01, 0.1, 1.0, 10.0)
+LARGEST = 20.0  # the paper's
 CODE_NORM = 0.005  # the C of the published code, whose vectors are not clipped to it
 
 Contender = tuple[str, float | None, VectorMechanism | None]
@@ -81,49 +76,36 @@ class FittedUnclipped(VectorRandomizer):
         return np.concatenate([density for density in densities if density is not None], axis=1)
 
 
-def published(epsilon: float, dimensions: int, clip_norm: float = 1.0) -> Published:
-    """Return the paper's truncated Laplace, with dummy dimensions where its logarithm needs them."""
-    padded = max(dimensions, math.ceil(4.25 * epsilon**2))  # the logarithm exists above 4 epsilon^2 dimensions
-    return Published(epsilon=epsilon, padded_dimensions=padded, clip_norm=clip_norm)
-
-
-def contenders(
-    dimensions: int, epsilons: tuple[float, ...], refuted: tuple[float, ...], code: tuple[float, ...]
-) -> list[Contender]:
-    """Return the rows of a table.
+def contenders(d: int, epsilons: tuple[float, ...], *, code: bool = True, metric: bool = False) -> list[Contender]:
+    """Return the rows of a table for vectors of d dimensions, the first without noise.
 
     Args:
-        dimensions: The d of the vectors.
-        epsilons: For the honest calibrations.
-        refuted: For the paper's calibration.
-        code: For what the published code does.
+        d: Dimensions of the vectors.
+        epsilons: The epsilons; beyond the paper's largest its own calibration is left out.
+        code: Whether what the published code draws is among them, at `CODE_EPSILONS`.
+        metric: Whether `METRIC` is, at `METRIC_EPSILONS`: noise of Feyisetan et al. 2020, of Xu et al. 2020, and
+            PrivEmb's at beta .9.
     """
     rows: list[Contender] = [(NONE, None, None)]
     for epsilon in epsilons:
-        rows.append((GAUSSIAN, epsilon, ClippedGaussian(epsilon=epsilon)))
-        rows.append((LAPLACE, epsilon, ClippedLaplace(epsilon=epsilon)))
-        rows.append((CERTIFIED, epsilon, TruncatedLaplace(epsilon=epsilon)))
-    rows += [(PUBLISHED, epsilon, published(epsilon, dimensions)) for epsilon in refuted]
-    for epsilon in code:
-        inner = (ClippedLaplace(epsilon=epsilon, clip_norm=CODE_NORM), published(epsilon, dimensions, CODE_NORM))
-        rows += [(name, epsilon, Unclipped(inner=each)) for name, each in zip(CODE, inner, strict=True)]
+        own = dict(mechanisms(d, epsilon))
+        del own["Gaussian, published"]  # of larger noise than the analytic one
+        if epsilon > LARGEST:
+            del own[PUBLISHED]
+        if code and epsilon in CODE_EPSILONS:
+            own[CODE[0]] = Unclipped(inner=ClippedLaplace(epsilon=epsilon, clip_norm=CODE_NORM))
+            own[CODE[1]] = Unclipped(inner=published(d, epsilon, CODE_NORM))
+        if metric and epsilon in METRIC_EPSILONS:
+            own[METRIC[0]] = MultivariateLaplace(epsilon=epsilon)
+            own[METRIC[1]] = Mahalanobis(epsilon=epsilon)
+            own[METRIC[2]] = Projection(epsilon=epsilon, sensitivity="published")
+        rows += [(name, epsilon, mechanism) for name, mechanism in own.items()]
     return rows
 
 
-def metric_contenders(epsilons: tuple[float, ...]) -> list[Contender]:
-    """Return the rows of `METRIC`: noise of Feyisetan et al. 2020, of Xu et al. 2020, and PrivEmb's at beta .9."""
-    rows: list[Contender] = []
-    for epsilon in epsilons:
-        noises = (
-            MultivariateLaplace(epsilon=epsilon),
-            Mahalanobis(epsilon=epsilon),
-            Projection(epsilon=epsilon, sensitivity="published"),
-        )
-        rows += [(name, epsilon, noise) for name, noise in zip(METRIC, noises, strict=True)]
-    return rows
-
-
-def best_guess(mechanism: VectorMechanism | None, vocabulary: Embeddings, known: IdArray, seen: IdArray) -> float:
+def best_guess(
+    mechanism: VectorMechanism | None, vocabulary: Embeddings, known: IdArray, seen: IdArray, source: RandomSource
+) -> float:
     """Return how many words the best guess recovers that looks at one noisy vector and at public word frequencies.
 
     No training is in it: where it fails, no rewriter that reads one word at a time can do better.
@@ -133,12 +115,13 @@ def best_guess(mechanism: VectorMechanism | None, vocabulary: Embeddings, known:
         vocabulary: The public words.
         known: Ids of the words to be guessed, shape (n,).
         seen: Ids of the public training words, which give the frequencies.
+        source: Of the noise.
     """
     if mechanism is None:
         return 1.0
     prior = np.bincount(seen, minlength=len(vocabulary)) + 0.5
     fitted = mechanism.fit(vocabulary)
     rows = np.asarray(vocabulary.vectors[known], dtype=np.float64)
-    likelihoods = fitted.log_density(fitted.release(rows, RandomSource()), vocabulary.vectors)
+    likelihoods = fitted.log_density(fitted.release(rows, source), vocabulary.vectors)
     assert likelihoods is not None
     return float(((likelihoods + np.log(prior)).argmax(axis=1) == known).mean())

@@ -1,1 +1,0 @@
-"""Truncated Laplace noise in front of models, measured: `python -m wordveil_lab.trlaplace.results`, then `.page`."""
