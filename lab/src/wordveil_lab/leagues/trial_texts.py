@@ -105,9 +105,9 @@ class TextSet:
 
     @property
     def readings(self) -> list[Sequence[tuple[str, str, int]]]:
-        """What attackers may have read: all of it, or the set's own files alone, which other text can dilute."""
-        own = [one for one in self.public if one[0] == self.path]
-        return [self.public, own] if 0 < len(own) < len(self.public) else [self.public]
+        """What attackers may have read: all of it, or all but the film reviews, which can dilute what it says."""
+        near = [one for one in self.public if one[0] != REVIEWS]
+        return [self.public, near] if 0 < len(near) < len(self.public) else [self.public]
 
     @cached_property
     def priors(self) -> list[Prior]:
