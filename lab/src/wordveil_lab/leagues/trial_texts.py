@@ -187,7 +187,13 @@ CHOICE = (
     ),
 )
 REPORTED = (
-    TextSet(name="MR", path="sentences/mr.tsv", limits=(8600, 2200), sentences=True),
+    TextSet(
+        name="MR",
+        path="sentences/mr.tsv",
+        limits=(8600, 2200),
+        public=(("sentences/mr.tsv", "text", 10_662), (REVIEWS, "text", 25_000)),
+        sentences=True,
+    ),
     TextSet(name="IMDB", path=REVIEWS, test=OTHERS, limits=(4000, 2000), words=60, attacked=40),
     TextSet(
         name="Yelp",
