@@ -1,7 +1,7 @@
 """The default of word-level release: chosen on four sets of texts, and measured on five others.
 
 Writes docs/results/default.json and .md. Finished cells lie in build/default.cells, so that an interrupted run goes on
-where it stopped. Needs the data folder (WORDVEIL_DATA) and scikit-learn; forty minutes of one core.
+where it stopped. Needs the data folder (WORDVEIL_DATA) and scikit-learn; over an hour of one core.
 
     python -m wordveil_lab.leagues.default [--page | --only ROW ...]     as in `stored`
 """
