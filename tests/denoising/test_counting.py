@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.denoising.conftest import sentences
 
-from wordveil.denoising.counting import build_prior
+from wordveil.denoising.counting import build_prior, prior_of
 from wordveil.denoising.prior import STEP
 from wordveil.denoising.reading import STATES, STOP, ReleaseReader
 from wordveil.errors import ParameterError
@@ -35,8 +35,8 @@ def rounded(p):
     return exp(-STEP * ceil(-log(p) / STEP))
 
 
-def oracle(texts, few):
-    """P(w | u, v) where nothing is pruned but triples seen once, as a function, in the fewest words."""
+def oracle(texts, few, least=2):
+    """P(w | u, v) where nothing is pruned but what was seen less often, as a function, in the fewest words."""
     stop, n = len(few) + STOP, len(few) + STATES
     pairs, triples = Counter(), Counter()
     for layout in ReleaseReader(few).read(texts):
@@ -45,10 +45,10 @@ def oracle(texts, few):
         triples.update((a, b, c) for a, b, c in zip(own, own[1:], own[2:], strict=False) if b != stop)
     follows = Counter((b, c) for _, b, c in triples)
     follows.update({(a, b): count for (a, b), count in pairs.items() if a == stop})
-    kept = {gram for gram, count in triples.items() if count > 1}
+    kept = {gram for gram, count in triples.items() if count >= least}
     third = {gram: rounded(p) for gram, p in discounted(triples).items() if gram in kept}
     needed = {gram[:2] for gram in kept}
-    second = {gram: rounded(p) for gram, p in discounted(follows).items() if pairs[gram] > 1 or gram in needed}
+    second = {gram: rounded(p) for gram, p in discounted(follows).items() if pairs[gram] >= least or gram in needed}
     first = discounted(Counter((b,) for _, b in pairs))
 
     def left(grams, context):
@@ -71,14 +71,19 @@ def asked(prior, u, v, w):
 
 @pytest.fixture(scope="module")
 def repeated():
-    return 2 * sentences(60, seed=3) + ["A bird and the cat.", "Not here, the unheard-of dog 12."] * 3
+    twice = 2 * sentences(60, seed=3) + ["A bird and the cat.", "Not here, the unheard-of dog 12."] * 3
+    return [*twice, "The dog of the bird of a cat saw here."]
 
 
-def test_it_is_modified_kneser_and_ney_s_estimate(few, repeated):
+@pytest.mark.parametrize("least", [2, 1])
+def test_it_is_modified_kneser_and_ney_s_estimate(few, repeated, least):
     texts = [text for i, text in enumerate(repeated) if i % 200 != 100]  # one in 200 is held out
-    expected, triples = oracle(texts, few)
+    expected, triples = oracle(texts, few, least)
     made = build_prior(repeated, few)
-    common = [gram for gram, count in triples.items() if count > 1]
+    if least == 1:
+        states = np.concatenate([layout.states for layout in ReleaseReader(few).read(texts)])
+        made = prior_of(states, few, pairs=None, triples=None)
+    common = [gram for gram, count in triples.items() if count >= least]
     assert len(common) > 20
     states = range(len(few) + STATES)
     for u, v in {gram[:2] for gram in common} | {(0, 1), (3, 9)}:

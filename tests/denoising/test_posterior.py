@@ -115,14 +115,13 @@ def test_no_segment_depends_on_the_others_or_on_what_is_held_at_a_time(prior, mo
     assert posteriors([], table(likelihoods), prior).states.shape == (0, 10)
 
 
-def test_candidates_beyond_those_whose_triples_are_read_keep_what_pairs_say(prior, monkeypatch):
+def test_candidates_beyond_those_whose_triples_are_read_keep_what_pairs_say(prior):
     n, far = len(prior.unigram), []
     segment = np.array([4, *range(4), 4], np.int32)
-    monkeypatch.setattr(posterior, "KEPT", 3)
     for draw in range(20):
         likelihoods = noisy(4, n, 3 + draw, few=8)
         exact, _ = by_enumeration(likelihoods, prior)
-        few = whole(posteriors([segment], table(likelihoods), prior), n)
+        few = whole(posteriors([segment], table(likelihoods), prior, width=3), n)
         assert (np.count_nonzero(few, axis=1) > 3).all()
         assert few.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-5)
         far.append(np.abs(few - exact).max())

@@ -59,16 +59,16 @@ def prior_of(
     states: IdArray,
     embeddings: Embeddings,
     *,
-    pairs: int,
-    triples: int,
+    pairs: int | None,
+    triples: int | None,
     base: Float64Array | None = None,
     source: str = "",
     held_out: Sequence[str] = (),
 ) -> Prior:
     """Return the model of public texts that `ReleaseReader` read already, from stop to stop, end to end, shape (m,).
 
-    At most so many pairs and triples are kept; `base` holds frequencies of words that the texts lack, None for uniform.
-    `ParameterError` if there are no states.
+    At most so many pairs and triples are kept of those seen twice or more, or with None all that were seen; `base`
+    holds frequencies of words that the texts lack, None for uniform. `ParameterError` if there are no states.
     """
     if not len(states):
         raise ParameterError("texts", f"<{len(held_out)} texts>", "must be at least two.")
@@ -99,7 +99,7 @@ def _states(texts: Iterable[str], embeddings: Embeddings, progress: Progress | N
     return np.concatenate(parts) if parts else np.empty(0, np.int32), held_out
 
 
-def _counted(states: _Ints, base: Float64Array, pairs: int, triples: int) -> dict[str, Any]:
+def _counted(states: _Ints, base: Float64Array, pairs: int | None, triples: int | None) -> dict[str, Any]:
     n = len(base)
     stop = n - STATES + STOP
     inside = (states[:-1] != stop) | (states[1:] != stop)
@@ -159,9 +159,11 @@ def _left(seen: Float64Array, context: _Ints, contexts: int) -> Float64Array:
 
 
 def _best(
-    times: _Ints, seen: Float64Array, rest: Float64Array, most: int, needed: NDArray[np.bool_]
+    times: _Ints, seen: Float64Array, rest: Float64Array, most: int | None, needed: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
     """Return which n-grams to keep, ascending: the needed ones, then those worth most, times * ln of what they add."""
+    if most is None:
+        return np.arange(len(times))
     worth = times * np.log1p(seen / rest)
     worth[(times < LEAST) | needed] = -1
     best = np.argsort(-worth, kind="stable")[: max(0, most - int(needed.sum()))]

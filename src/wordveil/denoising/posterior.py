@@ -77,13 +77,18 @@ class Posterior:
 
 
 def posteriors(
-    segments: Sequence[IdArray], candidates: Candidates, prior: Prior, *, fidelity: float | None = None
+    segments: Sequence[IdArray],
+    candidates: Candidates,
+    prior: Prior,
+    *,
+    fidelity: float | None = None,
+    width: int = KEPT,
 ) -> Posterior:
     """Return the posterior of all places of some segments, end to end; none depends on another segment.
 
     A segment is what is seen from stop to stop: anything that `candidates` understands, of shape (m,), m > 2. Fidelity
     is None for the likeliest sequence; else one that maximizes the sum of fidelity * ln P(x_i | all that is seen) + ln
-    P_prior: the larger, the fewer words are wrong, and the less well it reads.
+    P_prior: the larger, the fewer words are wrong, and the less well it reads. Triples are read of `width` candidates.
     """
     lengths = np.array([len(segment) for segment in segments], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths
@@ -94,7 +99,7 @@ def posteriors(
     found = Posterior(np.empty_like(states), chances, kept, np.empty(total, np.int32))
     for rows in _batches(lengths, states.shape[1]):
         places = starts[rows, None] + np.arange(lengths[rows[0]])
-        part = _read(states[places], likelihoods[places], prior, fidelity)
+        part = _read(states[places], likelihoods[places], prior, fidelity, width)
         for name in ("states", "chances", "likelihoods", "sequence"):
             getattr(found, name)[places] = getattr(part, name)
     return found
@@ -109,19 +114,19 @@ def _batches(lengths: NDArray[np.int64], c: int) -> Iterator[NDArray[np.int64]]:
             yield rows[start : start + size]
 
 
-def _read(states: IdArray, likelihoods: Float32Array, prior: Prior, fidelity: float | None) -> Posterior:
+def _read(states: IdArray, likelihoods: Float32Array, prior: Prior, fidelity: float | None, width: int) -> Posterior:
     """Read segments of one length, shape (s, m, c); what fills a place up has likelihood 0."""
     after, _ = prior.pairs(states[:, :-1, :, None], states[:, 1:, None, :])
     first = _by_pairs(after, likelihoods)
     ranked = np.argsort(-first, axis=2, kind="stable")
     states, first = np.take_along_axis(states, ranked, 2), np.take_along_axis(first, ranked, 2)
     likelihoods = np.take_along_axis(likelihoods, ranked, 2)
-    few, likely = states[:, :, :KEPT], likelihoods[:, :, :KEPT]
+    few, likely = states[:, :, :width], likelihoods[:, :, :width]
     after, pairs = prior.pairs(few[:, :-1, :, None], few[:, 1:, None, :])
     thrice = prior.triples(pairs[:, :-1, :, :, None], few[:, 2:, None, None, :], after[:, 1:, None, :, :])
     second = _by_triples(after[:, 0], thrice, likely)
     chances = first.copy()
-    chances[:, :, :KEPT] = second * first[:, :, :KEPT].sum(axis=2, keepdims=True)
+    chances[:, :, :width] = second * first[:, :, :width].sum(axis=2, keepdims=True)
     emitted = likely if fidelity is None else (second / second.max(axis=2, keepdims=True)) ** np.float32(fidelity)
     chosen = _likeliest(after[:, 0], thrice, emitted)
     sequence = np.take_along_axis(few, chosen[:, :, None], 2)[:, :, 0]

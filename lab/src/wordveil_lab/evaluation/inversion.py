@@ -47,8 +47,8 @@ from wordveil_lab.evaluation.subjects import Entrant
 __all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion", "in_context", "likeliest", "segments_of"]
 
 ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
-READ, OF_CONTENT = 256, 64  # words weighed for each token, and words that carry content
-STORED = 10_000_000  # pairs, and triples, of the public model: none is dropped
+WEIGHED = 256, 64, 16  # for each token: words, words that carry content, and those of both that triples are read of
+STORED = 10_000_000  # pairs, and triples, of the public model: none that was seen twice is dropped
 ATTACKERS = {
     "naming": "naming the released word, or the nearest one",
     "alone": "the posterior of each token without its context",
@@ -198,7 +198,7 @@ def in_context(
     likelihoods: Float32Array,
     prior: Prior,
     content_words: IdArray,
-    weighed: tuple[int, int] = (READ, OF_CONTENT),
+    weighed: tuple[int, int, int] = WEIGHED,
 ) -> IdArray:
     """Return the likeliest word of every token, and the likeliest that carries content, shape (2, tokens).
 
@@ -207,7 +207,7 @@ def in_context(
         likelihoods: P(release | state) of every word and, last, of an unknown token, shape (kinds, v + 1).
         prior: The model.
         content_words: Which words carry content.
-        weighed: How many words are weighed for each token, and how many of those.
+        weighed: How many words are weighed for each token, how many of those, and of how many triples are read.
     """
     v = likelihoods.shape[1] - 1
     content = np.zeros(v + 1, dtype=bool)
@@ -224,7 +224,7 @@ def in_context(
     ends = np.full(1, -1, np.int32)
     segments = [np.concatenate((ends, own, ends)) for own in texts]
     listed: tuple[IdArray, Float32Array] = (np.asarray(states, dtype=np.int32), chances)
-    read = posteriors(segments, lambda seen: (listed[0][seen], listed[1][seen]), prior)
+    read = posteriors(segments, lambda seen: (listed[0][seen], listed[1][seen]), prior, width=weighed[2])
     inside = np.concatenate(segments) >= 0
     return np.stack((_best_of(read, inside, np.arange(v + 1) < v), _best_of(read, inside, content)))
 
