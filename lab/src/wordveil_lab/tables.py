@@ -42,7 +42,7 @@ def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]
 def _latex(text: str) -> str:
     escaped = re.sub(r"([#$%&_{}])", r"\\\1", text)
     for mark, sign in (("+-", r"\pm"), (" ^", r"\uparrow"), (" v", r"\downarrow")):
-        escaped = re.sub(rf"{re.escape(mark)}(?= |$)", lambda _, sign=sign: f" ${sign}$", escaped)
+        escaped = f"{escaped} ".replace(f"{mark} ", f" ${sign}$ ").rstrip()
     return escaped
 
 
