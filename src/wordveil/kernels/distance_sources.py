@@ -36,12 +36,12 @@ class TableSource:
     """Distances read from a matrix, each at most `error` from the metric claimed."""
 
     def __init__(self, table: DistanceTable, *, error: float = 0.0) -> None:
-        self._matrix, self.canonical, self.error = table.matrix, table.canonical, error
+        self.matrix, self.canonical, self.error = table.matrix, table.canonical, error
 
     def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
-        if len(outputs) == len(self._matrix):
-            return np.asarray(self._matrix[words])
-        return np.asarray(self._matrix[words[:, None], outputs])
+        if len(outputs) == len(self.matrix):
+            return np.asarray(self.matrix[words])
+        return np.asarray(self.matrix[words[:, None], outputs])
 
 
 class CoordinateSource:

@@ -177,18 +177,17 @@ class WeightRows:
         return np.concatenate(parts) if parts else np.empty(0)
 
     def masses_slack(self) -> float:
-        """Return a bound on what arithmetic adds to the privacy loss between any two inputs, in nats.
+        """Return a bound on what a draw by a card adds to the privacy loss between any two inputs, in nats.
 
         A draw by masses has probability (M_b / sum M) * (I_y / sum I): integer masses M of the blocks, integer weights
         I inside the block, computed from another tile. Each of these four factors is off by e^(+-weight error). A
         weight errs by float64 rounding of its squared distance (the standard bound on a dot product, turned into a
-        distance by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and, in float32 where the metric is a norm, as a card has
-        it, by 3.5 roundings of the exponent (square, root, rate, product) and six units of the exponential; by the
-        summing of a block and the rounding of its mass; by rounding to integers; and the two picks by the 2**-64 grid
-        of the random words. Both inputs count. Finite only where the cap and the base measure keep every weight away
-        from 0.
+        distance by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and, in float32, by 3.5 roundings of the exponent (square,
+        root, rate, product) and six units of the exponential; by the summing of a block and the rounding of its mass;
+        by rounding to integers; and the two picks by the 2**-64 grid of the random words. Both inputs count. Finite
+        only where the cap and the base measure keep every weight away from 0.
         """
-        unit, reach = UNIT32 if is_norm(self.metric) else UNIT, self.rate * self.cap
+        unit, reach = UNIT32, self.rate * self.cap
         weight = self.weight_error(unit)
         farthest = math.exp(-reach)
         if farthest == 0.0:
@@ -214,6 +213,8 @@ class WeightRows:
         Squared distances are float64 products either way; inf where float32 may not hold them.
         """
         squared_error = 2 * (self._right.shape[1] + 2) * UNIT * (2 * self._norm_bound) ** 2
+        if not is_norm(self.metric):
+            squared_error *= 2  # what unit vectors lack, and the arc sine
         relative = (8 + 4 * self.rate * self.cap) * unit
         if unit == UNIT32:
             if not self._is_weighable:

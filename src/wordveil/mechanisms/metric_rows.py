@@ -13,6 +13,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, TableSource
+from wordveil.kernels.ideal import IdealRows
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import SAMPLE, Angular, AnyMetric, Euclidean, Metric, VocabularyMetric, is_known
@@ -33,6 +34,10 @@ class ChannelRows(Protocol):
     @property
     def base(self) -> Float64Array | None:
         """The base measure b of the outputs; None for 1."""
+
+    @property
+    def ideal(self) -> IdealRows | None:
+        """The ideal weights that decide what is drawn; None on a card."""
 
     @property
     def engine(self) -> str:
@@ -62,8 +67,7 @@ class ChannelRows(Protocol):
     ) -> IdArray:
         """Draw one output id per input id in [0, v), both of shape (n,), int32.
 
-        Of random 64-bit integers, shape (n, draw_width), one of each pair picks a block of outputs, one the word inside
-        it. The answer does not depend on threads; a card works alone.
+        Of random 64-bit integers, shape (n, draw_width); the answer does not depend on threads. A card works alone.
         """
 
     def arithmetic_slack(self) -> float:
@@ -115,9 +119,14 @@ def _check_coordinates(metric: Metric, vectors: FloatArray, ids: IdArray) -> Non
 def distance_source(metric: AnyMetric, embeddings: Embeddings) -> DistanceSource:
     """Return where word-to-word distances of a bound metric come from."""
     if isinstance(metric, VocabularyMetric):
-        bound = metric.bind(embeddings.vectors, embeddings.checksum_in_use)
-        return TableSource(bound.table, error=bound.counted_error)
+        return matrix_source(metric, embeddings)
     return CoordinateSource(metric, embeddings.vectors, embeddings.canonical)
+
+
+def matrix_source(metric: VocabularyMetric, embeddings: Embeddings) -> TableSource:
+    """Return a matrix, with the error that slack counts."""
+    bound = metric.bind(embeddings.vectors, embeddings.checksum_in_use)
+    return TableSource(bound.table, error=bound.counted_error)
 
 
 def rows_for(
@@ -133,7 +142,7 @@ def rows_for(
         )
     if base is not None:
         raise ParameterError("metric", metric.name, "has no closed form, which a base measure needs.")
-    return PairwiseRows(distance_source(metric, embeddings), metric, embeddings.candidates, rate=rate, cap=cap)
+    return PairwiseRows(matrix_source(metric, embeddings), metric, embeddings.candidates, rate=rate, cap=cap)
 
 
 def metric_assumptions(metric: AnyMetric) -> tuple[str, ...]:
