@@ -17,6 +17,8 @@ from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.kernels import ceilings, weight_rows
 from wordveil.kernels.distance_sources import CoordinateSource, TableSource
+from wordveil.kernels.ideal import IdealRows
+from wordveil.kernels.ideal_distances import Angles, Entries, Lengths
 from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import SIDE, NormaliserSums, PairTiles
 from wordveil.kernels.pairwise import PairwiseRows
@@ -24,9 +26,8 @@ from wordveil.kernels.selection import SelectionRows
 from wordveil.kernels.weight_rows import WeightRows
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
-from wordveil.mechanisms.precomputation import NearRows, near_size
 from wordveil.mechanisms.stretch import ROUND_UP, _Pairs, exact_stretch, spectral_stretch
-from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
+from wordveil.metrics.distances import Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import CLAIM_MARGIN
 from worlds import placed
@@ -62,21 +63,17 @@ def of_a_pick(unit, mass):
 
 @pytest.mark.parametrize("columns", [512, 4])
 @pytest.mark.parametrize("based", [False, True])
-@pytest.mark.parametrize("metric", [Euclidean(), Angular()], ids=lambda m: m.name)
-def test_the_slack_of_selection(monkeypatch, columns, based, metric):
+def test_the_slack_of_a_card(monkeypatch, columns, based):
     """Two inputs; of each four weights, two picks by integers, and the sums of a block and of all blocks."""
     monkeypatch.setattr(weight_rows, "COLUMNS", columns)
     base = np.linspace(0.25, 1.0, V) if based else None
-    kernel = SelectionRows(ROWS, metric, IDS, IDS, rate=RATE, cap=CAP, base=base)
+    kernel = SelectionRows(ROWS, Euclidean(), IDS, IDS, rate=RATE, cap=CAP, base=base)
     blocks = -(-V // columns)
     edges = [round(i * V / blocks) for i in range(blocks + 1)]
     width = -(-max(b - a for a, b in itertools.pairwise(edges)) // 16) * 16
-    largest = max(squares()) if metric == Euclidean() else 1
     # A dot product of K terms is off by K + 2 roundings of the product of the norms, each at most (2 R)^2 here, twice.
-    squared = 2 * (D + 2 + 2) * U * 4 * largest
-    unit = U32 if metric == Euclidean() else U
-    root = math.sqrt(squared) if metric == Euclidean() else math.pi * math.sqrt(squared)
-    weight = Fraction(RATE) * Fraction(root) + (8 + 4 * Fraction(RATE) * Fraction(CAP)) * unit
+    squared = 2 * (D + 2 + 2) * U * 4 * max(squares())
+    weight = Fraction(RATE) * Fraction(math.sqrt(squared)) + (8 + 4 * Fraction(RATE) * Fraction(CAP)) * U32
     masses = np.ones(V) if base is None else base
     parts = [masses[a:b] for a, b in itertools.pairwise(edges)]
     far = Fraction(math.exp(-RATE * CAP))
@@ -84,34 +81,28 @@ def test_the_slack_of_selection(monkeypatch, columns, based, metric):
     inner = min(power(62 - math.ceil(math.log2(width * part.max() + 1))) for part in parts)
     relative = of_a_pick(whole, far * Fraction(min(float(part.sum()) for part in parts)))
     relative += of_a_pick(inner, far * Fraction(float(masses.min())))
-    sums = 2 * (width + blocks) * U + 2 * unit
+    sums = 2 * (width + blocks) * U + 2 * U32
     assert near(kernel.masses_slack(), 2 * (4 * weight + relative / (1 - relative) + sums))
 
 
-def test_the_slack_of_rows_from_distances():
-    """Two inputs; of each two weights (in a block and in all), two picks, and two sums."""
-    error = 1e-7
-    table = DistanceTable(np.round(distances(Euclidean(), ROWS, ROWS), 6))
-    rows = PairwiseRows(TableSource(table, error=error), Euclidean(), IDS, rate=RATE, cap=CAP)
-    far = Fraction(math.exp(-RATE * CAP))
-    weight = Fraction(RATE) * Fraction(error) + (3 + 2 * Fraction(RATE) * Fraction(CAP)) * U
-    unit = power(62 - math.ceil(math.log2(V + 1)))
-    relative = Fraction(5, 4) / (unit * far * V) + Fraction(5, 4) / (unit * far)
-    sums = 2 * (V + 2) * U
-    assert near(rows.arithmetic_slack(), 2 * (2 * weight + relative / (1 - relative) + sums))
+def test_the_error_of_ideal_weights():
+    """Twice what an exponent, its exponential and a sum of n terms round by; an angle has an error of its own."""
+    n, reach = 700, Fraction(RATE) * Fraction(CAP)
+    of_angles = (3 * D + 40) * U
+    for source, exponent in (
+        (Lengths(ROWS.__getitem__), reach * (Fraction(D, 2) + 5) * U),
+        (Angles(ROWS.__getitem__, ROWS.__getitem__), reach * 3 * U + Fraction(RATE) * of_angles),
+        (Entries(np.zeros((V, V))), reach * 3 * U),
+    ):
+        rows = IdealRows(distances=source, outputs=IDS, base=None, rate=RATE, cap=CAP)
+        assert near(rows.error(n), 2 * (exponent + (8 + n) * U))
 
 
-def test_the_slack_of_rows_made_beforehand():
-    """Two inputs; of each two weights and one pick by integers, the word beyond by a grid of 2**-64 a place."""
-    source = TableSource(DistanceTable(np.round(distances(Euclidean(), ROWS, ROWS), 6)), error=1e-7)
-    pairs = near_size(source, IDS, CAP).pairs
-    rows = NearRows(source, Euclidean(), IDS, rate=RATE, cap=CAP, pairs=pairs)
-    far = Fraction(math.exp(-RATE * CAP))
-    weight = Fraction(RATE) * Fraction(1e-7) + (3 + 2 * Fraction(RATE) * Fraction(CAP)) * U
-    heaviest = np.exp(-RATE * np.minimum(source.block(IDS, IDS), CAP)).sum(axis=1).max()
-    unit = power(62 - math.ceil(math.log2(float(heaviest) + 1)))
-    relative = Fraction(5, 4) / (far * unit) + V * power(-64)
-    assert near(rows.arithmetic_slack(), 2 * (2 * weight + relative / (1 - relative)))
+def test_the_slack_of_a_matrix_is_its_error():
+    table = DistanceTable(np.round(distances(Euclidean(), ROWS, ROWS) * 16) / 16)
+    for error in (0.0, 1e-7):
+        rows = PairwiseRows(TableSource(table, error=error), Euclidean(), IDS, rate=RATE, cap=CAP)
+        assert near(rows.arithmetic_slack(), 4 * Fraction(RATE) * Fraction(error))
 
 
 def coordinates_as_tiles_have_them():
