@@ -23,7 +23,6 @@ from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import SIDE, NormaliserSums, PairTiles
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
-from wordveil.kernels.weight_rows import WeightRows
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from wordveil.mechanisms.stretch import ROUND_UP, _Pairs, exact_stretch, spectral_stretch
@@ -224,7 +223,9 @@ def test_a_claim_without_slack_would_be_false_where_weights_are_a_few_units():
     for step in range(1, 13):
         rows = np.array([[0.0], [1.0], [1.0 + step / 2048]], dtype=np.float32)
         kernel = SelectionRows(rows, Euclidean(), IDS[:3], IDS[:3], rate=rate, cap=1.01)
-        drawn = np.rint(WeightRows.weights(kernel, IDS[:3]) * float(kernel._inner_units[0])).astype(int).tolist()
+        kernel.lay_out()
+        weights = kernel._close_weights(kernel._left(IDS[:3], 3), np.arange(3), np.zeros(3, dtype=np.int64))[:, :3]
+        drawn = np.rint(weights * float(kernel._inner_units[0])).astype(int).tolist()
         law = [[Fraction(w, sum(row)) for w in row] for row in drawn]
         with mpmath.workdps(40):
             points = [mpmath.mpf(float(x)) for x in rows[:, 0]]

@@ -43,6 +43,7 @@ CHUNK = 1 << 12  # words rounded at a time
 SAMPLE = 4096  # words whose mean is the centre: any centre is correct
 LONGEST = 23_000  # length of a word in steps: a squared distance of two stays below 2**31
 FINE = 1 << 16  # parts of a step that lengths lost by rounding are counted in
+LOG2_E = 1.4426950408889634
 LOWEST = -60.0  # exponents below are taken for this one, so that all numbers stay normal
 LOWERED = 1 - 2.0**-20  # exponents of the distances, against 6.5 roundings
 RAISED = 1 + 2.0**-16
@@ -156,11 +157,11 @@ class Ceilings:
 
     def below(self, ids: IdArray, *, rate: float, cap: float) -> Float32Array:
         """Return ceilings of the blocks' masses before they are raised, in units of the largest base measure."""
-        packed, placed, log2e = self.pack(), self.place(ids), math.log2(math.e)
-        scale = np.float32(-rate * self.grid.step * log2e * LOWERED)
-        lowest = np.float32(max(-rate * cap, LOWEST) * log2e * LOWERED)
+        packed, placed = self.pack(), self.place(ids)
+        scale = np.float32(-rate * self.grid.step * LOG2_E * LOWERED)
+        lowest = np.float32(max(-rate * cap, LOWEST) * LOG2_E * LOWERED)
         # Of an angle a squared distance has 12 bits behind the point.
-        shift = min(-2 * int(math.log2(self.grid.step)) - 12, 31) if self._is_angle else 0
+        shift = min(-2 * math.frexp(self.grid.step)[1] - 10, 31) if self._is_angle else 0
         if self._engine == NUMPY:
             return self._sums(placed, scale, lowest, shift)
         inputs = placed, _squares(placed)

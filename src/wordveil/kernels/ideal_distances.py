@@ -51,11 +51,7 @@ class Lengths:
         return (self.coordinates(slice(1)).shape[1] / 2 + 2) * UNIT, 0.0
 
     def floats(self, word: int, outputs: IdArray) -> Float64Array:
-        own, squares = self.coordinates(np.array([word]))[0], np.empty(len(outputs))
-        for start in range(0, len(outputs), WORDS):
-            difference = self.coordinates(outputs[start : start + WORDS]) - own
-            squares[start : start + WORDS] = np.einsum("ij,ij->i", difference, difference)
-        return np.asarray(np.sqrt(squares, out=squares))
+        return np.asarray(_sides(self.coordinates, word, outputs, -1)[0])
 
     def exactly(self, word: int, outputs: IdArray) -> Digits:
         (own, *rows), unit = _integers(self.coordinates(np.append(word, outputs)))
@@ -76,12 +72,7 @@ class Angles:
         return 0.0, (3 * self.coordinates(slice(1)).shape[1] + 40) * UNIT
 
     def floats(self, word: int, outputs: IdArray) -> Float64Array:
-        own, angles = self.coordinates(np.array([word]))[0], np.empty(len(outputs))
-        for start in range(0, len(outputs), WORDS):
-            rows = self.coordinates(outputs[start : start + WORDS])
-            opposite, adjacent = (np.einsum("ij,ij->i", side, side) for side in (rows - own, rows + own))
-            np.arctan2(np.sqrt(opposite), np.sqrt(adjacent), out=angles[start : start + WORDS])
-        return np.asarray(np.multiply(angles, 2.0, out=angles))
+        return np.asarray(2 * np.arctan2(*_sides(self.coordinates, word, outputs, -1, 1)))
 
     def exactly(self, word: int, outputs: IdArray) -> Digits:
         vectors = np.asarray(self.vectors(np.append(word, outputs)), dtype=np.float64)
@@ -109,6 +100,17 @@ class Entries:
 def decimal(context: Context, number: Fraction) -> Decimal:
     """Return a rational number to the digits of the context."""
     return context.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def _sides(coordinates: Callable[[Any], Float64Array], word: int, outputs: IdArray, *signs: int) -> Float64Array:
+    """Return lengths of outputs less (-1) or plus (1) a word, a row for each sign."""
+    own, squares = coordinates(np.array([word]))[0], np.empty((len(signs), len(outputs)))
+    for start in range(0, len(outputs), WORDS):
+        rows = coordinates(outputs[start : start + WORDS])
+        for line, sign in zip(squares, signs, strict=True):
+            side = rows + sign * own
+            line[start : start + WORDS] = np.einsum("ij,ij->i", side, side)
+    return np.sqrt(squares)
 
 
 def _integers(rows: Float64Array) -> tuple[list[list[int]], int]:

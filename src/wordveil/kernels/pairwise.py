@@ -68,7 +68,7 @@ class PairwiseRows:
         canonical = self.source.canonical[ids]
         order = np.argsort(canonical, kind="stable")
         inputs, starts = np.unique(canonical[order], return_index=True)
-        words = list(zip(inputs.tolist(), np.split(order, starts[1:]), strict=False))  # of no tokens there is a part
+        words = list(zip(inputs.tolist(), np.split(order, starts[1:]), strict=False))  # no tokens are one part
 
         def some(start: int) -> list[NDArray[np.int64]]:
             return [self.ideal.whole(word, bits[tokens]) for word, tokens in words[start : start + INPUTS]]

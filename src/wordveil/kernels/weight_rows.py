@@ -8,9 +8,7 @@ Drawing is `kernels.selection`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,9 +55,6 @@ class WeightRows:
         d = self._coordinates(slice(1)).shape[1]
         self._right, self._laid = np.zeros((self.blocks, d + 2, self.width)), np.zeros(self.blocks, dtype=bool)
         self._base = None if base is None else self._pack_base(base)
-        output_canonical = canonical[outputs]
-        self._by_canonical = np.argsort(output_canonical, kind="stable")
-        self._sorted_canonical = output_canonical[self._by_canonical]
         # Block masses as integers: every mass is at most len(outputs), and the sum stays below 2**62.
         total = float(len(outputs)) if self._base is None else float(self._base.sum())
         self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(total + 1)))
@@ -99,17 +94,6 @@ class WeightRows:
         left[:n, -1] = 1.0
         return left
 
-    def _twins(self, ids: IdArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return (row, column) of every output whose vector equals that of the row's input, sorted by column."""
-        low = np.searchsorted(self._sorted_canonical, ids, side="left")
-        high = np.searchsorted(self._sorted_canonical, ids, side="right")
-        counts = high - low
-        rows = np.repeat(np.arange(len(ids)), counts)
-        first = np.repeat(low - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
-        columns = self._by_canonical[first + np.arange(len(rows))]
-        order = np.argsort(columns, kind="stable")
-        return rows[order], columns[order]
-
     def weigh(self, squared: Float64Array, blocks: NDArray[np.int64]) -> None:
         """Turn squared distances into weights b(y) exp(-rate * min(dist, cap)), in place; beyond a block they are 0.
 
@@ -127,41 +111,23 @@ class WeightRows:
         least = int(sizes.min())
         np.copyto(squared[:, least:], 0.0, where=np.arange(least, self.width) >= sizes[:, None])
 
-    def _tile(self, left: Float64Array, block: int, twins: Any, out: Float64Array) -> None:
-        """Fill a tile with the weights of some rows, the places of whose twins are given, in one block."""
-        np.matmul(left, self._right[block], out=out)
-        rows, columns = twins
-        start, stop = np.searchsorted(columns, self._edges[block : block + 2])
-        out[rows[start:stop], columns[start:stop] - self._edges[block]] = 0.0
-        self.weigh(out, np.array([block]))
-
-    def _tiles(self, ids: IdArray) -> Iterator[tuple[slice, int, Float64Array]]:
-        """Yield rows, block and weights of canonical inputs, tile by tile; each takes the place of the last."""
+    def _sums(self, ids: IdArray) -> Float64Array:
         self.lay_out()
-        tile = np.empty((ROWS, self.width))
+        tile, sums = np.empty((ROWS, self.width)), np.empty((len(ids), self.blocks))
         for start in range(0, len(ids), ROWS):
             chunk = ids[start : start + ROWS]
-            left, twins = self._left(chunk, ROWS), self._twins(chunk)
+            left, rows = self._left(chunk, ROWS), tile[: len(chunk)]
             for block in range(self.blocks):
-                self._tile(left, block, twins, tile)
-                yield slice(start, start + len(chunk)), block, tile[: len(chunk)]
-
-    def _sums(self, ids: IdArray) -> Float64Array:
-        sums = np.empty((len(ids), self.blocks))
-        for rows, block, tile in self._tiles(ids):
-            np.sum(tile, axis=1, out=sums[rows, block])
+                np.matmul(left, self._right[block], out=tile)
+                low, high = self._edges[block : block + 2]
+                rows[:, : high - low][self.canonical[self.outputs[low:high]] == chunk[:, None]] = 0.0
+                self.weigh(tile, np.array([block]))
+                np.sum(rows, axis=1, out=sums[start : start + ROWS, block])
         return sums
 
     def masses(self, ids: IdArray) -> Float32Array:
         """Return the mass of every block for each canonical input, shape (n, blocks)."""
         return self._sums(ids).astype(np.float32)
-
-    def weights(self, ids: IdArray) -> Float64Array:
-        out = np.empty((len(ids), len(self.outputs)))
-        for rows, block, tile in self._tiles(self.canonical[ids]):
-            low, high = self._edges[block : block + 2]
-            out[rows, low:high] = tile[:, : high - low]
-        return out
 
     def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None

@@ -108,6 +108,8 @@ def _check_coordinates(metric: Metric, vectors: FloatArray, ids: IdArray) -> Non
     rows = metric.coordinates(vectors)[ids]
     if rows.dtype != np.float64 or rows.ndim != 2 or not np.isfinite(rows).all():
         raise ParameterError("metric", metric.name, "must give finite float64 coordinates, a row for each vector.")
+    if isinstance(metric, Angular) and not np.allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=0, atol=2.0**-44):
+        raise ParameterError("metric", metric.name, "must give unit vectors, as super().coordinates makes them.")
     rounding = 2.0**-44 * float(np.abs(rows).max())
     apart = [metric.coordinates(vectors[ids]) - rows]
     apart += [metric.coordinates(vectors[ids[i : i + 1]]) - rows[i] for i in range(0, len(ids), 1 + len(ids) // ALONE)]

@@ -26,9 +26,8 @@ ROWS = 256
 class DistanceTable:
     """A read-only distance matrix, v in [1, 20 000], copied to float64, and its checksum; equal where matrices are.
 
-    The checksum is the SHA-256 of shape and values. `canonical` is the lowest id at distance 0,
-    shape (v,). `ParameterError` if the matrix is not square or too large, or an entry breaks one of the axioms checked
-    here.
+    The checksum is the SHA-256 of shape and values. `canonical` is the lowest id at distance 0, shape (v,).
+    `ParameterError` if the matrix is not square or too large, or an entry breaks one of the axioms checked here.
     """
 
     def __init__(self, matrix: FloatArray) -> None:
