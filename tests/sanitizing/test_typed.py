@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.typed import Typed
-from wordveil.promises import number_grids
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import TextOptions
 from wordveil.randomness import RandomSource
@@ -235,25 +233,3 @@ def test_no_value_with_a_kind_is_left_of_the_presidio_set(packaged, data_directo
     assert len(chances) > 100
     assert binom.sf(alike - 1, len(chances), max(chances)) > 1e-9
     assert binom.sf(len(chances) // 5 - 1, len(chances), max(chances)) < 1e-9, "a fifth that passes is noticed"
-
-
-def flips(grid, low, high):
-    """The greatest number that moves to the point of `low`, and the float after it."""
-    point = grid.nearest(low)
-    while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if grid.nearest(middle) == point else (low, middle)
-    return low, high
-
-
-@pytest.mark.parametrize("bit", [-np.inf, np.inf])
-def test_no_number_moves_otherwise_where_the_c_library_rounds_a_logarithm_otherwise(monkeypatch, bit):
-    """At the last float that moves to each point; a logarithm of the C library, a bit off, would move some elsewhere."""
-    grid = NumberGrid.parse("money=1:10000:1.25:log@0.5")
-    points = [1.25**i for i in range(grid.points)]
-    ends = [end for pair in zip(points, points[1:], strict=False) for end in flips(grid, *pair)]
-    before, log = [grid.nearest(end) for end in ends], math.log
-    assert before == sorted(before)
-    monkeypatch.setattr(math, "log", lambda x: float(np.nextafter(log(x), bit)))
-    assert [grid.nearest(end) for end in ends] == before
-    monkeypatch.setattr(number_grids, "natural_logarithm", math.log)
-    assert [grid.nearest(end) for end in ends] != before
