@@ -222,7 +222,7 @@ def aimed(kernel, word, count):
         target = (int(words[i, 0]) >> 1) // int(units.share[0])
         block = min(int(np.searchsorted(units.bounds[0], target, side="right")), kernel.blocks - 1)
         low, high = kernel._edges[block : block + 2].tolist()
-        sums = np.cumsum(kernel.ideal.weights(word, slice(low, high)))
+        sums = np.cumsum(kernel.ideal.weights(np.array([word]), slice(low, high))[0])
         top = int(counts[block]) * kernel._raised / float(units.scale[0])
         words[i, 1] = min(int(sums[i % (high - low)] / top * 2.0**64) + i % 5 - 2, 2**64 - 1)
     return ids.astype(np.int32), words

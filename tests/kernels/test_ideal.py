@@ -54,7 +54,7 @@ def test_distances_lie_within_their_bounds_and_are_exact_to_any_digits(kind):
     share, further = distances.errors
     with mpmath.workprec(600):
         for word in (0, 1, 4, 6, 30):
-            floats = distances.floats(word, IDS)
+            floats = distances.floats(IDS[word : word + 1], IDS)[0]
             for digits in (40, 90):
                 context = ideal.Context(prec=digits, Emin=-(10**9), Emax=10**9)
                 for y, (near, number) in enumerate(zip(floats, distances.exactly(word, IDS)(context), strict=True)):

@@ -80,17 +80,13 @@ class IdealRows:
         draw = Draw(words=words, first=int(words[0]), number=WHOLE, ceiling=None)
         return self._exactly(word, 0, len(self.outputs), draw)
 
-    def weights(self, word: int, places: Any) -> Float64Array:
-        """Return the weights of the outputs at some places, an array or a slice, in float64."""
-        weights = self.distances.floats(word, self.outputs[places])
+    def weights(self, words: IdArray, places: Any = slice(None)) -> Float64Array:
+        """Return rows of the weights of outputs, those at some places, an array or a slice, in float64."""
+        weights = self.distances.floats(words, self.outputs[places])
         np.minimum(weights, self.cap, out=weights)
         weights *= -self.rate
         np.exp(weights, out=weights)
         return weights if self.base is None else weights * self.base[places]
-
-    def all_weights(self, words: list[int]) -> Float64Array:
-        """Return whole rows of weights, shape (n, number of outputs)."""
-        return np.array([self.weights(word, slice(None)) for word in words]).reshape(-1, len(self.outputs))
 
     def arithmetic_slack(self) -> float:
         """Return 0, what a draw by ideal weights adds to a loss; inf where weights leave float64."""
@@ -98,7 +94,7 @@ class IdealRows:
 
     def _sums(self, word: int, low: int, high: int) -> tuple[Float64Array, float]:
         """Return running sums of the weights and a bound on their relative errors."""
-        return np.cumsum(self.weights(word, slice(low, high))), self.error(high - low)
+        return np.cumsum(self.weights(np.array([word]), slice(low, high))), self.error(high - low)
 
     def error(self, terms: int) -> float:
         """Return a bound on the relative error of a sum of so many weights.

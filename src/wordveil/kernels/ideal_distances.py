@@ -32,11 +32,11 @@ class IdealDistances(Protocol):
     def errors(self) -> tuple[float, float]:
         """By how much `floats` may be off: a share of the distance, and further units of it."""
 
-    def floats(self, word: int, outputs: IdArray) -> Float64Array:
-        """Return a new array of distances from a word to some outputs."""
+    def floats(self, words: IdArray, outputs: IdArray) -> Float64Array:
+        """Return a new array of distances from words to some outputs, shape (n, k)."""
 
     def exactly(self, word: int, outputs: IdArray) -> Digits:
-        """Return what gives the same distances within two roundings of a context."""
+        """Return what gives the distances from one word within two roundings of a context."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Lengths:
         # A squared distance is off by d + 2 roundings, its root by half as many and one.
         return (self.coordinates(slice(1)).shape[1] / 2 + 2) * UNIT, 0.0
 
-    def floats(self, word: int, outputs: IdArray) -> Float64Array:
-        return np.asarray(_sides(self.coordinates, word, outputs, -1)[0])
+    def floats(self, words: IdArray, outputs: IdArray) -> Float64Array:
+        return np.asarray(_sides(self.coordinates, words, outputs, -1)[0])
 
     def exactly(self, word: int, outputs: IdArray) -> Digits:
         (own, *rows), unit = _integers(self.coordinates(np.append(word, outputs)))
@@ -71,8 +71,8 @@ class Angles:
         # Roundings of two lengths, d + 4 in all; what two unit vectors lack, 1.6 times as many; 27 of the rest.
         return 0.0, (3 * self.coordinates(slice(1)).shape[1] + 40) * UNIT
 
-    def floats(self, word: int, outputs: IdArray) -> Float64Array:
-        return np.asarray(2 * np.arctan2(*_sides(self.coordinates, word, outputs, -1, 1)))
+    def floats(self, words: IdArray, outputs: IdArray) -> Float64Array:
+        return np.asarray(2 * np.arctan2(*_sides(self.coordinates, words, outputs, -1, 1)))
 
     def exactly(self, word: int, outputs: IdArray) -> Digits:
         vectors = np.asarray(self.vectors(np.append(word, outputs)), dtype=np.float64)
@@ -89,11 +89,11 @@ class Entries:
     matrix: Float64Array
     errors: tuple[float, float] = (0.0, 0.0)
 
-    def floats(self, word: int, outputs: IdArray) -> Float64Array:
-        return np.asarray(self.matrix[word, outputs])
+    def floats(self, words: IdArray, outputs: IdArray) -> Float64Array:
+        return np.asarray(self.matrix[words[:, None], outputs])
 
     def exactly(self, word: int, outputs: IdArray) -> Digits:
-        entries = [*map(Decimal, self.floats(word, outputs).tolist())]
+        entries = [*map(Decimal, self.matrix[word, outputs].tolist())]
         return lambda context: iter(entries)
 
 
@@ -102,15 +102,15 @@ def decimal(context: Context, number: Fraction) -> Decimal:
     return context.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
-def _sides(coordinates: Callable[[Any], Float64Array], word: int, outputs: IdArray, *signs: int) -> Float64Array:
-    """Return lengths of outputs less (-1) or plus (1) a word, a row for each sign."""
-    own, squares = coordinates(np.array([word]))[0], np.empty((len(signs), len(outputs)))
+def _sides(coordinates: Callable[[Any], Float64Array], words: IdArray, outputs: IdArray, *signs: int) -> Float64Array:
+    """Return lengths of outputs less (-1) or plus (1) words, shape (signs, n, k)."""
+    own, squares = coordinates(words), np.empty((len(signs), len(words), len(outputs)))
     for start in range(0, len(outputs), WORDS):
         rows = coordinates(outputs[start : start + WORDS])
-        for line, sign in zip(squares, signs, strict=True):
-            side = rows + sign * own
-            line[start : start + WORDS] = np.einsum("ij,ij->i", side, side)
-    return np.sqrt(squares)
+        for place in np.ndindex(*squares.shape[:2]):
+            side = rows + signs[place[0]] * own[place[1]]
+            squares[place][start : start + WORDS] = np.einsum("ij,ij->i", side, side)
+    return np.asarray(np.sqrt(squares, out=squares))
 
 
 def _integers(rows: Float64Array) -> tuple[list[list[int]], int]:

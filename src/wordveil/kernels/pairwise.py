@@ -41,7 +41,7 @@ class PairwiseRows:
         return self
 
     def weights(self, ids: IdArray) -> Float64Array:
-        return self.ideal.all_weights(self.source.canonical[ids].tolist())
+        return self.ideal.weights(self.source.canonical[ids])
 
     def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
@@ -52,7 +52,7 @@ class PairwiseRows:
         starts = range(0, len(ids), INPUTS)
 
         def some(start: int) -> list[float]:
-            rows = self.ideal.all_weights(canonical[start : start + INPUTS].tolist())
+            rows = self.ideal.weights(canonical[start : start + INPUTS])
             return [math.log(total) if total > 0 else -math.inf for total in rows.sum(axis=1).tolist()]
 
         for start, part in zip(starts, map_chunks(some, starts, threads), strict=True):

@@ -166,7 +166,7 @@ class SelectionRows(WeightRows):
         return other
 
     def weights(self, ids: IdArray) -> Float64Array:
-        return self.ideal.all_weights(self.canonical[ids].tolist())
+        return self.ideal.weights(self.canonical[ids])
 
     def draw(
         self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None

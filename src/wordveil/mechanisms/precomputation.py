@@ -114,7 +114,7 @@ class NearRows:
         self.metric, self.outputs, self.rate, self.cap = rows.metric, rows.outputs, rows.rate, rows.cap
         v, done = len(source.canonical), 0
         counts = np.zeros(v, dtype=np.int64)
-        self._positions, self._sums = np.empty(pairs, dtype=np.int32), np.empty(pairs)
+        self._positions, self._sums = np.full(pairs + 1, len(self.outputs), dtype=np.int32), np.zeros(pairs + 1)
         for words, columns in _blocks(source, self.outputs, self.cap, threads, progress):
             counts += np.bincount(words, minlength=v)
             self._positions[done : done + len(columns)] = columns
@@ -126,7 +126,7 @@ class NearRows:
         for word in np.unique(source.canonical).tolist():
             span = slice(self._starts[word], self._starts[word + 1])
             positions = self._positions[span]
-            near = np.cumsum(self.ideal.weights(word, positions))
+            near = np.cumsum(self.ideal.weights(np.array([word]), positions))
             self._sums[span] = near + (positions - np.arange(len(near))) * self._far
             self._totals[word] = near[-1:].sum() + (len(self.outputs) - len(near)) * self._far
 
@@ -163,24 +163,28 @@ class NearRows:
     def _columns(self, inputs: IdArray, bits: BitArray) -> NDArray[np.int64]:
         error = self.ideal.error(len(self.outputs))
         least, most = ends(bits[:, 0], self._totals[inputs], error)
-        columns = self._place(inputs, least / (1 + error))
-        for i in np.flatnonzero(columns != self._place(inputs, most / (1 - error))).tolist():
+        columns, edges = self._place(inputs, least / (1 + error))
+        for i in np.flatnonzero(edges <= most / (1 - error)).tolist():
             columns[i] = self.ideal.exact_column(int(inputs[i]), bits[i])
         return columns
 
-    def _place(self, inputs: IdArray, points: Float64Array) -> NDArray[np.int64]:
-        """Return the first place whose running sum is above each point: a near word, or one of those before it."""
+    def _place(self, inputs: IdArray, points: Float64Array) -> tuple[NDArray[np.int64], Float64Array]:
+        """Return the first place whose running sum is above each point, and that sum.
+
+        The place is a near word's, or one of those before it; past the last one the sum is 0.
+        """
         first, end = self._starts[inputs], self._starts[inputs + 1]
-        sums, positions = np.append(self._sums, np.inf), np.append(self._positions, len(self.outputs)).astype(np.int64)
         low, high = first, end
         for _ in range(self._steps):  # for every word as many
             middle = (low + high) >> 1
-            passed = (low < high) & (sums[middle] <= points)
+            passed = (low < high) & (self._sums[middle] <= points)
             low, high = np.where(passed, middle + 1, low), np.where(passed, high, middle)
-        behind = np.where(low > first, positions[low - 1] + 1, 0)
-        beyond = np.where(low < end, positions[low], len(self.outputs)) - behind
-        rank = (points - np.where(low > first, sums[low - 1], 0.0)) / self._far
-        return np.asarray(behind + np.clip(rank, 0, beyond).astype(np.int64))
+        behind = np.where(low > first, self._positions[low - 1] + 1, 0)
+        beyond = np.where(low < end, self._positions[low], len(self.outputs)) - behind
+        below = np.where(low > first, self._sums[low - 1], 0.0)
+        rank = np.clip((points - below) / self._far, 0, beyond).astype(np.int64)
+        above = np.where(low < end, self._sums[low], 0.0)
+        return behind + rank, np.where(rank < beyond, below + (rank + 1) * self._far, above)
 
     def arithmetic_slack(self) -> float:
         return self._rows.arithmetic_slack()
