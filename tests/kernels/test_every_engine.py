@@ -70,7 +70,7 @@ def test_selection_follows_the_formula_and_the_slow_draw(engine, make):
     if make is not spread:  # norms of 1e12 beside words of 1e-12 leave no digits to weights from products
         table = np.minimum(distances(Euclidean(), vectors[ids], vectors), kernel.cap)
         masses = np.add.reduceat(np.exp(-kernel.rate * table), kernel._edges[:-1], axis=1)
-        off = np.log(kernel._sums(kernel.canonical[ids]) / masses)
+        off = np.log(kernel.masses(kernel.canonical[ids]) / masses)
         assert np.abs(off).max() <= kernel.weight_error(weight_rows.UNIT) < 0.05
     words = random_words(1, len(ids), kernel)
     assert kernel.draw(ids, words, threads=1).tolist() == [

@@ -26,7 +26,7 @@ from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from wordveil.mechanisms.stretch import ROUND_UP, _Pairs, exact_stretch, spectral_stretch
-from wordveil.metrics.distances import Euclidean, Precomputed, distances
+from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import CLAIM_MARGIN
 from worlds import placed
@@ -164,8 +164,10 @@ def test_what_ceilings_take_away_and_add():
     with mpmath.workdps(30):
         assert mpmath.exp(mpmath.log(2) * mpmath.mpf(2) ** -17 + 33 * mpmath.mpf(2) ** -24) < ceilings.RAISED
         for moved in (0.0, 1e-3, 0.1, 0.7):
-            grid = SelectionRows(ROWS, Euclidean(), IDS, IDS, rate=RATE, cap=CAP)._ceilings
-            assert grid.raised(moved / grid.grid.apart) >= mpmath.exp(moved) * (1 + mpmath.mpf(2) ** -17)
+            for metric, steepest in ((Euclidean(), 1), (Angular(), 9 / 4)):
+                grid = SelectionRows(ROWS + 9, metric, IDS, IDS, rate=RATE, cap=CAP)._ceilings
+                raised = grid.raised(moved / (steepest * grid.grid.apart))
+                assert raised >= mpmath.exp(moved) * (1 + mpmath.mpf(2) ** -17)
     assert 4 * ceilings.LONGEST**2 < 2**31
     assert min(ceilings.THRESHOLDS) == 0.5
     assert ceilings.LEAST_SHARE * math.exp(ceilings.LOWEST) > 2.0**-126

@@ -77,7 +77,7 @@ def test_weights_lie_within_the_stated_error(make_rows, some, reach, turned):
     allowed = math.expm1(kernel.weight_error(weight_rows.UNIT))
     ids, low, high = np.arange(700, dtype=np.int32), *kernel._edges[:2]
     tops = np.add.reduceat(exact, kernel._edges[:-1], axis=1)
-    assert np.all(np.abs(kernel._sums(kernel.canonical[ids]) / tops - 1) <= allowed)
+    assert np.all(np.abs(kernel.masses(kernel.canonical[ids]) / tops - 1) <= allowed)
     single = kernel._close_weights(kernel._left(ids, 700), np.arange(700), np.zeros(700, dtype=np.int64))
     assert np.all(np.abs(single[:, : high - low] / exact[:, low:high] - 1) <= allowed)
     assert not single[:, high - low :].any()

@@ -30,7 +30,7 @@ from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Pro
 from wordveil.errors import ParameterError
 from wordveil.kernels.ceilings import Ceilings
 from wordveil.kernels.compiled.library import kernel_engine
-from wordveil.kernels.ideal import FARTHEST, OPEN, WHOLE, Draw, IdealRows
+from wordveil.kernels.ideal import FARTHEST, OPEN, WHOLE, Draw, IdealRows, ends
 from wordveil.kernels.ideal_distances import Angles, Lengths
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.weight_rows import UNIT, WeightRows
@@ -354,8 +354,7 @@ def _place_points(
 ) -> NDArray[np.int64]:
     """Return the column of each random word, a share of its ceiling; OPEN where weights may be off by the error."""
     sums, reach = np.cumsum(tile, axis=1), math.exp(error)
-    points = bits * 2.0**-64 * tops
-    least, most = points * (1 - 2.0**-50) / reach, (points * (1 + 2.0**-50) + 2.0**-63 * tops) * reach
+    least, most = (end * off for end, off in zip(ends(bits, tops, 0.0), (1 / reach, reach), strict=True))
     low, high = np.zeros(len(bits), dtype=np.int64), np.full(len(bits), tile.shape[1])
     for _ in range(tile.shape[1].bit_length()):  # by halves, the first column whose sum is above the least
         middle = (low + high) // 2

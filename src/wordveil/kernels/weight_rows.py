@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
+from wordveil.arrays import Float64Array, FloatArray, IdArray, Progress
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Metric, coordinate_rows, is_norm
 
@@ -111,7 +111,8 @@ class WeightRows:
         least = int(sizes.min())
         np.copyto(squared[:, least:], 0.0, where=np.arange(least, self.width) >= sizes[:, None])
 
-    def _sums(self, ids: IdArray) -> Float64Array:
+    def masses(self, ids: IdArray) -> Float64Array:
+        """Return the mass of every block for each canonical input, shape (n, blocks)."""
         self.lay_out()
         tile, sums = np.empty((ROWS, self.width)), np.empty((len(ids), self.blocks))
         for start in range(0, len(ids), ROWS):
@@ -125,10 +126,6 @@ class WeightRows:
                 np.sum(rows, axis=1, out=sums[start : start + ROWS, block])
         return sums
 
-    def masses(self, ids: IdArray) -> Float32Array:
-        """Return the mass of every block for each canonical input, shape (n, blocks)."""
-        return self._sums(ids).astype(np.float32)
-
     def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
@@ -136,7 +133,7 @@ class WeightRows:
         canonical = self.canonical[ids]
         parts = []
         chunks = [canonical[start : start + ROWS] for start in range(0, len(ids), ROWS)]
-        for sums in map_chunks(self._sums, chunks, threads):
+        for sums in map_chunks(self.masses, chunks, threads):
             parts.append(np.log(sums.sum(axis=1)))
             if progress is not None:
                 progress(len(sums))
