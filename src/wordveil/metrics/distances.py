@@ -77,15 +77,7 @@ class Angular(Metric):
     name: ClassVar[str] = "angular"
 
     def coordinates(self, vectors: FloatArray) -> Float64Array:
-        rows = np.asarray(vectors, dtype=np.float64)
-        # Running sums, unlike those of a norm, go in one order on every machine.
-        norms = np.sqrt(np.cumsum(rows * rows, axis=1)[:, -1:])
-        if not np.all(norms > 0):
-            row = int(np.flatnonzero(norms[:, 0] == 0)[0])
-            raise ParameterError(
-                "vectors", f"row {row}", "is a zero vector, which has no angle; remove it or use 'euclidean'."
-            )
-        return np.ascontiguousarray(rows / norms)
+        return _directions(vectors, _lengths(vectors), slice(None))
 
     def from_squared(self, squared: FloatArray) -> None:
         np.sqrt(squared, out=squared)
@@ -237,10 +229,28 @@ def coordinate_rows(metric: Metric, vectors: FloatArray) -> Callable[[Any], Floa
 
     A class of a user's own is asked once, of the whole table, so that no word's depend on the words asked with it.
     """
+    if type(metric) is Angular:
+        return partial(_directions, vectors, _lengths(vectors))
     if is_known(metric):
         return partial(_coordinates, metric, vectors)
     whole: Float64Array = np.asarray(metric.coordinates(vectors), dtype=np.float64)
     return whole.__getitem__
+
+
+def _lengths(vectors: FloatArray) -> Float64Array:
+    lengths = np.empty((len(vectors), 1))
+    for low in range(0, len(vectors), TILE):
+        rows = np.asarray(vectors[low : low + TILE], dtype=np.float64)
+        # Running sums, unlike those of a norm, go in one order on every machine.
+        lengths[low : low + TILE] = np.sqrt(np.cumsum(rows * rows, axis=1)[:, -1:])
+    if not np.all(lengths > 0):
+        problem = "is a zero vector, which has no angle; remove it or use 'euclidean'."
+        raise ParameterError("vectors", f"row {int(np.flatnonzero(lengths == 0)[0])}", problem)
+    return lengths
+
+
+def _directions(vectors: FloatArray, lengths: Float64Array, rows: Any) -> Float64Array:
+    return np.ascontiguousarray(vectors[rows] / lengths[rows])
 
 
 def _coordinates(metric: Metric, vectors: FloatArray, rows: Any) -> Float64Array:
