@@ -132,7 +132,7 @@ def test_the_law_of_a_small_matrix_is_exactly_the_ideal_one():
     table = np.abs(np.subtract.outer(*[np.array([0.0, 0.25, 1.0, 1.75, 4.0, 4.0])] * 2))
     known = DistanceTable(table)
     metric = Precomputed(label="line", vocabulary="ab", table=known)
-    rows = PairwiseRows(TableSource(known), metric, np.arange(1, 6, dtype=np.int32), rate=9.0, cap=2.0)
+    rows = PairwiseRows(TableSource(metric), metric, np.arange(1, 6, dtype=np.int32), rate=9.0, cap=2.0)
     assert rows.arithmetic_slack() == 0
     for word in range(6):
         counts = [0]
@@ -150,4 +150,4 @@ def test_the_law_of_a_small_matrix_is_exactly_the_ideal_one():
                 # Each of two edges is at most one number off, of 2^64.
                 exact = weight / mpmath.fsum(weights)
                 assert abs(mpmath.mpf(share.numerator) / share.denominator - exact) <= mpmath.mpf(2) ** -63
-    assert math.isinf(PairwiseRows(TableSource(known), metric, IDS[:6], rate=301.0, cap=2.0).arithmetic_slack())
+    assert math.isinf(PairwiseRows(TableSource(metric), metric, IDS[:6], rate=301.0, cap=2.0).arithmetic_slack())

@@ -32,7 +32,7 @@ def both(table, rate=1.5, cap=2.0, outputs=None):
     known = DistanceTable(table)
     outputs = np.arange(len(table), dtype=np.int32) if outputs is None else outputs
     metric = Precomputed(label="L1", vocabulary="ab", table=known)
-    source = TableSource(known)
+    source = TableSource(metric)
     rows = PairwiseRows(source, metric, outputs, rate=rate, cap=cap)
     return rows, NearRows(rows, source, pairs=near_size(source, outputs, cap).pairs)
 
@@ -118,7 +118,8 @@ def test_distances_of_closed_forms_stay_within_the_stated_error(metric):
 
 def test_the_size_is_counted_first():
     table = metric_table()
-    source, outputs = TableSource(DistanceTable(table)), np.arange(5, 60, dtype=np.int32)
+    metric = Precomputed(label="L1", vocabulary="ab", table=DistanceTable(table))
+    source, outputs = TableSource(metric), np.arange(5, 60, dtype=np.int32)
     size = near_size(source, outputs, 1.0)
     assert size == NearSize(words=60, pairs=int((table[:56, 5:] < 1.0).sum()))  # four words share the rows of others
     assert size.bytes == 12 * size.pairs + 16 * 61

@@ -98,9 +98,10 @@ def test_the_error_of_ideal_weights():
 
 
 def test_the_slack_of_a_matrix_is_its_error():
-    table = DistanceTable(np.round(distances(Euclidean(), ROWS, ROWS) * 16) / 16)
+    table = DistanceTable(np.ceil(distances(Euclidean(), ROWS, ROWS) * 16) / 16)  # upwards, which keeps it a metric
     for error in (0.0, 1e-7):
-        rows = PairwiseRows(TableSource(table, error=error), Euclidean(), IDS, rate=RATE, cap=CAP)
+        metric = Precomputed(label="m", vocabulary="ab", table=table, error=error)
+        rows = PairwiseRows(TableSource(metric), metric, IDS, rate=RATE, cap=CAP)
         assert near(rows.arithmetic_slack(), 4 * Fraction(RATE) * Fraction(error))
 
 

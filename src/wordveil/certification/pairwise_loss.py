@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
+from wordveil.kernels.distance_sources import TableSource
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
 from wordveil.kernels.pair_tiles import UNIT
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.threads import map_chunks
-from wordveil.mechanisms.metric_rows import matrix_source
 from wordveil.metrics.distances import VocabularyMetric
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.table import Embeddings
@@ -37,7 +37,7 @@ class WordPairs:
         self.ids = np.arange(len(embeddings), dtype=np.int32)
         self.metric = metric.bind(embeddings.vectors, embeddings.checksum_in_use)
         self.outputs = embeddings.candidates.astype(np.int64)
-        self.source = matrix_source(self.metric, embeddings)
+        self.source = TableSource(self.metric)
         self._inputs = (embeddings.checksum_in_use, embeddings.candidates_checksum)
 
     @property

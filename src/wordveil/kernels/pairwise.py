@@ -82,9 +82,5 @@ class PairwiseRows:
         return answer
 
     def arithmetic_slack(self) -> float:
-        """Return what the entries' error adds to the privacy loss between any two inputs, in nats; mostly 0.
-
-        Words are those of the ideal law of the entries. Each of two weights, and two normalizers, is off by e^(rate
-        error) from that of the metric that is claimed.
-        """
+        """Return, in nats, what the entries' error makes of two weights and two normalizers; 0 without one."""
         return self.ideal.arithmetic_slack() + 4 * self.rate * self.source.error

@@ -102,8 +102,7 @@ class WeightRows:
         np.maximum(squared, 0.0, out=squared)
         self.metric.from_squared(squared)
         squared *= -self.rate
-        if math.isfinite(self.cap):
-            np.maximum(squared, -self.rate * self.cap, out=squared)
+        np.maximum(squared, -self.rate * self.cap, out=squared)
         np.exp(squared, out=squared)
         if self._base is not None:
             squared *= self._base[blocks]

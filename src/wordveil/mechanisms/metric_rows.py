@@ -121,14 +121,8 @@ def _check_coordinates(metric: Metric, vectors: FloatArray, ids: IdArray) -> Non
 def distance_source(metric: AnyMetric, embeddings: Embeddings) -> DistanceSource:
     """Return where word-to-word distances of a bound metric come from."""
     if isinstance(metric, VocabularyMetric):
-        return matrix_source(metric, embeddings)
+        return TableSource(metric.bind(embeddings.vectors, embeddings.checksum_in_use))
     return CoordinateSource(metric, embeddings.vectors, embeddings.canonical)
-
-
-def matrix_source(metric: VocabularyMetric, embeddings: Embeddings) -> TableSource:
-    """Return a matrix, with the error that slack counts."""
-    bound = metric.bind(embeddings.vectors, embeddings.checksum_in_use)
-    return TableSource(bound.table, error=bound.counted_error)
 
 
 def rows_for(
@@ -144,7 +138,8 @@ def rows_for(
         )
     if base is not None:
         raise ParameterError("metric", metric.name, "has no closed form, which a base measure needs.")
-    return PairwiseRows(matrix_source(metric, embeddings), metric, embeddings.candidates, rate=rate, cap=cap)
+    bound = metric.bind(embeddings.vectors, embeddings.checksum_in_use)
+    return PairwiseRows(TableSource(bound), bound, embeddings.candidates, rate=rate, cap=cap)
 
 
 def metric_assumptions(metric: AnyMetric) -> tuple[str, ...]:

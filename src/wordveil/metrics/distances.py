@@ -151,9 +151,8 @@ class Precomputed(VocabularyMetric):
         label: What the distances are, in a few words.
         vocabulary: SHA-256 of the vocabulary whose words they are between (`embeddings.checksum_in_use`).
         table: The matrix.
-        error: How far an entry may be from the metric's distance, in its unit; counted as slack. Without one there is
-            none where distances are multiples of the last bit of the longest, as whole numbers are, and
-            a few units of rounding elsewhere, by which the triangle inequality may fail.
+        error: How far an entry may be from the metric's distance, in its unit; counted as slack. So is a rounding that
+            the triangle inequality may lack, unless all are multiples of the last bit of the longest.
 
     The triangle inequality is checked over all triples of up to 3 000 words (a third of a second at 1 000, ten seconds
     at 3 000); of a larger matrix, on a sample of 128 words, and what is promised in it is then unverified.
