@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from decimal import Context, Decimal
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -15,6 +16,11 @@ from wordveil.arrays import Float64Array, IdArray, PrivateIds
 from wordveil.errors import ParameterError, printable
 
 NAMED = 20  # columns that a message names
+
+
+def natural_logarithm(value: float) -> float:
+    """Return the logarithm of a positive number, the same on every machine: C libraries differ in the last bit."""
+    return float(Context(prec=25).ln(Decimal(value)))
 
 
 def as_floats(name: str, value: object) -> Float64Array:

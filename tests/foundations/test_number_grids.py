@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.grids import moved, noise_counts
+from wordveil.promises import number_grids
 from wordveil.promises.composing import compose_releases
 from wordveil.promises.guarantees import Standing
 from wordveil.promises.number_grids import NumberGrid
@@ -161,3 +162,24 @@ def test_steps_of_two_grids_are_not_added(other):
         compose_releases(claims)
     again = NumberGrid.parse("number=0:120:5@0.25").guarantee()
     assert compose_releases([claims[0], again]).loss(1.0) == 0.75
+
+
+def flips(grid, low, high):
+    """The greatest number that moves to the point of `low`, and the float after it."""
+    point = grid.nearest(low)
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if grid.nearest(middle) == point else (low, middle)
+    return low, high
+
+
+@pytest.mark.parametrize("bit", [-math.inf, math.inf])
+def test_no_number_moves_otherwise_where_the_c_library_rounds_a_logarithm_otherwise(monkeypatch, bit):
+    """At the last float that moves to each point; a logarithm of the C library, a bit off, would move some."""
+    grid = NumberGrid.parse("money=1:10000:1.25:log@0.5")
+    ends = [end for i in range(grid.points - 1) for end in flips(grid, 1.25**i, 1.25 ** (i + 1))]
+    before, log = [grid.nearest(end) for end in ends], math.log
+    assert before == sorted(before)
+    monkeypatch.setattr(math, "log", lambda x: math.nextafter(log(x), bit))
+    assert [grid.nearest(end) for end in ends] == before
+    monkeypatch.setattr(number_grids, "natural_logarithm", math.log)
+    assert [grid.nearest(end) for end in ends] != before

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.stats import chi2
 
 from seeds import rng
-from wordveil.kernels.ideal import Draw
-from wordveil.kernels.selection import WHOLE, SelectionRows
+from wordveil.kernels.ideal import WHOLE, Draw
+from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Euclidean
 
 
@@ -72,11 +72,11 @@ def ideal_draw(kernel, word, words):
             top = units * Fraction(kernel._raised) / Fraction(float(integers.scale[0]))
             low, high = kernel._edges[block : block + 2].tolist()
             draw = Draw(words=words, first=first, number=number, ceiling=top)
-            column = kernel._ideal._exactly(int(inputs[0]), low, high, draw)
+            column = kernel.ideal._exactly(int(inputs[0]), low, high, draw)
             if column < high - low:
                 return kernel.outputs[low + column]
     draw = Draw(words=words, first=-1, number=WHOLE, ceiling=None)
-    return kernel.outputs[kernel._ideal._exactly(int(inputs[0]), 0, len(kernel.outputs), draw)]
+    return kernel.outputs[kernel.ideal._exactly(int(inputs[0]), 0, len(kernel.outputs), draw)]
 
 
 def same_in_any_batch(work, rows, sizes):

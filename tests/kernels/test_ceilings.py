@@ -16,10 +16,12 @@ from seeds import rng
 from wordveil.errors import ParameterError
 from wordveil.kernels import ceilings, selection
 from wordveil.kernels.ideal import OPEN, Draw, IdealRows
+from wordveil.kernels.ideal_distances import Entries
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
-from worlds import SHAPES, grid, scattered
+from worlds import SHAPES, scattered
 
+TURNED = np.diag(np.linspace(0.7, 1.1, 5))
 every_vocabulary = pytest.mark.parametrize("make", SHAPES, ids=lambda f: f.__name__)
 
 
@@ -40,12 +42,13 @@ def above(kernel, ids):
 
 @every_selecting
 @every_vocabulary
+@pytest.mark.parametrize("metric", [Euclidean(), Angular()], ids=lambda m: m.name)
 @pytest.mark.parametrize("reach", [0.3, 8.0, 58.0])
-def test_no_ceiling_is_below_its_mass(engine, make, reach):
-    vectors = make(3, 1100, 21)
-    cap = float(np.quantile(distances(Euclidean(), vectors[:100], vectors), 0.8)) or 1.0
+def test_no_ceiling_is_below_its_mass(engine, make, metric, reach):
+    vectors = make(3, 1100, 21) + np.float32(0.25)  # none is 0, which has no angle
+    cap = float(np.quantile(distances(metric, vectors[:100], vectors), 0.8)) or 1.0
     outputs = np.arange(2, 1100, 2, dtype=np.int32)  # more than a block holds
-    kernel = rows_of(vectors, rate=reach / cap, cap=cap, outputs=outputs)
+    kernel = rows_of(vectors, metric=metric, rate=reach / cap, cap=cap, outputs=outputs)
     ids = kernel.canonical[:100]
     assert np.all(above(kernel, ids) >= exact_masses(kernel, ids) * (1 - 1e-12))
 
@@ -59,11 +62,12 @@ def test_no_ceiling_is_below_its_mass(engine, make, reach):
     exponent=st.integers(-12, 12),
     reach=st.floats(0.01, 80),
     based=st.booleans(),
+    turned=st.booleans(),
 )
-def test_engines_agree_and_hold_at_any_scale(engine, seed, v, d, exponent, reach, based):
+def test_engines_agree_and_hold_at_any_scale(engine, seed, v, d, exponent, reach, based, turned):
     """The same bytes as NumPy's of ceilings and words, and no ceiling below its mass."""
     vectors = (rng(seed).standard_normal((v, d)) * 10.0**exponent).astype(np.float32)
-    metric = Mahalanobis(whitening=np.diag(np.linspace(0.5, 2, d)))
+    metric = Angular() if turned else Mahalanobis(whitening=np.diag(np.linspace(0.5, 2, d)))
     cap = float(distances(metric, vectors[:40], vectors).max()) or 1.0
     base = (np.arange(v) % 4 > 0) * 10.0 ** rng(seed + 1).uniform(-9, 0, v) if based and v > 1 else None
     one, other = (on(name, vectors, metric=metric, base=base, rate=reach / cap, cap=cap) for name in (engine, "numpy"))
@@ -123,6 +127,25 @@ def test_ceilings_that_forget_what_the_grid_moves_are_caught(engine):
     assert not np.all(low * ceilings.RAISED >= exact)
 
 
+def test_the_bend_is_never_above_the_angle_and_a_steeper_one_is_caught(monkeypatch):
+    """For every squared distance that the grid tells apart, by 40 digits; the twin is steeper by an eighth."""
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(40):
+        for q in range(1, 4 * 4096 + 1, 7):
+            chord = mpmath.sqrt(mpmath.mpf(q) / 4096)
+            bend = ((ceilings.BEND_A + ceilings.BEND_B * q) >> 8) * q / mpmath.mpf(2) ** 30
+            lacking = 2 * mpmath.asin(chord / 2) - chord * (1 + bend)
+            assert 0 <= lacking < (0.004 if q < 2.5 * 4096 else 0.6)
+            a, b = (mpmath.mpf(x) / 2**e for x, e in ((ceilings.BEND_A, 26), (ceilings.BEND_B, 14)))
+            assert 1 + 3 * a * chord**2 + 5 * b * chord**4 < ceilings.STEEPEST
+    rate, outputs = math.log(2) * 24 / (math.pi / 2), np.array([1], dtype=np.int32)  # where the power is exact as well
+    kernel = on("numpy", np.eye(2, dtype=np.float32), metric=Angular(), rate=rate, cap=2.0, outputs=outputs)
+    ids = np.zeros(1, dtype=np.int32)
+    assert above(kernel, ids)[0, 0] >= 2.0**-24
+    monkeypatch.setattr(ceilings, "BEND_A", ceilings.BEND_A * 9 // 8)
+    assert above(kernel, ids)[0, 0] < 2.0**-24
+
+
 def enumerated_law(kernel, word, numbers):
     """The law of one attempt: blocks by their integers, words by where the edges fall among 64 bits, as fractions."""
     ids = kernel.canonical[np.array([word])]
@@ -138,40 +161,50 @@ def enumerated_law(kernel, word, numbers):
             while least < most:
                 middle = (least + most) // 2
                 draw = Draw(words=numbers, first=middle, number=0, ceiling=top)
-                found = kernel._ideal.columns(int(ids[0]), low, high, [draw])[0]
+                found = kernel.ideal.columns(int(ids[0]), low, high, [draw])[0]
                 least, most = (middle + 1, most) if 0 <= found <= column else (least, middle)
             edges.append(least)
         law += [Fraction(int(count)) * (b - a) / 2**64 for a, b in itertools.pairwise(edges)]
     return [p / sum(law) for p in law]
 
 
+def exact_distance(metric, x, y):
+    """The distance of two vectors by mpmath."""
+    mpmath = pytest.importorskip("mpmath")
+    a, b = ([mpmath.mpf(float(z)) for z in row] for row in (x, y))
+    if metric == Euclidean():
+        return mpmath.sqrt(mpmath.fsum((p - q) ** 2 for p, q in zip(a, b, strict=True)))
+    cosine = mpmath.fdot(a, b) / mpmath.sqrt(mpmath.fdot(a, a) * mpmath.fdot(b, b))
+    return mpmath.acos(max(min(cosine, 1), -1))
+
+
+@pytest.mark.parametrize("metric", [Euclidean(), Angular()], ids=lambda m: m.name)
 @pytest.mark.parametrize("based", [False, True])
-def test_one_attempt_has_exactly_the_ideal_law(monkeypatch, based):
+def test_one_attempt_has_exactly_the_ideal_law(monkeypatch, based, metric):
     """By enumeration, against 60 digits: what is left is one first word at each edge, 2^-64 of a ceiling."""
     mpmath = pytest.importorskip("mpmath")
     monkeypatch.setattr("wordveil.kernels.weight_rows.COLUMNS", 4)
-    vectors = (rng(8).normal(size=(11, 3)) * 2 + 5).astype(np.float32)
-    base = np.linspace(0.25, 3.0, 11) if based else None
-    kernel = rows_of(vectors, rate=3.0, cap=4.0, base=base)
+    vectors = (rng(8).normal(size=(11, 3)) * 2 + (5 if metric == Euclidean() else 0)).astype(np.float32)
+    base, cap = np.linspace(0.25, 3.0, 11) if based else None, 4.0 if metric == Euclidean() else 1.5
+    kernel = rows_of(vectors, metric=metric, rate=3.0, cap=cap, base=base)
+    assert kernel.attempts == 8
     assert kernel.arithmetic_slack() == 0
     numbers = random_words(1, 1, kernel)[0]
     with mpmath.workdps(60):
         for word in (0, 10):
-            gaps = [
-                [mpmath.mpf(float(a)) - float(b) for a, b in zip(vectors[word], row, strict=True)] for row in vectors
-            ]
             weights = [
                 (1 if base is None else mpmath.mpf(float(base[y])))
-                * mpmath.exp(-3 * min(mpmath.sqrt(mpmath.fsum(g * g for g in gap)), 4))
-                for y, gap in enumerate(gaps)
+                * mpmath.exp(-3 * min(exact_distance(metric, vectors[word], row), cap))
+                for y, row in enumerate(vectors)
             ]
             for p, weight in zip(enumerated_law(kernel, word, numbers), weights, strict=True):
                 assert abs(float(mpmath.mpf(p.numerator) / p.denominator * mpmath.fsum(weights) / weight - 1)) < 1e-12
 
 
 @every_selecting
-def test_draws_are_those_of_the_slow_draw(engine):
-    kernel = rows_of(scattered(2, 900, 7), rate=2.0, cap=4.0)
+@pytest.mark.parametrize("metric", [Euclidean(), Angular()], ids=lambda m: m.name)
+def test_draws_are_those_of_the_slow_draw(engine, metric):
+    kernel = rows_of(scattered(2, 900, 7), metric=metric, rate=2.0, cap=4.0)
     ids = np.arange(0, 900, 31, dtype=np.int32)
     words = random_words(1, len(ids), kernel)
     words[::3, 1] = [int(w) for w in words[::3, 1]]
@@ -189,20 +222,21 @@ def aimed(kernel, word, count):
         target = (int(words[i, 0]) >> 1) // int(units.share[0])
         block = min(int(np.searchsorted(units.bounds[0], target, side="right")), kernel.blocks - 1)
         low, high = kernel._edges[block : block + 2].tolist()
-        sums = np.cumsum(kernel._ideal.weights(word, low, high))
+        sums = np.cumsum(kernel.ideal.weights(np.array([word]), slice(low, high))[0])
         top = int(counts[block]) * kernel._raised / float(units.scale[0])
         words[i, 1] = min(int(sums[i % (high - low)] / top * 2.0**64) + i % 5 - 2, 2**64 - 1)
     return ids.astype(np.int32), words
 
 
 @every_selecting
-def test_what_floats_leave_open_is_decided_by_ideal_weights(monkeypatch, engine):
+@pytest.mark.parametrize("metric", [Mahalanobis(whitening=TURNED), Angular()], ids=lambda m: m.name.split()[0])
+def test_what_floats_leave_open_is_decided_by_ideal_weights(monkeypatch, engine, metric):
     """Aimed at edges; with all draws open the words are the same; the broken twin that never asks draws others.
 
     So far from the origin products of float64 lose digits that differences keep, unless they are of whole float32.
     """
-    vectors, turned = scattered(5, 700, 5) + np.float32(100), np.diag(np.linspace(0.7, 1.1, 5))
-    given = {"metric": Mahalanobis(whitening=turned), "rate": 2.0, "cap": 3.0}
+    vectors = scattered(5, 700, 5) + np.float32(0 if metric == Angular() else 100)
+    given = {"metric": metric, "rate": 2.0, "cap": 3.0}
     kernel = rows_of(vectors, **given)
     ids, words = aimed(kernel, 4, 60)
     drawn = kernel.draw(ids, words)
@@ -224,7 +258,7 @@ def test_what_floats_leave_open_is_decided_by_ideal_weights(monkeypatch, engine)
 def test_further_bits_decide_where_64_do_not():
     """An edge at one half of the ceiling, and a number that begins right below it: its next bits cannot reach it."""
     rows = IdealRows(
-        coordinates=lambda i: np.zeros((2, 1))[i], outputs=np.arange(2, dtype=np.int32), base=None, rate=1.0, cap=1.0
+        distances=Entries(np.zeros((2, 2))), outputs=np.arange(2, dtype=np.int32), base=None, rate=1.0, cap=1.0
     )
     draw = Draw(words=np.arange(4, dtype=np.uint64), first=2**63 - 1, number=0, ceiling=Fraction(2))
     assert rows.columns(0, 0, 2, [draw]) == [0]
@@ -314,9 +348,3 @@ def test_a_service_decides_a_fixed_share_again(monkeypatch):
     assert found[0] == found[1] > 0
     assert selection.CHECKED == 32
     assert OPEN == -2
-
-
-def test_metrics_without_ceilings_keep_their_slack():
-    kernel = rows_of(grid(0, 60, 3) + 2, metric=Angular())
-    assert (kernel.attempts, kernel.draw_width) == (0, 2)
-    assert kernel.arithmetic_slack() == kernel.masses_slack() > 0

@@ -18,7 +18,6 @@ from wordveil.kernels.compiled import building, engine_name, library
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
-from wordveil.metrics.distances import Angular
 from worlds import clustered
 
 
@@ -64,10 +63,6 @@ def test_a_screen_that_forgets_residues_is_caught(monkeypatch, engine):
     words._screen.bounds[:] = 0.0
     monkeypatch.setattr(NumberType, "scales", lambda self, c, _: np.zeros((len(c), 2)))
     assert not nearest <= kept()
-
-
-def test_metrics_that_are_no_norm_stay_with_numpy():
-    assert rows_of(clustered(0, 50, 4), metric=Angular()).engine == "numpy"
 
 
 def test_the_engine_can_be_chosen_and_must_exist(monkeypatch):

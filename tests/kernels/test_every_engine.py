@@ -10,7 +10,6 @@ from wordveil.kernels import selection, weight_rows
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.tile_screen import TileScreen
-from wordveil.kernels.weight_rows import WeightRows
 from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
 from worlds import SHAPES, spread
 
@@ -70,7 +69,8 @@ def test_selection_follows_the_formula_and_the_slow_draw(engine, make):
     assert kernel.engine == engine
     if make is not spread:  # norms of 1e12 beside words of 1e-12 leave no digits to weights from products
         table = np.minimum(distances(Euclidean(), vectors[ids], vectors), kernel.cap)
-        off = np.log(WeightRows.weights(kernel, ids)) + kernel.rate * table
+        masses = np.add.reduceat(np.exp(-kernel.rate * table), kernel._edges[:-1], axis=1)
+        off = np.log(kernel.masses(kernel.canonical[ids]) / masses)
         assert np.abs(off).max() <= kernel.weight_error(weight_rows.UNIT) < 0.05
     words = random_words(1, len(ids), kernel)
     assert kernel.draw(ids, words, threads=1).tolist() == [

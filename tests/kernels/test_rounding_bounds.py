@@ -17,14 +17,14 @@ from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.kernels import ceilings, weight_rows
 from wordveil.kernels.distance_sources import CoordinateSource, TableSource
+from wordveil.kernels.ideal import IdealRows
+from wordveil.kernels.ideal_distances import Angles, Entries, Lengths
 from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import SIDE, NormaliserSums, PairTiles
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
-from wordveil.kernels.weight_rows import WeightRows
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
-from wordveil.mechanisms.precomputation import NearRows, near_size
 from wordveil.mechanisms.stretch import ROUND_UP, _Pairs, exact_stretch, spectral_stretch
 from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
 from wordveil.metrics.table import DistanceTable
@@ -62,21 +62,17 @@ def of_a_pick(unit, mass):
 
 @pytest.mark.parametrize("columns", [512, 4])
 @pytest.mark.parametrize("based", [False, True])
-@pytest.mark.parametrize("metric", [Euclidean(), Angular()], ids=lambda m: m.name)
-def test_the_slack_of_selection(monkeypatch, columns, based, metric):
+def test_the_slack_of_a_card(monkeypatch, columns, based):
     """Two inputs; of each four weights, two picks by integers, and the sums of a block and of all blocks."""
     monkeypatch.setattr(weight_rows, "COLUMNS", columns)
     base = np.linspace(0.25, 1.0, V) if based else None
-    kernel = SelectionRows(ROWS, metric, IDS, IDS, rate=RATE, cap=CAP, base=base)
+    kernel = SelectionRows(ROWS, Euclidean(), IDS, IDS, rate=RATE, cap=CAP, base=base)
     blocks = -(-V // columns)
     edges = [round(i * V / blocks) for i in range(blocks + 1)]
     width = -(-max(b - a for a, b in itertools.pairwise(edges)) // 16) * 16
-    largest = max(squares()) if metric == Euclidean() else 1
     # A dot product of K terms is off by K + 2 roundings of the product of the norms, each at most (2 R)^2 here, twice.
-    squared = 2 * (D + 2 + 2) * U * 4 * largest
-    unit = U32 if metric == Euclidean() else U
-    root = math.sqrt(squared) if metric == Euclidean() else math.pi * math.sqrt(squared)
-    weight = Fraction(RATE) * Fraction(root) + (8 + 4 * Fraction(RATE) * Fraction(CAP)) * unit
+    squared = 2 * (D + 2 + 2) * U * 4 * max(squares())
+    weight = Fraction(RATE) * Fraction(math.sqrt(squared)) + (8 + 4 * Fraction(RATE) * Fraction(CAP)) * U32
     masses = np.ones(V) if base is None else base
     parts = [masses[a:b] for a, b in itertools.pairwise(edges)]
     far = Fraction(math.exp(-RATE * CAP))
@@ -84,34 +80,29 @@ def test_the_slack_of_selection(monkeypatch, columns, based, metric):
     inner = min(power(62 - math.ceil(math.log2(width * part.max() + 1))) for part in parts)
     relative = of_a_pick(whole, far * Fraction(min(float(part.sum()) for part in parts)))
     relative += of_a_pick(inner, far * Fraction(float(masses.min())))
-    sums = 2 * (width + blocks) * U + 2 * unit
+    sums = 2 * (width + blocks) * U + 2 * U32
     assert near(kernel.masses_slack(), 2 * (4 * weight + relative / (1 - relative) + sums))
 
 
-def test_the_slack_of_rows_from_distances():
-    """Two inputs; of each two weights (in a block and in all), two picks, and two sums."""
-    error = 1e-7
-    table = DistanceTable(np.round(distances(Euclidean(), ROWS, ROWS), 6))
-    rows = PairwiseRows(TableSource(table, error=error), Euclidean(), IDS, rate=RATE, cap=CAP)
-    far = Fraction(math.exp(-RATE * CAP))
-    weight = Fraction(RATE) * Fraction(error) + (3 + 2 * Fraction(RATE) * Fraction(CAP)) * U
-    unit = power(62 - math.ceil(math.log2(V + 1)))
-    relative = Fraction(5, 4) / (unit * far * V) + Fraction(5, 4) / (unit * far)
-    sums = 2 * (V + 2) * U
-    assert near(rows.arithmetic_slack(), 2 * (2 * weight + relative / (1 - relative) + sums))
+def test_the_error_of_ideal_weights():
+    """Twice what an exponent, its exponential and a sum of n terms round by; an angle has an error of its own."""
+    n, reach = 700, Fraction(RATE) * Fraction(CAP)
+    of_angles = (3 * D + 40) * U
+    for source, exponent in (
+        (Lengths(ROWS.__getitem__), reach * (Fraction(D, 2) + 5) * U),
+        (Angles(ROWS.__getitem__, ROWS.__getitem__), reach * 3 * U + Fraction(RATE) * of_angles),
+        (Entries(np.zeros((V, V))), reach * 3 * U),
+    ):
+        rows = IdealRows(distances=source, outputs=IDS, base=None, rate=RATE, cap=CAP)
+        assert near(rows.error(n), 2 * (exponent + (8 + n) * U))
 
 
-def test_the_slack_of_rows_made_beforehand():
-    """Two inputs; of each two weights and one pick by integers, the word beyond by a grid of 2**-64 a place."""
-    source = TableSource(DistanceTable(np.round(distances(Euclidean(), ROWS, ROWS), 6)), error=1e-7)
-    pairs = near_size(source, IDS, CAP).pairs
-    rows = NearRows(source, Euclidean(), IDS, rate=RATE, cap=CAP, pairs=pairs)
-    far = Fraction(math.exp(-RATE * CAP))
-    weight = Fraction(RATE) * Fraction(1e-7) + (3 + 2 * Fraction(RATE) * Fraction(CAP)) * U
-    heaviest = np.exp(-RATE * np.minimum(source.block(IDS, IDS), CAP)).sum(axis=1).max()
-    unit = power(62 - math.ceil(math.log2(float(heaviest) + 1)))
-    relative = Fraction(5, 4) / (far * unit) + V * power(-64)
-    assert near(rows.arithmetic_slack(), 2 * (2 * weight + relative / (1 - relative)))
+def test_the_slack_of_a_matrix_is_its_error():
+    table = DistanceTable(np.ceil(distances(Euclidean(), ROWS, ROWS) * 16) / 16)  # upwards, which keeps it a metric
+    for error in (0.0, 1e-7):
+        metric = Precomputed(label="m", vocabulary="ab", table=table, error=error)
+        rows = PairwiseRows(TableSource(metric), metric, IDS, rate=RATE, cap=CAP)
+        assert near(rows.arithmetic_slack(), 4 * Fraction(RATE) * Fraction(error))
 
 
 def coordinates_as_tiles_have_them():
@@ -174,8 +165,10 @@ def test_what_ceilings_take_away_and_add():
     with mpmath.workdps(30):
         assert mpmath.exp(mpmath.log(2) * mpmath.mpf(2) ** -17 + 33 * mpmath.mpf(2) ** -24) < ceilings.RAISED
         for moved in (0.0, 1e-3, 0.1, 0.7):
-            grid = SelectionRows(ROWS, Euclidean(), IDS, IDS, rate=RATE, cap=CAP)._ceilings
-            assert grid.raised(moved / grid.grid.apart) >= mpmath.exp(moved) * (1 + mpmath.mpf(2) ** -17)
+            for metric, steepest in ((Euclidean(), 1), (Angular(), 9 / 4)):
+                grid = SelectionRows(ROWS + 9, metric, IDS, IDS, rate=RATE, cap=CAP)._ceilings
+                raised = grid.raised(moved / (steepest * grid.grid.apart))
+                assert raised >= mpmath.exp(moved) * (1 + mpmath.mpf(2) ** -17)
     assert 4 * ceilings.LONGEST**2 < 2**31
     assert min(ceilings.THRESHOLDS) == 0.5
     assert ceilings.LEAST_SHARE * math.exp(ceilings.LOWEST) > 2.0**-126
@@ -233,7 +226,9 @@ def test_a_claim_without_slack_would_be_false_where_weights_are_a_few_units():
     for step in range(1, 13):
         rows = np.array([[0.0], [1.0], [1.0 + step / 2048]], dtype=np.float32)
         kernel = SelectionRows(rows, Euclidean(), IDS[:3], IDS[:3], rate=rate, cap=1.01)
-        drawn = np.rint(WeightRows.weights(kernel, IDS[:3]) * float(kernel._inner_units[0])).astype(int).tolist()
+        kernel.lay_out()
+        weights = kernel._close_weights(kernel._left(IDS[:3], 3), np.arange(3), np.zeros(3, dtype=np.int64))[:, :3]
+        drawn = np.rint(weights * float(kernel._inner_units[0])).astype(int).tolist()
         law = [[Fraction(w, sum(row)) for w in row] for row in drawn]
         with mpmath.workdps(40):
             points = [mpmath.mpf(float(x)) for x in rows[:, 0]]

@@ -121,6 +121,12 @@ def test_a_derived_metric_has_a_name_of_its_own_and_a_closed_form_that_is_known(
         name = "mixed"
         from_squared = Angular.from_squared
 
+    class Long(Angular):
+        name = "long"
+
+        def coordinates(self, vectors):
+            return np.asarray(vectors, dtype=np.float64)
+
     class Late(Euclidean):
         name = "late"
 
@@ -134,6 +140,7 @@ def test_a_derived_metric_has_a_name_of_its_own_and_a_closed_form_that_is_known(
         (Careless(), f"has its own distance_error; {known}"),
         (Mixed(), f"has its own from_squared; {known}"),
         (Late(), "must give finite float64 coordinates"),
+        (Long(), r"must give unit vectors, as super\(\)\.coordinates makes them"),
     ):
         with pytest.raises(ParameterError, match=match):
             SanText(epsilon=1.0, metric=metric).fit(vocabulary())

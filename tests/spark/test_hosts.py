@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.installed_packages import install
 
 import seeds
 import wordveil as wv
@@ -120,22 +121,40 @@ def test_vectors_of_a_mechanism_that_cannot_be_named_are_refused_on_the_driver(k
         vectors(key, Nameless(8.0, object))
 
 
-@pytest.mark.parametrize("metric", [Euclidean(), Angular()], ids=["ceilings", "masses"])
-def test_texts_and_both_counts_refuse_another_host_where_its_words_would_differ(key, another_host, tmp_path, metric):
-    """Words drawn by ceilings are the same on both hosts; those of an angle depend on arithmetic."""
+OWN = """
+import wordveil as wv
+class Tripled(wv.Euclidean):
+    name = "tripled"
+    def coordinates(self, vectors):
+        return 3 * super().coordinates(vectors)
+"""
+
+
+@pytest.fixture
+def tripled(monkeypatch, tmp_path):
+    """A metric of a package's own, whose coordinates another machine may round otherwise."""
+    return install(monkeypatch, tmp_path / "site", OWN).Tripled()
+
+
+@pytest.mark.parametrize("known", [Euclidean(), Angular(), None], ids=["euclidean", "angular", "own"])
+def test_texts_and_both_counts_refuse_another_host_where_its_words_would_differ(
+    key, another_host, tmp_path, known, tripled
+):
+    """Words are the same on both hosts unless coordinates are a package's own."""
+    metric = known or tripled
     sanitizer = wv.Sanitizer(TABLE, wv.TEM(epsilon=4.0, metric=metric))
     (tmp_path / "in.jsonl").write_text(json.dumps({"note": "good film", "user": "a"}) + "\n")
     settings = DocumentSettings(columns=("note",))
-    known = {"sanitizer": packed_for_tasks(sanitizer), "noise": fingerprint(sanitizer)}
-    texts = Texts(**known, key_file=key, columns=("note",))
-    rows = budgets._Counts(**known, columns=("note",))
-    tree = tree_budgets._Counts(**known, root=str(tmp_path), settings=settings, user="user", bad=print)
+    packed = {"sanitizer": packed_for_tasks(sanitizer), "noise": fingerprint(sanitizer)}
+    texts = Texts(**packed, key_file=key, columns=("note",))
+    rows = budgets._Counts(**packed, columns=("note",))
+    tree = tree_budgets._Counts(**packed, root=str(tmp_path), settings=settings, user="user", bad=print)
     files = pa.record_batch({"place": [0], "name": ["in.jsonl"]})
     tasks = [(texts, TEXTS), (rows, TEXTS), (tree, files)]
     there = [next(task(iter([given]))) for task, given in tasks]
     another_host()
     for (task, given), driver in zip(tasks, there, strict=True):
-        if metric == Euclidean():
+        if metric is known:
             assert next(arrived(task)(iter([given]))).equals(driver)
             continue
         with pytest.raises(ParameterError, match=r"executor=.*arithmetic is 'another' here and .* on the driver"):
@@ -169,12 +188,12 @@ def test_a_job_that_is_started_again_otherwise_is_refused(tmp_path, sanitizer, m
     assert (tmp_path / "k").exists(), "the first job can still go on where it began"
 
 
-def test_another_arithmetic_or_setting_under_a_job_s_key_is_refused(tmp_path, sanitizer, another_host):
+def test_another_arithmetic_or_setting_under_a_job_s_key_is_refused(tmp_path, sanitizer, another_host, tripled):
     def made(**metric):
         return [wv.Sanitizer(TABLE, wv.TEM(epsilon=4.0, **metric), engine=name) for name in available_engines()]
 
     with veil.run_key(tmp_path / "k") as key:
-        for each in made(metric=Angular()):  # any engine draws the same words
+        for each in made(metric=tripled):  # any engine draws the same words
             shared(each, key, ("", "note"))
         with pytest.raises(ResumeError, match="mechanism is "):
             shared(sanitizer, key, ("", "note"))
@@ -182,7 +201,7 @@ def test_another_arithmetic_or_setting_under_a_job_s_key_is_refused(tmp_path, sa
         shared(made()[0], key, ("third", "note"))
         another_host()
         with pytest.raises(ResumeError, match="arithmetic is 'another' here"):
-            shared(made(metric=Angular())[0], key, ("", "note"))
+            shared(made(metric=tripled)[0], key, ("", "note"))
         shared(made()[0], key, ("third", "note"))
 
 

@@ -1,4 +1,4 @@
-"""All pairs of words of a vocabulary under any metric, from distances alone: what `normalizer_lipschitz` runs over.
+"""All pairs of words of a vocabulary under a matrix, from distances alone: what `normalizer_lipschitz` runs over.
 
 Closed forms use `vocabulary.DistinctVectors`, which needs coordinates; this needs a matrix, twice
 v**2 distances a rate. The triangle inequality is what makes the bound one: it is proved, or assumed, elsewhere.
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
+from wordveil.kernels.distance_sources import TableSource
 from wordveil.kernels.pair_maximum import PairProblem, WorstPair
 from wordveil.kernels.pair_tiles import UNIT
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.threads import map_chunks
-from wordveil.mechanisms.metric_rows import bound_metric, distance_source
-from wordveil.metrics.distances import AnyMetric
+from wordveil.metrics.distances import VocabularyMetric
 from wordveil.promises.certificates import identity
 from wordveil.vocabulary.table import Embeddings
 
@@ -27,17 +27,17 @@ ROWS = 64  # words of one step
 
 
 class WordPairs:
-    """All pairs of words under any metric: a `PairSpace`. One rate visits v * (v + outputs) pairs.
+    """All pairs of words under a matrix: a `PairSpace`. One rate visits v * (v + outputs) pairs.
 
     All words are inputs, the candidates outputs; a metric that belongs to vocabularies is computed for this one here,
     once. `ParameterError` if the metric belongs to another vocabulary or fails an axiom on a sample.
     """
 
-    def __init__(self, embeddings: Embeddings, metric: AnyMetric) -> None:
+    def __init__(self, embeddings: Embeddings, metric: VocabularyMetric) -> None:
         self.ids = np.arange(len(embeddings), dtype=np.int32)
-        self.metric = bound_metric(metric, embeddings)
+        self.metric = metric.bind(embeddings.vectors, embeddings.checksum_in_use)
         self.outputs = embeddings.candidates.astype(np.int64)
-        self.source = distance_source(self.metric, embeddings)
+        self.source = TableSource(self.metric)
         self._inputs = (embeddings.checksum_in_use, embeddings.candidates_checksum)
 
     @property

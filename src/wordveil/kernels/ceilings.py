@@ -13,6 +13,8 @@ What follows are IEEE operations on float32 in a fixed order, which NumPy and co
 
     root    one Newton step from a bit trick: g (3/2 - g y / 2), g = h y, is sqrt(h) at most, for any y; rounding may
             raise it by 4.5 u, the scale and its product by 2 u; both exponents are lowered by 16 u
+    angle   of unit vectors at a distance c, at least c (1 + A c^2 + B c^4), rising by at most 9/4 of what c does; its
+            factor may be raised by 2.3 u
     power   2^x by its chord between integers, 2^floor(x) (1 + x - floor(x)): 2^x at least, exact in integer arithmetic;
             x + log2 of a base measure, rounded up to 1/256, is off by 2^-17 where there is one
     sums    at most 32 in each of 16 lanes, then in float64: lowered by 33 u
@@ -41,9 +43,12 @@ CHUNK = 1 << 12  # words rounded at a time
 SAMPLE = 4096  # words whose mean is the centre: any centre is correct
 LONGEST = 23_000  # length of a word in steps: a squared distance of two stays below 2**31
 FINE = 1 << 16  # parts of a step that lengths lost by rounding are counted in
+LOG2_E = 1.4426950408889634
 LOWEST = -60.0  # exponents below are taken for this one, so that all numbers stay normal
 LOWERED = 1 - 2.0**-20  # exponents of the distances, against 6.5 roundings
 RAISED = 1 + 2.0**-16
+BEND_A, BEND_B = 2338577, 168  # A 2^26 and B 2^14, rounded down
+STEEPEST = 9 / 4
 NO_WORD = -200.0  # logarithm of the base measure of a column that holds no word
 LEAST_SHARE = 2.0**-39  # of the largest of a base measure; smaller ones are taken for this one
 THRESHOLDS = np.array([float(Decimal(2) ** (Decimal(i) / 256 - 1)) for i in range(256)])  # the same on any machine
@@ -68,8 +73,8 @@ class _Packed(NamedTuple):
 class Ceilings:
     """Ceilings of the masses of one vocabulary's blocks, for any of its v words.
 
-    Coordinates, by ids, are in a norm: the distance is their Euclidean distance. Edges are the first output of each
-    block, and the end, shape (blocks + 1,); a base measure over outputs of None stands for 1.
+    Coordinates are given by ids. The distance is their Euclidean distance or, of unit vectors, their angle. Edges are
+    the first output of each block, and the end, shape (blocks + 1,); a base measure over outputs of None stands for 1.
     """
 
     def __init__(
@@ -80,9 +85,11 @@ class Ceilings:
         edges: NDArray[np.int64],
         base: Float64Array | None,
         engine: str,
+        *,
+        is_angle: bool = False,
     ) -> None:
         self._coordinates, self._v, self._outputs, self._edges = coordinates, v, outputs, edges
-        self._base, self._engine = base, engine
+        self._base, self._engine, self._is_angle = base, engine, is_angle
         self._columns = -(-int(np.diff(edges).max()) // LANES) * LANES
         self._packed: _Packed | None = None
 
@@ -117,7 +124,8 @@ class Ceilings:
 
     def raised(self, rate: float) -> float:
         """Return what ceilings are to be multiplied by so that none is below its mass; inf where the grid is coarse."""
-        moved = rate * self.grid.apart
+        apart = STEEPEST * self.grid.apart + 2.0**-40 if self._is_angle else self.grid.apart
+        moved = rate * apart
         return RAISED / (1 - moved) if moved < 0.75 else math.inf  # 1 / (1 - t) is at least e^t
 
     def pack(self) -> _Packed:
@@ -149,14 +157,17 @@ class Ceilings:
 
     def below(self, ids: IdArray, *, rate: float, cap: float) -> Float32Array:
         """Return ceilings of the blocks' masses before they are raised, in units of the largest base measure."""
-        packed, placed, log2e = self.pack(), self.place(ids), math.log2(math.e)
-        scale = np.float32(-rate * self.grid.step * log2e * LOWERED)
-        lowest = np.float32(max(-rate * cap, LOWEST) * log2e * LOWERED)
+        packed, placed = self.pack(), self.place(ids)
+        scale = np.float32(-rate * self.grid.step * LOG2_E * LOWERED)
+        lowest = np.float32(max(-rate * cap, LOWEST) * LOG2_E * LOWERED)
+        # Of an angle a squared distance has 12 bits behind the point.
+        shift = min(-2 * math.frexp(self.grid.step)[1] - 10, 31) if self._is_angle else 0
         if self._engine == NUMPY:
-            return self._sums(placed, scale, lowest)
-        return ceiling_sums(self._engine, (placed, _squares(placed)), packed, scale=float(scale), lowest=float(lowest))
+            return self._sums(placed, scale, lowest, shift)
+        inputs = placed, _squares(placed)
+        return ceiling_sums(self._engine, inputs, packed, scale=float(scale), lowest=float(lowest), shift=shift)
 
-    def _sums(self, placed: NDArray[np.int16], scale: np.float32, lowest: np.float32) -> Float32Array:
+    def _sums(self, placed: NDArray[np.int16], scale: np.float32, lowest: np.float32, shift: int) -> Float32Array:
         """Do in NumPy what compiled/ceilings.c does."""
         packed, blocks = self.pack(), len(self._edges) - 1
         out = np.empty((len(placed), blocks), dtype=np.float32)
@@ -178,6 +189,9 @@ class Ceilings:
                 inverse += np.float32(1.5)
                 tile *= inverse
                 tile *= scale
+                if shift:
+                    q = product.astype(np.int32) >> shift
+                    tile *= (((BEND_A + BEND_B * q) >> 8) * q).astype(np.float32) * np.float32(2.0**-30) + np.float32(1)
                 np.maximum(tile, lowest, out=tile)
                 if self._base is not None or self._columns > self._edges[block + 1] - self._edges[block]:
                     tile += packed.shares[block]

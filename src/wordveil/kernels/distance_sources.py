@@ -11,8 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.metrics.distances import Metric
-from wordveil.metrics.table import DistanceTable
+from wordveil.metrics.distances import Metric, Precomputed
 
 UNIT = 2.0**-53
 
@@ -33,15 +32,15 @@ class DistanceSource(Protocol):
 
 
 class TableSource:
-    """Distances read from a matrix, each at most `error` from the metric claimed."""
+    """Distances read from a matrix, each as far from the metric claimed as slack counts."""
 
-    def __init__(self, table: DistanceTable, *, error: float = 0.0) -> None:
-        self._matrix, self.canonical, self.error = table.matrix, table.canonical, error
+    def __init__(self, metric: Precomputed) -> None:
+        self.matrix, self.canonical, self.error = metric.table.matrix, metric.table.canonical, metric.counted_error
 
     def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
-        if len(outputs) == len(self._matrix):
-            return np.asarray(self._matrix[words])
-        return np.asarray(self._matrix[words[:, None], outputs])
+        if len(outputs) == len(self.matrix):
+            return np.asarray(self.matrix[words])
+        return np.asarray(self.matrix[words[:, None], outputs])
 
 
 class CoordinateSource:

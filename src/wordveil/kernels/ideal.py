@@ -1,10 +1,10 @@
-"""Deciding draws by ideal weights, b(y) exp(-rate min(|x - y|, cap)) over the real numbers: floats, or exactly.
+"""Deciding draws by ideal weights, b(y) exp(-rate min(dist(x, y), cap)) over the real numbers: floats, or exactly.
 
-A draw is the place of a point, the share that a uniform number is of a ceiling, among the running sums of the weights.
-Weights computed with a bound on their error leave the place of few points open. Those are decided by float64
-differences of coordinates, whose bound is near 1e-12; what is still open, by decimal numbers of as many digits as it
-takes. The uniform number is its 64 random bits and, where an edge lies between two such numbers, further ones from
-SHAKE-256 of the token's random words. So the word drawn is that of the ideal law, whatever the engine.
+A draw is the place of a point, the share that a uniform number is of a ceiling or of all weights, among the running
+sums of the weights. Weights computed with a bound on their error leave the place of few points open. Those are decided
+by float64 weights whose bound is near 1e-12; what is still open, by decimal numbers of as many digits as it takes. The
+uniform number is its 64 random bits and, where an edge lies between two such numbers, further ones from SHAKE-256 of
+the token's random words. So the word drawn is that of the ideal law, whatever the engine.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
+from wordveil.kernels.ideal_distances import UNIT, IdealDistances, decimal
 from wordveil.randomness import BitArray
 
-WORDS = 1 << 12  # outputs whose differences are held at once
-UNIT = 2.0**-53
 OPEN = -2  # stands for the column of a draw that is not decided
+WHOLE = 255  # number of a draw from the whole row
+FARTHEST = 600.0  # nats beyond which weights leave float64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,71 +46,82 @@ class Draw:
 
 @dataclass(frozen=True, kw_only=True)
 class IdealRows:
-    """Weights of one vocabulary, in a norm; a base measure over the outputs of None stands for 1."""
+    """Weights of one vocabulary; a base measure over the outputs of None stands for 1."""
 
-    coordinates: Callable[[Any], Float64Array]
+    distances: IdealDistances
     outputs: IdArray
     base: Float64Array | None
     rate: float
     cap: float
 
-    def columns(self, word: int, low: int, high: int, draws: list[Draw]) -> list[int]:
+    def columns(self, word: int, low: int, high: int, draws: list[Draw]) -> NDArray[np.int64]:
         """Return where draws of one word fall among outputs low .. high, from low on; -1 beyond their weights."""
         sums, error = self._sums(word, low, high)
-        below, above = sums * (1 - error), sums * (1 + error)
-        found = []
-        for draw in draws:
-            point = draw.bits(64) * 2.0**-64
-            first, last = (sums[-1],) * 2 if draw.ceiling is None else (float(draw.ceiling),) * 2
-            error_of = error if draw.ceiling is None else 0.0
-            least, most = point * first * (1 - error_of) * (1 - 2.0**-50), (point + 2.0**-63) * last * (1 + error_of)
-            passed = int(np.searchsorted(above, least, side="right"))
-            decided = passed == int(np.searchsorted(below, most * (1 + 2.0**-50), side="left"))
-            column = passed if decided else self._exactly(word, low, high, draw)
-            found.append(-1 if column == high - low else column)
-        return found
+        points = np.array([draw.bits(64) for draw in draws], dtype=np.uint64)
+        tops = np.array([sums[-1] if draw.ceiling is None else float(draw.ceiling) for draw in draws])
+        least, most = ends(points, tops, np.array([error * (draw.ceiling is None) for draw in draws]))
+        columns = _place(sums, error, least, most)
+        for i in np.flatnonzero(columns == OPEN).tolist():
+            columns[i] = self._exactly(word, low, high, draws[i])
+        columns[columns == high - low] = -1
+        return columns
 
-    def weights(self, word: int, low: int, high: int) -> Float64Array:
-        """Return the weights of outputs low .. high, by differences in float64."""
-        own, weights = self.coordinates(np.array([word]))[0], np.empty(high - low)
-        for start in range(low, high, WORDS):
-            stop = min(start + WORDS, high)
-            difference = self.coordinates(self.outputs[start:stop]) - own
-            weights[start - low : stop - low] = np.einsum("ij,ij->i", difference, difference)
-        np.sqrt(weights, out=weights)
+    def whole(self, word: int, words: BitArray) -> NDArray[np.int64]:
+        """Return where numbers that begin with the first of each token's random words fall among all outputs."""
+        sums, error = self._sums(word, 0, len(self.outputs))
+        least, most = ends(words[:, 0], sums[-1], error)
+        columns = _place(sums, error, least, most)
+        for i in np.flatnonzero(columns == OPEN).tolist():
+            columns[i] = self.exact_column(word, words[i])
+        return columns
+
+    def exact_column(self, word: int, words: BitArray) -> int:
+        """Return the column among all outputs by decimal numbers, of a number that begins with the first word."""
+        draw = Draw(words=words, first=int(words[0]), number=WHOLE, ceiling=None)
+        return self._exactly(word, 0, len(self.outputs), draw)
+
+    def weights(self, words: IdArray, places: Any = slice(None)) -> Float64Array:
+        """Return rows of the weights of outputs, those at some places, an array or a slice, in float64."""
+        weights = self.distances.floats(words, self.outputs[places])
         np.minimum(weights, self.cap, out=weights)
         weights *= -self.rate
         np.exp(weights, out=weights)
-        return weights if self.base is None else weights * self.base[low:high]
+        return weights if self.base is None else weights * self.base[places]
+
+    def arithmetic_slack(self) -> float:
+        """Return 0, what a draw by ideal weights adds to a loss; inf where weights leave float64."""
+        return 0.0 if self.rate * self.cap <= FARTHEST else math.inf
 
     def _sums(self, word: int, low: int, high: int) -> tuple[Float64Array, float]:
-        """Return running sums of the weights and a bound on their relative errors.
+        """Return running sums of the weights and a bound on their relative errors."""
+        return np.cumsum(self.weights(np.array([word]), slice(low, high))), self.error(high - low)
 
-        A squared distance is off by d + 2 roundings, and the distance by half as many; the exponent by three more, the
-        exponential by 4, the base measure by one, the sum by one for each term.
+    def error(self, terms: int) -> float:
+        """Return a bound on the relative error of a sum of so many weights.
+
+        The exponent is off by what its distance is, and three roundings; the exponential by 4, the base measure by
+        one, the sum by one for each term.
         """
-        d, reach = self.coordinates(np.array([word])).shape[1], min(self.rate * self.cap, 745.0)
-        return np.cumsum(self.weights(word, low, high)), (reach * (d / 2 + 5) + 8 + high - low) * 2 * UNIT
+        reach, (share, further) = min(self.rate * self.cap, 745.0), self.distances.errors
+        return 2 * (reach * (share + 3 * UNIT) + self.rate * further + (8 + terms) * UNIT)
 
     def _exactly(self, word: int, low: int, high: int, draw: Draw) -> int:
         """Return the column by decimal numbers: high - low beyond the weights."""
-        own = [Fraction(x) for x in self.coordinates(np.array([word]))[0].tolist()]
-        rows = self.coordinates(self.outputs[low:high]).tolist()
-        squares = [sum(((Fraction(y) - x) ** 2 for x, y in zip(own, row, strict=True)), Fraction()) for row in rows]
-        shares = [1.0] * len(rows) if self.base is None else self.base[low:high].tolist()
+        distances = self.distances.exactly(word, self.outputs[low:high])
+        shares = [1.0] * (high - low) if self.base is None else self.base[low:high].tolist()
         for size in itertools.count(1):
             digits = 20 + 20 * size
             context = Context(prec=digits, Emin=-(10**9), Emax=10**9)
-            weights = (self._weight(context, *pair) for pair in zip(squares, shares, strict=True))
+            weights = (self._weight(context, *pair) for pair in zip(distances(context), shares, strict=True))
             sums = list(itertools.accumulate(weights, context.add))
             # A weight takes six operations, one of them on an exponent of at most rate * cap; a sum takes one a term.
-            units = len(rows) + 20 + math.ceil(min(self.rate * self.cap, 1e6)) * 4
+            units = len(sums) + 20 + math.ceil(min(self.rate * self.cap, 1e6)) * 4
             error = context.multiply(Decimal(units), context.power(Decimal(10), 1 - digits))
             down, up = context.subtract(Decimal(1), error), context.add(Decimal(1), error)
             number, whole = draw.bits(64 * size), 1 << 64 * size
-            top = sums[-1] if draw.ceiling is None else _decimal(context, draw.ceiling)
+            top = sums[-1] if draw.ceiling is None else decimal(context, draw.ceiling)
             least, most = (
-                context.multiply(_decimal(context, Fraction(share, whole)), context.multiply(top, off))
+                context.multiply(decimal(context, Fraction(share, whole)), context.multiply(top, off))
                 for share, off in ((number, context.multiply(down, down)), (number + 1, context.multiply(up, up)))
             )
             passed = sum(context.multiply(edge, up) <= least for edge in sums)
@@ -117,12 +129,20 @@ class IdealRows:
                 return passed
         raise AssertionError("digits never end")
 
-    def _weight(self, context: Context, square: Fraction, share: float) -> Decimal:
-        far = math.isfinite(self.cap) and square >= Fraction(self.cap) ** 2
-        distance = Decimal(self.cap) if far else context.sqrt(_decimal(context, square))
-        weight = context.exp(context.multiply(Decimal(-self.rate), distance))
-        return context.multiply(weight, Decimal(share))
+    def _weight(self, context: Context, distance: Decimal, share: float) -> Decimal:
+        exponent = context.multiply(Decimal(-self.rate), min(distance, Decimal(self.cap)))
+        return context.multiply(context.exp(exponent), Decimal(share))
 
 
-def _decimal(context: Context, number: Fraction) -> Decimal:
-    return context.divide(Decimal(number.numerator), Decimal(number.denominator))
+def ends(
+    points: BitArray, tops: Float64Array | float, error: Float64Array | float
+) -> tuple[Float64Array, Float64Array]:
+    """Return the least and the most that each share of a top with a relative error can be."""
+    shares = np.asarray(points, dtype=np.float64) * 2.0**-64
+    return shares * tops * (1 - error) * (1 - 2.0**-50), (shares + 2.0**-63) * tops * (1 + error) * (1 + 2.0**-50)
+
+
+def _place(sums: Float64Array, error: float, least: Float64Array, most: Float64Array) -> NDArray[np.int64]:
+    """Return the column of each point by running sums with a relative error; OPEN where they do not tell."""
+    passed = np.searchsorted(sums, least / (1 + error), side="right")
+    return np.where(passed == np.searchsorted(sums, most / (1 - error), side="left"), passed, OPEN)

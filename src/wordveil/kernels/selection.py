@@ -1,14 +1,12 @@
 """Exact draws from exponential-family rows: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
 
-A draw picks a block of outputs and then a word inside it. Where the metric is a norm, blocks are picked by the integer
-ceilings of `kernels.ceilings`, by 63 random bits of which equally many pick each unit, and the word, or a rejection, by
-64 bits among the ideal weights: `kernels.ideal` decides where floats cannot. Where all attempts are rejected, once in a
+A draw picks a block of outputs and then a word inside it. Blocks are picked by the integer ceilings of
+`kernels.ceilings`, by 63 random bits of which equally many pick each unit, and the word, or a rejection, by 64 bits
+among the ideal weights: `kernels.ideal` decides where floats cannot. Where all attempts are rejected, once in a
 thousand million draws, or the grid of the ceilings is too coarse, the word is picked among the ideal weights of the
 whole row. So the words are those of the ideal law, the same on every engine, and no slack is claimed.
 
-Under other metrics both picks go by integers that floats were rounded to, within `arithmetic_slack`.
-
-Block masses, or their ceilings, of inputs already seen are kept for one batch job on the owner's machine: a cache keyed
+Ceilings of inputs already seen are kept for one batch job on the owner's machine: a cache keyed
 by the true word would show in the timing of later requests, so it belongs to a job and dies with it; a service never
 uses one. It changes no draw: a kept row holds the same numbers that would be computed again. Threads may share it.
 """
@@ -31,18 +29,19 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.ceilings import Ceilings
-from wordveil.kernels.compiled.library import NUMPY, kernel_engine
-from wordveil.kernels.ideal import OPEN, Draw, IdealRows
+from wordveil.kernels.compiled.library import kernel_engine
+from wordveil.kernels.ideal import FARTHEST, OPEN, WHOLE, Draw, IdealRows, ends
+from wordveil.kernels.ideal_distances import Angles, Lengths
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.weight_rows import UNIT, WeightRows
-from wordveil.metrics.distances import Metric, is_norm
-from wordveil.randomness import BitArray, multiply_high
+from wordveil.metrics.distances import Metric, is_known, is_norm
+from wordveil.randomness import BitArray
 
 _CACHES: WeakSet[RowCache] = WeakSet()
 
 
 class RowCache:
-    """Keeps the block masses of the first inputs seen, up to a memory limit; a copy, also by pickling, is empty."""
+    """Keeps the ceilings of the first inputs seen, up to a memory limit; a copy, also by pickling, is empty."""
 
     def __init__(self, vocabulary: int, blocks: int, limit_bytes: int) -> None:
         self._limits = vocabulary, blocks, limit_bytes
@@ -58,17 +57,17 @@ class RowCache:
         return np.asarray(self._slot[ids] >= 0)
 
     def rows(self, ids: IdArray) -> Float32Array | None:
-        """Return the masses of inputs that are all kept, shape (n, blocks); None where one of them is not."""
+        """Return the rows of inputs that are all kept, shape (n, blocks); None where one of them is not."""
         with self._lock:
             slots = self._slot[ids]
             return None if np.any(slots < 0) else self._rows[slots]
 
-    def keep(self, ids: IdArray, masses: Float32Array) -> None:
-        """Keep the masses of inputs, none twice, while there is room; those that are kept already stay as they are."""
+    def keep(self, ids: IdArray, rows: Float32Array) -> None:
+        """Keep the rows of inputs, none twice, while there is room; those that are kept already stay as they are."""
         with self._lock:
             new = np.flatnonzero(self._slot[ids] < 0)[: self._capacity - self._used]
             places = np.arange(self._used, self._used + len(new), dtype=np.int32)
-            self._rows[places] = masses[new]
+            self._rows[places] = rows[new]
             self._slot[ids[new]] = places
             self._used += len(new)
 
@@ -92,12 +91,9 @@ if hasattr(os, "register_at_fork"):
 SPAN = 512  # most inputs whose draws are made together, so that their rows of one block fill whole tiles
 FEWEST = 32  # inputs that are worth a thread of their own
 TOGETHER = 256  # (input, block) whose weights are held at once
-DRAW_ROWS = 32  # rows of a tile where few rows of one block are needed
 ATTEMPTS = {1.15: 8, 2.0: 32}
 """What ceilings are raised by, at most -> draws by ceilings, so many that all are rejected once in 10^9 draws or so."""
 UNITS = 2.0**44  # sum of the ceilings of a row, without what is added by rounding up
-WHOLE = 255  # number of the draw that follows the attempts
-FARTHEST = 600.0  # nats beyond which weights leave float64
 SMALLEST = 2.0**-1000  # weight, likewise
 CHECKED = 32  # of so many draws one is decided again where the time shall not tell which were open
 
@@ -111,7 +107,7 @@ class _Ceilings(NamedTuple):
 
 
 class _Chunk(NamedTuple):
-    """Draws of one span of tokens, and the block masses or ceilings computed for it."""
+    """Draws of one span of tokens, and the ceilings computed for it."""
 
     tokens: NDArray[np.int64]
     positions: NDArray[np.int64]
@@ -120,7 +116,7 @@ class _Chunk(NamedTuple):
 
 
 class SelectionRows(WeightRows):
-    """Rows that draw; arguments and attributes are those of `WeightRows`.
+    """Rows that draw; arguments and attributes are those of `WeightRows`, the metric a norm or an angle.
 
     How often a draw is rejected depends on the input (mostly 1 time in 30 on GloVe). A batch job makes only rejected
     draws again; rows without a cache, as a service has them, make every attempt for every word, and decide a fixed
@@ -139,10 +135,13 @@ class SelectionRows(WeightRows):
         base: Float64Array | None = None,
     ) -> None:
         super().__init__(vectors, metric, outputs, canonical, rate=rate, cap=cap, base=base)
-        self.base, self.is_ideal = base, is_norm(metric)
-        self.engine = kernel_engine("ceilings.c") if self.is_ideal else NUMPY
-        self._ceilings = Ceilings(self._coordinates, len(canonical), outputs, self._edges, base, self.engine)
-        self._ideal = IdealRows(coordinates=self._coordinates, outputs=outputs, base=base, rate=rate, cap=cap)
+        self.base, self.engine, norm = base, kernel_engine("ceilings.c"), is_norm(metric)
+        self._ceilings = Ceilings(
+            self._coordinates, len(canonical), outputs, self._edges, base, self.engine, is_angle=not norm
+        )
+        exact = vectors.__getitem__ if is_known(metric) else self._coordinates
+        distances = Lengths(self._coordinates) if norm else Angles(self._coordinates, exact)
+        self.ideal = IdealRows(distances=distances, outputs=outputs, base=base, rate=rate, cap=cap)
         self._cache: RowCache | None = None
 
     @cached_property
@@ -152,8 +151,8 @@ class SelectionRows(WeightRows):
 
     @cached_property
     def attempts(self) -> int:
-        """Draws by ceilings before one from the whole row; 0 where the metric is no norm, or the grid too coarse."""
-        raised = self._ceilings.raised(self.rate) if self.is_ideal else math.inf
+        """Draws by ceilings before one from the whole row; 0 where the grid is too coarse."""
+        raised = self._ceilings.raised(self.rate)
         return next((count for most, count in ATTEMPTS.items() if raised <= most), 0)
 
     @property
@@ -167,10 +166,7 @@ class SelectionRows(WeightRows):
         return other
 
     def weights(self, ids: IdArray) -> Float64Array:
-        if not self.is_ideal:
-            return super().weights(ids)
-        rows = [self._ideal.weights(word, 0, len(self.outputs)) for word in self.canonical[ids].tolist()]
-        return np.stack(rows) if rows else np.empty((0, len(self.outputs)))
+        return self.ideal.weights(self.canonical[ids])
 
     def draw(
         self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
@@ -193,9 +189,7 @@ class SelectionRows(WeightRows):
         return answer
 
     def arithmetic_slack(self) -> float:
-        """Return 0 where the words are those of the ideal law, otherwise `masses_slack`; inf beyond float64's range."""
-        if not self.is_ideal:
-            return self.masses_slack()
+        """Return 0; inf where weights leave float64."""
         if not self._is_weighable:
             raise ParameterError(
                 "vectors",
@@ -203,7 +197,7 @@ class SelectionRows(WeightRows):
                 "hold distances, for this epsilon, that are too large or too small to be "
                 "weighed: multiply all of them by one power of two, and divide epsilon by it.",
             )
-        return 0.0 if self.rate * self.cap <= FARTHEST else math.inf
+        return self.ideal.arithmetic_slack()
 
     def _spans(self, canonical: IdArray, threads: int | None) -> list[NDArray[np.int64]]:
         """Cut the tokens, sorted by input, into spans of at most 512 inputs, as a rule all of them kept or none."""
@@ -224,11 +218,8 @@ class SelectionRows(WeightRows):
         rows = new_rows = None
         if self._cache is not None:
             rows = self._cache.rows(inputs)  # all of them or none, whatever other threads have kept since the cut
-        if rows is None and (self.attempts or not self.is_ideal):
-            rows = new_rows = self._ceiling_rows(inputs) if self.is_ideal else self.masses(inputs)
-        if not self.is_ideal:
-            assert rows is not None
-            return _Chunk(tokens, self._draw_by_masses(inputs, rows, row_of, bits), inputs, new_rows)
+        if rows is None and self.attempts:
+            rows = new_rows = self._ceiling_rows(inputs)
         positions = np.full(len(tokens), -1, dtype=np.int64)
         if rows is not None:
             self._draw_by_ceilings(positions, inputs, self._integers(rows), row_of, bits)
@@ -236,7 +227,7 @@ class SelectionRows(WeightRows):
         for row in np.unique(row_of[left]).tolist():
             some = left[row_of[left] == row]
             draws = [Draw(words=bits[i], first=-1, number=WHOLE, ceiling=None) for i in some.tolist()]
-            positions[some] = self._ideal.columns(int(inputs[row]), 0, len(self.outputs), draws)
+            positions[some] = self.ideal.columns(int(inputs[row]), 0, len(self.outputs), draws)
         return _Chunk(tokens, positions, inputs, new_rows)
 
     def _ceiling_rows(self, inputs: IdArray) -> Float32Array:
@@ -290,7 +281,7 @@ class SelectionRows(WeightRows):
             top = int(units[i]) * Fraction(self._raised) / Fraction(float(ceilings.scale[rows[i]]))
             draw = Draw(words=bits[token], first=int(pairs[i, 1]), number=numbers[number], ceiling=top)
             low, high = self._edges[blocks[i] : blocks[i] + 2].tolist()
-            column = self._ideal.columns(int(inputs[rows[i]]), low, high, [draw])[0]
+            column = self.ideal.columns(int(inputs[rows[i]]), low, high, [draw])[0]
             positions[i] = column if column < 0 else low + column
         positions[picked == self.blocks] = -1
         return positions.reshape(-1, len(numbers))
@@ -304,27 +295,20 @@ class SelectionRows(WeightRows):
             return math.inf
         return error + 2.0**-40
 
-    def _draw_by_masses(
-        self, inputs: IdArray, masses: Float32Array, row_of: NDArray[np.int64], bits: BitArray
-    ) -> NDArray[np.int64]:
-        bounds = np.cumsum(np.rint(masses * np.float64(self._mass_unit)).astype(np.uint64), axis=1)
-        picked = _pick_blocks(bounds, row_of, multiply_high(bits[:, 0], bounds[row_of, -1]))
-        return self._draw_within(inputs, row_of, picked, bits[:, 1])
-
     def _draw_within(
         self,
         inputs: IdArray,
         row_of: NDArray[np.int64],
         block_of: NDArray[np.int64],
         bits: BitArray,
-        tops: Float64Array | None = None,
+        tops: Float64Array,
     ) -> NDArray[np.int64]:
         """Draw the position of each token inside its block, computing each needed (input, block) row once.
 
-        With the ceilings of the tokens' blocks a draw beyond the weights gives -1, and one that is open, OPEN.
+        By the ceilings of the tokens' blocks: a draw beyond the weights gives -1, and one that is open, OPEN.
         """
         positions = np.full(len(bits), OPEN, dtype=np.int64)
-        if tops is not None and math.isinf(self._open_error):
+        if math.isinf(self._open_error):
             return positions
         key = block_of * len(inputs) + row_of
         order = np.argsort(key, kind="stable")
@@ -336,12 +320,8 @@ class SelectionRows(WeightRows):
             some = slice(low, min(low + TOGETHER, len(pairs)))
             tokens = order[starts[low] : starts[some.stop]]
             row = np.repeat(np.arange(some.stop - low), np.diff(starts[low : some.stop + 1]))
-            if tops is None:
-                tile = self._same_weights(left, inputs, rows[some], blocks[some])
-                columns = _pick_columns(tile, self._inner_units[blocks[some]], row, bits[tokens])
-            else:
-                tile = self._close_weights(left, rows[some], blocks[some])
-                columns = _place_points(tile, row, bits[tokens], tops[tokens], self._open_error)
+            tile = self._close_weights(left, rows[some], blocks[some])
+            columns = _place_points(tile, row, bits[tokens], tops[tokens], self._open_error)
             positions[tokens] = np.where(columns < 0, columns, self._edges[block_of[tokens]] + columns)
         return positions
 
@@ -352,20 +332,6 @@ class SelectionRows(WeightRows):
             np.matmul(left[start:stop], self._right[blocks[start]], out=tile[start:stop])
         self.weigh(tile, blocks)
         return tile
-
-    def _same_weights(
-        self, left: Float64Array, inputs: IdArray, rows: NDArray[np.int64], blocks: NDArray[np.int64]
-    ) -> Float64Array:
-        """Return them as the same bits, whatever else is asked: by tiles of one height, twins at distance 0."""
-        weights, tile = np.empty((len(rows), self.width)), np.empty((DRAW_ROWS, self.width))
-        padded = np.empty((DRAW_ROWS, left.shape[1]))
-        for start, stop in itertools.pairwise(_runs(blocks)):
-            for low in range(start, stop, DRAW_ROWS):
-                some = rows[low : min(low + DRAW_ROWS, stop)]
-                padded[: len(some)], padded[len(some) :] = left[some], 0.0
-                self._tile(padded, int(blocks[start]), self._twins(inputs[some]), tile)
-                weights[low : low + len(some)] = tile[: len(some)]
-        return weights
 
 
 def _runs(blocks: NDArray[np.int64]) -> list[int]:
@@ -388,8 +354,7 @@ def _place_points(
 ) -> NDArray[np.int64]:
     """Return the column of each random word, a share of its ceiling; OPEN where weights may be off by the error."""
     sums, reach = np.cumsum(tile, axis=1), math.exp(error)
-    points = bits * 2.0**-64 * tops
-    least, most = points * (1 - 2.0**-50) / reach, (points * (1 + 2.0**-50) + 2.0**-63 * tops) * reach
+    least, most = (end * off for end, off in zip(ends(bits, tops, 0.0), (1 / reach, reach), strict=True))
     low, high = np.zeros(len(bits), dtype=np.int64), np.full(len(bits), tile.shape[1])
     for _ in range(tile.shape[1].bit_length()):  # by halves, the first column whose sum is above the least
         middle = (low + high) // 2
@@ -398,25 +363,3 @@ def _place_points(
     beyond = low == tile.shape[1]
     decided = beyond | (sums[row, np.minimum(low, tile.shape[1] - 1)] >= most)
     return np.where(decided, np.where(beyond, -1, low), OPEN)
-
-
-def _pick_columns(tile: Float64Array, units: Float64Array, row: NDArray[np.int64], bits: BitArray) -> NDArray[np.int64]:
-    """Return the column that each random word falls into, by the integer weights of its row of the tile.
-
-    One search over all rows in floating point comes within a column or so; exact integer comparisons settle it.
-    """
-    bounds = np.cumsum(np.rint(tile * units[:, None]).astype(np.uint64), axis=1)
-    return _search(bounds, row, multiply_high(bits, bounds[row, -1]))
-
-
-def _search(bounds: NDArray[np.uint64], row: NDArray[np.int64], targets: BitArray) -> NDArray[np.int64]:
-    """Return the first column whose running sum exceeds the target, for targets below the row's last sum."""
-    height, width = bounds.shape
-    totals = np.maximum(bounds[:, -1], np.uint64(1)).astype(np.float64)
-    shares = bounds / totals[:, None] + np.arange(height)[:, None]
-    guess = np.searchsorted(shares.ravel(), targets / totals[row] + row, side="right")
-    column: NDArray[np.int64] = np.clip(guess - row * width, 0, width - 1)
-    # A share rounds no lower than that of a smaller sum, so the guess is never too far left.
-    while (left := (column > 0) & (bounds[row, np.maximum(column - 1, 0)] > targets)).any():
-        column -= left
-    return column

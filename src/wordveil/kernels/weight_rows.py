@@ -8,14 +8,12 @@ Drawing is `kernels.selection`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
+from wordveil.arrays import Float64Array, FloatArray, IdArray, Progress
 from wordveil.kernels.threads import map_chunks
 from wordveil.metrics.distances import Metric, coordinate_rows, is_norm
 
@@ -57,9 +55,6 @@ class WeightRows:
         d = self._coordinates(slice(1)).shape[1]
         self._right, self._laid = np.zeros((self.blocks, d + 2, self.width)), np.zeros(self.blocks, dtype=bool)
         self._base = None if base is None else self._pack_base(base)
-        output_canonical = canonical[outputs]
-        self._by_canonical = np.argsort(output_canonical, kind="stable")
-        self._sorted_canonical = output_canonical[self._by_canonical]
         # Block masses as integers: every mass is at most len(outputs), and the sum stays below 2**62.
         total = float(len(outputs)) if self._base is None else float(self._base.sum())
         self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(total + 1)))
@@ -99,17 +94,6 @@ class WeightRows:
         left[:n, -1] = 1.0
         return left
 
-    def _twins(self, ids: IdArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return (row, column) of every output whose vector equals that of the row's input, sorted by column."""
-        low = np.searchsorted(self._sorted_canonical, ids, side="left")
-        high = np.searchsorted(self._sorted_canonical, ids, side="right")
-        counts = high - low
-        rows = np.repeat(np.arange(len(ids)), counts)
-        first = np.repeat(low - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
-        columns = self._by_canonical[first + np.arange(len(rows))]
-        order = np.argsort(columns, kind="stable")
-        return rows[order], columns[order]
-
     def weigh(self, squared: Float64Array, blocks: NDArray[np.int64]) -> None:
         """Turn squared distances into weights b(y) exp(-rate * min(dist, cap)), in place; beyond a block they are 0.
 
@@ -118,8 +102,7 @@ class WeightRows:
         np.maximum(squared, 0.0, out=squared)
         self.metric.from_squared(squared)
         squared *= -self.rate
-        if math.isfinite(self.cap):
-            np.maximum(squared, -self.rate * self.cap, out=squared)
+        np.maximum(squared, -self.rate * self.cap, out=squared)
         np.exp(squared, out=squared)
         if self._base is not None:
             squared *= self._base[blocks]
@@ -127,41 +110,20 @@ class WeightRows:
         least = int(sizes.min())
         np.copyto(squared[:, least:], 0.0, where=np.arange(least, self.width) >= sizes[:, None])
 
-    def _tile(self, left: Float64Array, block: int, twins: Any, out: Float64Array) -> None:
-        """Fill a tile with the weights of some rows, the places of whose twins are given, in one block."""
-        np.matmul(left, self._right[block], out=out)
-        rows, columns = twins
-        start, stop = np.searchsorted(columns, self._edges[block : block + 2])
-        out[rows[start:stop], columns[start:stop] - self._edges[block]] = 0.0
-        self.weigh(out, np.array([block]))
-
-    def _tiles(self, ids: IdArray) -> Iterator[tuple[slice, int, Float64Array]]:
-        """Yield rows, block and weights of canonical inputs, tile by tile; each takes the place of the last."""
+    def masses(self, ids: IdArray) -> Float64Array:
+        """Return the mass of every block for each canonical input, shape (n, blocks)."""
         self.lay_out()
-        tile = np.empty((ROWS, self.width))
+        tile, sums = np.empty((ROWS, self.width)), np.empty((len(ids), self.blocks))
         for start in range(0, len(ids), ROWS):
             chunk = ids[start : start + ROWS]
-            left, twins = self._left(chunk, ROWS), self._twins(chunk)
+            left, rows = self._left(chunk, ROWS), tile[: len(chunk)]
             for block in range(self.blocks):
-                self._tile(left, block, twins, tile)
-                yield slice(start, start + len(chunk)), block, tile[: len(chunk)]
-
-    def _sums(self, ids: IdArray) -> Float64Array:
-        sums = np.empty((len(ids), self.blocks))
-        for rows, block, tile in self._tiles(ids):
-            np.sum(tile, axis=1, out=sums[rows, block])
+                np.matmul(left, self._right[block], out=tile)
+                low, high = self._edges[block : block + 2]
+                rows[:, : high - low][self.canonical[self.outputs[low:high]] == chunk[:, None]] = 0.0
+                self.weigh(tile, np.array([block]))
+                np.sum(rows, axis=1, out=sums[start : start + ROWS, block])
         return sums
-
-    def masses(self, ids: IdArray) -> Float32Array:
-        """Return the mass of every block for each canonical input, shape (n, blocks)."""
-        return self._sums(ids).astype(np.float32)
-
-    def weights(self, ids: IdArray) -> Float64Array:
-        out = np.empty((len(ids), len(self.outputs)))
-        for rows, block, tile in self._tiles(self.canonical[ids]):
-            low, high = self._edges[block : block + 2]
-            out[rows, low:high] = tile[:, : high - low]
-        return out
 
     def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
@@ -170,25 +132,24 @@ class WeightRows:
         canonical = self.canonical[ids]
         parts = []
         chunks = [canonical[start : start + ROWS] for start in range(0, len(ids), ROWS)]
-        for sums in map_chunks(self._sums, chunks, threads):
+        for sums in map_chunks(self.masses, chunks, threads):
             parts.append(np.log(sums.sum(axis=1)))
             if progress is not None:
                 progress(len(sums))
         return np.concatenate(parts) if parts else np.empty(0)
 
     def masses_slack(self) -> float:
-        """Return a bound on what arithmetic adds to the privacy loss between any two inputs, in nats.
+        """Return a bound on what a draw by a card adds to the privacy loss between any two inputs, in nats.
 
         A draw by masses has probability (M_b / sum M) * (I_y / sum I): integer masses M of the blocks, integer weights
         I inside the block, computed from another tile. Each of these four factors is off by e^(+-weight error). A
         weight errs by float64 rounding of its squared distance (the standard bound on a dot product, turned into a
-        distance by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and, in float32 where the metric is a norm, as a card has
-        it, by 3.5 roundings of the exponent (square, root, rate, product) and six units of the exponential; by the
-        summing of a block and the rounding of its mass; by rounding to integers; and the two picks by the 2**-64 grid
-        of the random words. Both inputs count. Finite only where the cap and the base measure keep every weight away
-        from 0.
+        distance by |sqrt(a) - sqrt(b)| <= sqrt(|a - b|)) and, in float32, by 3.5 roundings of the exponent (square,
+        root, rate, product) and six units of the exponential; by the summing of a block and the rounding of its mass;
+        by rounding to integers; and the two picks by the 2**-64 grid of the random words. Both inputs count. Finite
+        only where the cap and the base measure keep every weight away from 0.
         """
-        unit, reach = UNIT32 if is_norm(self.metric) else UNIT, self.rate * self.cap
+        unit, reach = UNIT32, self.rate * self.cap
         weight = self.weight_error(unit)
         farthest = math.exp(-reach)
         if farthest == 0.0:
@@ -214,6 +175,8 @@ class WeightRows:
         Squared distances are float64 products either way; inf where float32 may not hold them.
         """
         squared_error = 2 * (self._right.shape[1] + 2) * UNIT * (2 * self._norm_bound) ** 2
+        if not is_norm(self.metric):
+            squared_error *= 2  # what unit vectors lack, and the arc sine
         relative = (8 + 4 * self.rate * self.cap) * unit
         if unit == UNIT32:
             if not self._is_weighable:

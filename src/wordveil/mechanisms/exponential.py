@@ -24,7 +24,7 @@ from wordveil.mechanisms.certificate_check import check_certificate
 from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for, stated_name
 from wordveil.mechanisms.selection import LARGEST_LOSS, SelectionMechanism, rate_and_cap
 from wordveil.mechanisms.worst_pairs import word_distances
-from wordveil.metrics.distances import AnyMetric, is_known
+from wordveil.metrics.distances import AnyMetric, Metric, is_known
 from wordveil.parameters import check_draws, checked_ids
 from wordveil.promises.certificates import Certificate, digest_of
 from wordveil.promises.guarantees import LocalDP, MetricDP, Standing, weakest
@@ -77,7 +77,7 @@ class FittedExponential(WordRandomizer):
     @property
     def draws_by_arithmetic(self) -> bool:
         # A user's own metric may have coordinates that another machine rounds otherwise.
-        return not (isinstance(self.rows, SelectionRows) and self.rows.is_ideal and is_known(self.metric))
+        return self.rows.ideal is None or (isinstance(self.metric, Metric) and not is_known(self.metric))
 
     @property
     def selection(self) -> ChannelRows:

@@ -13,6 +13,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, TableSource
+from wordveil.kernels.ideal import IdealRows
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import SAMPLE, Angular, AnyMetric, Euclidean, Metric, VocabularyMetric, is_known
@@ -33,6 +34,10 @@ class ChannelRows(Protocol):
     @property
     def base(self) -> Float64Array | None:
         """The base measure b of the outputs; None for 1."""
+
+    @property
+    def ideal(self) -> IdealRows | None:
+        """The ideal weights that decide what is drawn; None on a card."""
 
     @property
     def engine(self) -> str:
@@ -62,8 +67,7 @@ class ChannelRows(Protocol):
     ) -> IdArray:
         """Draw one output id per input id in [0, v), both of shape (n,), int32.
 
-        Of random 64-bit integers, shape (n, draw_width), one of each pair picks a block of outputs, one the word inside
-        it. The answer does not depend on threads; a card works alone.
+        Of random 64-bit integers, shape (n, draw_width); the answer does not depend on threads. A card works alone.
         """
 
     def arithmetic_slack(self) -> float:
@@ -104,6 +108,8 @@ def _check_coordinates(metric: Metric, vectors: FloatArray, ids: IdArray) -> Non
     rows = metric.coordinates(vectors)[ids]
     if rows.dtype != np.float64 or rows.ndim != 2 or not np.isfinite(rows).all():
         raise ParameterError("metric", metric.name, "must give finite float64 coordinates, a row for each vector.")
+    if isinstance(metric, Angular) and not np.allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=0, atol=2.0**-44):
+        raise ParameterError("metric", metric.name, "must give unit vectors, as super().coordinates makes them.")
     rounding = 2.0**-44 * float(np.abs(rows).max())
     apart = [metric.coordinates(vectors[ids]) - rows]
     apart += [metric.coordinates(vectors[ids[i : i + 1]]) - rows[i] for i in range(0, len(ids), 1 + len(ids) // ALONE)]
@@ -115,8 +121,7 @@ def _check_coordinates(metric: Metric, vectors: FloatArray, ids: IdArray) -> Non
 def distance_source(metric: AnyMetric, embeddings: Embeddings) -> DistanceSource:
     """Return where word-to-word distances of a bound metric come from."""
     if isinstance(metric, VocabularyMetric):
-        bound = metric.bind(embeddings.vectors, embeddings.checksum_in_use)
-        return TableSource(bound.table, error=bound.counted_error)
+        return TableSource(metric.bind(embeddings.vectors, embeddings.checksum_in_use))
     return CoordinateSource(metric, embeddings.vectors, embeddings.canonical)
 
 
@@ -133,7 +138,8 @@ def rows_for(
         )
     if base is not None:
         raise ParameterError("metric", metric.name, "has no closed form, which a base measure needs.")
-    return PairwiseRows(distance_source(metric, embeddings), metric, embeddings.candidates, rate=rate, cap=cap)
+    bound = metric.bind(embeddings.vectors, embeddings.checksum_in_use)
+    return PairwiseRows(TableSource(bound), bound, embeddings.candidates, rate=rate, cap=cap)
 
 
 def metric_assumptions(metric: AnyMetric) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ class SanText(SelectionMechanism):
     """Select y with probability proportional to exp(-rate * dist(x, y)), textbook rate epsilon/2.
 
     Guarantee:
-        epsilon-metric DP for the metric, proved, for any public set of outputs. Arithmetic adds nothing where the
-        metric is a norm, elsewhere the stated slack. With
+        epsilon-metric DP for the metric, proved, for any public set of outputs. Arithmetic adds nothing; a
+        matrix adds what its entries may be off by. With
         calibration="certified" the rate is the one in the certificate, between epsilon/2 and epsilon; the same
         promise, for this vocabulary and candidate set, by computation over all pairs of words. With
         calibration="certified-local" it is the largest rate found whose loss between any two words is at most epsilon

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.exponential import FittedExponential, fit_selection
 from wordveil.mechanisms.selection import SelectionMechanism, Sizing
 from wordveil.metrics.distances import AnyMetric, Euclidean
-from wordveil.parameters import check_delta, check_positive
+from wordveil.parameters import check_delta, check_positive, natural_logarithm
 from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.promises.guarantees import LocalDP, MetricDP
 from wordveil.vocabulary.table import Embeddings
@@ -28,19 +27,18 @@ class TEM(SelectionMechanism):
     the bottom's weight is the sum of the far words' weights.
 
     Where few words lie within gamma of another, rows can be made beforehand: `precomputed_size(fitted)` counts what
-    they take, and `precompute(fitted)` returns the same law, drawn from them by two bisections a word. Which memory a
+    they take, and `precompute(fitted)` returns the same law, drawn from them by a bisection a word. Which memory a
     draw touches depends on the word: for batch work on the owner's machine, not for a service that answers strangers.
 
     Guarantee:
         epsilon-metric DP for min(dist, gamma), proved: the score is 1-Lipschitz in x and so is, at rate epsilon/2,
         the log of the normalizer, for any public set of outputs. Hence loss at most epsilon * min(dist, gamma),
-        and epsilon * gamma local DP. Arithmetic adds nothing where the metric is a norm, elsewhere the stated slack.
-        With calibration="certified" the rate is the
-        one in the certificate, between epsilon/2 and epsilon; the same promise, for this vocabulary and candidate set,
-        by computation over all pairs of words. With calibration="certified-local" it is the largest rate found whose
-        loss between any two words is at most epsilon nats: local DP at what was found, by the same computation. In a
-        metric of a user's own, or a matrix of more than 3 000 words, which are checked on a sample, every
-        promise is unverified.
+        and epsilon * gamma local DP. Arithmetic adds nothing; a matrix adds what its entries may be off by. With
+        calibration="certified" the rate is the one in the certificate, between epsilon/2 and epsilon; the same
+        promise, for this vocabulary and candidate set, by computation over all pairs of words. With
+        calibration="certified-local" it is the largest rate found whose loss between any two words is at most epsilon
+        nats: local DP at what was found, by the same computation. In a metric of a user's own, or a matrix of more
+        than 3 000 words, which are checked on a sample, every promise is unverified.
 
         At the textbook rate, with gamma computed, the loss is capped at epsilon * gamma = 2 ln((1 - beta)(v - 1)/beta),
         the same at every epsilon, because a larger epsilon cuts off nearer. The words beyond gamma may get at most beta
@@ -132,4 +130,4 @@ def truncation_distance(epsilon: float, beta: float, outputs: int) -> float:
         raise ParameterError(
             "beta", beta, f"gives no positive truncation distance for {outputs} output words; pass gamma explicitly."
         )
-    return 2 / epsilon * math.log(ratio)
+    return 2 / epsilon * natural_logarithm(ratio)

@@ -46,8 +46,8 @@ class TightConstraints(SelectionMechanism):
 
     Guarantee:
         epsilon-metric DP for min(dist, 22/rate), certified for this vocabulary and candidate set by computation over
-        all pairs of words. It rests on no property of b beyond being public. Arithmetic adds nothing where the
-        metric is a norm, elsewhere the stated slack; the certificate adds its error.
+        all pairs of words. It rests on no property of b beyond being public. Arithmetic adds nothing, the
+        certificate its error.
 
     Attributes:
         epsilon: Loss per unit of distance, unit 1/distance, in (0, inf).

@@ -7,6 +7,7 @@ Every entry is looked at: finite, not negative, symmetric, zero on the diagonal,
 from __future__ import annotations
 
 import hashlib
+import math
 from functools import cached_property
 from typing import Any, final
 
@@ -25,10 +26,8 @@ ROWS = 256
 class DistanceTable:
     """A read-only distance matrix, v in [1, 20 000], copied to float64, and its checksum; equal where matrices are.
 
-    The checksum is the SHA-256 of shape and values; or of the whole numbers that the matrix follows from, where it was
-    computed from some: their last bits do not depend on the processor. `canonical` is the lowest id at distance 0,
-    shape (v,). `ParameterError` if the matrix is not square or too large, or an entry breaks one of the axioms checked
-    here.
+    The checksum is the SHA-256 of shape and values. `canonical` is the lowest id at distance 0, shape (v,).
+    `ParameterError` if the matrix is not square or too large, or an entry breaks one of the axioms checked here.
     """
 
     def __init__(self, matrix: FloatArray) -> None:
@@ -37,18 +36,16 @@ class DistanceTable:
         self._hold(np.array(given, dtype=np.float64, order="C"))
 
     @classmethod
-    def taking(cls, matrix: Float64Array, *, follows_from: str = "") -> DistanceTable:
+    def taking(cls, matrix: Float64Array) -> DistanceTable:
         """Return the table of a float64 matrix that nobody else holds: it is not copied, and read-only from then on.
 
-        `follows_from` is the SHA-256 of all that it was computed from, "" where it was not. `ParameterError` as for the
-        class, or if it is no float64 matrix that owns its memory.
+        `ParameterError` as for the class, or if it is no float64 matrix that owns its memory.
         """
         _check_form(matrix)
         if matrix.dtype != np.float64 or not matrix.flags.c_contiguous or matrix.base is not None:
             raise ParameterError("matrix", str(matrix.dtype), "must be a float64 matrix that owns its memory.")
         table = cls.__new__(cls)
         table._hold(matrix)
-        table.checksum = follows_from or table.checksum
         return table
 
     def _hold(self, own: Float64Array) -> None:
@@ -106,8 +103,8 @@ class DistanceTable:
     def triangle_excess(self) -> tuple[float, tuple[int, int]]:
         """What the triangle inequality lacks at most, over all triples, and the pair of words where it does.
 
-        That is the largest |d(x, y) - d(x', y)| - d(x, x'), rounded up: the largest difference between two
-        rows is their Chebyshev distance.
+        That is the largest |d(x, y) - d(x', y)| - d(x, x'), rounded up unless all distances are multiples of the last
+        bit of the longest: the largest difference between two rows is their Chebyshev distance.
         """
         from scipy.spatial.distance import cdist  # slow to import, and mostly not needed
 
@@ -119,8 +116,12 @@ class DistanceTable:
             row, column = np.unravel_index(int(excess.argmax()), excess.shape)
             if excess[row, column] > worst:
                 worst, pair = float(excess[row, column]), (start + int(row), start + int(column))
+        longest = float(self.matrix.max())
+        last = 2.0 ** (math.frexp(longest)[1] - 53)
+        if all(np.array_equal(np.rint(row / last) * last, row) for row in self.matrix):
+            return worst, pair  # both subtractions are exact
         # Both subtractions round by at most half a unit of the longest distance.
-        return worst + 2.0**-52 * float(self.matrix.max()), pair
+        return worst + 2.0**-52 * longest, pair
 
     def sample(self, most: int) -> tuple[IdArray, Float64Array]:
         """Return at most this many evenly spaced ids, and the distances between them."""

@@ -13,7 +13,7 @@ from decimal import Context, Decimal
 from typing import Any, Literal
 
 from wordveil.errors import ParameterError
-from wordveil.parameters import check_choice
+from wordveil.parameters import check_choice, natural_logarithm
 from wordveil.promises.guarantees import MetricDP, Standing
 
 MOST_POINTS = 1 << 16
@@ -102,8 +102,9 @@ class NumberGrid:
     def _steps(self, value: float, rounded: Any) -> int:
         """Return how many steps a value lies above the first point; 1e-9 of a step are forgiven."""
         low = self._place("low")
-        steps = math.log(value / low) / math.log(self.step) if self.scale == "log" else (value - low) / self.step
-        return int(rounded(steps + 1e-9))
+        if self.scale == "log":
+            return int(rounded(natural_logarithm(value / low) / natural_logarithm(self.step) + 1e-9))
+        return int(rounded((value - low) / self.step + 1e-9))
 
     def nearest(self, value: float) -> int:
         """Return the point nearest to a number, which may lie outside; dates in days, as `date.toordinal` counts."""

@@ -249,7 +249,7 @@ def _search(embeddings: Embeddings, outputs: IdArray, metric: AnyMetric | None) 
         return CoordinateSearch(coordinates, outputs, embeddings.canonical)
     if isinstance(metric, Metric):
         return CoordinateSearch(coordinate_rows(metric, embeddings.vectors), outputs, embeddings.canonical)
-    return BlockSearch(TableSource(metric.bind(embeddings.vectors, embeddings.checksum_in_use).table), outputs)
+    return BlockSearch(TableSource(metric.bind(embeddings.vectors, embeddings.checksum_in_use)), outputs)
 
 
 def _unit_rows(vectors: Float32Array) -> Callable[[IdArray], Float64Array]:

@@ -13,6 +13,8 @@
 
 #define LANES 16
 #define SIDE 32 /* rows that are taken together */
+#define BEND_A 2338577 /* as in kernels/ceilings.py */
+#define BEND_B 168
 #ifdef __AVX512BW__
 #define TALL 16
 #define BYTES 64
@@ -53,14 +55,22 @@ static inline void product(const int16_t *left, const int16_t *right, int64_t k,
     }
 }
 
-/* 2^max(max(scale sqrt(h), lowest) + share, -126) or more, by the chord; the root by one Newton step, never above. */
-static inline __attribute__((always_inline)) floats weigh(lanes h, float scale, float lowest, floats share) {
+/* What an angle is of its chord, less a little: 1 + a q + b q^2 with q 2^12 = h >> shift. The last product is exact. */
+static inline __attribute__((always_inline)) floats bend(lanes h, int shift) {
+    const lanes q = h >> shift;
+    return __builtin_convertvector(((BEND_A + BEND_B * q) >> 8) * q, floats) * 0x1p-30f + 1.0f;
+}
+
+/* 2^max(max(scale sqrt(h), lowest) + share, -126) or more, by the chord; the root by one Newton step, never above. With
+   a shift h is that of unit vectors, whose angle counts. */
+static inline __attribute__((always_inline)) floats weigh(lanes h, float scale, float lowest, floats share, int shift) {
     const floats zero = {0};
     lanes low = h < 1;
     const floats squared = __builtin_convertvector((h & ~low) - low, floats);
     const floats inverse = (floats)(0x5f375a86 - ((lanes)squared >> 1));
     const floats root = squared * inverse;
     floats x = root * (1.5f - 0.5f * (root * inverse)) * scale;
+    if (shift) x *= bend(h, shift);
     low = x < lowest;
     x = (floats)(((lanes)x & ~low) | ((lanes)(zero + lowest) & low)) + share;
     low = x < -126.0f;
@@ -70,10 +80,10 @@ static inline __attribute__((always_inline)) floats weigh(lanes h, float scale, 
 
 /* out (n, blocks) of n rows, a multiple of 32; a block has `columns` columns, a multiple of 32. own (n) and norms (blocks,
    columns): squared lengths. shares (blocks, columns): logarithms, base 2, of the base measure. scale: -rate log2(e), for
-   one unit of the coordinates; lowest: -rate cap log2(e). */
+   one unit of the coordinates; lowest: -rate cap log2(e); shift: of an angle, else 0. */
 void wordveil_ceilings(const int16_t *left, const int32_t *own, int64_t n, const int16_t *right, const int32_t *norms,
                        const float *shares, int64_t k, int64_t blocks, int64_t columns, float scale, float lowest,
-                       float *out) {
+                       int shift, float *out) {
     for (int64_t block = 0; block < blocks; block++)
         for (int64_t row = 0; row < n; row += SIDE) {
             floats sums[SIDE][PARTS];
@@ -86,7 +96,7 @@ void wordveil_ceilings(const int16_t *left, const int32_t *own, int64_t n, const
                         const lanes dot = *(const lanes *)(tile[r] + p * WIDTH);
                         const lanes h = *(const lanes *)(norms + c + p * WIDTH) + own[row + r] - (dot + dot);
                         const floats share = *(const floats *)(shares + c + p * WIDTH);
-                        sums[r][p] += weigh(h, scale, lowest, share);
+                        sums[r][p] += weigh(h, scale, lowest, share, shift);
                     }
             }
             for (int r = 0; r < SIDE; r++) {

@@ -21,6 +21,7 @@ def ceiling_sums(
     *,
     scale: float,
     lowest: float,
+    shift: int,
 ) -> Float32Array:
     """Return what `wordveil_ceilings` sums over every block, shape (n, blocks), of inputs and their squared lengths."""
     placed, squares = inputs
@@ -36,6 +37,7 @@ def ceiling_sums(
         *map(pointer, (words, norms, shares)),
         *map(ctypes.c_int64, (k, *norms.shape)),
         *map(ctypes.c_float, (scale, lowest)),
+        ctypes.c_int(shift),
         pointer(out),
     )
     return out[:n]

@@ -1,12 +1,11 @@
 """Selection on a graphics card: the rows and the law of `kernels.selection`, drawn by masses.
 
 One pass over the vocabulary gives the mass of each block of outputs; a draw picks a block by those masses, then a word
-inside it, from 128 random bits, by sums of integers: the same two steps, integer units and slack as on the processor
-under a metric that is no norm.
+inside it, from 128 random bits, by sums of integers that floats were rounded to: hence the slack.
 The random words come from the caller, whose secure source draws them on the processor; the card's own generator is not
 cryptographic and is never used.
 
-Why the processor's `masses_slack` holds here too: squared distances are float64 products with the same number of
+Why `masses_slack` holds here: squared distances are float64 products with the same number of
 terms, in another order; the exponent takes 3.5 roundings (square, root, rate with the constant of the power of 2,
 product); the card's power of 2 errs by at most 2**-22, four units of 2**-24, and the base measure by two, of the eight
 counted; blocks are summed in float64.
@@ -58,6 +57,7 @@ class GpuSelection:
     """
 
     draw_width: ClassVar[int] = 2
+    ideal: ClassVar[None] = None
 
     def __init__(self, rows: SelectionRows, *, device: str = "cuda") -> None:
         if not is_norm(rows.metric):

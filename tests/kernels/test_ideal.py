@@ -1,0 +1,153 @@
+"""Draws by ideal weights, against mpmath: distances and their bounds, decisions of floats, the law of a whole row."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.kernels.test_ceilings import exact_distance
+
+import seeds
+from wordveil.kernels import ideal
+from wordveil.kernels.distance_sources import TableSource
+from wordveil.kernels.ideal import IdealRows
+from wordveil.kernels.ideal_distances import Angles, Entries, Lengths
+from wordveil.kernels.pairwise import PairwiseRows
+from wordveil.metrics.distances import Angular, Euclidean, Precomputed
+from wordveil.metrics.table import DistanceTable
+
+mpmath = pytest.importorskip("mpmath")
+BITS = 200
+V = 60
+IDS = np.arange(V, dtype=np.int32)
+
+
+def hard_vectors():
+    """Of them some are a hair apart, parallel, opposite, or nearly so; their angles are near 0, pi/2 and pi."""
+    rows = seeds.rng(3).normal(size=(V, 5)).astype(np.float32)
+    rows[1], rows[2], rows[3] = 2 * rows[0], -rows[0], np.float32(1e-20) * rows[0]
+    rows[4], rows[5] = np.nextafter(rows[0], np.float32(9)), -np.nextafter(rows[0], np.float32(9))
+    rows[6:8] = np.eye(5, dtype=np.float32)[:2]
+    rows[8] = rows[6] + np.float32(1e-12) * rows[7]
+    return rows
+
+
+def sources():
+    vectors = hard_vectors()
+    angles = Angles(lambda ids: Angular().coordinates(vectors[ids]), vectors.__getitem__)
+    lengths = Lengths(lambda ids: vectors[ids].astype(np.float64))
+    table = np.abs(vectors[:, None].astype(np.float64) - vectors[None]).sum(axis=2)
+    return {
+        "lengths": (lengths, lambda x, y: exact_distance(Euclidean(), vectors[x], vectors[y])),
+        "angles": (angles, lambda x, y: exact_distance(Angular(), vectors[x], vectors[y])),
+        "matrix": (Entries(table), lambda x, y: mpmath.mpf(float(table[x, y]))),
+    }
+
+
+KINDS = ["lengths", "angles", "matrix"]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@every_kind
+def test_distances_lie_within_their_bounds_and_are_exact_to_any_digits(kind):
+    distances, exact = sources()[kind]
+    share, further = distances.errors
+    with mpmath.workprec(600):
+        for word in (0, 1, 4, 6, 30):
+            floats = distances.floats(IDS[word : word + 1], IDS)[0]
+            for digits in (40, 90):
+                context = ideal.Context(prec=digits, Emin=-(10**9), Emax=10**9)
+                for y, (near, number) in enumerate(zip(floats, distances.exactly(word, IDS)(context), strict=True)):
+                    reference = exact(word, y)
+                    assert abs(mpmath.mpf(str(number)) - reference) <= 3 * reference * mpmath.mpf(10) ** (1 - digits)
+                    assert abs(mpmath.mpf(float(near)) - reference) <= share * reference + further
+    assert share + further < 1e-14
+
+
+def rows_of(kind, rate=3.0, cap=1.25, base=None):
+    return IdealRows(distances=sources()[kind][0], outputs=IDS, base=base, rate=rate, cap=cap)
+
+
+def edges(kind, word, rows):
+    """Running sums of the ideal weights by mpmath, as shares of all."""
+    weights = [mpmath.exp(-mpmath.mpf(rows.rate) * min(sources()[kind][1](word, y), rows.cap)) for y in range(V)]
+    if rows.base is not None:
+        weights = [w * mpmath.mpf(float(b)) for w, b in zip(weights, rows.base, strict=True)]
+    sums = [mpmath.fsum(weights[: y + 1]) for y in range(V)]
+    return [s / sums[-1] for s in sums]
+
+
+def aimed(ends, n):
+    """Random words, every other one within a few units of an edge in the last of 64 bits."""
+    words = seeds.rng(5).integers(0, 2**64, (n, 2), dtype=np.uint64)
+    for i in range(0, n, 2):
+        words[i, 0] = min(max(int(mpmath.floor(ends[i // 2 % (V - 1)] * 2**64)) + i % 7 - 3, 0), 2**64 - 1)
+    return words
+
+
+def unbounded(points, tops, error):
+    """The ends of shares as a twin has them that knows of no rounding."""
+    return (points * 2.0**-64 * tops,) * 2
+
+
+def reference(ends, words):
+    """What 200 bits say, by the first 128 bits of the number; no edge lies within 2^-128 of one."""
+    columns = []
+    for row in words:
+        draw = ideal.Draw(words=row, first=int(row[0]), number=ideal.WHOLE, ceiling=None)
+        number = mpmath.mpf(draw.bits(128)) / mpmath.mpf(2) ** 128
+        columns.append(sum(end <= number for end in ends))
+    return columns
+
+
+@every_kind
+@pytest.mark.parametrize("based", [False, True])
+def test_whole_rows_are_decided_as_200_bits_decide_them(monkeypatch, kind, based):
+    """Aimed at edges; with every draw open as well. Three twins draw others: no bound, float32, a guess if unsure."""
+    rows = rows_of(kind, base=np.linspace(0.5, 2.0, V) if based else None)
+    with mpmath.workprec(BITS):
+        ends = edges(kind, 7, rows)
+        words = aimed(ends, 4 * V)
+        expected = reference(ends, words)
+    assert rows.whole(7, words).tolist() == expected
+    with monkeypatch.context() as patch:
+        patch.setattr(IdealRows, "error", lambda rows, terms: 0.5)
+        assert rows.whole(7, words[:80]).tolist() == expected[:80]
+    with monkeypatch.context() as patch:
+        patch.setattr(IdealRows, "error", lambda rows, terms: 0.0)
+        patch.setattr(ideal, "ends", unbounded)
+        assert rows.whole(7, words).tolist() != expected, "without a bound"
+    with monkeypatch.context() as patch:
+        whole = IdealRows.weights
+        patch.setattr(IdealRows, "weights", lambda *a: whole(*a).astype(np.float32).astype(np.float64))
+        assert rows.whole(7, words).tolist() != expected, "in float32"
+    with monkeypatch.context() as patch:
+        guess = lambda sums, error, least, most: np.searchsorted(sums, least, side="right")  # noqa: E731
+        patch.setattr(ideal, "_place", guess)
+        assert rows.whole(7, words).tolist() != expected, "floats where they cannot tell"
+
+
+def test_the_law_of_a_small_matrix_is_exactly_the_ideal_one():
+    """Where each edge falls among 64 bits, by bisection through `draw`; by hand from the entries, in 60 digits."""
+    table = np.abs(np.subtract.outer(*[np.array([0.0, 0.25, 1.0, 1.75, 4.0, 4.0])] * 2))
+    known = DistanceTable(table)
+    metric = Precomputed(label="line", vocabulary="ab", table=known)
+    rows = PairwiseRows(TableSource(metric), metric, np.arange(1, 6, dtype=np.int32), rate=9.0, cap=2.0)
+    assert rows.arithmetic_slack() == 0
+    for word in range(6):
+        counts = [0]
+        for y in range(1, 6):
+            least, most = counts[-1], 2**64
+            while least < most:
+                middle = (least + most) // 2
+                drawn = rows.draw(np.array([word], dtype=np.int32), np.array([[middle, 5]], dtype=np.uint64))[0]
+                least, most = (middle + 1, most) if drawn <= y else (least, middle)
+            counts.append(least)
+        with mpmath.workdps(60):
+            weights = [mpmath.exp(-9 * min(mpmath.mpf(float(s)), 2)) for s in table[word, 1:]]
+            for y, weight in enumerate(weights):
+                share = Fraction(counts[y + 1] - counts[y], 2**64)
+                # Each of two edges is at most one number off, of 2^64.
+                exact = weight / mpmath.fsum(weights)
+                assert abs(mpmath.mpf(share.numerator) / share.denominator - exact) <= mpmath.mpf(2) ** -63
+    assert math.isinf(PairwiseRows(TableSource(metric), metric, IDS[:6], rate=301.0, cap=2.0).arithmetic_slack())
