@@ -50,7 +50,7 @@ def bare_zero(text: str) -> list[str]:
     return [
         each
         for each in sentences
-        if re.search(r"(?i)\bloss(?: is)? 0\b", each) and not re.search("between|Between", each)
+        if re.search(r"(?i)\bloss(?: is)? 0\b(?!\.\d)", each) and not re.search("between|Between", each)
     ]
 
 
