@@ -46,7 +46,7 @@ def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_pat
     said.write_text("the garden and the river\n")
     answer = wordveil("--config", options, "sanitize", said, "--explain")
     assert answer.out.split()[::2] == ["The", "and", "river"], "50 nats by distance keep every word of a line so short"
-    assert answer.err.startswith("options by --config: mechanism, epsilon, public_words, yes\n")
+    assert answer.err.startswith("options by --config: mechanism, epsilon, public-words, yes\n")
     typed = wordveil("--config", options, "sanitize", said, "-e", "9.36", "--explain").err
     assert "exp(50 * t)" in answer.err
     assert "exp(9.36 * t)" in typed
@@ -60,6 +60,8 @@ def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_pat
         ("epsilon = 3\n", "[epsilon] must be a table"),
         ("[sanitize\n", "is no file of options"),
         ('[sanitize]\nepsilon = "much"\n', "Invalid value for '--epsilon'"),
+        ("[sanitize]\nepsilon = true\n", "gives epsilon no value"),
+        ('[sanitize]\nset = "beta=x"\n', "beta"),
     ],
 )
 def test_a_file_whose_options_are_none_is_refused(wordveil, tmp_path, text, said):

@@ -13,8 +13,10 @@ import time
 import pytest
 from tests.cli.conftest import PROGRAM
 
+from wordveil.errors import ResumeError
 from wordveil.runs.report_schema import checksum, sealed
 from wordveil.withholding.redactor import Redactor
+from wordveil.withholding.runs import redact_documents
 from wordveil.withholding.words import PublicWords, closed_list
 
 TEXTS = ["Please call Maria Garcia at 555-0147.", "The house of E. Smith is old.", "He went home at 7."]
@@ -347,6 +349,24 @@ def test_a_preview_on_a_terminal_shows_the_owners_first_rows_too(wires):
     own = shown[1 + next(i for i, line in enumerate(shown) if line.endswith("on this screen alone:")) :]
     pairs = zip(TEXTS[:2], RELEASED[:2], strict=True)
     assert own == [line for text, release in pairs for line in (f"  {text}", f"> {release}")]
+
+
+def test_a_complete_release_is_none_of_other_words_of_the_owners(wordveil, wires):
+    words = wires / "hide.txt"
+    given = ["redact", wires / "in.txt", "-o", wires / "out.txt", "--hide", words, "--resume"]
+    for text, status in (("garden\n", 0), (None, 0), ("river\n", 2)):
+        if text is not None:
+            words.write_text(text)
+            os.utime(words, ns=(len(text), len(text)))
+        assert wordveil(*given).status == status
+
+
+def test_a_complete_release_under_words_of_no_file_is_not_taken_for_another(tmp_path):
+    (tmp_path / "in.txt").write_text("it was good for all of us\n")
+    one, other = (Redactor(words=PublicWords(hidden=frozenset({word}))) for word in ("hope", "good"))
+    redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", one)
+    with pytest.raises(ResumeError, match="own words"):
+        redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", other, resume=True)
 
 
 @pytest.mark.parametrize("command", ["redact", "sanitize"])

@@ -8,6 +8,7 @@ import pytest
 from tests.kernels.test_ceilings import exact_distance
 
 import seeds
+import wordveil as wv
 from wordveil.kernels import ideal
 from wordveil.kernels.distance_sources import TableSource
 from wordveil.kernels.ideal import IdealRows
@@ -151,3 +152,17 @@ def test_the_law_of_a_small_matrix_is_exactly_the_ideal_one():
                 exact = weight / mpmath.fsum(weights)
                 assert abs(mpmath.mpf(share.numerator) / share.denominator - exact) <= mpmath.mpf(2) ** -63
     assert math.isinf(PairwiseRows(TableSource(metric), metric, IDS[:6], rate=301.0, cap=2.0).arithmetic_slack())
+
+
+def test_a_rate_at_which_errors_are_as_large_as_weights_is_refused():
+    """Draws were decided as the first output there: both ends of a point were negative."""
+    vectors = wv.Embeddings.from_arrays(
+        ["aa", "bb", "cc", "dd"], np.array([[1, 0], [0, 1], [-1, 0], [1, 1]], np.float32)
+    )
+    for epsilon, cap in ((2e14, 5e-13), (1e12, 1e-10)):
+        with pytest.raises(wv.WordveilError, match="at this epsilon"):
+            wv.TEM(epsilon=epsilon, gamma=cap, beta=0.1, metric=Angular()).fit(vectors)
+    held = wv.TEM(epsilon=2e6, gamma=5e-5, beta=0.1, metric=Angular()).fit(vectors)
+    ids = np.arange(4, dtype=np.int32).repeat(50)
+    drawn = held.randomize(ids, held.sample(seeds.source(1).stream("x"), len(ids)))
+    assert set(drawn.tolist()) == {0, 1, 2, 3}

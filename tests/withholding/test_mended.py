@@ -242,6 +242,8 @@ def test_no_report_confirms_a_guess_of_a_word_of_the_owners(tmp_path):
     (tmp_path / "in.txt").write_text("it was good for all of us\n")
     one = PublicWords(added=frozenset({"zq"}), hidden=frozenset({"hope"}))
     other = PublicWords(added=frozenset({"zx"}), hidden=frozenset({"good"}))
+    listed = PublicWords(hidden=frozenset({"hope"})), PublicWords(hidden=frozenset({"zq"}))
+    assert len({str([Redactor(words=words).disclosed, words.choices()]) for words in listed}) == 1
     for words in (one, other):
         found = redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", Redactor(words=words), again=True).as_dict()
         assert words.digest == PublicWords().digest

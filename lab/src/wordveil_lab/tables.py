@@ -39,10 +39,15 @@ def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]
     ]
 
 
+_IN_LATEX = str.maketrans(
+    {c: f"\\{c}" for c in "#$%&_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}", "\n": " "}
+)
+
+
 def _latex(text: str) -> str:
-    escaped = re.sub(r"([#$%&_{}])", r"\\\1", text)
+    escaped = text.translate(_IN_LATEX)
     for mark, sign in (("+-", r"\pm"), (" ^", r"\uparrow"), (" v", r"\downarrow")):
-        escaped = f"{escaped} ".replace(f"{mark} ", f" ${sign}$ ").rstrip()
+        escaped = f"{escaped} ".replace(f"{mark.translate(_IN_LATEX)} ", f" ${sign}$ ").rstrip()
     return escaped
 
 

@@ -100,13 +100,22 @@ class Command(TyperCommand):
             for example in EXAMPLES.get(name) or command_examples().get(name, ()):
                 formatter.write(f"  {example}\n")
 
+    def _by_config(self, ctx: Any, name: str, value: Any) -> tuple[str, Any]:
+        """Return an option of a file under its name in Python: named as it is typed, one value of several or a list."""
+        for param in self.params:
+            if f"--{name}" in param.opts:
+                if isinstance(value, bool) and not getattr(param, "is_flag", False):
+                    raise USAGE_ERROR(f"The file of --config gives {name} no value, but true or false.", ctx)
+                several = getattr(param, "multiple", False) and not isinstance(value, list)
+                return str(param.name), [value] if several else value
+        raise USAGE_ERROR(f"The file of --config names no option of this command: {name}.", ctx)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as always, having told what a file of options says, and counted how often each option was given."""
-        named = ctx.default_map or {}
-        if unknown := [name for name in named if name not in {param.name for param in self.params}]:
-            raise USAGE_ERROR(f"The file of --config names no option of this command: {unknown[0]}.", ctx)
-        if named and not {"-q", "--quiet"}.intersection(args):
-            typer.echo(f"options by --config: {', '.join(named)}", err=True)
+        if named := ctx.default_map:
+            ctx.default_map = dict(self._by_config(ctx, name, value) for name, value in named.items())
+            if not {"-q", "--quiet"}.intersection(args):
+                typer.echo(f"options by --config: {', '.join(named)}", err=True)
         parser = self.make_parser(ctx)
         _, _, order = parser.parse_args(args=list(args))
         single = (param for param in order if not getattr(param, "multiple", False) and param.nargs == 1)
@@ -169,7 +178,7 @@ def _print_version(asked: bool) -> None:
 
 
 def _options_of(path: Path) -> dict[str, Any]:
-    """Return the options that a file gives by command, under the names that they have in Python."""
+    """Return the options that a file gives by command."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # no TOML, or not even UTF-8
@@ -177,26 +186,23 @@ def _options_of(path: Path) -> dict[str, Any]:
     for name, table in tables.items():
         if name not in command_lines() or not isinstance(table, dict):
             raise WordveilError(f"{path}: [{name}] must be a table of options, named by a command such as [redact].")
-    return {name: _in_python(table) for name, table in tables.items()}
-
-
-def _in_python(options: dict[str, Any]) -> dict[str, Any]:
-    nested = {name: _in_python(value) if isinstance(value, dict) else value for name, value in options.items()}
-    return {name.replace("-", "_"): value for name, value in nested.items()}
+    return tables
 
 
 def _root(
     ctx: typer.Context,
     config: Annotated[
-        Path | None,
+        list[Path] | None,
         Option("--config", metavar="FILE", help="Options by command, such as epsilon = 7 under [sanitize]; TOML."),
     ] = None,
     version: bool = Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
     debug: bool = Option(False, "--debug", help="Show a traceback instead of a one-line error."),
 ) -> None:
     """Release text with a stated, checkable privacy guarantee."""
-    if config is not None:
-        ctx.default_map = _options_of(config)
+    if config and len(config) > 1:
+        raise USAGE_ERROR(f"--config is given {len(config)} times; give it once.", ctx)
+    if config:
+        ctx.default_map = _options_of(config[0])
 
 
 def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:

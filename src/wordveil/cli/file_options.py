@@ -37,5 +37,5 @@ AllowBadFilesOption = Annotated[
 QuietOption = Annotated[bool, Option("--quiet", "-q", help="No summary on standard error.")]
 YesOption = Annotated[bool, Option("--yes", help="Go on after a warning that stops the run, without a question.")]
 PreviewOption = Annotated[
-    int, Option("--preview", help="Show so many public sentences, before and after, and release nothing.")
+    int, Option("--preview", min=0, help="Show so many public sentences, before and after, and release nothing.")
 ]

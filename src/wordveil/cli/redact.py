@@ -169,6 +169,7 @@ def redact(
             settings=settings,
             progress=progress,
             warn=lambda warning: say(f"warning: {warning}"),
+            word_files=(*(public.public_words or ()), *(public.hide or ())),
             **running.options(_write),
         )
     return running.end(result, _write, _summary, bad_files=result.bad_files, allowed=allow_bad_files)

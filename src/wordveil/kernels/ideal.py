@@ -27,6 +27,7 @@ from wordveil.randomness import BitArray
 OPEN = -2  # stands for the column of a draw that is not decided
 WHOLE = 255  # number of a draw from the whole row
 FARTHEST = 600.0  # nats beyond which weights leave float64
+MOST_ERROR = 2.0**-10  # relative, of a whole row: more would leave many draws open
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +90,12 @@ class IdealRows:
         return weights if self.base is None else weights * self.base[places]
 
     def arithmetic_slack(self) -> float:
-        """Return 0, what a draw by ideal weights adds to a loss; inf where weights leave float64."""
-        return 0.0 if self.rate * self.cap <= FARTHEST else math.inf
+        """Return 0, what a draw by ideal weights adds to a loss; inf where float64 does not hold weights or errors.
+
+        Then the ends of a sum say nothing, as under an angle at a rate of 10^13.
+        """
+        known = self.rate * self.cap <= FARTHEST and self.error(len(self.outputs)) < MOST_ERROR
+        return 0.0 if known else math.inf
 
     def _sums(self, word: int, low: int, high: int) -> tuple[Float64Array, float]:
         """Return running sums of the weights and a bound on their relative errors."""

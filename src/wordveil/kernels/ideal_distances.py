@@ -65,11 +65,13 @@ class Angles:
 
     coordinates: Callable[[Any], Float64Array]
     vectors: Callable[[Any], Any]
+    off: float = 0.0
+    """By how much lengths of coordinates that somebody else took may make an angle differ."""
 
     @property
     def errors(self) -> tuple[float, float]:
         # Roundings of two lengths, d + 4 in all; what two unit vectors lack, 1.6 times as many; 27 of the rest.
-        return 0.0, (3 * self.coordinates(slice(1)).shape[1] + 40) * UNIT
+        return 0.0, (3 * self.coordinates(slice(1)).shape[1] + 40) * UNIT + self.off
 
     def floats(self, words: IdArray, outputs: IdArray) -> Float64Array:
         return np.asarray(2 * np.arctan2(*_sides(self.coordinates, words, outputs, -1, 1)))

@@ -139,8 +139,9 @@ class SelectionRows(WeightRows):
         self._ceilings = Ceilings(
             self._coordinates, len(canonical), outputs, self._edges, base, self.engine, is_angle=not norm
         )
-        exact = vectors.__getitem__ if is_known(metric) else self._coordinates
-        distances = Lengths(self._coordinates) if norm else Angles(self._coordinates, exact)
+        own = Angles(self._coordinates, self._coordinates, off=2.0**-41)  # of unit length within 2^-44
+        angles = Angles(self._coordinates, vectors.__getitem__) if is_known(metric) else own
+        distances = Lengths(self._coordinates) if norm else angles
         self.ideal = IdealRows(distances=distances, outputs=outputs, base=base, rate=rate, cap=cap)
         self._cache: RowCache | None = None
 

@@ -2,7 +2,7 @@
 
 Distances in an embedding say that every word is far from all others; ranks do not. An edge joins two words if either is
 among the other's k nearest, with weight ln(1 + the larger of their two full ranks), and distance is the shortest path.
-Weights are rounded to 2^-40: sums are exact, and the same on every machine. That is a metric on each connected
+Weights are rounded to 2^-35: sums are exact, and the same on every machine. That is a metric on each connected
 component. It belongs to one vocabulary: adding a word changes ranks, and with them the unit of every epsilon. Work and
 memory are quadratic in v: for vocabularies of some 10 000 words.
 """
@@ -32,7 +32,7 @@ from wordveil.vocabulary.nearest_lists import EdgeArray, components, unique_edge
 
 ROWS = 128
 LARGEST_VOCABULARY = 20_000
-PARTS = 1 << 40  # of one, that weights are counted in: a path is shorter than 2^13
+PARTS = 1 << 35  # of one, that weights are counted in: a path is shorter than 20 000 ln 20 001 < 2^18
 _DIGITS = Context(prec=40)
 
 
@@ -47,7 +47,7 @@ class RankGraph:
 
     @property
     def weights(self) -> Float64Array:
-        """ln(1 + the larger of both full ranks) to the nearest 2^-40, shape (e,)."""
+        """ln(1 + the larger of both full ranks) to the nearest 2^-35, shape (e,)."""
         ranks, places = np.unique(self.ranks, return_inverse=True)
         logs = [round(Fraction(_DIGITS.ln(1 + rank)) * PARTS) / PARTS for rank in ranks.tolist()]
         return np.array(logs)[places]

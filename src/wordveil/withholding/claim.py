@@ -63,8 +63,9 @@ class Claim:
             if law == "surrogate"
             else ""
         )
+        listed = f"all on a list of {len(words.without_own):,} public words"
         return cls(
-            kept=f"{counts.get('kept', 0):,} of {tokens:,} tokens{share}, all on a list of {len(words):,} public words",
+            kept=f"{counts.get('kept', 0):,} of {tokens:,} tokens{share}, {listed}",
             hidden=f"{counts.get('hidden', 0):,} tokens{f': {kinds}' if kinds else ''}",
             may_say=MAY_SAY if days is None else MAY_SAY_MOVED,
             must_say=MUST_SAY + more,
@@ -82,9 +83,10 @@ class Claim:
 
 def disclosures(words: PublicWords, rule: Rule, *, law: str, link: str, days: int | None) -> tuple[str, ...]:
     """Return what every release with these choices shows, one sentence each."""
+    listed = f"the list of {len(words.without_own):,} public words"
     merged = "" if link != NONE else "; a run of one kind is one placeholder"
     said = [
-        f"every token on the list of {len(words):,} public words that stands where no name is expected, as spelled",
+        f"every token on {listed} that stands where no name is expected, as spelled",
         f"of every other token where it stands, and whether it is a name, a number, a link or another word{merged}",
         "punctuation, lines and blanks, of a fixed list of characters; any other character is [other]",
         "that a token was hidden: in its place it is no word of the list, or could be a name there",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
+from wordveil.files.records import known_again
 from wordveil.promises.rows import into_rows
 from wordveil.runs.completion import KEYED
 from wordveil.runs.documents import Answers, DocumentSummary
@@ -47,6 +49,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     notice: Notice | None = None,
     deliver: Callable[[RedactionReport], None] | None = None,
     warn: Warn = warn_caller,
+    word_files: Sequence[Path] = (),
 ) -> RedactionReport:
     """Redact a file, a directory tree or standard input, in its own format.
 
@@ -61,6 +64,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         notice: The same.
         deliver: The same.
         warn: Called with an `InputWarning` at the end where the input held nothing.
+        word_files: The files of the owner's words: an output is complete for `resume` as long as they are as they were.
 
     Returns:
         The report of the run.
@@ -112,7 +116,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         process,
         reported,
         settings=settings,
-        fingerprint={"redact": redactor.choices(), f"{KEYED}own words": redactor.own_words()},
+        fingerprint={"redact": redactor.choices(), **_own_words(redactor, word_files)},
         randomness=redactor.source,
         resume=resume,
         again=again,
@@ -126,3 +130,13 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     if empty := nothing_read(report.documents, report.tokens):
         warn(empty)
     return report
+
+
+def _own_words(redactor: Redactor, files: Sequence[Path]) -> dict[str, str]:
+    """Return what tells a run with other words of the owner's: by their files, and under the key while it is there.
+
+    Words that come from no file are compared under the key alone, so that no complete output is taken for theirs.
+    """
+    own = redactor.words.added or redactor.words.hidden
+    kept = {} if not files else {"files of words": known_again(files)}
+    return kept | {"own words" if own and not files else f"{KEYED}own words": redactor.own_words()}

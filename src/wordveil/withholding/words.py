@@ -175,6 +175,11 @@ class PublicWords:
     def __len__(self) -> int:
         return len(self._listed)
 
+    @cached_property
+    def without_own(self) -> PublicWords:
+        """The same choices without the owner's words: what of them is on a list is not for reports to say."""
+        return replace(self, added=frozenset(), hidden=frozenset()) if self.added or self.hidden else self
+
     def marks(self) -> Mapping[str, Mark]:
         """Return all words that may leave, the commonest first, each with its mark."""
         return dict(self._listed)
@@ -187,8 +192,8 @@ class PublicWords:
         """
         names = ("numbers", "secrets", "calendar", "titles", "joints")
         lists = {name: sorted(closed_list(name)) for name in names}
-        public = replace(self, added=frozenset(), hidden=frozenset()) if self.added or self.hidden else self
-        facts: dict[str, Any] = {"words": sorted((word, mark.value) for word, mark in public.marks().items())}
+        marks = self.without_own.marks()
+        facts: dict[str, Any] = {"words": sorted((word, mark.value) for word, mark in marks.items())}
         facts |= {"lists": lists, "function": sorted(function_words())}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -200,7 +205,7 @@ class PublicWords:
             "added": len(self.added),
             "hidden": len(self.hidden),
             "sensitive": self.sensitive,
-            "words": len(self),
+            "words": len(self.without_own),
             "digest": self.digest,
         }
 
