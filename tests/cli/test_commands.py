@@ -72,6 +72,14 @@ def test_a_file_whose_options_are_none_is_refused(wordveil, tmp_path, text, said
     assert said in answer.err
 
 
+def test_a_file_that_names_no_command_of_a_group_is_refused(wordveil, tmp_path):
+    options = tmp_path / "nightly.toml"
+    for table, status in (("neighbors", 0), ("neighbor", 2)):
+        options.write_text(f"[vocabulary.{table}]\ncount = 2\n")
+        answer = wordveil("--config", options, "vocabulary", "neighbors", "diabetes")
+        assert (answer.status, len(answer.out.splitlines())) == (status, 0 if status else 2)
+
+
 # Help, version, listings.
 
 

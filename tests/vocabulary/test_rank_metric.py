@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import seeds
 from wordveil.errors import ParameterError
-from wordveil.vocabulary.rank_metric import rank_distances, rank_graph
+from wordveil.vocabulary.rank_metric import LARGEST_VOCABULARY, PARTS, rank_distances, rank_graph
 
 
 def oracle_graph(rows: np.ndarray, k: int) -> np.ndarray:
@@ -88,3 +88,12 @@ def test_parameters_outside_their_domain_are_refused():
         rank_distances(rank_graph(rows, 2), cap=0.0)
     with pytest.raises(ParameterError, match="quadratic"):
         rank_graph(np.zeros((20_001, 1)), 1)
+
+
+def test_sums_along_the_longest_path_that_there_can_be_are_exact():
+    """A path visits a word once, its edges weigh at most ln(1 + v), and float64 holds all sums of whole parts."""
+    longest = LARGEST_VOCABULARY * (math.log(1 + LARGEST_VOCABULARY) + 1 / PARTS)
+    assert longest * PARTS < 2**53
+    chain = rank_graph(np.append(np.arange(60.0), 60 + 0.01 * np.arange(9))[:, None].astype(np.float32), 2)
+    parts = rank_distances(chain, cap=math.inf) * PARTS
+    assert np.array_equal(parts, np.rint(parts))

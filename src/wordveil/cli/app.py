@@ -112,6 +112,9 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as always, having told what a file of options says, and counted how often each option was given."""
+        tables, others = ctx.parent.default_map or {}, getattr(ctx.parent.command, "commands", {})
+        if unknown := [name for name in tables if name not in others]:
+            raise USAGE_ERROR(f"The file of --config names no command of {ctx.parent.command_path}: {unknown[0]}.", ctx)
         if named := ctx.default_map:
             ctx.default_map = dict(self._by_config(ctx, name, value) for name, value in named.items())
             if not {"-q", "--quiet"}.intersection(args):

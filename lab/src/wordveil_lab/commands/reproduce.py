@@ -61,10 +61,9 @@ def reproduce(
         return
     if report is not None and report.suffix not in (".md", ".json"):
         raise ParameterError("--report", report.name, "must end in .md or .json.")
-    if neural:
-        paper = f"{paper}-neural"
-        if paper not in told("about.toml"):
-            raise ParameterError("--neural", paper, "is for trlaplace: no other paper trains models behind its noise.")
+    paper = f"{paper}-neural" if neural else paper
+    if paper not in told("about.toml"):
+        raise ParameterError("--neural", paper, "is for trlaplace: no other paper trains models behind its noise.")
     options = Options(
         paper=paper,
         size=size,
