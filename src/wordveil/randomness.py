@@ -67,8 +67,8 @@ def multiply_high(a: BitArray, b: BitArray | np.uint64) -> BitArray:
     return high
 
 
-def document_nonce(key: bytes, document_id: str, content: str) -> int:
-    """Return the 80-bit place of a document in the run's counter space.
+def document_nonce(key: bytes, document_id: str, content: str | bytes) -> int:
+    """Return the 80-bit place of a document, a text or the bytes of a row, in the run's counter space.
 
     Returns:
         BLAKE2b-80 of both, keyed. Two of n documents collide with probability below n**2 * 2**-81.
@@ -76,7 +76,7 @@ def document_nonce(key: bytes, document_id: str, content: str) -> int:
     name = document_id.encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(len(name).to_bytes(8, "little"), key=key, digest_size=NONCE_BITS // 8)
     digest.update(name)
-    digest.update(content.encode("utf-8", "surrogatepass"))
+    digest.update(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
     return int.from_bytes(digest.digest(), "little")
 
 
@@ -232,9 +232,9 @@ class RandomSource:
         """Return a stream that no other call shares: its document id is drawn from the operating system."""
         return self.stream(os.urandom(16).hex())
 
-    def nonces(self, ids: Iterable[str], contents: Iterable[str]) -> list[int]:
+    def nonces(self, ids: Iterable[str], contents: Iterable[str | bytes]) -> list[int]:
         """Return each document's nonce, in order."""
-        return [document_nonce(self._key, i, text) for i, text in zip(ids, contents, strict=True)]
+        return [document_nonce(self._key, i, content) for i, content in zip(ids, contents, strict=True)]
 
     def documents(self, nonces: Sequence[int], counts: Sequence[int]) -> DocumentStreams:
         """Return the streams of a batch of documents; `counts` are their numbers of tokens."""

@@ -231,16 +231,17 @@ def aimed(kernel, word, count):
 @every_selecting
 @pytest.mark.parametrize("metric", [Mahalanobis(whitening=TURNED), Angular()], ids=lambda m: m.name.split()[0])
 def test_what_floats_leave_open_is_decided_by_ideal_weights(monkeypatch, engine, metric):
-    """Aimed at edges; with all draws open the words are the same; the broken twin that never asks draws others.
+    """Aimed at edges; with all draws open the words are the same; the broken twin that lets floats decide draws others.
 
-    So far from the origin products of float64 lose digits that differences keep, unless they are of whole float32.
+    So far from the origin products of float64 lose digits that differences keep, unless they are of whole float32. The
+    twin leaves no room for rounding at all: how far floats are off otherwise is a matter of the processor.
     """
     vectors = scattered(5, 700, 5) + np.float32(0 if metric == Angular() else 100)
     given = {"metric": metric, "rate": 2.0, "cap": 3.0}
     kernel = rows_of(vectors, **given)
-    ids, words = aimed(kernel, 4, 60)
+    ids, words = aimed(kernel, 4, 120)
     drawn = kernel.draw(ids, words)
-    assert drawn.tolist() == [ideal_draw(kernel, 4, w) for w in words]
+    assert drawn[:60].tolist() == [ideal_draw(kernel, 4, w) for w in words[:60]]
     always = rows_of(vectors, **given)
     always.__dict__["_open_error"] = math.inf
     assert always.draw(ids, words).tobytes() == drawn.tobytes()
@@ -252,6 +253,7 @@ def test_what_floats_leave_open_is_decided_by_ideal_weights(monkeypatch, engine,
     never = rows_of(vectors, **given)
     never.__dict__["_open_error"] = 0.0
     never.__dict__["_cache"] = never.with_cache(1 << 20)._cache  # in a service some are decided again
+    monkeypatch.setattr("wordveil.kernels.selection.ends", lambda bits, tops, error: [bits * (tops / 2.0**64)] * 2)
     assert not np.array_equal(never.draw(ids, words), drawn)
 
 

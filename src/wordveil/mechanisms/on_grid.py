@@ -41,13 +41,14 @@ class GridRandomizer(VectorRandomizer):
     def grid(self) -> float:
         return grid_below(self.deviation)
 
-    @property
+    @cached_property
     def draw_width(self) -> int:
         return self.law.words + TAIL_WORDS
 
     def sample(self, stream: Stream, n: int) -> Draws:
         # Whole words, and for each row a key of what follows them: so many for any row, whatever is decided by them.
-        return random_bits(stream.lane(0), (n, self.law.words)), random_bits(stream.lane(1), (n, TAIL_WORDS))
+        drawn = random_bits(stream.lane(0), (n, self.draw_width))
+        return drawn[:, :-TAIL_WORDS], drawn[:, -TAIL_WORDS:]
 
     def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
         return self.points(vectors, draws, self.grid)

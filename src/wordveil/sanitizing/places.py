@@ -40,8 +40,8 @@ def nonces(source: RandomSource, places: Sequence[Place], contents: Sequence[Seq
         places: One for each.
         contents: One text or the bytes of numbers; or several texts, whose ends count then.
     """
-    texts = (each.decode("latin-1") if isinstance(each, bytes) else "".join(each) for each in contents)
-    return source.nonces(map(_named, places, contents), texts)
+    whole = (each if isinstance(each, bytes) else "".join(each) for each in contents)
+    return source.nonces(map(_named, places, contents), whole)
 
 
 def _named(place: Place, content: Sequence[str] | str | bytes) -> str:
