@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests run in two processes, each of which would wait busily for a second thread.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: setup setup-neural demo docs test test-left-out test-engines test-unit test-lowest lint types release bench clean
+.PHONY: setup setup-neural demo docs test test-left-out test-engines test-seeds test-unit test-lowest lint types release bench clean
 
 setup: .venv/.ready
 
@@ -44,13 +44,15 @@ test-left-out: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup @build/skipped.txt
 
 # The unit tests that another run, whose folder is COMPUTED_BY, computed with the engine, on each engine but the fastest,
-# which that run had; then those that take seeds and ask for no engine. WORDVEIL_TEST_SHIFT=N gives them other seeds.
+# which that run had; and those that take seeds and ask for no engine, with the seeds of WORDVEIL_TEST_SHIFT=N.
 test-engines: setup
 	$(BIN)/python tests/remembered.py $(COMPUTED_BY) engine
-	$(BIN)/python tests/remembered.py $(COMPUTED_BY) seeded engine
 	engines=$$($(BIN)/python -c "from wordveil.kernels.compiled import available_engines; print(*available_engines()[:-1])"); \
 	for engine in $$engines; do echo "== $$(wc -l < build/engine.txt) tests on the engine $$engine =="; \
 	  WORDVEIL_ENGINE=$$engine $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" @build/engine.txt || exit 1; done
+
+test-seeds: setup
+	$(BIN)/python tests/remembered.py $(COMPUTED_BY) seeded engine
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" @build/seeded.txt
 
 test-unit: setup
