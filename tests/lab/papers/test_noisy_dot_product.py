@@ -120,3 +120,22 @@ def test_the_length_has_the_tails_of_theorem_seven(d):
         assert length.cdf(share * d) <= (share * np.exp(1 - share)) ** d
     if d == 50:  # the numbers of the page
         assert (length.sf(65), length.cdf(35)) == (pytest.approx(0.0235, abs=1e-4), pytest.approx(0.00985, abs=1e-4))
+
+
+@pytest.mark.parametrize("d", [5, 50, 300])
+def test_the_noisy_dot_product_has_the_tails_of_theorem_eight_and_corollary_ten(d):
+    """Theorem 8: |L X| <= c s d unless the length or the cosine is beyond its own bound."""
+    exact = lambda t: 2 * float(dot_product_cdf(-t, dimensions=d, epsilon=1.0))  # noqa: E731
+    for c in (1.2, 1.5, 2.0):
+        for s in (0.2, 0.5, 0.9):
+            within = (1 - (c * np.exp(1 - c)) ** d) * max(0.0, 1 - 2 * np.exp(-d * s * s / 2))
+            assert 1 - exact(c * s * d) >= within
+    for deviations in (1.5, 2.0, 4.0):
+        assert exact(deviations * (d + 1) ** 0.5) <= 1 / deviations**2
+    if d == 50:  # the numbers of the page: both factors of the bound are the root of .99 at c = 1.533 and s = .4894
+        assert (1 - (1.5335 * np.exp(-0.5335)) ** d) * (1 - 2 * np.exp(-d * 0.4895**2 / 2)) == pytest.approx(
+            0.99, abs=1e-4
+        )
+        assert 1.5335 * 0.4895 * d == pytest.approx(37.5, abs=0.05)
+        assert exact(18.7) == pytest.approx(0.01, abs=1e-4)
+        assert exact(2 * 51**0.5) == pytest.approx(0.0465, abs=1e-4)
