@@ -31,7 +31,7 @@ from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
 from wordveil_lab.tables import refilled
 
-__all__ = ["StoredRun", "check_run", "Work", "new_report", "read_run", "rounded_score", "rows_from", "score_of"]
+__all__ = ["StoredRun", "check_run", "Work", "new_report", "read_run", "rounded_score", "rows_from", "score_of", "score_pair"]
 
 Report = dict[str, Any]
 
@@ -97,6 +97,11 @@ def rows_from(work: Iterable[Work]) -> list[Report]:
 def rounded_score(mean: float, error: float) -> dict[str, float]:
     """Return a score to six digits."""
     return {"mean": float(f"{mean:.6g}"), "standard_error": float(f"{error:.6g}")}
+
+
+def score_pair(summary: Mapping[str, Any]) -> tuple[float, float]:
+    """Return mean and standard error."""
+    return summary["mean"], summary["standard_error"]
 
 
 def score_of(values: Sequence[float]) -> dict[str, Any]:

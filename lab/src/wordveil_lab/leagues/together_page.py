@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wordveil_lab.evaluation.curves import HOW, read_at, standing
-from wordveil_lab.leagues.rows import score_pair
+from wordveil_lab.leagues.stored import score_pair
 from wordveil_lab.leagues.together_persons import RELEASES
 from wordveil_lab.plots import SMALL, svg
 from wordveil_lab.tables import markdown_table, short_number
