@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, Encoder, IdArray, PrivateText, tokenizer_for
 
-__all__ = ["Corpus", "encode", "encoder_for"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:

@@ -9,8 +9,6 @@ from itertools import groupby
 
 from wordveil.api import html_page, html_row, html_table
 
-__all__ = ["as_html"]
-
 
 def as_html(title: str, lines: Sequence[str], pictures: Mapping[str, str] | None = None) -> str:
     """Return a page of these lines: headings, paragraphs, lists, tables, code that four spaces indent, pictures.

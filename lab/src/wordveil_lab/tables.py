@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from wordveil.api import ParameterError
 
-__all__ = ["latex_table", "markdown_table", "refilled", "short_number", "table_line"]
-
 
 def table_line(cells: Iterable[str]) -> str:
     """Return a row of a table in Markdown."""

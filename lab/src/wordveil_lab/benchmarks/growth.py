@@ -9,8 +9,6 @@ from wordveil_lab.benchmarks.machine import Machine
 from wordveil_lab.benchmarks.measuring import Measurement, measure_task
 from wordveil_lab.benchmarks.workload import Workload
 
-__all__ = ["AXES", "SIZES", "growth_curve"]
-
 AXES: dict[str, tuple[int, ...]] = {
     "tokens": (10_000, 100_000, 1_000_000, 10_000_000),
     "vocabulary": (10_000, 50_000, 100_000, 200_000, 400_000),

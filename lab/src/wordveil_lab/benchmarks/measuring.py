@@ -28,8 +28,6 @@ from wordveil_lab.benchmarks import peers
 from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, peak_memory_bytes
 from wordveil_lab.benchmarks.workload import Workload
 
-__all__ = ["TASKS", "Measurement", "measure", "measure_task"]
-
 EPSILON = 4.0
 NAME = "wordveil"
 

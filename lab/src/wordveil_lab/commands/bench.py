@@ -9,8 +9,6 @@ from typer import Option
 
 from wordveil.api import JsonOption, ParameterError, say, show
 
-__all__ = ["bench"]
-
 
 def bench(
     vocabulary: Annotated[

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from wordveil_lab.evaluation.league import Plan
     from wordveil_lab.evaluation.promises import Target
 
-__all__ = ["evaluate"]
 
 DEFAULTS = (2.0, 5.0, 10.0), (4.0, 6.0, 8.0, 10.0, 12.0), (2.0,)  # per unit of distance, nats, per unit of rank
 

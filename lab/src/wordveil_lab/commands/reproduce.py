@@ -14,8 +14,6 @@ from typer import Argument, Option
 from wordveil.api import JsonOption, ParameterError, say, show
 from wordveil_lab.papers import PAPERS
 
-__all__ = ["reproduce"]
-
 
 def reproduce(
     paper: Annotated[

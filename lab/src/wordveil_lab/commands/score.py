@@ -16,8 +16,6 @@ from wordveil.api import JsonOption, ParameterError, say, show
 if TYPE_CHECKING:
     from wordveil_lab.court.pairs import PairedTexts
 
-__all__ = ["score"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredTexts:

@@ -10,8 +10,6 @@ from typing import Any
 from wordveil_lab.html import as_html
 from wordveil_lab.tables import markdown_table
 
-__all__ = ["SAID", "page"]
-
 WIDTH, ROW, NAME = 640, 34, 270
 SAID = {"refuted": "CONTRADICTED", "disclosed": "SEEN", "passed": "nothing found"}
 """Status of a finding -> what a score calls it."""

@@ -17,8 +17,6 @@ from wordveil_lab.court.pairs import Measure, PairedTexts
 from wordveil_lab.court.signs import signs
 from wordveil_lab.court.survival import survival
 
-__all__ = ["Verdict", "score"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:

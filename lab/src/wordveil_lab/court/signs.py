@@ -11,8 +11,6 @@ from wordveil.api import AuditStatus as Status
 from wordveil.api import Finding, round_up
 from wordveil_lab.court.pairs import Measure, PairedTexts
 
-__all__ = ["signs"]
-
 VERBATIM = 0.05  # share of whole texts
 FEW = 0.5  # of what is expected
 EXPECTED = 5  # times that words should have been themselves

@@ -11,8 +11,6 @@ from wordveil.api import TOKEN_KINDS as KINDS
 from wordveil.api import token_kind as kind
 from wordveil_lab.court.pairs import Measure, PairedTexts, shifted
 
-__all__ = ["survival"]
-
 CLASSES = ("content words", "function words", "typed tokens", *KINDS)
 
 

@@ -15,8 +15,6 @@ from wordveil_lab.court.pairs import Measure, PairedTexts, shifted
 from wordveil_lab.evaluation.authors import closest_author, cross_validated
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words
 
-__all__ = ["authors", "classes", "fluency", "log_likelihoods", "masked_words", "similarity"]
-
 FOLDS = 5
 CANDIDATES = 5000  # commonest words that masked prediction chooses from
 MASKED = 400  # words tried

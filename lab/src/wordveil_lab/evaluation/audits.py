@@ -34,8 +34,6 @@ from wordveil.api import (
 )
 from wordveil_lab.evaluation.promises import Contender
 
-__all__ = ["AuditSettings", "Audited", "audit_promise", "density_bounds"]
-
 STEPS = 40  # epsilons tried on the first half of the samples
 EXACT_TOLERANCE = 1e-9
 

@@ -19,8 +19,6 @@ from wordveil_lab.evaluation.evidence import channel_guesses, observe, word_chan
 from wordveil_lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["BayesGuess"]
-
 ROWS = 256
 
 

@@ -19,8 +19,6 @@ from wordveil.api import Embeddings, ParameterError
 from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import RECIPES, RowPlan
 
-__all__ = ["contenders", "fit_contender", "known_names"]
-
 
 def known_names() -> tuple[str, ...]:
     """Return the row names, each once, sorted."""

@@ -14,8 +14,6 @@ from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource, multip
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["as_texts", "centroids", "released_centroids", "released_tokens"]
-
 
 def place_unknown(tokens: IdArray, subject: Entrant, source: RandomSource, label: str) -> IdArray:
     """Return the tokens, with a uniform public word in place of unknown ones where the mechanism does not take them."""

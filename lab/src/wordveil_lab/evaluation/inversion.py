@@ -44,8 +44,6 @@ from wordveil_lab.evaluation.pair_model import posteriors as by_pairs
 from wordveil_lab.evaluation.priors import content_words, word_prior
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion", "in_context", "likeliest", "segments_of"]
-
 ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
 WEIGHED = 256, 64, 16  # for each token: words, words that carry content, and those of both that triples are read of
 STORED = 10_000_000  # pairs, and triples, of the public model: none that was seen twice is dropped

@@ -25,8 +25,6 @@ from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings, Target
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 
-__all__ = ["League", "LeagueRow", "Plan", "first_words", "run_league"]
-
 LeagueProgress = Callable[[int, int, str], None]
 """Called with cells done, cells in all, and the label of the row just finished."""
 

@@ -19,8 +19,6 @@ from wordveil.api import IdArray, ParameterError
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.extras import missing_extra
 
-__all__ = ["MODELS", "bag_of_words", "fit_quietly", "linear_model", "load_sklearn", "weighted_bag"]
-
 MODELS = ("logistic", "svm")
 """Names of the linear models."""
 

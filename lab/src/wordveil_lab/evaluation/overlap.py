@@ -25,8 +25,6 @@ from wordveil_lab.evaluation.word_tasks import cosines
 from wordveil_lab.extras import missing_extra
 from wordveil_lab.rows import locate
 
-__all__ = ["AlignedSimilarity", "ContextualOverlap", "TextOverlap", "bleu", "rouge_1"]
-
 
 @dataclass(frozen=True)
 class Judged:

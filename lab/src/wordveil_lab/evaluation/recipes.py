@@ -47,8 +47,6 @@ from wordveil.api import (
 )
 from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings
 
-__all__ = ["RECIPES", "RowPlan", "diameter", "noise_diameter"]
-
 
 @dataclass(frozen=True)
 class RowPlan:

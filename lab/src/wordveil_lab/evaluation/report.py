@@ -31,20 +31,6 @@ from wordveil_lab.html import as_html
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import latex_table, markdown_table
 
-__all__ = [
-    "FORMS",
-    "GROUP_TEXT",
-    "NOISE",
-    "SCHEMA",
-    "as_dict",
-    "as_json",
-    "as_markdown",
-    "as_page",
-    "audited",
-    "check_form",
-    "write_league",
-]
-
 SCHEMA = "league 1"
 """What the JSON of a league says of its form; raised when that changes."""
 NOISE = "seeded test noise on public data: not a release"

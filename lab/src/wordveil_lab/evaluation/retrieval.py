@@ -22,8 +22,6 @@ from wordveil_lab.evaluation.data import read_labelled, scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import thinned
 
-__all__ = ["Retrieval", "TopicRetrieval", "ranked"]
-
 
 @dataclass(frozen=True)
 class Collection:

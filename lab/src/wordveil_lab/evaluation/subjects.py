@@ -28,8 +28,6 @@ from wordveil.api import (
 )
 from wordveil.api import FitProgress as Progress
 
-__all__ = ["Entrant", "Unprotected", "subject_of", "unprotected"]
-
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 ROWS = 16_384  # noisy vectors made at a time
 

@@ -18,8 +18,6 @@ from wordveil_lab.evaluation.priors import content_words
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import thinned
 
-__all__ = ["PersonalDataSurvival", "RareWordSurvival"]
-
 
 @dataclass(frozen=True)
 class Entities:

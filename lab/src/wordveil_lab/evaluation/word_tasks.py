@@ -23,8 +23,6 @@ from wordveil_lab.evaluation.data import read_pairs, scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import read_rows, thinned
 
-__all__ = ["DistanceDistortion", "OddManOut", "SentenceSimilarity", "WordSimilarity", "cosines", "word_ids"]
-
 
 def word_ids(embeddings: Embeddings, words: list[str]) -> IdArray:
     """Return ids of words as listed, or in lower case where only that is an entry; -1 where neither is."""

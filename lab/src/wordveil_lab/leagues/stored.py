@@ -31,8 +31,6 @@ from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
 from wordveil_lab.tables import refilled
 
-__all__ = ["StoredRun", "check_run", "Work", "new_report", "read_run", "rounded_score", "rows_from", "score_of", "score_pair"]
-
 Report = dict[str, Any]
 
 

@@ -17,8 +17,6 @@ from wordveil_lab.neural.backend import functional, nn, torch
 from wordveil_lab.neural.corpora import Batch
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
 
-__all__ = ["TextClassifier", "Rewriter"]
-
 IGNORED = -100  # target of padding and of unknown words
 
 

@@ -40,8 +40,6 @@ from wordveil.api import (
 from wordveil_lab.neural.backend import nn, torch
 from wordveil_lab.neural.passes import PassCounter, check_promise, promise_text
 
-__all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
-
 DISCLOSED = (
     "the number of tokens of a text and their positions",
     "an unknown token is replaced by a uniform public word and then randomized like any other",

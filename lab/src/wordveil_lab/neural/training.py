@@ -14,8 +14,6 @@ from wordveil.api import ParameterError
 from wordveil_lab.neural.backend import torch
 from wordveil_lab.neural.corpora import Dataset
 
-__all__ = ["CLASSIFY", "REWRITE", "Training", "fit", "measure"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Training:

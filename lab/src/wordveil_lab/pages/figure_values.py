@@ -12,8 +12,6 @@ from typing import Any
 
 from wordveil.api import Pair, RandomSource, Subject, audit_pair
 
-__all__ = ["ALPHA", "DELTA", "Figure", "Sampling", "Series", "audited", "curve", "digits", "places", "solve_epsilon"]
-
 DELTA = 1e-5
 """Hockey-stick delta at which certified and audited losses are shown."""
 ALPHA = 1e-6

@@ -8,8 +8,6 @@ from typing import Any
 from wordveil_lab.pages.figure_values import Figure, Series
 from wordveil_lab.plots import SETTINGS, svg
 
-__all__ = ["draw"]
-
 STYLES: dict[str, dict[str, Any]] = {
     "claimed": {"color": "#9a9a9a", "linestyle": "-", "linewidth": 3},
     "certified": {"color": "#1f6fb4", "linestyle": "--", "marker": "o", "markersize": 3.5},

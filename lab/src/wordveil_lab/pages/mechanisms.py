@@ -28,20 +28,6 @@ from wordveil_lab.pages import mechanism_figures
 from wordveil_lab.pages.figure_values import Figure, Series
 from wordveil_lab.tables import markdown_table
 
-__all__ = [
-    "FOLDER",
-    "NAMES",
-    "cell",
-    "example_code",
-    "index",
-    "listing",
-    "opening",
-    "page",
-    "sections",
-    "value_at",
-    "write",
-]
-
 ADVICE = Path(__file__).with_name("advice.toml")
 FOLDER = mechanism_figures.STORED.parent
 NAMES: dict[str, str] = {**MECHANISMS, **DECODERS}

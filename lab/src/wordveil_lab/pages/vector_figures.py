@@ -42,17 +42,6 @@ from wordveil_lab.pages.figure_values import (
     solve_epsilon,
 )
 
-__all__ = [
-    "clipped_gaussian",
-    "clipped_l2",
-    "clipped_laplace",
-    "laplace",
-    "mahalanobis",
-    "profile",
-    "projection",
-    "truncated_laplace",
-]
-
 CLAIMED_EPSILON = "claimed epsilon (nats)"
 
 

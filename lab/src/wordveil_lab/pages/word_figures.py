@@ -50,8 +50,6 @@ from wordveil_lab.pages.figure_values import (
 )
 from wordveil_lab.pages.vector_figures import case, profile
 
-__all__ = ["any_mechanism", "decoder", "jaccard", "nadp", "selection", "tight"]
-
 DECODED_EPSILON = 20.0
 
 
