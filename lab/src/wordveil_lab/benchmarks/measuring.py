@@ -13,17 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.api import (
-    TEM,
-    Float64Array,
-    IdArray,
-    NearestWords,
-    PrivateIds,
-    PrivateText,
-    RandomSource,
-    Sanitizer,
-    resolve_threads,
-)
+import wordveil as wv
+from wordveil.api import Float64Array, IdArray, NearestWords, PrivateIds, PrivateText, resolve_threads
 from wordveil_lab.benchmarks import peers
 from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, peak_memory_bytes
 from wordveil_lab.benchmarks.workload import Workload
@@ -148,8 +139,8 @@ def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
 
 def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     setting = _Setting(task="select", workload=workload, machine=machine, limit_type="float64")
-    fitted = TEM(epsilon=EPSILON).fit(workload.embeddings).on(workload.device)
-    source = RandomSource()
+    fitted = wv.TEM(epsilon=EPSILON).fit(workload.embeddings).on(workload.device)
+    source = wv.RandomSource()
     draws = fitted.sample(source.fresh_stream(), workload.tokens)
     ids = PrivateIds(workload.ids)
     timing = best_timing(
@@ -172,8 +163,8 @@ def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
 
 def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     setting = _Setting(task="sanitize", workload=workload, machine=machine, limit_type="float64")
-    mechanism = TEM(epsilon=EPSILON)
-    sanitizer = Sanitizer(workload.embeddings, mechanism, threads=workload.threads, device=workload.device)
+    mechanism = wv.TEM(epsilon=EPSILON)
+    sanitizer = wv.Sanitizer(workload.embeddings, mechanism, threads=workload.threads, device=workload.device)
     texts = [PrivateText(text) for text in workload.texts]
     sanitizer.release_batch(texts[:1])
     timing = best_timing(lambda: sanitizer.for_batch_job().release_batch(texts), workload.repeats)

@@ -240,7 +240,11 @@ def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueR
     """Compute what is missing of a row; one that has no parameters at this epsilon says so and stays empty."""
     store = Cells(job.cache)
     if isinstance(job.target, Baseline):
-        subject = unprotected(embeddings) if job.target is Baseline.NO_NOISE else _random_words(embeddings)
+        subject = (
+            unprotected(embeddings)
+            if job.target is Baseline.NO_NOISE
+            else subject_of(SanText(epsilon=1e-9).fit(embeddings))
+        )
         return LeagueRow(target=job.target, guarantee=None, note="", cells=_cells(job, subject, store, prepared))
     key = promise_key(job.target, embeddings, job.plan.promises)
     audit_key = digest(["audit", key, asdict(job.plan.audit), job.plan.seed])
@@ -260,11 +264,6 @@ def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueR
         store.put(audit_key, audit)
     cells = _cells(job, subject_of(contender.words, decoded=contender.decoded), store, prepared)
     return LeagueRow(target=job.target, cells=cells, audit=audit, **promise)
-
-
-def _random_words(embeddings: Embeddings) -> Entrant:
-    """Return the subject that releases uniform public words: a selection at a rate that tells no word from another."""
-    return subject_of(SanText(epsilon=1e-9).fit(embeddings))
 
 
 def _cells(job: _Job, subject: Entrant, store: Cells, prepared: dict[str, Any]) -> tuple[Cell, ...]:

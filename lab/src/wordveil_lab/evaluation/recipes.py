@@ -14,36 +14,16 @@ from typing import Any
 
 import numpy as np
 
+import wordveil as wv
 from wordveil.api import (
-    NADP,
-    TEM,
-    ClippedGaussian,
-    ClippedL2,
-    ClippedLaplace,
-    Decoded,
     Decoder,
-    Embeddings,
-    Jaccard,
-    Mahalanobis,
-    MultivariateLaplace,
-    Nearest,
-    NeighbourRank,
-    NeighbourResponse,
-    Projection,
-    RankSoftmax,
-    SanText,
     SelectionMechanism,
-    TruncatedLaplace,
-    VectorMechanism,
     VectorRandomizer,
-    Vickrey,
     WordRandomizer,
-    certify,
     clipped_diameter,
     laplace_delta,
     laplace_to_local,
     round_down,
-    to_local,
 )
 from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings
 
@@ -52,7 +32,7 @@ from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings
 class RowPlan:
     """What a recipe is given."""
 
-    embeddings: Embeddings
+    embeddings: wv.Embeddings
     epsilon: float
     settings: PromiseSettings
 
@@ -70,8 +50,8 @@ class RowPlan:
 _Recipe = Callable[[RowPlan], Contender]
 
 
-def _decoded(plan: RowPlan, mechanism: VectorMechanism, decoder: Decoder | None = None, note: str = "") -> Contender:
-    words = Decoded(mechanism=mechanism, decoder=decoder or Nearest()).fit(plan.embeddings)
+def _decoded(plan: RowPlan, mechanism: wv.VectorMechanism, decoder: Decoder | None = None, note: str = "") -> Contender:
+    words = wv.Decoded(mechanism=mechanism, decoder=decoder or wv.Nearest()).fit(plan.embeddings)
     return Contender(words=words, guarantee=words.guarantee(), note=note)
 
 
@@ -81,23 +61,23 @@ def _vectors(recipe: _Recipe) -> _Recipe:
 
 
 def _laplace(plan: RowPlan) -> Contender:
-    return _decoded(plan, MultivariateLaplace(epsilon=plan.epsilon))
+    return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon))
 
 
 def _laplace_rank(plan: RowPlan) -> Contender:
-    decoder = RankSoftmax(epsilon=plan.epsilon, c=plan.settings.rank_c)
-    return _decoded(plan, MultivariateLaplace(epsilon=plan.epsilon), decoder)
+    decoder = wv.RankSoftmax(epsilon=plan.epsilon, c=plan.settings.rank_c)
+    return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon), decoder)
 
 
 def _laplace_vickrey(plan: RowPlan) -> Contender:
-    return _decoded(plan, MultivariateLaplace(epsilon=plan.epsilon), Vickrey())
+    return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon), wv.Vickrey())
 
 
 def _mahalanobis(plan: RowPlan) -> Contender:
-    unit = Mahalanobis(epsilon=1.0).fit(plan.embeddings)
+    unit = wv.Mahalanobis(epsilon=1.0).fit(plan.embeddings)
     # A hair less, so that the rounded-up Euclidean epsilon does not exceed the target.
     own = plan.epsilon / unit.euclidean_epsilon * (1 - 1e-12)
-    words = Decoded(mechanism=Mahalanobis(epsilon=own)).fit(plan.embeddings)
+    words = wv.Decoded(mechanism=wv.Mahalanobis(epsilon=own)).fit(plan.embeddings)
     noise: Any = words.randomizer
     note = f"Mahalanobis epsilon {own:.4g}, a loss of epsilon/sqrt(lambda_min) per unit of Euclidean distance"
     return Contender(words=words, guarantee=noise.euclidean_guarantee(), note=note)
@@ -105,11 +85,11 @@ def _mahalanobis(plan: RowPlan) -> Contender:
 
 def _projection(plan: RowPlan) -> Contender:
     note = "loss between words of this vocabulary, by the exact stretch of one public matrix"
-    return _decoded(plan, Projection(epsilon=plan.epsilon, dimensions=plan.projected), note=note)
+    return _decoded(plan, wv.Projection(epsilon=plan.epsilon, dimensions=plan.projected), note=note)
 
 
-def _principal(plan: RowPlan, epsilon: float) -> Projection:
-    return Projection(epsilon=epsilon, dimensions=plan.projected, directions="principal", sensitivity="spectral")
+def _principal(plan: RowPlan, epsilon: float) -> wv.Projection:
+    return wv.Projection(epsilon=epsilon, dimensions=plan.projected, directions="principal", sensitivity="spectral")
 
 
 def _projection_principal(plan: RowPlan) -> Contender:
@@ -121,52 +101,52 @@ def _selected(words: WordRandomizer, note: str = "") -> Contender:
 
 
 def _santext(plan: RowPlan) -> Contender:
-    return _selected(SanText(epsilon=plan.epsilon).fit(plan.embeddings))
+    return _selected(wv.SanText(epsilon=plan.epsilon).fit(plan.embeddings))
 
 
 def _tem(plan: RowPlan) -> Contender:
-    return _selected(TEM(epsilon=plan.epsilon).fit(plan.embeddings))
+    return _selected(wv.TEM(epsilon=plan.epsilon).fit(plan.embeddings))
 
 
 def _with_certificate(plan: RowPlan, mechanism: SelectionMechanism, reach: float = 1.0) -> Contender:
-    certificate = certify(mechanism, plan.embeddings, threads=1)
+    certificate = wv.certify(mechanism, plan.embeddings, threads=1)
     words: Any = mechanism.fit(plan.embeddings, certificate)
     textbook = plan.epsilon / reach / 2
     return _selected(words, f"certified rate {words.rows.rate:.4g} where the textbook has {textbook:.4g}")
 
 
 def _santext_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, SanText(epsilon=plan.epsilon, calibration="certified"))
+    return _with_certificate(plan, wv.SanText(epsilon=plan.epsilon, calibration="certified"))
 
 
 def _tem_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, TEM(epsilon=plan.epsilon, calibration="certified"))
+    return _with_certificate(plan, wv.TEM(epsilon=plan.epsilon, calibration="certified"))
 
 
 def _santext_rank(plan: RowPlan) -> Contender:
-    return _selected(SanText(epsilon=plan.epsilon, metric=NeighbourRank()).fit(plan.embeddings))
+    return _selected(wv.SanText(epsilon=plan.epsilon, metric=wv.NeighbourRank()).fit(plan.embeddings))
 
 
 def _santext_rank_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, SanText(epsilon=plan.epsilon, metric=NeighbourRank(), calibration="certified"))
+    return _with_certificate(plan, wv.SanText(epsilon=plan.epsilon, metric=wv.NeighbourRank(), calibration="certified"))
 
 
 def _tem_rank(plan: RowPlan) -> Contender:
-    return _selected(TEM(epsilon=plan.epsilon, metric=NeighbourRank()).fit(plan.embeddings))
+    return _selected(wv.TEM(epsilon=plan.epsilon, metric=wv.NeighbourRank()).fit(plan.embeddings))
 
 
 def _tem_rank_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, TEM(epsilon=plan.epsilon, metric=NeighbourRank(), calibration="certified"))
+    return _with_certificate(plan, wv.TEM(epsilon=plan.epsilon, metric=wv.NeighbourRank(), calibration="certified"))
 
 
 @lru_cache(maxsize=4)  # rows over one vocabulary share it
-def diameter(embeddings: Embeddings) -> float:
+def diameter(embeddings: wv.Embeddings) -> float:
     """Return the largest distance between two words, rounded up."""
     largest = float(np.linalg.norm(np.asarray(embeddings.vectors, dtype=np.float64), axis=1).max())
     return clipped_diameter(embeddings.vectors, largest * (1 + 1e-9))  # nothing is clipped
 
 
-def noise_diameter(noise: VectorRandomizer, embeddings: Embeddings) -> float:
+def noise_diameter(noise: VectorRandomizer, embeddings: wv.Embeddings) -> float:
     """Return by how many units of its promise two words differ at most for additive noise, rounded up.
 
     A projection adds its noise to projected vectors, at rate epsilon over its stretch: what two words lose is this rate
@@ -179,14 +159,14 @@ def noise_diameter(noise: VectorRandomizer, embeddings: Embeddings) -> float:
 
 
 def _laplace_local(plan: RowPlan) -> Contender:
-    return _local_by_profile(plan, lambda epsilon: MultivariateLaplace(epsilon=epsilon), plan.embeddings.dimensions)
+    return _local_by_profile(plan, lambda epsilon: wv.MultivariateLaplace(epsilon=epsilon), plan.embeddings.dimensions)
 
 
 def _principal_local(plan: RowPlan) -> Contender:
     return _local_by_profile(plan, partial(_principal, plan), plan.projected)
 
 
-def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanism], d: int) -> Contender:
+def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], wv.VectorMechanism], d: int) -> Contender:
     reach, delta = noise_diameter(mechanism(1.0).fit(plan.embeddings), plan.embeddings), plan.settings.delta
     low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
     while laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
@@ -197,7 +177,7 @@ def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanis
             low = middle
         else:
             high = middle
-    words = Decoded(mechanism=mechanism(low / reach)).fit(plan.embeddings)
+    words = wv.Decoded(mechanism=mechanism(low / reach)).fit(plan.embeddings)
     own = words.randomizer.guarantee()
     assert own.epsilon is not None
     local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
@@ -210,57 +190,61 @@ def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanis
 
 def _santext_local(plan: RowPlan) -> Contender:
     reach = diameter(plan.embeddings)
-    words = SanText(epsilon=plan.epsilon / reach).fit(plan.embeddings)
+    words = wv.SanText(epsilon=plan.epsilon / reach).fit(plan.embeddings)
     note = f"epsilon times the vocabulary's diameter {reach:.4g}"
-    return Contender(words=words, guarantee=to_local(words.guarantee(), diameter=reach), note=note)
+    return Contender(words=words, guarantee=wv.to_local(words.guarantee(), diameter=reach), note=note)
 
 
 def _santext_local_certified(plan: RowPlan) -> Contender:
-    mechanism = SanText(epsilon=plan.epsilon, calibration="certified-local")
+    mechanism = wv.SanText(epsilon=plan.epsilon, calibration="certified-local")
     return _with_certificate(plan, mechanism, reach=diameter(plan.embeddings))
 
 
 def _tem_local_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, TEM(epsilon=plan.epsilon, calibration="certified-local"), diameter(plan.embeddings))
+    return _with_certificate(
+        plan, wv.TEM(epsilon=plan.epsilon, calibration="certified-local"), diameter(plan.embeddings)
+    )
 
 
 def _neighbours(k: int, outputs: int | str | None = None) -> _Recipe:
-    unfitted = NeighbourResponse(k=k, outputs=outputs)
+    unfitted = wv.NeighbourResponse(k=k, outputs=outputs)
     return lambda plan: _selected(_listed(unfitted, plan.embeddings)(plan.epsilon))
 
 
 @lru_cache(maxsize=4)  # epsilon is the last of what rows differ in, and the lists do not depend on it
-def _listed(mechanism: NeighbourResponse, embeddings: Embeddings) -> Callable[[float], WordRandomizer]:
+def _listed(mechanism: wv.NeighbourResponse, embeddings: wv.Embeddings) -> Callable[[float], WordRandomizer]:
     return mechanism.fitter(embeddings)
 
 
 def _clipped_laplace(plan: RowPlan) -> Contender:
-    return _decoded(plan, ClippedLaplace(epsilon=plan.epsilon, clip_norm=plan.clip_norm))
+    return _decoded(plan, wv.ClippedLaplace(epsilon=plan.epsilon, clip_norm=plan.clip_norm))
 
 
 def _clipped_gaussian(plan: RowPlan) -> Contender:
     delta = plan.settings.delta
-    return _decoded(plan, ClippedGaussian(epsilon=plan.epsilon, delta=delta, clip_norm=plan.clip_norm))
+    return _decoded(plan, wv.ClippedGaussian(epsilon=plan.epsilon, delta=delta, clip_norm=plan.clip_norm))
 
 
 def _clipped_l2(plan: RowPlan) -> Contender:
-    chosen = ClippedL2(epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, diameter="vocabulary")
+    chosen = wv.ClippedL2(
+        epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, diameter="vocabulary"
+    )
     return _decoded(plan, chosen)
 
 
 def _truncated(plan: RowPlan) -> Contender:
-    mechanism = TruncatedLaplace(
+    mechanism = wv.TruncatedLaplace(
         epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, calibration="certified"
     )
     return _decoded(plan, mechanism)
 
 
 def _nadp(plan: RowPlan) -> Contender:
-    return _decoded(plan, NADP(epsilon=plan.epsilon, delta=plan.settings.delta))
+    return _decoded(plan, wv.NADP(epsilon=plan.epsilon, delta=plan.settings.delta))
 
 
 def _nadp_verbatim(plan: RowPlan) -> Contender:
-    found = _decoded(plan, NADP(epsilon=plan.epsilon, delta=plan.settings.delta, isolated="verbatim"))
+    found = _decoded(plan, wv.NADP(epsilon=plan.epsilon, delta=plan.settings.delta, isolated="verbatim"))
     assumptions: tuple[str, ...] = found.guarantee.assumptions
     return Contender(words=found.words, guarantee=found.guarantee, note="as published: " + "; ".join(assumptions[1:]))
 
@@ -273,7 +257,7 @@ def _gaussian_as_neighbour(plan: RowPlan) -> Contender:
 def _refuted_truncated(plan: RowPlan) -> Contender:
     # The published formula has a value only below sqrt(D)/2 at its own delta = 4^-D; more is done with padding.
     padded = max(plan.embeddings.dimensions, math.ceil(4.25 * plan.epsilon**2))
-    mechanism = TruncatedLaplace(
+    mechanism = wv.TruncatedLaplace(
         epsilon=plan.epsilon,
         delta=max(4.0**-padded, 1e-300),
         clip_norm=plan.clip_norm,
@@ -285,12 +269,12 @@ def _refuted_truncated(plan: RowPlan) -> Contender:
 
 
 def _refuted_jaccard(plan: RowPlan) -> Contender:
-    mechanism = Jaccard(epsilon=plan.epsilon, delta=plan.settings.delta, allow_refuted=True)
+    mechanism = wv.Jaccard(epsilon=plan.epsilon, delta=plan.settings.delta, allow_refuted=True)
     return _decoded(plan, mechanism, note="as published")
 
 
 def _refuted_gaussian(plan: RowPlan) -> Contender:
-    mechanism = ClippedGaussian(
+    mechanism = wv.ClippedGaussian(
         epsilon=plan.epsilon,
         delta=plan.settings.delta,
         clip_norm=plan.clip_norm,

@@ -23,7 +23,6 @@ from wordveil import __version__
 from wordveil.api import ParameterError, round_up
 from wordveil_lab.evaluation.base import Task, TaskKind
 from wordveil_lab.evaluation.catalogue import data_text
-from wordveil_lab.evaluation.cells import Cell
 from wordveil_lab.evaluation.curves import COMPARED, LEVELS, READING, CurveValue, equal_attack
 from wordveil_lab.evaluation.league import League
 from wordveil_lab.evaluation.promises import Baseline, Group, Target
@@ -69,7 +68,12 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
                 "guarantee": row.guarantee,
                 "note": row.note,
                 "audit": row.audit,
-                "cells": {cell.task: _cell(cell) for cell in row.cells},
+                "cells": {
+                    cell.task: {
+                        name: value for name, value in cell.as_dict().items() if name not in ("seconds", "row", "task")
+                    }
+                    for cell in row.cells
+                },
             }
             for row in league.rows
         ],
@@ -80,11 +84,6 @@ def _place(target: Target | Baseline) -> dict[str, Any]:
     if isinstance(target, Baseline):
         return {"name": target.label, "group": None, "epsilon": None}
     return {"name": target.name, "group": target.group.value, "epsilon": target.epsilon}
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    """Return what a cell found; not how long it took, so that two runs write the same bytes."""
-    return {name: value for name, value in cell.as_dict().items() if name not in ("seconds", "row", "task")}
 
 
 def _task(task: Task) -> dict[str, Any]:

@@ -69,12 +69,12 @@ def example_code(kind: Any) -> str:
 def _names_used(kind: Any) -> list[str]:
     """Return the public names of the class's module that its example uses."""
     text = sections(kind)["Example"]
-    names = [name for name, value in vars(inspect.getmodule(kind)).items() if _is_public(name, value, kind.__module__)]
+    names = [
+        name
+        for name, value in vars(inspect.getmodule(kind)).items()
+        if (not name.startswith("_") and getattr(value, "__module__", None) == kind.__module__)
+    ]
     return sorted(name for name in names if re.search(rf"\b{name}\b", text))
-
-
-def _is_public(name: str, value: Any, module: str) -> bool:
-    return not name.startswith("_") and getattr(value, "__module__", None) == module
 
 
 def _attributes(kind: Any, body: str) -> list[str]:

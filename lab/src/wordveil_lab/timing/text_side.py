@@ -22,14 +22,7 @@ from typing import Any
 import numpy as np
 
 import wordveil as wv
-from wordveil.api import (
-    DocumentSettings,
-    InputStream,
-    MemberCompressor,
-    PrivateText,
-    nonces,
-    sanitize_documents,
-)
+from wordveil.api import DocumentSettings, InputStream, MemberCompressor, PrivateText, nonces
 
 BLOCK_DOCUMENTS = 18_000  # about a block of a run
 GZIP_LEVEL = 4  # as the outputs
@@ -108,7 +101,7 @@ def main(source: Path, column: str, rounds: int) -> None:
             limits.end_round()
             started, clock = time.process_time(), time.perf_counter()
             settings = DocumentSettings(columns=(column,), keep_others=True)
-            report = sanitize_documents(source, output, sanitizer, settings=settings, again=True)
+            report = wv.sanitize_documents(source, output, sanitizer, settings=settings, again=True)
             whole.append(time.process_time() - started)
             wall.append(time.perf_counter() - clock)
     parse = stages.best.pop("decompress and parse") - stages.best["decompress"]
