@@ -100,43 +100,22 @@ def _selected(words: WordRandomizer, note: str = "") -> Contender:
     return Contender(words=words, guarantee=words.guarantee(), note=note)
 
 
-def _santext(plan: RowPlan) -> Contender:
-    return _selected(wv.SanText(epsilon=plan.epsilon).fit(plan.embeddings))
+def _textbook(kind: Callable[..., SelectionMechanism], **settings: Any) -> _Recipe:
+    """Return the recipe of a selection at the rate that its paper gives."""
+    return lambda plan: _selected(kind(epsilon=plan.epsilon, **settings).fit(plan.embeddings))
 
 
-def _tem(plan: RowPlan) -> Contender:
-    return _selected(wv.TEM(epsilon=plan.epsilon).fit(plan.embeddings))
+def _certified(kind: Callable[..., SelectionMechanism], calibration: str = "certified", **settings: Any) -> _Recipe:
+    """Return the recipe of a selection at a certified rate."""
 
+    def recipe(plan: RowPlan) -> Contender:
+        mechanism = kind(epsilon=plan.epsilon, calibration=calibration, **settings)
+        words: Any = mechanism.fit(plan.embeddings, wv.certify(mechanism, plan.embeddings, threads=1))
+        reach = diameter(plan.embeddings) if calibration == "certified-local" else 1.0
+        textbook = plan.epsilon / reach / 2
+        return _selected(words, f"certified rate {words.rows.rate:.4g} where the textbook has {textbook:.4g}")
 
-def _with_certificate(plan: RowPlan, mechanism: SelectionMechanism, reach: float = 1.0) -> Contender:
-    certificate = wv.certify(mechanism, plan.embeddings, threads=1)
-    words: Any = mechanism.fit(plan.embeddings, certificate)
-    textbook = plan.epsilon / reach / 2
-    return _selected(words, f"certified rate {words.rows.rate:.4g} where the textbook has {textbook:.4g}")
-
-
-def _santext_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, wv.SanText(epsilon=plan.epsilon, calibration="certified"))
-
-
-def _tem_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, wv.TEM(epsilon=plan.epsilon, calibration="certified"))
-
-
-def _santext_rank(plan: RowPlan) -> Contender:
-    return _selected(wv.SanText(epsilon=plan.epsilon, metric=wv.NeighbourRank()).fit(plan.embeddings))
-
-
-def _santext_rank_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, wv.SanText(epsilon=plan.epsilon, metric=wv.NeighbourRank(), calibration="certified"))
-
-
-def _tem_rank(plan: RowPlan) -> Contender:
-    return _selected(wv.TEM(epsilon=plan.epsilon, metric=wv.NeighbourRank()).fit(plan.embeddings))
-
-
-def _tem_rank_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, wv.TEM(epsilon=plan.epsilon, metric=wv.NeighbourRank(), calibration="certified"))
+    return recipe
 
 
 @lru_cache(maxsize=4)  # rows over one vocabulary share it
@@ -195,17 +174,6 @@ def _santext_local(plan: RowPlan) -> Contender:
     return Contender(words=words, guarantee=wv.to_local(words.guarantee(), diameter=reach), note=note)
 
 
-def _santext_local_certified(plan: RowPlan) -> Contender:
-    mechanism = wv.SanText(epsilon=plan.epsilon, calibration="certified-local")
-    return _with_certificate(plan, mechanism, reach=diameter(plan.embeddings))
-
-
-def _tem_local_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(
-        plan, wv.TEM(epsilon=plan.epsilon, calibration="certified-local"), diameter(plan.embeddings)
-    )
-
-
 def _neighbours(k: int, outputs: int | str | None = None) -> _Recipe:
     unfitted = wv.NeighbourResponse(k=k, outputs=outputs)
     return lambda plan: _selected(_listed(unfitted, plan.embeddings)(plan.epsilon))
@@ -216,27 +184,14 @@ def _listed(mechanism: wv.NeighbourResponse, embeddings: wv.Embeddings) -> Calla
     return mechanism.fitter(embeddings)
 
 
-def _clipped_laplace(plan: RowPlan) -> Contender:
-    return _decoded(plan, wv.ClippedLaplace(epsilon=plan.epsilon, clip_norm=plan.clip_norm))
+def _clipped(kind: Callable[..., wv.VectorMechanism], *, delta: bool = True, **settings: Any) -> _Recipe:
+    """Return the recipe of noise for vectors of a clip norm."""
 
+    def recipe(plan: RowPlan) -> Contender:
+        given = settings | ({"delta": plan.settings.delta} if delta else {})
+        return _decoded(plan, kind(epsilon=plan.epsilon, clip_norm=plan.clip_norm, **given))
 
-def _clipped_gaussian(plan: RowPlan) -> Contender:
-    delta = plan.settings.delta
-    return _decoded(plan, wv.ClippedGaussian(epsilon=plan.epsilon, delta=delta, clip_norm=plan.clip_norm))
-
-
-def _clipped_l2(plan: RowPlan) -> Contender:
-    chosen = wv.ClippedL2(
-        epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, diameter="vocabulary"
-    )
-    return _decoded(plan, chosen)
-
-
-def _truncated(plan: RowPlan) -> Contender:
-    mechanism = wv.TruncatedLaplace(
-        epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, calibration="certified"
-    )
-    return _decoded(plan, mechanism)
+    return recipe
 
 
 def _nadp(plan: RowPlan) -> Contender:
@@ -245,13 +200,11 @@ def _nadp(plan: RowPlan) -> Contender:
 
 def _nadp_verbatim(plan: RowPlan) -> Contender:
     found = _decoded(plan, wv.NADP(epsilon=plan.epsilon, delta=plan.settings.delta, isolated="verbatim"))
-    assumptions: tuple[str, ...] = found.guarantee.assumptions
-    return Contender(words=found.words, guarantee=found.guarantee, note="as published: " + "; ".join(assumptions[1:]))
+    return replace(found, note="as published: " + "; ".join(found.guarantee.assumptions[1:]))
 
 
 def _gaussian_as_neighbour(plan: RowPlan) -> Contender:
-    found = _clipped_gaussian(plan)
-    return Contender(words=found.words, guarantee=found.guarantee, note="local DP, which implies neighbour DP")
+    return replace(_clipped(wv.ClippedGaussian)(plan), note="local DP, which implies neighbour DP")
 
 
 def _refuted_truncated(plan: RowPlan) -> Contender:
@@ -274,16 +227,9 @@ def _refuted_jaccard(plan: RowPlan) -> Contender:
 
 
 def _refuted_gaussian(plan: RowPlan) -> Contender:
-    mechanism = wv.ClippedGaussian(
-        epsilon=plan.epsilon,
-        delta=plan.settings.delta,
-        clip_norm=plan.clip_norm,
-        calibration="classical",
-        allow_refuted=True,
-    )
-    found = _decoded(plan, mechanism)
+    found = _clipped(wv.ClippedGaussian, calibration="classical", allow_refuted=True)(plan)
     note = "as published" if found.guarantee.epsilon is None else "as published: holds at this epsilon"
-    return Contender(words=found.words, guarantee=found.guarantee, note=note)
+    return replace(found, note=note)
 
 
 _VECTORS: dict[tuple[Group, str], _Recipe] = {
@@ -293,10 +239,10 @@ _VECTORS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "projection-principal"): _projection_principal,
     (Group.LOCAL, "laplace-profile"): _laplace_local,
     (Group.LOCAL, "projection-principal-profile"): _principal_local,
-    (Group.LOCAL, "clipped-gaussian"): _clipped_gaussian,
-    (Group.LOCAL, "clipped-l2"): _clipped_l2,
-    (Group.LOCAL, "clipped-laplace"): _clipped_laplace,
-    (Group.LOCAL, "truncated-laplace"): _truncated,
+    (Group.LOCAL, "clipped-gaussian"): _clipped(wv.ClippedGaussian),
+    (Group.LOCAL, "clipped-l2"): _clipped(wv.ClippedL2, diameter="vocabulary"),
+    (Group.LOCAL, "clipped-laplace"): _clipped(wv.ClippedLaplace, delta=False),
+    (Group.LOCAL, "truncated-laplace"): _clipped(wv.TruncatedLaplace, calibration="certified"),
     (Group.NEIGHBOUR, "nadp"): _nadp,
     (Group.NEIGHBOUR, "nadp-verbatim"): _nadp_verbatim,
     (Group.NEIGHBOUR, "clipped-gaussian"): _gaussian_as_neighbour,
@@ -308,17 +254,17 @@ _VECTORS: dict[tuple[Group, str], _Recipe] = {
 _WORDS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "laplace+rank-softmax"): _laplace_rank,
     (Group.METRIC, "laplace+vickrey"): _laplace_vickrey,
-    (Group.METRIC, "santext"): _santext,
-    (Group.METRIC, "santext-certified"): _santext_certified,
-    (Group.METRIC, "tem"): _tem,
-    (Group.METRIC, "tem-certified"): _tem_certified,
-    (Group.RANK, "santext"): _santext_rank,
-    (Group.RANK, "santext-certified"): _santext_rank_certified,
-    (Group.RANK, "tem"): _tem_rank,
-    (Group.RANK, "tem-certified"): _tem_rank_certified,
+    (Group.METRIC, "santext"): _textbook(wv.SanText),
+    (Group.METRIC, "santext-certified"): _certified(wv.SanText),
+    (Group.METRIC, "tem"): _textbook(wv.TEM),
+    (Group.METRIC, "tem-certified"): _certified(wv.TEM),
+    (Group.RANK, "santext"): _textbook(wv.SanText, metric=wv.NeighbourRank()),
+    (Group.RANK, "santext-certified"): _certified(wv.SanText, metric=wv.NeighbourRank()),
+    (Group.RANK, "tem"): _textbook(wv.TEM, metric=wv.NeighbourRank()),
+    (Group.RANK, "tem-certified"): _certified(wv.TEM, metric=wv.NeighbourRank()),
     (Group.LOCAL, "santext"): _santext_local,
-    (Group.LOCAL, "santext-certified"): _santext_local_certified,
-    (Group.LOCAL, "tem-certified"): _tem_local_certified,
+    (Group.LOCAL, "santext-certified"): _certified(wv.SanText, "certified-local"),
+    (Group.LOCAL, "tem-certified"): _certified(wv.TEM, "certified-local"),
     **{(Group.LOCAL, f"neighbours-{k}"): _neighbours(k) for k in (1, 4, 16, 64)},
     **{(Group.LOCAL, f"neighbours-{k}-of-4000"): _neighbours(k, outputs=4000) for k in (1, 8, 16)},
     (Group.LOCAL, "neighbours-256-classes"): _neighbours(1, "classes:256"),
