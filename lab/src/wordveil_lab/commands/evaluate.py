@@ -31,8 +31,7 @@ class ComparedRows:
         str, Option("--mechanisms", "-m", help="all, or names joined by commas; tem includes tem-certified.")
     ] = "all"
     epsilon: Annotated[
-        list[float] | None,
-        Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several. See below."),
+        list[float] | None, Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several. See below.")
     ] = None
     local_epsilon: Annotated[
         list[float] | None,
@@ -89,12 +88,10 @@ def evaluate(
     size: Annotated[str, Option("--size", help="full, reduced or miniature: see below.")] = "reduced",
     vocabulary: VocabularyOption = None,
     words: Annotated[
-        int,
-        Option("--words", help="Number of output words to use, from the start of the vocabulary; 0 means all."),
+        int, Option("--words", help="Number of output words to use, from the start of the vocabulary; 0 means all.")
     ] = 10_000,
     data: Annotated[
-        list[str] | None,
-        Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several."),
+        list[str] | None, Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several.")
     ] = None,
     work: WorkOptions,
     report: Annotated[Path, Option("--report", help="Write .html, .md, .json, .csv, .tex, .svg or .pdf.")] = Path(

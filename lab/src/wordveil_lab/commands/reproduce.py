@@ -17,8 +17,7 @@ from wordveil_lab.papers import PAPERS
 
 def reproduce(
     paper: Annotated[
-        str,
-        Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery."),
+        str, Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery.")
     ],
     size: Annotated[
         str, Option("--size", help="paper (the paper's own size: hours), reduced or miniature (both minutes).")

@@ -57,11 +57,7 @@ class BayesGuess(Task):
             outputs = subject.words.outputs
             kept = subject.words.keep_probabilities(outputs)
             assert kept is not None
-            return {
-                "success": float(reached.sum()),
-                "naming": float(prepared[outputs] @ kept),
-                "guessing": guessing,
-            }
+            return {"success": float(reached.sum()), "naming": float(prepared[outputs] @ kept), "guessing": guessing}
         inputs = draw_words(prepared, self.trials, source, "bayes trials")
         if subject.vectors is None:
             released = subject.release_words(inputs, source, "bayes release")

@@ -143,11 +143,7 @@ class TextOverlap(Task):
         texts = as_texts(tokens, corpus, subject.embeddings)
         overlaps = [rouge_1(text, reference) for text, reference in zip(texts, references, strict=True)]
         close = cosines(centroids(tokens, corpus, subject.embeddings.vectors), original)
-        return {
-            "meaning": float(close.mean()),
-            "rouge-1": float(np.mean(overlaps)),
-            "bleu": bleu(texts, references),
-        }
+        return {"meaning": float(close.mean()), "rouge-1": float(np.mean(overlaps)), "bleu": bleu(texts, references)}
 
 
 @dataclass(frozen=True)

@@ -46,9 +46,7 @@ class _Search(Task):
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="ndcg", meaning="nDCG at k of a search in released document vectors", better="higher"),
         Score(
-            name="recall",
-            meaning="relevant documents among the first k, over the most there can be",
-            better="higher",
+            name="recall", meaning="relevant documents among the first k, over the most there can be", better="higher"
         ),
     )
     k: int = 10

@@ -112,7 +112,4 @@ class RareWordSurvival(Task):
         owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))
         counts = np.bincount(owner[rare], minlength=len(corpus))
         kept = np.bincount(owner[rare & unchanged], minlength=len(corpus))[counts > 0]
-        return {
-            "tokens": float(unchanged[rare].mean()),
-            "notes": float((2 * kept >= counts[counts > 0]).mean()),
-        }
+        return {"tokens": float(unchanged[rare].mean()), "notes": float((2 * kept >= counts[counts > 0]).mean())}

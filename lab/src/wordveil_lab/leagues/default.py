@@ -283,12 +283,7 @@ def growth() -> list[dict[str, Any]]:
     ]
 
 
-RUN = StoredRun(
-    name="default",
-    rows=sorted({*CANDIDATES, *SHOWN, *BASES}),
-    measure=measure,
-    tables=default_page.tables,
-)
+RUN = StoredRun(name="default", rows=sorted({*CANDIDATES, *SHOWN, *BASES}), measure=measure, tables=default_page.tables)
 
 if __name__ == "__main__":
     RUN.main(__doc__)

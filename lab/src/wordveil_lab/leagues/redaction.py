@@ -22,14 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from wordveil_lab.leagues.redaction_attacks import (
-    PLACEHOLDER,
-    conditions,
-    found_again,
-    guessed,
-    singled_out,
-    told,
-)
+from wordveil_lab.leagues.redaction_attacks import PLACEHOLDER, conditions, found_again, guessed, singled_out, told
 from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Row, Token, rows
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import read_rows

@@ -158,10 +158,7 @@ def clipped_l2(sampling: Sampling) -> Figure:
         "of each.",
         axis=CLAIMED_EPSILON,
         log=True,
-        series=(
-            curve("claimed, attained", "claimed", grid, lambda e: e),
-            *audited("audited", cases, sampling),
-        ),
+        series=(curve("claimed, attained", "claimed", grid, lambda e: e), *audited("audited", cases, sampling)),
         reading=(
             f"The profile spends exactly what it claims. At epsilon 8 and delta 0 noise is {pure:.2g} times as wide."
         ),
@@ -202,11 +199,7 @@ def clipped_gaussian(sampling: Sampling) -> Figure:
 
 def _part(label: str, kind: str, points: Sequence[tuple[float, float]]) -> Series:
     return Series(
-        label=label,
-        kind=kind,
-        x=tuple(digits(x) for x, _ in points),
-        y=tuple(digits(y) for _, y in points),
-        line=True,
+        label=label, kind=kind, x=tuple(digits(x) for x, _ in points), y=tuple(digits(y) for _, y in points), line=True
     )
 
 

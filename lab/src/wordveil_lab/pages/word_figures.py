@@ -286,12 +286,7 @@ def decoder(chosen: Decoder, table: wv.Embeddings, sampling: Sampling) -> Figure
         axis="Euclidean distance between two words",
         series=(
             curve("claimed, delta 0", "claimed", grid, claim.loss),
-            curve(
-                f"certified for the vectors at delta {DELTA:g}",
-                "certified",
-                grid,
-                profile(DECODED_EPSILON, d),
-            ),
+            curve(f"certified for the vectors at delta {DELTA:g}", "certified", grid, profile(DECODED_EPSILON, d)),
             *audited("audited on released words", cases, sampling),
         ),
         reading="Decoding is post-processing: it can lose information and never adds to the loss of the vectors.",

@@ -97,10 +97,7 @@ def reproduce(options: Options) -> Reproduction:
     return Reproduction(
         name="trlaplace",
         **about("trlaplace", embeddings=embeddings, words=len(embeddings), d=d, size=min(size, len(embeddings))),
-        comparisons=(
-            _theorem_three(d),
-            *(comparison for comparison, _ in rows),
-        ),
+        comparisons=(_theorem_three(d), *(comparison for comparison, _ in rows)),
         findings=_findings(d, {comparison.what: share.mean for comparison, share in rows}),
     )
 
