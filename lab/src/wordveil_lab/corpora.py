@@ -26,6 +26,11 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The number of each token's text, shape (t,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
 
 def encoder_for(embeddings: Embeddings) -> Encoder:
     """Return the encoder that a sanitizer would use for this vocabulary, with default options."""

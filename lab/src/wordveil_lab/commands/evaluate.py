@@ -44,7 +44,7 @@ class ComparedRows:
 
     def targets(self) -> tuple[Target, ...]:
         """Return the rows."""
-        from wordveil_lab.evaluation.contenders import contenders
+        from wordveil_lab.evaluation.recipes import contenders
 
         names = None if self.mechanisms == "all" else tuple(name.strip() for name in self.mechanisms.split(","))
         given = (self.epsilon or (), self.local_epsilon or (), self.rank_epsilon or ())

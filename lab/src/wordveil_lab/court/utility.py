@@ -146,7 +146,7 @@ def masked_words(pairs: PairedTexts) -> list[Measure]:
         return []
     v = len(table)
     seen = np.where(released.tokens < 0, v, released.tokens).astype(np.int64)
-    owner = np.repeat(np.arange(len(original)), np.diff(original.offsets))
+    owner = original.owners
 
     def beside(places: np.ndarray, step: int) -> np.ndarray:
         there = np.clip(places + step, 0, len(seen) - 1)

@@ -53,8 +53,7 @@ def centroids(tokens: IdArray, corpus: Corpus, vectors: NDArray[np.floating]) ->
         vectors: One row per word, shape (v, m).
     """
     known = tokens >= 0
-    owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))[known]
-    return means(np.asarray(vectors, dtype=np.float64)[tokens[known]], owner, len(corpus))
+    return means(np.asarray(vectors, dtype=np.float64)[tokens[known]], corpus.owners[known], len(corpus))
 
 
 def means(rows: Float64Array, owner: NDArray[np.int64], n: int) -> Float64Array:
@@ -72,7 +71,5 @@ def released_centroids(corpus: Corpus, subject: Entrant, source: RandomSource, l
     """Return the mean released vector of each text, shape (n, m)."""
     if subject.vectors is None:
         return centroids(released_tokens(corpus, subject, source, label), corpus, subject.space.vectors)
-    tokens = place_unknown(corpus.tokens, subject, source, label)
-    rows = subject.release_vectors(tokens, source, label)
-    owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))
-    return means(rows, owner, len(corpus))
+    rows = subject.release_vectors(place_unknown(corpus.tokens, subject, source, label), source, label)
+    return means(rows, corpus.owners, len(corpus))

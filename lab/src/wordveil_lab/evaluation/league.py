@@ -21,8 +21,8 @@ from wordveil.api import Embeddings, ParameterError, SanText, WordveilError
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.cells import Cell, Cells, cell_key, compute_cell, digest, promise_key
-from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings, Target
+from wordveil_lab.evaluation.recipes import fit_contender
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 
 LeagueProgress = Callable[[int, int, str], None]

@@ -26,9 +26,8 @@ from wordveil_lab.evaluation.catalogue import data_text
 from wordveil_lab.evaluation.curves import COMPARED, LEVELS, READING, CurveValue, equal_attack
 from wordveil_lab.evaluation.league import League
 from wordveil_lab.evaluation.promises import Baseline, Group, Target
-from wordveil_lab.html import as_html
 from wordveil_lab.plots import Plotted, draw
-from wordveil_lab.tables import latex_table, markdown_table
+from wordveil_lab.tables import ARROWS, as_html, latex_table, markdown_table
 
 SCHEMA = "league 1"
 """What the JSON of a league says of its form; raised when that changes."""
@@ -205,7 +204,7 @@ def group_tables(
         tasks = [task for task in report["tasks"] if task["kind"] in kinds]
         columns = [(task["name"], score) for task in tasks for score in task["scores"][: None if every else 1]]
         if columns:
-            names = [f"{task}: {score['name']}{_ARROWS[score['better']]}" for task, score in columns]
+            names = [f"{task}: {score['name']}{ARROWS[score['better']]}" for task, score in columns]
             body = [
                 [row["name"], "" if row["epsilon"] is None else f"{row['epsilon']:g}"]
                 + [_shown(row, task, score["name"]) for task, score in columns]
@@ -215,7 +214,6 @@ def group_tables(
 
 
 _OTHERS = (TaskKind.ATTACK, TaskKind.MEASURE)
-_ARROWS = {"higher": " ^", "lower": " v", "neither": ""}
 
 
 def _shown(row: dict[str, Any], task: str, score: str) -> str:

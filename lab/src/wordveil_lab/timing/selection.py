@@ -9,8 +9,6 @@ two; run it on an otherwise idle machine. `timing.kernels` measures the steps.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import os
 import tempfile
 from functools import partial
@@ -21,6 +19,7 @@ import numpy as np
 import wordveil as wv
 from wordveil.api import Encoder, IdArray, PrivateIds, PrivateText, available_engines, tokenizer_for
 from wordveil_lab.benchmarks.machine import best_timing, measure_machine
+from wordveil_lab.rows import read_rows
 
 BATCH = 4096  # texts encoded at a time
 
@@ -28,8 +27,7 @@ BATCH = 4096  # texts encoded at a time
 def known_tokens(embeddings: wv.Embeddings, texts: Path, column: str, share: float) -> IdArray:
     """Return the ids of all known tokens of the first texts, in lower case, end to end."""
     encoder = Encoder(lookup=embeddings.ids, tokenizer=tokenizer_for(embeddings.header.tokenizer))
-    with gzip.open(texts, "rt", encoding="utf-8") as lines:
-        read = [PrivateText(json.loads(line)[column]) for line in lines]
+    read = [PrivateText(row[column]) for row in read_rows(texts, (column,))]
     read = read[: max(1, round(share * len(read)))]
     ids = np.concatenate([encoder.encode_batch(read[i : i + BATCH]).ids for i in range(0, len(read), BATCH)])
     return np.asarray(ids[ids >= 0])
