@@ -118,16 +118,7 @@ def _learnt(distances: Float64Array, inputs: IdArray, released: IdArray, outputs
         """Return minus the log-likelihood at the best bonus, the rate and that bonus."""
         rate = scale * float(np.exp(log_rate))
         total = np.exp(-rate * distances).sum(axis=1, where=others_only)
-        others = total[same]
-        wanted = min(max(kept, 0.5), len(others) - 0.5)
-        low, high = -60.0, 60.0
-        for _ in range(50):
-            middle = (low + high) / 2
-            if float((1 / (1 + others * np.exp(-middle))).sum()) < wanted:
-                low = middle
-            else:
-                high = middle
-        bonus = low
+        bonus = _bonus(total[same], kept)
         total[same] += np.exp(bonus)
         return float(np.log(total).sum() + rate * moved - bonus * kept), rate, bonus
 
@@ -140,6 +131,19 @@ def _own(ids: IdArray, outputs: IdArray) -> tuple[NDArray[np.int64], NDArray[np.
     places = np.minimum(np.searchsorted(outputs, ids), len(outputs) - 1)
     same = np.flatnonzero(outputs[places] == ids)
     return same, places[same]
+
+
+def _bonus(others: Float64Array, kept: int) -> float:
+    """Return ln b with sum of b / (others + b) = kept: as many words stay as were seen to, within half a word."""
+    wanted = min(max(kept, 0.5), len(others) - 0.5)
+    low, high = -60.0, 60.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        if float((1 / (1 + others * np.exp(-middle))).sum()) < wanted:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 class _Distances:

@@ -58,6 +58,7 @@ class RowPlan:
 
 
 _Recipe = Callable[[RowPlan], Contender]
+BALL = "delta", "clip_norm"
 
 
 def _decoded(plan: RowPlan, mechanism: wv.VectorMechanism, decoder: Decoder | None = None, note: str = "") -> Contender:
@@ -68,10 +69,6 @@ def _decoded(plan: RowPlan, mechanism: wv.VectorMechanism, decoder: Decoder | No
 def _vectors(recipe: _Recipe) -> _Recipe:
     """Return the recipe of the row that releases the vectors themselves."""
     return lambda plan: replace(recipe(plan), decoded=False)
-
-
-def _laplace(plan: RowPlan) -> Contender:
-    return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon))
 
 
 def _laplace_rank(plan: RowPlan) -> Contender:
@@ -194,18 +191,14 @@ def _listed(mechanism: wv.NeighbourResponse, embeddings: wv.Embeddings) -> Calla
     return mechanism.fitter(embeddings)
 
 
-def _clipped(kind: Callable[..., wv.VectorMechanism], *, delta: bool = True, **settings: Any) -> _Recipe:
-    """Return the recipe of noise for vectors of a clip norm."""
+def _noise(kind: Callable[..., wv.VectorMechanism], *from_plan: str, **settings: Any) -> _Recipe:
+    """Return the recipe of a vector mechanism; what it has of the plan besides epsilon is named."""
 
     def recipe(plan: RowPlan) -> Contender:
-        given = settings | ({"delta": plan.settings.delta} if delta else {})
-        return _decoded(plan, kind(epsilon=plan.epsilon, clip_norm=plan.clip_norm, **given))
+        known = {"delta": plan.settings.delta, "clip_norm": plan.clip_norm}
+        return _decoded(plan, kind(epsilon=plan.epsilon, **settings, **{name: known[name] for name in from_plan}))
 
     return recipe
-
-
-def _nadp(plan: RowPlan) -> Contender:
-    return _decoded(plan, wv.NADP(epsilon=plan.epsilon, delta=plan.settings.delta))
 
 
 def _nadp_verbatim(plan: RowPlan) -> Contender:
@@ -214,7 +207,7 @@ def _nadp_verbatim(plan: RowPlan) -> Contender:
 
 
 def _gaussian_as_neighbour(plan: RowPlan) -> Contender:
-    return replace(_clipped(wv.ClippedGaussian)(plan), note="local DP, which implies neighbour DP")
+    return replace(_noise(wv.ClippedGaussian, *BALL)(plan), note="local DP, which implies neighbour DP")
 
 
 def _refuted_truncated(plan: RowPlan) -> Contender:
@@ -237,23 +230,23 @@ def _refuted_jaccard(plan: RowPlan) -> Contender:
 
 
 def _refuted_gaussian(plan: RowPlan) -> Contender:
-    found = _clipped(wv.ClippedGaussian, calibration="classical", allow_refuted=True)(plan)
+    found = _noise(wv.ClippedGaussian, *BALL, calibration="classical", allow_refuted=True)(plan)
     note = "as published" if found.guarantee.epsilon is None else "as published: holds at this epsilon"
     return replace(found, note=note)
 
 
 _VECTORS: dict[tuple[Group, str], _Recipe] = {
-    (Group.METRIC, "laplace"): _laplace,
+    (Group.METRIC, "laplace"): _noise(wv.MultivariateLaplace),
     (Group.METRIC, "mahalanobis"): _mahalanobis,
     (Group.METRIC, "projection"): _projection,
     (Group.METRIC, "projection-principal"): _projection_principal,
     (Group.LOCAL, "laplace-profile"): _laplace_local,
     (Group.LOCAL, "projection-principal-profile"): _principal_local,
-    (Group.LOCAL, "clipped-gaussian"): _clipped(wv.ClippedGaussian),
-    (Group.LOCAL, "clipped-l2"): _clipped(wv.ClippedL2, diameter="vocabulary"),
-    (Group.LOCAL, "clipped-laplace"): _clipped(wv.ClippedLaplace, delta=False),
-    (Group.LOCAL, "truncated-laplace"): _clipped(wv.TruncatedLaplace, calibration="certified"),
-    (Group.NEIGHBOUR, "nadp"): _nadp,
+    (Group.LOCAL, "clipped-gaussian"): _noise(wv.ClippedGaussian, *BALL),
+    (Group.LOCAL, "clipped-l2"): _noise(wv.ClippedL2, *BALL, diameter="vocabulary"),
+    (Group.LOCAL, "clipped-laplace"): _noise(wv.ClippedLaplace, "clip_norm"),
+    (Group.LOCAL, "truncated-laplace"): _noise(wv.TruncatedLaplace, *BALL, calibration="certified"),
+    (Group.NEIGHBOUR, "nadp"): _noise(wv.NADP, "delta"),
     (Group.NEIGHBOUR, "nadp-verbatim"): _nadp_verbatim,
     (Group.NEIGHBOUR, "clipped-gaussian"): _gaussian_as_neighbour,
     (Group.REFUTED, "truncated-laplace-published"): _refuted_truncated,

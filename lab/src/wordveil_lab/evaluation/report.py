@@ -67,10 +67,9 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
                 "guarantee": row.guarantee,
                 "note": row.note,
                 "audit": row.audit,
+                # Not how long they took, so that two runs write the same bytes.
                 "cells": {
-                    cell.task: {
-                        name: value for name, value in cell.as_dict().items() if name not in ("seconds", "row", "task")
-                    }
+                    cell.task: {"key": cell.key, "applies": cell.applies, "scores": cell.as_dict()["scores"]}
                     for cell in row.cells
                 },
             }

@@ -23,7 +23,7 @@ def _unchanged(corpus: Corpus, subject: Entrant, source: RandomSource, label: st
     """Return which tokens are released as they were; without a mechanism all are, unknown words too."""
     if subject.is_baseline:
         return np.ones(len(corpus.tokens), dtype=bool)
-    return (released_tokens(corpus, subject, source, label) == corpus.tokens) & (corpus.tokens >= 0)
+    return np.asarray((released_tokens(corpus, subject, source, label) == corpus.tokens) & (corpus.tokens >= 0))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from wordveil_lab.evaluation.curves import HOW, read_at, standing
@@ -167,33 +168,31 @@ def picture(report: Mapping[str, Any]) -> bytes:
 
     def paint(canvas: Any) -> None:
         axes = canvas.subplots(len(scores), len(domains), squeeze=False)
-        for axis, (score, domain) in zip(axes.ravel(), _panels(scores, domains), strict=True):
-            rows = rows_of(report, domain)
-            for number, (series, shown) in enumerate(SHOWN.items()):
-                own = [row for row in rows if row.series == series]
-                nats, colour = [row.nats for row in own], f"C{number}"
-                values, errors = zip(*(row.scores[score] for row in own), strict=True)
-                axis.errorbar(
-                    nats, values, yerr=errors, color=colour, marker="o", markersize=4, linewidth=1.2, label=shown
-                )
-                axis.plot(nats, [row.random[score][0] for row in own], color=colour, linestyle=":", linewidth=0.9)
-            whole = best(originals(report)[domain]["scores"])
-            if score in whole and score in ("task", "perplexity"):
-                axis.axhline(whole[score][0], color="grey", linewidth=0.8, linestyle="--")
-            axis.set_xscale("log")
-            axis.set_xlim(3, 400)
-            if score == "perplexity":
-                axis.set_yscale("log")
-            axis.set_title(f"{domain}: {TITLES.get(score, score)}", fontsize=9)
-            axis.set_xlabel("nats a sentence, at most")
-            axis.grid(alpha=0.3)
+        for axis, (score, domain) in zip(axes.ravel(), product(scores, domains), strict=True):
+            _panel(axis, report, score, domain)
         canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
 
     return svg((4.4 * len(domains), 2.9 * len(scores) + 0.9), paint, SMALL)
 
 
-def _panels(scores: Sequence[str], domains: Sequence[str]) -> Iterator[tuple[str, str]]:
-    yield from ((score, domain) for score in scores for domain in domains)
+def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> None:
+    rows = rows_of(report, domain)
+    for number, (series, shown) in enumerate(SHOWN.items()):
+        own = [row for row in rows if row.series == series]
+        nats, colour = [row.nats for row in own], f"C{number}"
+        values, errors = zip(*(row.scores[score] for row in own), strict=True)
+        axis.errorbar(nats, values, yerr=errors, color=colour, marker="o", markersize=4, linewidth=1.2, label=shown)
+        axis.plot(nats, [row.random[score][0] for row in own], color=colour, linestyle=":", linewidth=0.9)
+    whole = best(originals(report)[domain]["scores"])
+    if score in whole and score in ("task", "perplexity"):
+        axis.axhline(whole[score][0], color="grey", linewidth=0.8, linestyle="--")
+    axis.set_xscale("log")
+    axis.set_xlim(3, 400)
+    if score == "perplexity":
+        axis.set_yscale("log")
+    axis.set_title(f"{domain}: {TITLES.get(score, score)}", fontsize=9)
+    axis.set_xlabel("nats a sentence, at most")
+    axis.grid(alpha=0.3)
 
 
 def tables(report: Mapping[str, Any]) -> dict[str, list[str]]:

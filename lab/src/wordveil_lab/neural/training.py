@@ -84,9 +84,9 @@ def fit(model: Any, training: Dataset, held_out: Dataset, settings: Training) ->
     losses: list[float] = []
     best: dict[str, Any] = {}
     while len(losses) < settings.epochs and len(losses) - np.argmin([*losses, np.inf]) <= settings.patience:
-        number = len(losses) + 1
+        # Seeded epoch by epoch, whatever came before; the caller's generator is left alone.
         with torch.random.fork_rng():
-            torch.manual_seed(settings.seed * 1_000_003 + number)
+            torch.manual_seed(settings.seed * 1_000_003 + len(losses) + 1)
             order = torch.randperm(len(training)).numpy()
             model.train()
             for batch in training.batches(settings.batch, order):

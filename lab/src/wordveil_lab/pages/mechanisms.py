@@ -126,7 +126,7 @@ def _names_used(kind: Any) -> list[str]:
     names = [
         name
         for name, value in vars(inspect.getmodule(kind)).items()
-        if (not name.startswith("_") and getattr(value, "__module__", None) == kind.__module__)
+        if not name.startswith("_") and getattr(value, "__module__", None) == kind.__module__
     ]
     return sorted(name for name in names if re.search(rf"\b{name}\b", text))
 
@@ -210,7 +210,7 @@ def page(name: str, figure: Figure) -> str:
         "[How to read a guarantee](../guarantees.md)",
         *opening(name),
         "## Formula",
-        _prose(parts["Summary"]),
+        re.sub(r'^ *(?=(?:\w+=)?"[\w-]+": )', "- ", parts["Summary"], flags=re.MULTILINE),  # choices as a list
         "## Guarantee",
         parts["Guarantee"],
         "## Parameters",
@@ -246,11 +246,6 @@ def _needed(kind: Any) -> str:
     return said
 
 
-def _prose(body: str) -> str:
-    """Return a docstring's text with its choices (calibration="...": ...) as a Markdown list."""
-    return re.sub(r'^ *(?=(?:\w+=)?"[\w-]+": )', "- ", body, flags=re.MULTILINE)
-
-
 def listing() -> list[dict[str, str]]:
     """Return the rows of `wordveil mechanisms --json`."""
     result = CliRunner().invoke(build_app(), ["mechanisms", "--json"])
@@ -263,7 +258,8 @@ def listing() -> list[dict[str, str]]:
 def index(rows: list[dict[str, str]]) -> str:
     """Return the index page from the rows of `wordveil mechanisms`."""
     head = ["name", "calibration", "promise", "standing", "paper"]
-    lines = markdown_table(head, ([_link(row["name"]), *(row[key] for key in head[1:])] for row in rows))
+    linked = ([f"[{row['name']}]({row['name']}.md)", *(row[key] for key in head[1:])] for row in rows)
+    lines = markdown_table(head, linked)
     return (
         "\n\n".join(
             [
@@ -279,10 +275,6 @@ def index(rows: list[dict[str, str]]) -> str:
         )
         + "\n"
     )
-
-
-def _link(name: str) -> str:
-    return f"[{name}]({name}.md)"
 
 
 def write(folder: Path, figures: dict[str, Figure]) -> None:

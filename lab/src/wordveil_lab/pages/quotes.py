@@ -46,8 +46,8 @@ def _row(report: Mapping[str, Any], label: str) -> dict[str, Any]:
     return found
 
 
-def _score(run: str, label: str, task: str, score: str) -> str:
-    return written(_row(stored(run), label)["cells"][task]["scores"][score]["mean"])
+def _league(label: str, task: str, score: str) -> str:
+    return written(_row(stored("league"), label)["cells"][task]["scores"][score]["mean"])
 
 
 def _audited(label: str) -> str:
@@ -85,7 +85,7 @@ def _together(domain: str, label: str, score: str, kind: str = "scores") -> str:
 KINDS: dict[str, Callable[..., str]] = {
     "rows": lambda: str(len(stored("league")["rows"]) - 2),
     "tasks": lambda: str(len(stored("league")["tasks"])),
-    "league": lambda *parts: _score("league", *parts),
+    "league": _league,
     "audited": _audited,
     "redaction": _redaction,
     "default": _default,

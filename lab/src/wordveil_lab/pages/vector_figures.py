@@ -29,8 +29,8 @@ from wordveil_lab.pages.figure_values import (
     Series,
     audited,
     curve,
-    digits,
     places,
+    series_at,
     solve_epsilon,
 )
 
@@ -185,8 +185,8 @@ def clipped_gaussian(sampling: Sampling) -> Figure:
         log=True,
         series=(
             curve("claimed; analytic: attained", "claimed", grid, lambda e: e),
-            _part("classical, exact: holds", "certified", [p for p in classical if p[1] <= p[0]]),
-            _part("classical, exact: refuted", "refuted", [p for p in classical if p[1] > p[0]]),
+            series_at("classical, exact: holds", "certified", [p for p in classical if p[1] <= p[0]], line=True),
+            series_at("classical, exact: refuted", "refuted", [p for p in classical if p[1] > p[0]], line=True),
             *audited("audited, analytic", cases("analytic", (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)), sampling),
             *audited("audited, classical", cases("classical", (16.0, 32.0)), sampling),
         ),
@@ -194,12 +194,6 @@ def clipped_gaussian(sampling: Sampling) -> Figure:
             "The analytic calibration spends exactly what it claims. The classical one wastes noise at small epsilon "
             "and has too little at large epsilon, where it is refused without allow_refuted."
         ),
-    )
-
-
-def _part(label: str, kind: str, points: Sequence[tuple[float, float]]) -> Series:
-    return Series(
-        label=label, kind=kind, x=tuple(digits(x) for x, _ in points), y=tuple(digits(y) for _, y in points), line=True
     )
 
 
@@ -227,12 +221,11 @@ def truncated_laplace(sampling: Sampling) -> Figure:
         series=(
             curve("claimed", "claimed", grid, lambda e: e),
             curve(f"certified at delta {DELTA:g}", "certified", grid, lambda e: e),
-            Series(
-                label="published: no loss bound holds; exact delta",
-                kind="refuted",
-                x=marks,
-                y=(40.0,) * len(marks),
-                notes=tuple(f"{math.ceil(x * 1e4) / 1e4:.4f}" for x in deltas),
+            series_at(
+                "published: no loss bound holds; exact delta",
+                "refuted",
+                [(e, 40.0) for e in marks],
+                notes=[f"{math.ceil(x * 1e4) / 1e4:.4f}" for x in deltas],
             ),
             *audited("audited, published", cases("published", published), sampling, deltas=True),
             *audited("audited, certified", cases("certified", DELTA), sampling),

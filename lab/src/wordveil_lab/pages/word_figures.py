@@ -37,6 +37,7 @@ from wordveil_lab.pages.figure_values import (
     curve,
     digits,
     places,
+    series_at,
     solve_epsilon,
 )
 from wordveil_lab.pages.vector_figures import case, profile
@@ -68,12 +69,7 @@ def nadp(table: wv.Embeddings, sampling: Sampling) -> Figure:
         axis="Euclidean distance between two words",
         series=(
             curve("claimed, adjacent words", "claimed", places(0.1, top), lambda _: epsilon),
-            Series(
-                label="certified: exact loss of edges",
-                kind="certified",
-                x=tuple(digits(float(lengths[i])) for i in order),
-                y=tuple(digits(e) for e in losses),
-            ),
+            series_at("certified: exact loss of edges", "certified", zip(lengths[order], losses, strict=True)),
             *audited("audited, adjacent words", cases, sampling),
             *audited("audited, words of two components: no promise", far, sampling, kind="unpromised"),
         ),
@@ -105,12 +101,11 @@ def jaccard(table: wv.Embeddings, sampling: Sampling) -> Figure:
         series=(
             curve("claimed", "claimed", grid, lambda e: e),
             curve(f"exact, two classes at the same place, delta {DELTA:g}: refuted", "refuted", grid, lambda _: exact),
-            Series(
-                label="exact delta at the claimed epsilon",
-                kind="refuted",
-                x=marks,
-                y=(exact,) * len(marks),
-                notes=tuple(f"{math.ceil(class_delta(d, ratio, e) * 1e4) / 1e4:.4f}" for e in marks),
+            series_at(
+                "exact delta at the claimed epsilon",
+                "refuted",
+                [(e, exact) for e in marks],
+                notes=[f"{math.ceil(class_delta(d, ratio, e) * 1e4) / 1e4:.4f}" for e in marks],
             ),
             *audited("audited", cases, sampling, deltas=True),
         ),
@@ -234,9 +229,7 @@ def any_mechanism(example: Mechanism, table: wv.Embeddings, sampling: Sampling) 
             (pair.epsilon, WordSubject(fitted, sampling.source()), replace(pair, delta=max(pair.delta, DELTA)))
         )
     grid = places(0.5 * min(places_of), 1.2 * max(places_of), log=True)
-    law = Series(
-        label="exact", kind="certified", x=tuple(map(digits, places_of)), y=tuple(digits(loss) for loss in exact)
-    )
+    law = series_at("exact", "certified", zip(places_of, exact, strict=True))
     return Figure(
         setting=(
             f"`{example}` at five epsilons, {len(table)} public words in {table.dimensions} dimensions; "
