@@ -8,6 +8,7 @@ read again when a number moves. The tests check that running this changes nothin
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import tomllib
@@ -22,7 +23,9 @@ from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
 from wordveil_lab.leagues.trial_texts import REPORTED
 
-RESULTS = ROOT / "docs/results"
+RESULTS, FACTS = ROOT / "docs/results", ROOT / "docs/explanation/facts.json"
+RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
+"""Of the neighbours whose distances are among the facts."""
 QUOTED: dict[str, Any] = tomllib.loads(Path(__file__).with_name("quotes.toml").read_text(encoding="utf-8"))
 NUMBER = r"-?\d*\.?\d+"
 TOLD = {"topic": ("news", "released"), "intent": ("bank", "released"), "search": ("bank", "search")}
@@ -82,6 +85,23 @@ def _together(domain: str, label: str, score: str, kind: str = "scores") -> str:
     return written((row.scores if kind == "scores" else row.random)[score][0])
 
 
+@cache
+def facts() -> dict[str, Any]:
+    """Return what wordveil_lab.pages.explanations has computed."""
+    found: dict[str, Any] = json.loads(FACTS.read_text(encoding="utf-8"))
+    return found
+
+
+def _spread(dimensions: str, rank: str) -> str:
+    return written(facts()["spread"][dimensions][RANKS.index(int(rank))])
+
+
+def _sure(nats: str, digits: str) -> str:
+    """Return how sure an even guess becomes at most, in per cent, rounded up."""
+    step = 10 ** int(digits)
+    return f"{math.ceil(100 / (1 + math.exp(-int(nats))) * step) / step:.{digits}f}"
+
+
 KINDS: dict[str, Callable[..., str]] = {
     "rows": lambda: str(len(stored("league")["rows"]) - 2),
     "tasks": lambda: str(len(stored("league")["tasks"])),
@@ -90,6 +110,11 @@ KINDS: dict[str, Callable[..., str]] = {
     "redaction": _redaction,
     "default": _default,
     "together": _together,
+    "fact": lambda name, digits: f"{facts()[name]:.{digits}f}",
+    "spread": _spread,
+    "sure": _sure,
+    "meanings": lambda nats: f"{math.floor(math.exp(int(nats))) + 1}",
+    "nats": lambda meanings: f"{math.log(int(meanings) - 1):.1f}",
 }
 """Where a number is found -> what returns it as it is written."""
 
