@@ -14,17 +14,12 @@ pytest.importorskip("matplotlib", reason="the pictures are drawn with Matplotlib
 from wordveil_lab.pages import explanations as explanations  # noqa: E402
 
 FACTS = json.loads((explanations.FOLDER / "facts.json").read_text(encoding="utf-8"))
-PHRASES = [(path, *one) for path, phrases in explanations.quotations(FACTS).items() for one in phrases]
 
 
-@pytest.mark.parametrize(("path", "phrase", "numbers"), PHRASES, ids=lambda part: str(part)[:40])
-def test_the_pages_that_explain_quote_what_was_computed(path, phrase, numbers):
-    page = path.read_text(encoding="utf-8")
-    assert explanations.quoted(page, phrase, numbers) == page, (
-        "read the sentence, then run python -m wordveil_lab.pages.explanations"
+def test_the_page_on_epsilon_has_the_table_that_was_computed():
+    assert explanations.epsilon_page(FACTS) == explanations.EPSILON.read_text(encoding="utf-8"), (
+        "run python -m wordveil_lab.pages.explanations"
     )
-    for line in explanations.point_lines(FACTS):
-        assert line in explanations.EPSILON.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.slow

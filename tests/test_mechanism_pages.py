@@ -96,7 +96,7 @@ def test_computed_curves_of_the_figure_are_what_the_code_computes_today(name):
 
 def test_plots_have_the_same_bytes_every_time():
     pytest.importorskip("matplotlib")
-    plots = importlib.import_module("wordveil_lab.pages.mechanism_plots")
+    plots = importlib.import_module("wordveil_lab.pages.mechanisms")
     assert plots.draw(STORED["nadp"], "NADP") == plots.draw(STORED["nadp"], "NADP")
     assert plots.draw(STORED["nadp"], "NADP") != plots.draw(STORED["tem"], "NADP")
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from scipy.sparse import coo_array, hstack, identity, kron, vstack
 
 import seeds
 from wordveil.certification.accounting import compose_many
@@ -25,7 +26,6 @@ from wordveil.mechanisms.neighbours import TOTAL, FittedNeighbourResponse, Integ
 from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.promises.pair_loss import channel_pair
 from wordveil.vocabulary.table import Embeddings, load_embeddings
-from wordveil_lab.leagues.local import best_channel
 from worlds import drawn, placed
 
 EXACT = Context(prec=80)
@@ -181,6 +181,25 @@ def test_flat_lists_are_close_to_the_best_that_local_dp_allows() -> None:
         assert flat <= 1.2 * best
         ranked = np.sort(distance, axis=1).mean(axis=0)
         assert _best_rank_law(ranked, epsilon) == pytest.approx(flat, rel=1e-7), "no graded law does better"
+
+
+def best_channel(distance: np.ndarray, epsilon: float) -> float:
+    """Return the least mean distance of any epsilon-LDP channel: P(y|x) between m(y) and e^epsilon m(y)."""
+    v = len(distance)
+    cells = v * v
+    floor = kron(np.ones((v, 1)), identity(v))  # m(y) for each cell (x, y)
+    upper = hstack([identity(cells), -math.exp(epsilon) * floor])
+    lower = hstack([-identity(cells), floor])
+    rows = coo_array((np.ones(cells), (np.repeat(np.arange(v), v), np.arange(cells))), shape=(v, cells + v))
+    found = linprog(
+        np.append(distance.ravel() / v, np.zeros(v)),
+        A_ub=vstack([upper, lower]).tocsr(),
+        b_ub=np.zeros(2 * cells),
+        A_eq=rows.tocsr(),
+        b_eq=np.ones(v),
+        method="highs-ipm",
+    )
+    return float(found.fun)
 
 
 def _flat_cost(distance: np.ndarray, epsilon: float, k: int) -> float:

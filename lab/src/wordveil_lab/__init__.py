@@ -4,5 +4,3 @@ A distribution of its own. It uses the names of `wordveil.api` and brings its co
 """
 
 __version__ = "0.1.0"
-
-__all__ = ["__version__"]

@@ -4,7 +4,5 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["ROOT"]
-
 ROOT = Path(__file__).resolve().parents[3]
 """The folder of the clone; of no use where the laboratory is installed from a wheel."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, Encoder, IdArray, PrivateText, tokenizer_for
 
-__all__ = ["Corpus", "encode", "encoder_for"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
@@ -27,6 +25,11 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @property
+    def owners(self) -> NDArray[np.int64]:
+        """The number of each token's text, shape (t,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
 
 def encoder_for(embeddings: Embeddings) -> Encoder:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from wordveil.api import MissingExtraError
 
-__all__ = ["missing_extra"]
-
 
 def missing_extra(what: str, module: str, extra: str) -> MissingExtraError:
     """Return the error of something that needs a package which an extra of wordveil-lab brings."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from wordveil.api import OfferedCommand
 
-__all__ = ["bench", "evaluate", "reproduce", "score"]
-
 bench = OfferedCommand(
     function="wordveil_lab.commands.bench:bench",
     line="Measure this machine's tokens per second.",

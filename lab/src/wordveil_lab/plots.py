@@ -15,8 +15,6 @@ from typing import Any
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.extras import missing_extra
 
-__all__ = ["SETTINGS", "SMALL", "Plotted", "draw", "point", "svg"]
-
 SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "wordveil",
     "svg.fonttype": "none",

@@ -1,17 +1,20 @@
-"""Tables in Markdown, and one way to write pages of results: words by hand, tables from the stored run.
+"""The one writer of pages: tables in Markdown, pages of results whose words are written by hand, and HTML.
 
 Every table of a run follows the heading, or the comment, that the run names for it; whatever else stands on the page
-stays as it is, and is read again by whoever changes a number.
+stays as it is, and is read again by whoever changes a number. An HTML page is one file, and nothing is fetched.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import groupby
 
-from wordveil.api import ParameterError
+from wordveil.api import ParameterError, html_page, html_row, html_table
 
-__all__ = ["latex_table", "markdown_table", "refilled", "short_number", "table_line"]
+ARROWS = {"higher": " ^", "lower": " v", "neither": ""}
+"""What is better -> the mark behind the name of a score."""
 
 
 def table_line(cells: Iterable[str]) -> str:
@@ -72,3 +75,42 @@ def refilled(page: str, tables: Mapping[str, Sequence[str]]) -> str:
 def short_number(value: float) -> str:
     """Return a number with three digits after the point and no zero before it."""
     return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")
+
+
+def as_html(title: str, lines: Sequence[str], pictures: Mapping[str, str] | None = None) -> str:
+    """Return a page of these lines: headings, paragraphs, lists, tables, code that four spaces indent, pictures.
+
+    Args:
+        title: What the window shows.
+        lines: Markdown as `markdown_table` and the writers of reports make it; no links.
+        pictures: Name in `![...](NAME)` -> an SVG element.
+    """
+    parts = []
+    for kind, block in groupby((line for line in lines if line), key=_kind):
+        found = list(block)
+        if kind == "|":
+            head, _, *body = (re.split(r"(?<!\\)\|", line)[1:-1] for line in found)
+            rows = (html_row(name.strip(), map(_inline, cells)) for name, *cells in body)
+            parts.append(html_table(rows, map(_inline, head)))
+        elif kind == "-":
+            parts.append("<ul>" + "".join(f"<li>{_inline(line[2:])}</li>" for line in found) + "</ul>")
+        elif kind == " ":
+            parts.append("<pre>" + "\n".join(escape(line[4:]) for line in found) + "</pre>")
+        elif kind == "!":
+            parts += [f"<figure>{(pictures or {})[line.partition('](')[2][:-1]]}</figure>" for line in found]
+        else:
+            parts += [_text(line) for line in found]
+    return html_page(title, parts)
+
+
+def _kind(line: str) -> str:
+    return " " if line.startswith("    ") else line[0] if line.startswith(("|", "- ", "![")) else ""
+
+
+def _text(line: str) -> str:
+    level = len(line) - len(line.lstrip("#"))
+    return f"<h{level}>{_inline(line[level + 1 :])}</h{level}>" if level else f"<p>{_inline(line)}</p>"
+
+
+def _inline(text: str) -> str:
+    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", escape(text.strip().replace("\\|", "|")))

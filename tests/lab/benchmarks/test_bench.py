@@ -14,9 +14,8 @@ from wordveil.cli.app import build_app
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels.compiled.library import kernel_engine
 from wordveil_lab.benchmarks import machine, peers, workload
-from wordveil_lab.benchmarks.growth import AXES, SIZES, growth_curve
 from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, measure_machine, peak_memory_bytes
-from wordveil_lab.benchmarks.measuring import TASKS, Measurement, measure
+from wordveil_lab.benchmarks.measuring import AXES, SIZES, TASKS, Measurement, growth_curve, measure
 from wordveil_lab.benchmarks.report import as_json, save_plot, table
 from wordveil_lab.benchmarks.workload import Workload, generated_words
 

@@ -13,8 +13,8 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
-from wordveil_lab.evaluation.contenders import contenders, fit_contender
 from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings
+from wordveil_lab.evaluation.recipes import contenders, fit_contender
 from wordveil_lab.evaluation.report import audited
 
 SETTINGS = AuditSettings(samples=4000, alpha=1e-9)

@@ -20,10 +20,9 @@ from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuara
 from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks, runnable
 from wordveil_lab.evaluation.cells import Cells
-from wordveil_lab.evaluation.contenders import contenders, fit_contender
 from wordveil_lab.evaluation.league import Plan, first_words, run_league
 from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings
-from wordveil_lab.evaluation.recipes import RECIPES, diameter
+from wordveil_lab.evaluation.recipes import RECIPES, contenders, diameter, fit_contender
 from wordveil_lab.evaluation.report import as_dict, as_markdown, write_league
 from wordveil_lab.evaluation.subjects import subject_of
 

@@ -13,9 +13,8 @@ from wordveil.mechanisms.laplace_profile import laplace_loss
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.vocabulary.table import Embeddings
-from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
-from wordveil_lab.evaluation.recipes import diameter, noise_diameter
+from wordveil_lab.evaluation.recipes import diameter, fit_contender, noise_diameter
 
 EPSILON, DELTA = 2.0, 0.05
 # A rectangle: its diagonal is a third longer than its shadow on the principal direction.

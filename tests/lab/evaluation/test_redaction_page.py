@@ -18,9 +18,9 @@ from wordveil_lab.leagues.redaction import (
     chats,
     commonest_share,
     gaps,
-    line,
     passing,
     read_by_characters,
+    sheet,
     some,
     standing,
 )
@@ -107,6 +107,6 @@ def test_a_judge_learns_from_releases_and_is_asked_originals_and_releases():
 
 
 def test_tables_show_shares_with_two_digits_and_samples_come_from_all_over():
-    assert line(["a", 0.5, 3, None, (0.25, 1.0)]) == "| a | .50 | 3 | – | .250 / 1.000 |"
+    assert sheet("abcde", [["a", 0.5, 3, None, (0.25, 1.0)]])[2] == "| a | .50 | 3 | – | .250 / 1.000 |"
     assert some(list(range(10)), 4) == [0, 3, 6, 9]
     assert np.isclose(commonest_share([("x", "a")], [("y", "b")]), 0.0)

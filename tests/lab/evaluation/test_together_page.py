@@ -17,7 +17,7 @@ from wordveil_lab.leagues import together as measured  # noqa: E402
 from wordveil_lab.leagues import together_domains as domains  # noqa: E402
 from wordveil_lab.leagues import together_page as shown  # noqa: E402
 from wordveil_lab.leagues import together_persons as persons  # noqa: E402
-from wordveil_lab.leagues.rows import score_pair  # noqa: E402
+from wordveil_lab.leagues.stored import score_pair  # noqa: E402
 
 REPORT = measured.RUN.report()
 

@@ -20,8 +20,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from wordveil.api import engine_name, resolve_threads
 
-__all__ = ["Machine", "Timing", "best_timing", "measure_machine", "peak_memory_bytes"]
-
 SIDE = 2048
 GIGA = 1e9
 

@@ -6,29 +6,18 @@ tokens per second that the largest BLAS product of the stated type would allow o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from wordveil.api import (
-    TEM,
-    Float64Array,
-    IdArray,
-    NearestWords,
-    PrivateIds,
-    PrivateText,
-    RandomSource,
-    Sanitizer,
-    resolve_threads,
-)
+import wordveil as wv
+from wordveil.api import Float64Array, IdArray, NearestWords, ParameterError, PrivateIds, PrivateText, resolve_threads
 from wordveil_lab.benchmarks import peers
 from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, peak_memory_bytes
 from wordveil_lab.benchmarks.workload import Workload
-
-__all__ = ["TASKS", "Measurement", "measure", "measure_task"]
 
 EPSILON = 4.0
 NAME = "wordveil"
@@ -150,8 +139,8 @@ def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
 
 def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     setting = _Setting(task="select", workload=workload, machine=machine, limit_type="float64")
-    fitted = TEM(epsilon=EPSILON).fit(workload.embeddings).on(workload.device)
-    source = RandomSource()
+    fitted = wv.TEM(epsilon=EPSILON).fit(workload.embeddings).on(workload.device)
+    source = wv.RandomSource()
     draws = fitted.sample(source.fresh_stream(), workload.tokens)
     ids = PrivateIds(workload.ids)
     timing = best_timing(
@@ -174,8 +163,8 @@ def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
 
 def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     setting = _Setting(task="sanitize", workload=workload, machine=machine, limit_type="float64")
-    mechanism = TEM(epsilon=EPSILON)
-    sanitizer = Sanitizer(workload.embeddings, mechanism, threads=workload.threads, device=workload.device)
+    mechanism = wv.TEM(epsilon=EPSILON)
+    sanitizer = wv.Sanitizer(workload.embeddings, mechanism, threads=workload.threads, device=workload.device)
     texts = [PrivateText(text) for text in workload.texts]
     sanitizer.release_batch(texts[:1])
     timing = best_timing(lambda: sanitizer.for_batch_job().release_batch(texts), workload.repeats)
@@ -211,3 +200,47 @@ TASKS: dict[str, Callable[[Workload, Machine, bool], list[Measurement]]] = {
     "sanitize": _sanitize,
 }
 """What is measured, by name."""
+
+
+AXES: dict[str, tuple[int, ...]] = {
+    "tokens": (10_000, 100_000, 1_000_000, 10_000_000),
+    "vocabulary": (10_000, 50_000, 100_000, 200_000, 400_000),
+    "dimensions": (50, 100, 200, 300, 384),
+    "threads": (1, 2, 4, 8, 16),
+}
+"""Size that grows -> its steps; steps beyond `most` are left out, and thread counts beyond the processors."""
+
+SIZES: dict[str | None, dict[str, int]] = {
+    None: {"vocabulary": 70_000, "dimensions": 300, "tokens": 4096, "repeats": 2},
+    "tokens": {"vocabulary": 10_000, "dimensions": 50, "tokens": 10_000, "repeats": 1},
+    "vocabulary": {"vocabulary": 10_000, "dimensions": 50, "tokens": 2048, "repeats": 2},
+    "dimensions": {"vocabulary": 70_000, "dimensions": 50, "tokens": 2048, "repeats": 2},
+    "threads": {"vocabulary": 70_000, "dimensions": 300, "tokens": 8192, "repeats": 2},
+}
+"""Size that grows, None for a single table -> sizes unless told otherwise; a whole curve takes a few minutes."""
+
+
+def growth_curve(
+    axis: str, workload: Workload, machine: Machine, *, tasks: tuple[str, ...] = ("decode", "select"), most: int = 0
+) -> Iterator[list[Measurement]]:
+    """Yield the measurements of each step along one axis.
+
+    Args:
+        axis: One of `AXES`.
+        workload: The sizes that stay.
+        machine: Product rates measured in the same process.
+        tasks: What to measure.
+        most: Largest step taken, 0 for all.
+
+    Raises:
+        ParameterError: If the axis is unknown, or `most` leaves no step.
+    """
+    if axis not in AXES:
+        raise ParameterError("axis", axis, f"must be one of {', '.join(AXES)}.")
+    if most and most < AXES[axis][0]:
+        raise ParameterError("most", most, f"must be at least {AXES[axis][0]}, the first step, or 0.")
+    for step in AXES[axis]:
+        if (most and step > most) or (axis == "threads" and step > resolve_threads(None)):
+            continue
+        sized = workload.resized(**{axis: step})
+        yield [line for task in tasks for line in measure_task(task, sized, machine, with_peers=False)]

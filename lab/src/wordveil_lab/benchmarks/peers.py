@@ -17,8 +17,6 @@ from threadpoolctl import threadpool_limits
 from wordveil.api import Float32Array, Float64Array, IdArray
 from wordveil_lab.extras import missing_extra
 
-__all__ = ["DECODERS", "SELECTORS", "available", "with_threads"]
-
 BATCH = 1024
 SELECT_BATCH = 64
 

@@ -11,8 +11,6 @@ from wordveil_lab.benchmarks.machine import Machine
 from wordveil_lab.benchmarks.measuring import Measurement
 from wordveil_lab.plots import SETTINGS, svg
 
-__all__ = ["as_json", "save_plot", "table"]
-
 HEADINGS = ("of limit", "tokens/s/core", "tokens/s", "same", "task", "v x d", "thr", "tokens", "engine")
 
 

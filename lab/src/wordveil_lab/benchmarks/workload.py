@@ -14,8 +14,6 @@ import numpy as np
 
 from wordveil.api import Embeddings, Float32Array, Float64Array, IdArray, ParameterError
 
-__all__ = ["Workload", "generated_words"]
-
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 NOISE = 0.6  # length of the noise relative to the median vector
 LINE = 60  # tokens in a generated text

@@ -9,8 +9,6 @@ from typer import Option
 
 from wordveil.api import JsonOption, ParameterError, say, show
 
-__all__ = ["bench"]
-
 
 def bench(
     vocabulary: Annotated[
@@ -43,9 +41,8 @@ def bench(
     Rates are per second of processor time, so that other programs on the machine disturb them little; "of limit"
     compares with what the machine's largest matrix product would allow, measured in the same run.
     """
-    from wordveil_lab.benchmarks.growth import AXES, SIZES, growth_curve
     from wordveil_lab.benchmarks.machine import measure_machine
-    from wordveil_lab.benchmarks.measuring import measure
+    from wordveil_lab.benchmarks.measuring import AXES, SIZES, growth_curve, measure
     from wordveil_lab.benchmarks.report import as_json as to_json
     from wordveil_lab.benchmarks.report import save_plot, table
     from wordveil_lab.benchmarks.workload import Workload

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from wordveil_lab.evaluation.league import Plan
     from wordveil_lab.evaluation.promises import Target
 
-__all__ = ["evaluate"]
 
 DEFAULTS = (2.0, 5.0, 10.0), (4.0, 6.0, 8.0, 10.0, 12.0), (2.0,)  # per unit of distance, nats, per unit of rank
 
@@ -32,8 +31,7 @@ class ComparedRows:
         str, Option("--mechanisms", "-m", help="all, or names joined by commas; tem includes tem-certified.")
     ] = "all"
     epsilon: Annotated[
-        list[float] | None,
-        Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several. See below."),
+        list[float] | None, Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several. See below.")
     ] = None
     local_epsilon: Annotated[
         list[float] | None,
@@ -46,7 +44,7 @@ class ComparedRows:
 
     def targets(self) -> tuple[Target, ...]:
         """Return the rows."""
-        from wordveil_lab.evaluation.contenders import contenders
+        from wordveil_lab.evaluation.recipes import contenders
 
         names = None if self.mechanisms == "all" else tuple(name.strip() for name in self.mechanisms.split(","))
         given = (self.epsilon or (), self.local_epsilon or (), self.rank_epsilon or ())
@@ -90,12 +88,10 @@ def evaluate(
     size: Annotated[str, Option("--size", help="full, reduced or miniature: see below.")] = "reduced",
     vocabulary: VocabularyOption = None,
     words: Annotated[
-        int,
-        Option("--words", help="Number of output words to use, from the start of the vocabulary; 0 means all."),
+        int, Option("--words", help="Number of output words to use, from the start of the vocabulary; 0 means all.")
     ] = 10_000,
     data: Annotated[
-        list[str] | None,
-        Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several."),
+        list[str] | None, Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several.")
     ] = None,
     work: WorkOptions,
     report: Annotated[Path, Option("--report", help="Write .html, .md, .json, .csv, .tex, .svg or .pdf.")] = Path(

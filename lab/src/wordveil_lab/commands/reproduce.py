@@ -6,7 +6,7 @@ import importlib
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -14,13 +14,13 @@ from typer import Argument, Option
 from wordveil.api import JsonOption, ParameterError, say, show
 from wordveil_lab.papers import PAPERS
 
-__all__ = ["reproduce"]
+if TYPE_CHECKING:
+    from wordveil_lab.papers.base import Options
 
 
 def reproduce(
     paper: Annotated[
-        str,
-        Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery."),
+        str, Argument(help=f"One of {', '.join(PAPERS)}; or gallery, or one of its entries: see docs/gallery.")
     ],
     size: Annotated[
         str, Option("--size", help="paper (the paper's own size: hours), reduced or miniature (both minutes).")
@@ -51,8 +51,7 @@ def reproduce(
     The data sets are files that you name, or of the folder in the environment variable WORDVEIL_DATA; nothing is
     downloaded.
     """
-    from wordveil_lab.papers.base import Options, cost, timed, told
-    from wordveil_lab.papers.summary import as_dict, as_markdown, write_reproduction
+    from wordveil_lab.papers.base import Options, told
 
     if paper not in PAPERS:
         given = (size, neural, table, data, epsilon, repeats, seed, cells)
@@ -74,8 +73,16 @@ def reproduce(
         cells=cells,
         progress=say,
     )
-    say(f"{paper}, size {size}: {cost(paper, size)}")
-    module = importlib.import_module(f"wordveil_lab.papers.{paper.replace('-', '_')}")
+    _repeat(options, report, as_json=as_json)
+
+
+def _repeat(options: Options, report: Path | None, *, as_json: bool) -> None:
+    """Repeat a paper, and print or write what came of it."""
+    from wordveil_lab.papers.base import cost, timed
+    from wordveil_lab.papers.summary import as_dict, as_markdown, write_reproduction
+
+    say(f"{options.paper}, size {options.size}: {cost(options.paper, options.size)}")
+    module = importlib.import_module(f"wordveil_lab.papers.{options.paper.replace('-', '_')}")
     found = timed(module.reproduce, options)
     command = shlex.join(["wordveil", *sys.argv[1:]])
     if report is None:

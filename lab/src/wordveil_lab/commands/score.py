@@ -16,8 +16,6 @@ from wordveil.api import JsonOption, ParameterError, say, show
 if TYPE_CHECKING:
     from wordveil_lab.court.pairs import PairedTexts
 
-__all__ = ["score"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredTexts:
@@ -25,8 +23,7 @@ class ScoredTexts:
 
     original: Annotated[str, Option("--original", metavar="FILE", help="The private texts.")]
     released: Annotated[
-        str | None,
-        Option("--released", metavar="FILE", help="What was released of them; default: the same file."),
+        str | None, Option("--released", metavar="FILE", help="What was released of them; default: the same file.")
     ] = None
     original_column: Annotated[str | None, Option("--original-column", "-c", help="Column of the originals.")] = None
     released_column: Annotated[
@@ -34,8 +31,7 @@ class ScoredTexts:
     ] = None
     label: Annotated[str | None, Option("--label", help="Column of the originals: a class to be learnt.")] = None
     attribute: Annotated[
-        str | None,
-        Option("--attribute", help="Column of the originals: a class that releases should not reveal."),
+        str | None, Option("--attribute", help="Column of the originals: a class that releases should not reveal.")
     ] = None
     author: Annotated[str | None, Option("--author", help="Column of the originals: who wrote the text.")] = None
 

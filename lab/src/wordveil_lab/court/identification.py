@@ -30,8 +30,6 @@ from wordveil_lab.corpora import Corpus
 from wordveil_lab.court.pairs import Measure, PairedTexts
 from wordveil_lab.evaluation.models import bag_of_words, weighted_bag
 
-__all__ = ["SIZES", "Claim", "Matches", "Rows", "hit_bound", "identify", "matched"]
-
 SIZES = (2, 10, 100)
 """Originals that a release is matched with, its own among them; beside these, all there are."""
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from wordveil.api import FORMATS, DocumentSettings, ParameterError, PrivateText, guess_format, tokenizer_for
 from wordveil_lab.rows import read_rows, thinned
 
-__all__ = ["Measure", "PairedTexts", "read_column", "shifted"]
-
 LEAST = 8  # pairs: fewer give no number worth printing
 
 

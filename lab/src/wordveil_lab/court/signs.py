@@ -11,8 +11,6 @@ from wordveil.api import AuditStatus as Status
 from wordveil.api import Finding, round_up
 from wordveil_lab.court.pairs import Measure, PairedTexts
 
-__all__ = ["signs"]
-
 VERBATIM = 0.05  # share of whole texts
 FEW = 0.5  # of what is expected
 EXPECTED = 5  # times that words should have been themselves
@@ -25,32 +23,36 @@ def signs(pairs: PairedTexts, whole: Measure) -> list[Finding]:
         pairs: The texts.
         whole: The share of texts that are released verbatim.
     """
-    return [_verbatim(whole), _constant(pairs), *_never_itself(pairs), _length(pairs)]
+    outputs, inputs = Counter(pairs.released), len(set(pairs.originals))
+    commonest = outputs.most_common(1)[0][1]
+    same = sum(len(own) == len(other) for own, other in zip(*pairs.words, strict=True))
+    return [
+        _sign(
+            "verbatim releases",
+            seen=whole.value >= VERBATIM,
+            observed=f"{round_up(100 * whole.value, 3)} % of {whole.n} texts are as they were, spaces and case apart",
+            expected="next to none",
+        ),
+        _sign(
+            "constant outputs",
+            seen=len(outputs) < FEW * inputs,
+            observed=f"{len(outputs)} different releases of {inputs} different texts; the commonest {commonest} times",
+            expected="about as many as texts; few outputs say little of their texts, and any average over them "
+            "misleads",
+        ),
+        *_never_itself(pairs),
+        _sign(
+            "length",
+            seen=same > 0.9 * len(pairs),
+            observed=f"{same} of {len(pairs)} releases have as many words as their text",
+            expected="where all have, the number of words is disclosed, and a claim must assume that it is equal",
+        ),
+    ]
 
 
 def _sign(check: str, *, seen: bool, observed: str, expected: str) -> Finding:
     status = Status.DISCLOSED if seen else Status.PASSED
     return Finding(check=check, status=status, observed=observed, expected=expected, alpha=0.0)
-
-
-def _verbatim(whole: Measure) -> Finding:
-    return _sign(
-        "verbatim releases",
-        seen=whole.value >= VERBATIM,
-        observed=f"{round_up(100 * whole.value, 3)} % of {whole.n} texts are as they were, spaces and case apart",
-        expected="next to none",
-    )
-
-
-def _constant(pairs: PairedTexts) -> Finding:
-    outputs, inputs = Counter(pairs.released), len(set(pairs.originals))
-    commonest = outputs.most_common(1)[0][1]
-    return _sign(
-        "constant outputs",
-        seen=len(outputs) < FEW * inputs,
-        observed=f"{len(outputs)} different releases of {inputs} different texts; the commonest {commonest} times",
-        expected="about as many as texts; few outputs say little of their texts, and any average over them misleads",
-    )
 
 
 def _never_itself(pairs: PairedTexts) -> list[Finding]:
@@ -85,13 +87,3 @@ def _never_itself(pairs: PairedTexts) -> list[Finding]:
             ),
         )
     ]
-
-
-def _length(pairs: PairedTexts) -> Finding:
-    same = sum(len(own) == len(other) for own, other in zip(*pairs.words, strict=True))
-    return _sign(
-        "length",
-        seen=same > 0.9 * len(pairs),
-        observed=f"{same} of {len(pairs)} releases have as many words as their text",
-        expected="where all have, the number of words is disclosed, and a claim must assume that it is equal",
-    )

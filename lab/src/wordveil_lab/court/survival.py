@@ -11,8 +11,6 @@ from wordveil.api import TOKEN_KINDS as KINDS
 from wordveil.api import token_kind as kind
 from wordveil_lab.court.pairs import Measure, PairedTexts, shifted
 
-__all__ = ["survival"]
-
 CLASSES = ("content words", "function words", "typed tokens", *KINDS)
 
 
@@ -32,6 +30,7 @@ def survival(pairs: PairedTexts) -> list[Measure]:
                 total[name] += count
                 kept[name] += min(count, mine[word])
                 chance[name] += min(count, strange[word])
+    same = [_plain(a) == _plain(b) for a, b in zip(pairs.originals, pairs.released, strict=True)]
     return [
         Measure(
             group="survival",
@@ -43,7 +42,7 @@ def survival(pairs: PairedTexts) -> list[Measure]:
         )
         for name in ("tokens", *CLASSES)
         if total[name]
-    ] + [_verbatim(pairs)]
+    ] + [Measure(group="survival", name="whole texts", value=float(np.mean(same)), n=len(same))]
 
 
 def _classes(word: str) -> tuple[str, ...]:
@@ -51,11 +50,6 @@ def _classes(word: str) -> tuple[str, ...]:
     if found is not None:
         return "tokens", "typed tokens", found
     return "tokens", "function words" if word in FUNCTION_WORDS else "content words"
-
-
-def _verbatim(pairs: PairedTexts) -> Measure:
-    same = [_plain(a) == _plain(b) for a, b in zip(pairs.originals, pairs.released, strict=True)]
-    return Measure(group="survival", name="whole texts", value=float(np.mean(same)), n=len(same))
 
 
 def _plain(text: str) -> str:

@@ -15,8 +15,6 @@ from wordveil_lab.court.pairs import Measure, PairedTexts, shifted
 from wordveil_lab.evaluation.authors import closest_author, cross_validated
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words
 
-__all__ = ["authors", "classes", "fluency", "log_likelihoods", "masked_words", "similarity"]
-
 FOLDS = 5
 CANDIDATES = 5000  # commonest words that masked prediction chooses from
 MASKED = 400  # words tried
@@ -148,7 +146,7 @@ def masked_words(pairs: PairedTexts) -> list[Measure]:
         return []
     v = len(table)
     seen = np.where(released.tokens < 0, v, released.tokens).astype(np.int64)
-    owner = np.repeat(np.arange(len(original)), np.diff(original.offsets))
+    owner = original.owners
 
     def beside(places: np.ndarray, step: int) -> np.ndarray:
         there = np.clip(places + step, 0, len(seen) - 1)

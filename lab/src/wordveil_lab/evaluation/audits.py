@@ -18,7 +18,6 @@ import numpy as np
 
 from wordveil.api import AuditInputs as Inputs
 from wordveil.api import (
-    ChannelVerdict,
     Embeddings,
     Float64Array,
     Guarantee,
@@ -33,8 +32,6 @@ from wordveil.api import (
     make_case,
 )
 from wordveil_lab.evaluation.promises import Contender
-
-__all__ = ["AuditSettings", "Audited", "audit_promise", "density_bounds"]
 
 STEPS = 40  # epsilons tried on the first half of the samples
 EXACT_TOLERANCE = 1e-9
@@ -110,7 +107,19 @@ def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditS
     randomizer = contender.words.vectors or contender.words
     case = make_case(randomizer, inputs, RandomSource.seeded_for_tests(seed))
     if case.exact is not None:
-        return _exact(case.exact)
+        a, b = case.exact.worst_pair
+        return Audited(
+            method="exact",
+            claimed_epsilon=case.exact.epsilon,
+            claimed_delta=case.exact.delta,
+            epsilon_at_least=case.exact.tight_epsilon,
+            delta_at_least=case.exact.tight_delta or 0.0,
+            counted_epsilon=None,
+            counted_delta=None,
+            pair=f"word {a} and word {b}",
+            alpha=0.0,
+            refuted=not case.exact.holds,
+        )
     share = settings.alpha / (2 * len(case.pairs))
     found = [_pair(case.subject, pair, case.claim, settings.samples, share) for pair in case.pairs]
     best = max(found, key=lambda one: one.epsilon_at_least)
@@ -121,22 +130,6 @@ def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditS
         counted_delta=max(one.counted_delta or 0.0 for one in found),
         alpha=settings.alpha,
         refuted=any(one.refuted for one in found),
-    )
-
-
-def _exact(verdict: ChannelVerdict) -> Audited:
-    a, b = verdict.worst_pair
-    return Audited(
-        method="exact",
-        claimed_epsilon=verdict.epsilon,
-        claimed_delta=verdict.delta,
-        epsilon_at_least=verdict.tight_epsilon,
-        delta_at_least=verdict.tight_delta or 0.0,
-        counted_epsilon=None,
-        counted_delta=None,
-        pair=f"word {a} and word {b}",
-        alpha=0.0,
-        refuted=not verdict.holds,
     )
 
 

@@ -31,8 +31,6 @@ from wordveil_lab.evaluation.models import (
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import read_rows
 
-__all__ = ["AttributeInference", "AuthorshipLinkage", "Post", "closest_author", "cross_validated", "parse_post"]
-
 _BREAK = re.compile(r"[\t\n]")
 _HEADER = re.compile(r"[A-Z][\w-]+:\s|<[^<>\s]+@")
 _QUOTED = re.compile(r"\s*(?:[A-Za-z]{0,3}>|[|:}#])")

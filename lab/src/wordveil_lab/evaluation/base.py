@@ -24,8 +24,6 @@ from scipy.stats import t as student
 from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["Score", "Summary", "Task", "TaskKind", "summarize"]
-
 CONFIDENCE = 0.95
 
 

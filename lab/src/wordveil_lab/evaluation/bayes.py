@@ -19,8 +19,6 @@ from wordveil_lab.evaluation.evidence import channel_guesses, observe, word_chan
 from wordveil_lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["BayesGuess"]
-
 ROWS = 256
 
 
@@ -59,11 +57,7 @@ class BayesGuess(Task):
             outputs = subject.words.outputs
             kept = subject.words.keep_probabilities(outputs)
             assert kept is not None
-            return {
-                "success": float(reached.sum()),
-                "naming": float(prepared[outputs] @ kept),
-                "guessing": guessing,
-            }
+            return {"success": float(reached.sum()), "naming": float(prepared[outputs] @ kept), "guessing": guessing}
         inputs = draw_words(prepared, self.trials, source, "bayes trials")
         if subject.vectors is None:
             released = subject.release_words(inputs, source, "bayes release")

@@ -20,17 +20,6 @@ from wordveil.api import load_minilm as load_model
 from wordveil.api import minilm_pieces as sentence_pieces
 from wordveil.api import minilm_states as encode
 
-__all__ = [
-    "MINILM",
-    "ROBERTA",
-    "BertScores",
-    "bert_score",
-    "bert_score_by_roberta",
-    "matching_scores",
-    "read_by_minilm",
-    "unit_states",
-]
-
 MINILM, ROBERTA = "BERTScore (MiniLM)", "BERTScore (RoBERTa-large)"
 """By the model that this laboratory has, and by the one that the package of BERTScore takes for English."""
 

@@ -23,8 +23,6 @@ from wordveil_lab.evaluation.survival import PersonalDataSurvival, RareWordSurvi
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, SentenceSimilarity, WordSimilarity
 from wordveil_lab.rows import file_digest, locate
 
-__all__ = ["SIZES", "TASKS", "chosen_tasks", "data_digests", "data_files", "data_text", "runnable"]
-
 TASKS: dict[str, type[Task]] = {
     task.name: task
     for task in (

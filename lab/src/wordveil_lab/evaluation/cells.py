@@ -17,8 +17,6 @@ from wordveil_lab.evaluation.catalogue import data_digests
 from wordveil_lab.evaluation.promises import Baseline, PromiseSettings, Target
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["Cell", "Cells", "cell_key", "compute_cell", "digest", "promise_key"]
-
 CACHE_FORMAT = 5  # raised whenever a task, or what a row is, changes under the same settings
 
 

@@ -28,8 +28,6 @@ from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.evaluation.word_tasks import word_ids
 from wordveil_lab.rows import read_rows
 
-__all__ = ["CentroidClassification", "LexiconClassification", "TextClassification"]
-
 
 @dataclass(frozen=True)
 class LabelledCorpora:

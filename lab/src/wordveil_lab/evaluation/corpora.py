@@ -14,8 +14,6 @@ from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource, multip
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["as_texts", "centroids", "released_centroids", "released_tokens"]
-
 
 def place_unknown(tokens: IdArray, subject: Entrant, source: RandomSource, label: str) -> IdArray:
     """Return the tokens, with a uniform public word in place of unknown ones where the mechanism does not take them."""
@@ -55,8 +53,7 @@ def centroids(tokens: IdArray, corpus: Corpus, vectors: NDArray[np.floating]) ->
         vectors: One row per word, shape (v, m).
     """
     known = tokens >= 0
-    owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))[known]
-    return means(np.asarray(vectors, dtype=np.float64)[tokens[known]], owner, len(corpus))
+    return means(np.asarray(vectors, dtype=np.float64)[tokens[known]], corpus.owners[known], len(corpus))
 
 
 def means(rows: Float64Array, owner: NDArray[np.int64], n: int) -> Float64Array:
@@ -74,7 +71,5 @@ def released_centroids(corpus: Corpus, subject: Entrant, source: RandomSource, l
     """Return the mean released vector of each text, shape (n, m)."""
     if subject.vectors is None:
         return centroids(released_tokens(corpus, subject, source, label), corpus, subject.space.vectors)
-    tokens = place_unknown(corpus.tokens, subject, source, label)
-    rows = subject.release_vectors(tokens, source, label)
-    owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))
-    return means(rows, owner, len(corpus))
+    rows = subject.release_vectors(place_unknown(corpus.tokens, subject, source, label), source, label)
+    return means(rows, corpus.owners, len(corpus))

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["COMPARED", "LEVELS", "READING", "CurveComparison", "Curve", "CurveValue", "equal_attack", "read_at"]
-
 LEVELS = (0.2, 0.4, 0.6, 0.8)
 """Attack success at which curves are read."""
 

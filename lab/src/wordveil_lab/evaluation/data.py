@@ -13,20 +13,6 @@ import numpy as np
 from wordveil.api import DataFormatError
 from wordveil_lab.rows import locate, read_rows, thinned
 
-__all__ = [
-    "LabelledText",
-    "ScoredPair",
-    "Spans",
-    "mixed_order",
-    "plain",
-    "read_labelled",
-    "read_pairs",
-    "read_spans",
-    "read_texts",
-    "scored_pairs",
-    "train_and_test",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredPair:

@@ -17,8 +17,6 @@ from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["OverlapSkewness", "PlausibleDeniability", "expected_distinct", "overlap_shares"]
-
 ROWS = 256
 
 

@@ -19,8 +19,6 @@ from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource
 from wordveil_lab.evaluation.priors import draw_words
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["Observed", "WordChannel", "channel_guesses", "columns", "nearest_words", "observe", "word_channel"]
-
 ROWS = 64  # vectors compared with the vocabulary at a time
 INPUTS = 512  # rows of the channel computed at a time
 LEARNT_PAIRS = 400  # releases that the shape of an unknown channel is fitted to

@@ -20,20 +20,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+import wordveil as wv
 from wordveil.api import OTHER_WORD as OTHER
 from wordveil.api import STOP_WORD as STOP
-from wordveil.api import (
-    Embeddings,
-    Float32Array,
-    FloatArray,
-    IdArray,
-    ParameterError,
-    Posterior,
-    Prior,
-    RandomSource,
-    posteriors,
-    prior_of,
-)
+from wordveil.api import Float32Array, FloatArray, IdArray, ParameterError, Posterior, posteriors, prior_of
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import place_unknown
@@ -43,8 +33,6 @@ from wordveil_lab.evaluation.pair_model import PairModel
 from wordveil_lab.evaluation.pair_model import posteriors as by_pairs
 from wordveil_lab.evaluation.priors import content_words, word_prior
 from wordveil_lab.evaluation.subjects import Entrant
-
-__all__ = ["ATTACKERS", "ReviewInversion", "SentenceInversion", "in_context", "likeliest", "segments_of"]
 
 ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
 WEIGHED = 256, 64, 16  # for each token: words, words that carry content, and those of both that triples are read of
@@ -66,7 +54,7 @@ class Attack:
     known: NDArray[np.bool_] = field(repr=False)
     content_words: IdArray = field(repr=False)
     pairs: PairModel = field(repr=False)
-    prior: Prior = field(repr=False)
+    prior: wv.Prior = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +90,7 @@ class _Inversion(Task):
     length: int | None = None
     public_limit: int = 10_000
 
-    def prepare(self, embeddings: Embeddings) -> Attack:
+    def prepare(self, embeddings: wv.Embeddings) -> Attack:
         texts = read_texts(self.path, column=self.text, limit=self.limit)
         corpus = encode(embeddings, [" ".join(text.split()[: self.length]) for text in texts])
         known = corpus.tokens >= 0
@@ -128,7 +116,7 @@ class _Inversion(Task):
     def applies(self, subject: Entrant) -> bool:
         return subject.vectors is None or subject.law_known
 
-    def run(self, prepared: Attack, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Attack, subject: Entrant, source: wv.RandomSource) -> Mapping[str, float]:
         corpus = prepared.corpus
         guesses = dict.fromkeys(ATTACKERS, (corpus.tokens, corpus.tokens))
         if not subject.is_baseline:
@@ -153,7 +141,7 @@ _Guesses = tuple[IdArray, IdArray]
 """What an attacker takes every token for, whatever word it is, and if it is a content word; each of shape (t,)."""
 
 
-def _guesses(attack: Attack, subject: Entrant, source: RandomSource, label: str) -> dict[str, _Guesses]:
+def _guesses(attack: Attack, subject: Entrant, source: wv.RandomSource, label: str) -> dict[str, _Guesses]:
     corpus, v = attack.corpus, len(subject.embeddings)
     frequencies = attack.prior.frequency[:v] / attack.prior.frequency[:v].sum()
     inputs = place_unknown(corpus.tokens, subject, source, label)
@@ -196,7 +184,7 @@ def likeliest(scores: FloatArray, content_words: IdArray) -> IdArray:
 def in_context(
     texts: Sequence[IdArray],
     likelihoods: Float32Array,
-    prior: Prior,
+    prior: wv.Prior,
     content_words: IdArray,
     weighed: tuple[int, int, int] = WEIGHED,
 ) -> IdArray:

@@ -21,11 +21,9 @@ from wordveil.api import Embeddings, ParameterError, SanText, WordveilError
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.cells import Cell, Cells, cell_key, compute_cell, digest, promise_key
-from wordveil_lab.evaluation.contenders import fit_contender
 from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings, Target
+from wordveil_lab.evaluation.recipes import fit_contender
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
-
-__all__ = ["League", "LeagueRow", "Plan", "first_words", "run_league"]
 
 LeagueProgress = Callable[[int, int, str], None]
 """Called with cells done, cells in all, and the label of the row just finished."""
@@ -242,8 +240,10 @@ def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueR
     """Compute what is missing of a row; one that has no parameters at this epsilon says so and stays empty."""
     store = Cells(job.cache)
     if isinstance(job.target, Baseline):
-        subject = unprotected(embeddings) if job.target is Baseline.NO_NOISE else _random_words(embeddings)
-        return LeagueRow(target=job.target, guarantee=None, note="", cells=_cells(job, subject, store, prepared))
+        # Random words are a selection at a rate that tells no word from another.
+        blind = SanText(epsilon=1e-9).fit
+        subject = unprotected(embeddings) if job.target is Baseline.NO_NOISE else subject_of(blind(embeddings))
+        return LeagueRow(target=job.target, guarantee=None, note="", cells=tuple(_cells(job, subject, store, prepared)))
     key = promise_key(job.target, embeddings, job.plan.promises)
     audit_key = digest(["audit", key, asdict(job.plan.audit), job.plan.seed])
     finished = tuple(cell for cell in map(store.get_cell, job.keys) if cell is not None)
@@ -261,25 +261,16 @@ def _row(job: _Job, embeddings: Embeddings, prepared: dict[str, Any]) -> LeagueR
         audit = audit_promise(contender, embeddings, job.plan.audit, int(audit_key[:8], 16)).as_dict()
         store.put(audit_key, audit)
     cells = _cells(job, subject_of(contender.words, decoded=contender.decoded), store, prepared)
-    return LeagueRow(target=job.target, cells=cells, audit=audit, **promise)
+    return LeagueRow(target=job.target, cells=tuple(cells), audit=audit, **promise)
 
 
-def _random_words(embeddings: Embeddings) -> Entrant:
-    """Return the subject that releases uniform public words: a selection at a rate that tells no word from another."""
-    return subject_of(SanText(epsilon=1e-9).fit(embeddings))
-
-
-def _cells(job: _Job, subject: Entrant, store: Cells, prepared: dict[str, Any]) -> tuple[Cell, ...]:
-    return tuple(_cell(job, i, subject, store, prepared) for i in range(len(job.keys)))
-
-
-def _cell(job: _Job, i: int, subject: Entrant, store: Cells, prepared: dict[str, Any]) -> Cell:
-    task, key = job.plan.tasks[i], job.keys[i]
-    finished = store.get_cell(key)
-    if finished is not None:
-        return finished
-    if task.applies(subject) and repr(task) not in prepared:
-        prepared[repr(task)] = task.prepare(subject.embeddings)
-    cell = compute_cell(job.target.label, key, task, prepared.get(repr(task)), subject, job.plan.repeats)
-    store.put(key, cell.as_dict())
-    return cell
+def _cells(job: _Job, subject: Entrant, store: Cells, prepared: dict[str, Any]) -> Iterator[Cell]:
+    """Yield the cells of a row, finished ones as they are; what tasks prepare is kept for other rows."""
+    for task, key in zip(job.plan.tasks, job.keys, strict=True):
+        cell = store.get_cell(key)
+        if cell is None:
+            if task.applies(subject) and repr(task) not in prepared:
+                prepared[repr(task)] = task.prepare(subject.embeddings)
+            cell = compute_cell(job.target.label, key, task, prepared.get(repr(task)), subject, job.plan.repeats)
+            store.put(key, cell.as_dict())
+        yield cell

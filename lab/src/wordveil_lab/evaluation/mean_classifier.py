@@ -16,8 +16,6 @@ from wordveil.api import Float64Array, FloatArray, IdArray, Stream
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation.models import bag_of_words
 
-__all__ = ["Adam", "MeanClassifier"]
-
 BETAS = (0.9, 0.999)
 TINY = 1e-8
 

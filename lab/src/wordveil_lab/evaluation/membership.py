@@ -22,8 +22,6 @@ from wordveil_lab.evaluation.mean_classifier import MeanClassifier
 from wordveil_lab.evaluation.models import as_numbers, fit_quietly, load_sklearn
 from wordveil_lab.evaluation.subjects import Entrant
 
-__all__ = ["MembershipInference", "Quarters"]
-
 
 @dataclass(frozen=True)
 class Quarters:

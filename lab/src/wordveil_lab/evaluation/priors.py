@@ -9,8 +9,6 @@ from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource, word_f
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.data import read_texts
 
-__all__ = ["COMMON", "PUBLIC_LIST", "content_words", "draw_words", "word_prior"]
-
 PUBLIC_LIST = "public list"
 """The counts of public English text that ship with the package; see `wordveil.vocabulary.frequencies`."""
 

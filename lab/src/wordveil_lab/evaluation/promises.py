@@ -7,8 +7,6 @@ from enum import StrEnum
 
 from wordveil.api import Guarantee, ParameterError, WordRandomizer
 
-__all__ = ["Baseline", "Contender", "Group", "PromiseSettings", "Target"]
-
 
 class Group(StrEnum):
     """What is promised in common by the rows of one part of the table."""

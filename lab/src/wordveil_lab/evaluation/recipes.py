@@ -1,7 +1,15 @@
-"""How each row of the league table is built: parameters for one promise, one recipe a row, one release a row.
+"""The rows of the league table: every mechanism with parameters that make it keep one promise, one release a row.
 
-The recipes choose nothing by looking at results; clip norm, covariance, stretch and diameter are facts of the public
-vocabulary.
+Five groups, never ranked against each other:
+
+    metric     epsilon metric DP for the Euclidean distance between words of the vocabulary
+    rank       epsilon metric DP for the neighbour-rank distance, a coarser promise of the same form
+    local      (epsilon, delta) local DP between any two words of the vocabulary
+    neighbour  (epsilon, delta) neighbour DP: only between adjacent words of a public graph
+    refuted    nothing: the published claim has a counter-example, which is printed in place of the claim
+
+A mechanism enters a group of another promise only by a theorem, which its note names. The recipes choose nothing by
+looking at results; clip norm, covariance, stretch and diameter are facts of the public vocabulary.
 """
 
 from __future__ import annotations
@@ -14,47 +22,27 @@ from typing import Any
 
 import numpy as np
 
+import wordveil as wv
 from wordveil.api import (
-    NADP,
-    TEM,
-    ClippedGaussian,
-    ClippedL2,
-    ClippedLaplace,
-    Decoded,
     Decoder,
     Embeddings,
-    Jaccard,
-    Mahalanobis,
-    MultivariateLaplace,
-    Nearest,
-    NeighbourRank,
-    NeighbourResponse,
-    Projection,
-    RankSoftmax,
-    SanText,
+    ParameterError,
     SelectionMechanism,
-    TruncatedLaplace,
-    VectorMechanism,
     VectorRandomizer,
-    Vickrey,
     WordRandomizer,
-    certify,
     clipped_diameter,
     laplace_delta,
     laplace_to_local,
     round_down,
-    to_local,
 )
-from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings
-
-__all__ = ["RECIPES", "RowPlan", "diameter", "noise_diameter"]
+from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings, Target
 
 
 @dataclass(frozen=True)
 class RowPlan:
     """What a recipe is given."""
 
-    embeddings: Embeddings
+    embeddings: wv.Embeddings
     epsilon: float
     settings: PromiseSettings
 
@@ -70,10 +58,11 @@ class RowPlan:
 
 
 _Recipe = Callable[[RowPlan], Contender]
+BALL = "delta", "clip_norm"
 
 
-def _decoded(plan: RowPlan, mechanism: VectorMechanism, decoder: Decoder | None = None, note: str = "") -> Contender:
-    words = Decoded(mechanism=mechanism, decoder=decoder or Nearest()).fit(plan.embeddings)
+def _decoded(plan: RowPlan, mechanism: wv.VectorMechanism, decoder: Decoder | None = None, note: str = "") -> Contender:
+    words = wv.Decoded(mechanism=mechanism, decoder=decoder or wv.Nearest()).fit(plan.embeddings)
     return Contender(words=words, guarantee=words.guarantee(), note=note)
 
 
@@ -82,24 +71,20 @@ def _vectors(recipe: _Recipe) -> _Recipe:
     return lambda plan: replace(recipe(plan), decoded=False)
 
 
-def _laplace(plan: RowPlan) -> Contender:
-    return _decoded(plan, MultivariateLaplace(epsilon=plan.epsilon))
-
-
 def _laplace_rank(plan: RowPlan) -> Contender:
-    decoder = RankSoftmax(epsilon=plan.epsilon, c=plan.settings.rank_c)
-    return _decoded(plan, MultivariateLaplace(epsilon=plan.epsilon), decoder)
+    decoder = wv.RankSoftmax(epsilon=plan.epsilon, c=plan.settings.rank_c)
+    return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon), decoder)
 
 
 def _laplace_vickrey(plan: RowPlan) -> Contender:
-    return _decoded(plan, MultivariateLaplace(epsilon=plan.epsilon), Vickrey())
+    return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon), wv.Vickrey())
 
 
 def _mahalanobis(plan: RowPlan) -> Contender:
-    unit = Mahalanobis(epsilon=1.0).fit(plan.embeddings)
+    unit = wv.Mahalanobis(epsilon=1.0).fit(plan.embeddings)
     # A hair less, so that the rounded-up Euclidean epsilon does not exceed the target.
     own = plan.epsilon / unit.euclidean_epsilon * (1 - 1e-12)
-    words = Decoded(mechanism=Mahalanobis(epsilon=own)).fit(plan.embeddings)
+    words = wv.Decoded(mechanism=wv.Mahalanobis(epsilon=own)).fit(plan.embeddings)
     noise: Any = words.randomizer
     note = f"Mahalanobis epsilon {own:.4g}, a loss of epsilon/sqrt(lambda_min) per unit of Euclidean distance"
     return Contender(words=words, guarantee=noise.euclidean_guarantee(), note=note)
@@ -107,11 +92,11 @@ def _mahalanobis(plan: RowPlan) -> Contender:
 
 def _projection(plan: RowPlan) -> Contender:
     note = "loss between words of this vocabulary, by the exact stretch of one public matrix"
-    return _decoded(plan, Projection(epsilon=plan.epsilon, dimensions=plan.projected), note=note)
+    return _decoded(plan, wv.Projection(epsilon=plan.epsilon, dimensions=plan.projected), note=note)
 
 
-def _principal(plan: RowPlan, epsilon: float) -> Projection:
-    return Projection(epsilon=epsilon, dimensions=plan.projected, directions="principal", sensitivity="spectral")
+def _principal(plan: RowPlan, epsilon: float) -> wv.Projection:
+    return wv.Projection(epsilon=epsilon, dimensions=plan.projected, directions="principal", sensitivity="spectral")
 
 
 def _projection_principal(plan: RowPlan) -> Contender:
@@ -122,53 +107,32 @@ def _selected(words: WordRandomizer, note: str = "") -> Contender:
     return Contender(words=words, guarantee=words.guarantee(), note=note)
 
 
-def _santext(plan: RowPlan) -> Contender:
-    return _selected(SanText(epsilon=plan.epsilon).fit(plan.embeddings))
+def _textbook(kind: Callable[..., SelectionMechanism], **settings: Any) -> _Recipe:
+    """Return the recipe of a selection at the rate that its paper gives."""
+    return lambda plan: _selected(kind(epsilon=plan.epsilon, **settings).fit(plan.embeddings))
 
 
-def _tem(plan: RowPlan) -> Contender:
-    return _selected(TEM(epsilon=plan.epsilon).fit(plan.embeddings))
+def _certified(kind: Callable[..., SelectionMechanism], calibration: str = "certified", **settings: Any) -> _Recipe:
+    """Return the recipe of a selection at a certified rate."""
 
+    def recipe(plan: RowPlan) -> Contender:
+        mechanism = kind(epsilon=plan.epsilon, calibration=calibration, **settings)
+        words: Any = mechanism.fit(plan.embeddings, wv.certify(mechanism, plan.embeddings, threads=1))
+        reach = diameter(plan.embeddings) if calibration == "certified-local" else 1.0
+        textbook = plan.epsilon / reach / 2
+        return _selected(words, f"certified rate {words.rows.rate:.4g} where the textbook has {textbook:.4g}")
 
-def _with_certificate(plan: RowPlan, mechanism: SelectionMechanism, reach: float = 1.0) -> Contender:
-    certificate = certify(mechanism, plan.embeddings, threads=1)
-    words: Any = mechanism.fit(plan.embeddings, certificate)
-    textbook = plan.epsilon / reach / 2
-    return _selected(words, f"certified rate {words.rows.rate:.4g} where the textbook has {textbook:.4g}")
-
-
-def _santext_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, SanText(epsilon=plan.epsilon, calibration="certified"))
-
-
-def _tem_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, TEM(epsilon=plan.epsilon, calibration="certified"))
-
-
-def _santext_rank(plan: RowPlan) -> Contender:
-    return _selected(SanText(epsilon=plan.epsilon, metric=NeighbourRank()).fit(plan.embeddings))
-
-
-def _santext_rank_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, SanText(epsilon=plan.epsilon, metric=NeighbourRank(), calibration="certified"))
-
-
-def _tem_rank(plan: RowPlan) -> Contender:
-    return _selected(TEM(epsilon=plan.epsilon, metric=NeighbourRank()).fit(plan.embeddings))
-
-
-def _tem_rank_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, TEM(epsilon=plan.epsilon, metric=NeighbourRank(), calibration="certified"))
+    return recipe
 
 
 @lru_cache(maxsize=4)  # rows over one vocabulary share it
-def diameter(embeddings: Embeddings) -> float:
+def diameter(embeddings: wv.Embeddings) -> float:
     """Return the largest distance between two words, rounded up."""
     largest = float(np.linalg.norm(np.asarray(embeddings.vectors, dtype=np.float64), axis=1).max())
     return clipped_diameter(embeddings.vectors, largest * (1 + 1e-9))  # nothing is clipped
 
 
-def noise_diameter(noise: VectorRandomizer, embeddings: Embeddings) -> float:
+def noise_diameter(noise: VectorRandomizer, embeddings: wv.Embeddings) -> float:
     """Return by how many units of its promise two words differ at most for additive noise, rounded up.
 
     A projection adds its noise to projected vectors, at rate epsilon over its stretch: what two words lose is this rate
@@ -181,14 +145,14 @@ def noise_diameter(noise: VectorRandomizer, embeddings: Embeddings) -> float:
 
 
 def _laplace_local(plan: RowPlan) -> Contender:
-    return _local_by_profile(plan, lambda epsilon: MultivariateLaplace(epsilon=epsilon), plan.embeddings.dimensions)
+    return _local_by_profile(plan, lambda epsilon: wv.MultivariateLaplace(epsilon=epsilon), plan.embeddings.dimensions)
 
 
 def _principal_local(plan: RowPlan) -> Contender:
     return _local_by_profile(plan, partial(_principal, plan), plan.projected)
 
 
-def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanism], d: int) -> Contender:
+def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], wv.VectorMechanism], d: int) -> Contender:
     reach, delta = noise_diameter(mechanism(1.0).fit(plan.embeddings), plan.embeddings), plan.settings.delta
     low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
     while laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
@@ -199,7 +163,7 @@ def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanis
             low = middle
         else:
             high = middle
-    words = Decoded(mechanism=mechanism(low / reach)).fit(plan.embeddings)
+    words = wv.Decoded(mechanism=mechanism(low / reach)).fit(plan.embeddings)
     own = words.randomizer.guarantee()
     assert own.epsilon is not None
     local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
@@ -212,70 +176,44 @@ def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], VectorMechanis
 
 def _santext_local(plan: RowPlan) -> Contender:
     reach = diameter(plan.embeddings)
-    words = SanText(epsilon=plan.epsilon / reach).fit(plan.embeddings)
+    words = wv.SanText(epsilon=plan.epsilon / reach).fit(plan.embeddings)
     note = f"epsilon times the vocabulary's diameter {reach:.4g}"
-    return Contender(words=words, guarantee=to_local(words.guarantee(), diameter=reach), note=note)
-
-
-def _santext_local_certified(plan: RowPlan) -> Contender:
-    mechanism = SanText(epsilon=plan.epsilon, calibration="certified-local")
-    return _with_certificate(plan, mechanism, reach=diameter(plan.embeddings))
-
-
-def _tem_local_certified(plan: RowPlan) -> Contender:
-    return _with_certificate(plan, TEM(epsilon=plan.epsilon, calibration="certified-local"), diameter(plan.embeddings))
+    return Contender(words=words, guarantee=wv.to_local(words.guarantee(), diameter=reach), note=note)
 
 
 def _neighbours(k: int, outputs: int | str | None = None) -> _Recipe:
-    unfitted = NeighbourResponse(k=k, outputs=outputs)
+    unfitted = wv.NeighbourResponse(k=k, outputs=outputs)
     return lambda plan: _selected(_listed(unfitted, plan.embeddings)(plan.epsilon))
 
 
 @lru_cache(maxsize=4)  # epsilon is the last of what rows differ in, and the lists do not depend on it
-def _listed(mechanism: NeighbourResponse, embeddings: Embeddings) -> Callable[[float], WordRandomizer]:
+def _listed(mechanism: wv.NeighbourResponse, embeddings: wv.Embeddings) -> Callable[[float], WordRandomizer]:
     return mechanism.fitter(embeddings)
 
 
-def _clipped_laplace(plan: RowPlan) -> Contender:
-    return _decoded(plan, ClippedLaplace(epsilon=plan.epsilon, clip_norm=plan.clip_norm))
+def _noise(kind: Callable[..., wv.VectorMechanism], *from_plan: str, **settings: Any) -> _Recipe:
+    """Return the recipe of a vector mechanism; what it has of the plan besides epsilon is named."""
 
+    def recipe(plan: RowPlan) -> Contender:
+        known = {"delta": plan.settings.delta, "clip_norm": plan.clip_norm}
+        return _decoded(plan, kind(epsilon=plan.epsilon, **settings, **{name: known[name] for name in from_plan}))
 
-def _clipped_gaussian(plan: RowPlan) -> Contender:
-    delta = plan.settings.delta
-    return _decoded(plan, ClippedGaussian(epsilon=plan.epsilon, delta=delta, clip_norm=plan.clip_norm))
-
-
-def _clipped_l2(plan: RowPlan) -> Contender:
-    chosen = ClippedL2(epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, diameter="vocabulary")
-    return _decoded(plan, chosen)
-
-
-def _truncated(plan: RowPlan) -> Contender:
-    mechanism = TruncatedLaplace(
-        epsilon=plan.epsilon, delta=plan.settings.delta, clip_norm=plan.clip_norm, calibration="certified"
-    )
-    return _decoded(plan, mechanism)
-
-
-def _nadp(plan: RowPlan) -> Contender:
-    return _decoded(plan, NADP(epsilon=plan.epsilon, delta=plan.settings.delta))
+    return recipe
 
 
 def _nadp_verbatim(plan: RowPlan) -> Contender:
-    found = _decoded(plan, NADP(epsilon=plan.epsilon, delta=plan.settings.delta, isolated="verbatim"))
-    assumptions: tuple[str, ...] = found.guarantee.assumptions
-    return Contender(words=found.words, guarantee=found.guarantee, note="as published: " + "; ".join(assumptions[1:]))
+    found = _decoded(plan, wv.NADP(epsilon=plan.epsilon, delta=plan.settings.delta, isolated="verbatim"))
+    return replace(found, note="as published: " + "; ".join(found.guarantee.assumptions[1:]))
 
 
 def _gaussian_as_neighbour(plan: RowPlan) -> Contender:
-    found = _clipped_gaussian(plan)
-    return Contender(words=found.words, guarantee=found.guarantee, note="local DP, which implies neighbour DP")
+    return replace(_noise(wv.ClippedGaussian, *BALL)(plan), note="local DP, which implies neighbour DP")
 
 
 def _refuted_truncated(plan: RowPlan) -> Contender:
     # The published formula has a value only below sqrt(D)/2 at its own delta = 4^-D; more is done with padding.
     padded = max(plan.embeddings.dimensions, math.ceil(4.25 * plan.epsilon**2))
-    mechanism = TruncatedLaplace(
+    mechanism = wv.TruncatedLaplace(
         epsilon=plan.epsilon,
         delta=max(4.0**-padded, 1e-300),
         clip_norm=plan.clip_norm,
@@ -287,35 +225,28 @@ def _refuted_truncated(plan: RowPlan) -> Contender:
 
 
 def _refuted_jaccard(plan: RowPlan) -> Contender:
-    mechanism = Jaccard(epsilon=plan.epsilon, delta=plan.settings.delta, allow_refuted=True)
+    mechanism = wv.Jaccard(epsilon=plan.epsilon, delta=plan.settings.delta, allow_refuted=True)
     return _decoded(plan, mechanism, note="as published")
 
 
 def _refuted_gaussian(plan: RowPlan) -> Contender:
-    mechanism = ClippedGaussian(
-        epsilon=plan.epsilon,
-        delta=plan.settings.delta,
-        clip_norm=plan.clip_norm,
-        calibration="classical",
-        allow_refuted=True,
-    )
-    found = _decoded(plan, mechanism)
+    found = _noise(wv.ClippedGaussian, *BALL, calibration="classical", allow_refuted=True)(plan)
     note = "as published" if found.guarantee.epsilon is None else "as published: holds at this epsilon"
-    return Contender(words=found.words, guarantee=found.guarantee, note=note)
+    return replace(found, note=note)
 
 
 _VECTORS: dict[tuple[Group, str], _Recipe] = {
-    (Group.METRIC, "laplace"): _laplace,
+    (Group.METRIC, "laplace"): _noise(wv.MultivariateLaplace),
     (Group.METRIC, "mahalanobis"): _mahalanobis,
     (Group.METRIC, "projection"): _projection,
     (Group.METRIC, "projection-principal"): _projection_principal,
     (Group.LOCAL, "laplace-profile"): _laplace_local,
     (Group.LOCAL, "projection-principal-profile"): _principal_local,
-    (Group.LOCAL, "clipped-gaussian"): _clipped_gaussian,
-    (Group.LOCAL, "clipped-l2"): _clipped_l2,
-    (Group.LOCAL, "clipped-laplace"): _clipped_laplace,
-    (Group.LOCAL, "truncated-laplace"): _truncated,
-    (Group.NEIGHBOUR, "nadp"): _nadp,
+    (Group.LOCAL, "clipped-gaussian"): _noise(wv.ClippedGaussian, *BALL),
+    (Group.LOCAL, "clipped-l2"): _noise(wv.ClippedL2, *BALL, diameter="vocabulary"),
+    (Group.LOCAL, "clipped-laplace"): _noise(wv.ClippedLaplace, "clip_norm"),
+    (Group.LOCAL, "truncated-laplace"): _noise(wv.TruncatedLaplace, *BALL, calibration="certified"),
+    (Group.NEIGHBOUR, "nadp"): _noise(wv.NADP, "delta"),
     (Group.NEIGHBOUR, "nadp-verbatim"): _nadp_verbatim,
     (Group.NEIGHBOUR, "clipped-gaussian"): _gaussian_as_neighbour,
     (Group.REFUTED, "truncated-laplace-published"): _refuted_truncated,
@@ -326,17 +257,17 @@ _VECTORS: dict[tuple[Group, str], _Recipe] = {
 _WORDS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "laplace+rank-softmax"): _laplace_rank,
     (Group.METRIC, "laplace+vickrey"): _laplace_vickrey,
-    (Group.METRIC, "santext"): _santext,
-    (Group.METRIC, "santext-certified"): _santext_certified,
-    (Group.METRIC, "tem"): _tem,
-    (Group.METRIC, "tem-certified"): _tem_certified,
-    (Group.RANK, "santext"): _santext_rank,
-    (Group.RANK, "santext-certified"): _santext_rank_certified,
-    (Group.RANK, "tem"): _tem_rank,
-    (Group.RANK, "tem-certified"): _tem_rank_certified,
+    (Group.METRIC, "santext"): _textbook(wv.SanText),
+    (Group.METRIC, "santext-certified"): _certified(wv.SanText),
+    (Group.METRIC, "tem"): _textbook(wv.TEM),
+    (Group.METRIC, "tem-certified"): _certified(wv.TEM),
+    (Group.RANK, "santext"): _textbook(wv.SanText, metric=wv.NeighbourRank()),
+    (Group.RANK, "santext-certified"): _certified(wv.SanText, metric=wv.NeighbourRank()),
+    (Group.RANK, "tem"): _textbook(wv.TEM, metric=wv.NeighbourRank()),
+    (Group.RANK, "tem-certified"): _certified(wv.TEM, metric=wv.NeighbourRank()),
     (Group.LOCAL, "santext"): _santext_local,
-    (Group.LOCAL, "santext-certified"): _santext_local_certified,
-    (Group.LOCAL, "tem-certified"): _tem_local_certified,
+    (Group.LOCAL, "santext-certified"): _certified(wv.SanText, "certified-local"),
+    (Group.LOCAL, "tem-certified"): _certified(wv.TEM, "certified-local"),
     **{(Group.LOCAL, f"neighbours-{k}"): _neighbours(k) for k in (1, 4, 16, 64)},
     **{(Group.LOCAL, f"neighbours-{k}-of-4000"): _neighbours(k, outputs=4000) for k in (1, 8, 16)},
     (Group.LOCAL, "neighbours-256-classes"): _neighbours(1, "classes:256"),
@@ -351,3 +282,56 @@ RECIPES: dict[tuple[Group, str], _Recipe] = {
 
 A row is one release: the vectors of a mechanism, or the words that a decoder (+) turned them into, or selected words.
 """
+
+
+def known_names() -> tuple[str, ...]:
+    """Return the row names, each once, sorted."""
+    return tuple(sorted({name for _, name in RECIPES}))
+
+
+def contenders(
+    names: tuple[str, ...] | None,
+    epsilons: tuple[float, ...],
+    local_epsilons: tuple[float, ...],
+    rank_epsilons: tuple[float, ...] = (),
+) -> tuple[Target, ...]:
+    """Return the rows to be fitted.
+
+    Args:
+        names: Row names or their first parts ("tem" takes "tem-certified" too); None takes all.
+        epsilons: Of metric DP, per unit of Euclidean distance; none leaves that group out, as below.
+        local_epsilons: Of local, neighbour and refuted rows, nats.
+        rank_epsilons: Of metric DP, per unit of neighbour-rank distance.
+
+    Raises:
+        ParameterError: If a name is not known, an epsilon is not finite and positive, or no row is left.
+    """
+    for epsilon in (*epsilons, *local_epsilons, *rank_epsilons):
+        if not (math.isfinite(epsilon) and epsilon > 0):
+            raise ParameterError("epsilon", epsilon, "must be in (0, inf).")
+    for wanted in names or ():
+        if not any(_matches(name, wanted) for _, name in RECIPES):
+            raise ParameterError("mechanisms", wanted, f"must be all or among {', '.join(known_names())}.")
+    chosen = {Group.METRIC: epsilons, Group.RANK: rank_epsilons}
+    found = tuple(
+        Target(name=name, group=group, epsilon=epsilon)
+        for group, name in RECIPES
+        if names is None or any(_matches(name, wanted) for wanted in names)
+        for epsilon in chosen.get(group, local_epsilons)
+    )
+    if not found:
+        raise ParameterError("mechanisms", ",".join(names or ()), "have no row for the kinds of epsilon given.")
+    return found
+
+
+def _matches(name: str, wanted: str) -> bool:
+    return name == wanted or name.startswith((f"{wanted}-", f"{wanted}+"))
+
+
+def fit_contender(target: Target, embeddings: Embeddings, settings: PromiseSettings) -> Contender:
+    """Fit a row to a vocabulary.
+
+    Raises:
+        ParameterError: If the mechanism has no parameters for this epsilon on this vocabulary.
+    """
+    return RECIPES[target.group, target.name](RowPlan(embeddings, target.epsilon, settings))

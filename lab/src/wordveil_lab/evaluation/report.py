@@ -23,27 +23,11 @@ from wordveil import __version__
 from wordveil.api import ParameterError, round_up
 from wordveil_lab.evaluation.base import Task, TaskKind
 from wordveil_lab.evaluation.catalogue import data_text
-from wordveil_lab.evaluation.cells import Cell
 from wordveil_lab.evaluation.curves import COMPARED, LEVELS, READING, CurveValue, equal_attack
 from wordveil_lab.evaluation.league import League
 from wordveil_lab.evaluation.promises import Baseline, Group, Target
-from wordveil_lab.html import as_html
 from wordveil_lab.plots import Plotted, draw
-from wordveil_lab.tables import latex_table, markdown_table
-
-__all__ = [
-    "FORMS",
-    "GROUP_TEXT",
-    "NOISE",
-    "SCHEMA",
-    "as_dict",
-    "as_json",
-    "as_markdown",
-    "as_page",
-    "audited",
-    "check_form",
-    "write_league",
-]
+from wordveil_lab.tables import ARROWS, as_html, latex_table, markdown_table
 
 SCHEMA = "league 1"
 """What the JSON of a league says of its form; raised when that changes."""
@@ -83,7 +67,11 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
                 "guarantee": row.guarantee,
                 "note": row.note,
                 "audit": row.audit,
-                "cells": {cell.task: _cell(cell) for cell in row.cells},
+                # Not how long they took, so that two runs write the same bytes.
+                "cells": {
+                    cell.task: {"key": cell.key, "applies": cell.applies, "scores": cell.as_dict()["scores"]}
+                    for cell in row.cells
+                },
             }
             for row in league.rows
         ],
@@ -94,11 +82,6 @@ def _place(target: Target | Baseline) -> dict[str, Any]:
     if isinstance(target, Baseline):
         return {"name": target.label, "group": None, "epsilon": None}
     return {"name": target.name, "group": target.group.value, "epsilon": target.epsilon}
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    """Return what a cell found; not how long it took, so that two runs write the same bytes."""
-    return {name: value for name, value in cell.as_dict().items() if name not in ("seconds", "row", "task")}
 
 
 def _task(task: Task) -> dict[str, Any]:
@@ -220,7 +203,7 @@ def group_tables(
         tasks = [task for task in report["tasks"] if task["kind"] in kinds]
         columns = [(task["name"], score) for task in tasks for score in task["scores"][: None if every else 1]]
         if columns:
-            names = [f"{task}: {score['name']}{_ARROWS[score['better']]}" for task, score in columns]
+            names = [f"{task}: {score['name']}{ARROWS[score['better']]}" for task, score in columns]
             body = [
                 [row["name"], "" if row["epsilon"] is None else f"{row['epsilon']:g}"]
                 + [_shown(row, task, score["name"]) for task, score in columns]
@@ -230,7 +213,6 @@ def group_tables(
 
 
 _OTHERS = (TaskKind.ATTACK, TaskKind.MEASURE)
-_ARROWS = {"higher": " ^", "lower": " v", "neither": ""}
 
 
 def _shown(row: dict[str, Any], task: str, score: str) -> str:

@@ -22,8 +22,6 @@ from wordveil_lab.evaluation.data import read_labelled, scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import thinned
 
-__all__ = ["Retrieval", "TopicRetrieval", "ranked"]
-
 
 @dataclass(frozen=True)
 class Collection:
@@ -48,9 +46,7 @@ class _Search(Task):
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="ndcg", meaning="nDCG at k of a search in released document vectors", better="higher"),
         Score(
-            name="recall",
-            meaning="relevant documents among the first k, over the most there can be",
-            better="higher",
+            name="recall", meaning="relevant documents among the first k, over the most there can be", better="higher"
         ),
     )
     k: int = 10

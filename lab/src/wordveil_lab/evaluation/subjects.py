@@ -11,24 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.api import (
-    Draws,
-    Embeddings,
-    Float64Array,
-    Guarantee,
-    IdArray,
-    NoGuarantee,
-    PrivateIds,
-    RandomSource,
-    ReleasedIds,
-    Standing,
-    Stream,
-    VectorRandomizer,
-    WordRandomizer,
-)
+import wordveil as wv
+from wordveil.api import Draws, Float64Array, IdArray, PrivateIds, ReleasedIds, Stream, VectorRandomizer, WordRandomizer
 from wordveil.api import FitProgress as Progress
-
-__all__ = ["Entrant", "Unprotected", "subject_of", "unprotected"]
 
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 ROWS = 16_384  # noisy vectors made at a time
@@ -38,11 +23,11 @@ ROWS = 16_384  # noisy vectors made at a time
 class Unprotected(WordRandomizer):
     """No mechanism at all: every word comes back as it was. The baseline of every task."""
 
-    embeddings: Embeddings
+    embeddings: wv.Embeddings
     draw_width: int = 0
 
-    def guarantee(self) -> Guarantee:
-        return NoGuarantee(reason="nothing is randomized", standing=Standing.REFUTED)
+    def guarantee(self) -> wv.Guarantee:
+        return wv.NoGuarantee(reason="nothing is randomized", standing=wv.Standing.REFUTED)
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return (np.empty((n, 0)),)
@@ -68,13 +53,13 @@ class Entrant:
 
     words: WordRandomizer = field(repr=False)
     vectors: VectorRandomizer | None = field(repr=False)
-    space: Embeddings = field(repr=False)
+    space: wv.Embeddings = field(repr=False)
     threads: int | None = 1
     is_baseline: bool = False
     learnt: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
-    def embeddings(self) -> Embeddings:
+    def embeddings(self) -> wv.Embeddings:
         """The public vocabulary."""
         return self.words.embeddings
 
@@ -89,7 +74,7 @@ class Entrant:
         nothing = np.zeros((0, self.space.dimensions))
         return self.vectors is not None and self.vectors.log_density(nothing, self.embeddings.vectors[:1]) is not None
 
-    def release_words(self, ids: IdArray, source: RandomSource, label: str) -> IdArray:
+    def release_words(self, ids: IdArray, source: wv.RandomSource, label: str) -> IdArray:
         """Return released ids, shape (n,), for public input ids; the label tells the uses of one source apart."""
         stream, words = source.stream(label), self.words.for_batch_job()
         given = np.asarray(ids, dtype=np.int32)
@@ -101,13 +86,13 @@ class Entrant:
             parts.append(words.randomize(PrivateIds(part), draws, threads=self.threads))
         return np.concatenate(parts)
 
-    def release_vectors(self, ids: IdArray, source: RandomSource, label: str) -> Float64Array:
+    def release_vectors(self, ids: IdArray, source: wv.RandomSource, label: str) -> Float64Array:
         """Return released vectors, shape (n, m): noisy ones, or those of released words."""
         if self.vectors is None:
             return np.asarray(self.space.vectors[self.release_words(ids, source, label)], dtype=np.float64)
         return self.release_rows(np.asarray(self.embeddings.vectors[ids], dtype=np.float64), source, label)
 
-    def release_rows(self, rows: Float64Array, source: RandomSource, label: str) -> Float64Array:
+    def release_rows(self, rows: Float64Array, source: wv.RandomSource, label: str) -> Float64Array:
         """Return noisy rows, shape (n, m), for any public rows, shape (n, d); vector mechanisms only."""
         assert self.vectors is not None
         stream = source.stream(label)
@@ -132,7 +117,7 @@ def subject_of(randomizer: WordRandomizer, *, decoded: bool = False, threads: in
     return Entrant(words=randomizer, vectors=None, space=randomizer.embeddings, threads=threads)
 
 
-def unprotected(embeddings: Embeddings, *, threads: int | None = 1) -> Entrant:
+def unprotected(embeddings: wv.Embeddings, *, threads: int | None = 1) -> Entrant:
     """Return the subject that protects nothing: the baseline without noise."""
     return Entrant(
         words=Unprotected(embeddings=embeddings), vectors=None, space=embeddings, threads=threads, is_baseline=True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,15 +18,12 @@ from wordveil_lab.evaluation.priors import content_words
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import thinned
 
-__all__ = ["PersonalDataSurvival", "RareWordSurvival"]
 
-
-@dataclass(frozen=True)
-class Entities:
-    """The tokens of all marked spans: one text per span in `corpus`."""
-
-    corpus: Corpus = field(repr=False)
-    types: tuple[str, ...]
+def _unchanged(corpus: Corpus, subject: Entrant, source: RandomSource, label: str) -> NDArray[np.bool_]:
+    """Return which tokens are released as they were; without a mechanism all are, unknown words too."""
+    if subject.is_baseline:
+        return np.ones(len(corpus.tokens), dtype=bool)
+    return np.asarray((released_tokens(corpus, subject, source, label) == corpus.tokens) & (corpus.tokens >= 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,22 +49,18 @@ class PersonalDataSurvival(Task):
     path: str = "privacy/presidio-synth.jsonl.gz"
     limit: int | None = None
 
-    def prepare(self, embeddings: Embeddings) -> Entities:
+    def prepare(self, embeddings: Embeddings) -> Corpus:
+        """Return one text a span."""
         items: list[Spans] = thinned(read_spans(self.path), self.limit)
-        spans = [(kind, item.text[start:end]) for item in items for kind, start, end in item.spans]
+        spans = [item.text[start:end] for item in items for _, start, end in item.spans]
         if not spans:
             raise ParameterError("path", self.path, "marks no span.")
-        return Entities(encode(embeddings, [text for _, text in spans]), tuple(kind for kind, _ in spans))
+        return encode(embeddings, spans)
 
-    def run(self, prepared: Entities, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        corpus = prepared.corpus
-        released = released_tokens(corpus, subject, source, self.name)
-        unchanged = (released == corpus.tokens) & (corpus.tokens >= 0)
-        if subject.is_baseline:  # without a mechanism the text itself is released, unknown words and all
-            unchanged = np.ones(len(corpus.tokens), dtype=bool)
-        lengths = np.diff(corpus.offsets)
+    def run(self, prepared: Corpus, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        unchanged, lengths = _unchanged(prepared, subject, source, self.name), np.diff(prepared.offsets)
         counted = lengths > 0
-        kept = np.add.reduceat(unchanged, corpus.offsets[:-1][counted]) if counted.any() else np.zeros(0)
+        kept = np.add.reduceat(unchanged, prepared.offsets[:-1][counted]) if counted.any() else np.zeros(0)
         return {
             "tokens": float(unchanged.mean()),
             "entities": float((kept == lengths[counted]).mean()),
@@ -107,14 +100,7 @@ class RareWordSurvival(Task):
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus, rare = prepared
-        released = released_tokens(corpus, subject, source, self.name)
-        unchanged = (released == corpus.tokens) & (corpus.tokens >= 0)
-        if subject.is_baseline:
-            unchanged = np.ones(len(rare), dtype=bool)
-        owner = np.repeat(np.arange(len(corpus)), np.diff(corpus.offsets))
+        unchanged, owner = _unchanged(corpus, subject, source, self.name), corpus.owners
         counts = np.bincount(owner[rare], minlength=len(corpus))
         kept = np.bincount(owner[rare & unchanged], minlength=len(corpus))[counts > 0]
-        return {
-            "tokens": float(unchanged[rare].mean()),
-            "notes": float((2 * kept >= counts[counts > 0]).mean()),
-        }
+        return {"tokens": float(unchanged[rare].mean()), "notes": float((2 * kept >= counts[counts > 0]).mean())}

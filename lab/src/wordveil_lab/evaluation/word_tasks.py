@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,6 @@ from wordveil_lab.evaluation.corpora import released_centroids
 from wordveil_lab.evaluation.data import read_pairs, scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import read_rows, thinned
-
-__all__ = ["DistanceDistortion", "OddManOut", "SentenceSimilarity", "WordSimilarity", "cosines", "word_ids"]
 
 
 def word_ids(embeddings: Embeddings, words: list[str]) -> IdArray:
@@ -184,15 +182,6 @@ def _distances(a: Float64Array, b: Float64Array) -> Float64Array:
     return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
-@dataclass(frozen=True)
-class SentencePairs:
-    """Two corpora of equal length and human scores."""
-
-    first: Corpus = field(repr=False)
-    second: Corpus = field(repr=False)
-    scores: Float64Array = field(repr=False)
-
-
 @dataclass(frozen=True, kw_only=True)
 class SentenceSimilarity(Task):
     """Correlation of the cosines of two released texts' centroids with human scores.
@@ -212,20 +201,24 @@ class SentenceSimilarity(Task):
     path: str = "sentences/stsb.dev.tsv"
     limit: int | None = None
 
-    def prepare(self, embeddings: Embeddings) -> SentencePairs:
+    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, Corpus, Float64Array]:
+        """Return the first texts, the second ones, and human scores."""
         pairs = thinned(scored_pairs(self.path, ("sentence1", "sentence2")), self.limit)
         if len(pairs) < 3:
             raise ParameterError("path", self.path, "must hold at least 3 pairs.")
         first, second = ([getattr(pair, side) for pair in pairs] for side in ("first", "second"))
         scores = np.array([pair.score for pair in pairs])
-        return SentencePairs(encode(embeddings, first), encode(embeddings, second), scores)
+        return encode(embeddings, first), encode(embeddings, second), scores
 
-    def run(self, prepared: SentencePairs, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        first = released_centroids(prepared.first, subject, source, "sts first")
-        second = released_centroids(prepared.second, subject, source, "sts second")
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        *pair, scores = prepared
+        first, second = (
+            released_centroids(corpus, subject, source, f"sts {name}")
+            for corpus, name in zip(pair, ("first", "second"), strict=True)
+        )
         found = cosines(first, second)
         if np.ptp(found) == 0:
             return {"pearson": 0.0, "spearman": 0.0, "both": 0.0}
-        pearson, spearman = (float(test(found, prepared.scores).statistic) for test in (pearsonr, spearmanr))
+        pearson, spearman = (float(test(found, scores).statistic) for test in (pearsonr, spearmanr))
         both = math.sqrt(max(pearson, 0.0) * max(spearman, 0.0))
         return {"pearson": pearson, "spearman": spearman, "both": both}

@@ -27,19 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import (
-    TEM,
-    Embeddings,
-    Float64Array,
-    IdArray,
-    NeighbourResponse,
-    PrivateText,
-    RandomSource,
-    ReleasedText,
-    ReleaseReader,
-    Rephraser,
-    load_embeddings,
-)
+import wordveil as wv
+from wordveil.api import Float64Array, IdArray, PrivateText, ReleasedText, ReleaseReader
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.court.pairs import PairedTexts
 from wordveil_lab.court.scoring import score
@@ -63,11 +52,11 @@ COLUMNS = {
     "accuracy": "label, 2 classes",
 }
 """Column of the page -> measure of `wordveil score`."""
-Method = Callable[[Sequence[str], Embeddings, np.random.Generator], list[str]]
-ByTokens = Callable[[Corpus, Embeddings, np.random.Generator], IdArray]
+Method = Callable[[Sequence[str], wv.Embeddings, np.random.Generator], list[str]]
+ByTokens = Callable[[Corpus, wv.Embeddings, np.random.Generator], IdArray]
 
 
-def lengths(table: Embeddings, tokens: IdArray) -> Float64Array:
+def lengths(table: wv.Embeddings, tokens: IdArray) -> Float64Array:
     """Return the distance of each token to each word that may be released, up to rounding: enough for a score."""
     own = table.vectors[tokens].astype(np.float64)
     other = table.vectors[table.candidates].astype(np.float64)
@@ -81,7 +70,7 @@ def drawn(law: Float64Array, generator: np.random.Generator) -> NDArray[np.int64
     return np.asarray((bounds < generator.random((len(law), 1)) * bounds[:, -1:]).sum(axis=1))
 
 
-def by_distance(tokens: IdArray, rates: Float64Array, table: Embeddings, generator: np.random.Generator) -> IdArray:
+def by_distance(tokens: IdArray, rates: Float64Array, table: wv.Embeddings, generator: np.random.Generator) -> IdArray:
     """Return a word for each token, with probability proportional to exp(-rate/2 distance); -1 gives a uniform one."""
     outputs = table.candidates
     released = outputs[generator.integers(len(outputs), size=len(tokens))].astype(np.int32)
@@ -92,7 +81,9 @@ def by_distance(tokens: IdArray, rates: Float64Array, table: Embeddings, generat
     return released
 
 
-def custext(texts: Sequence[str], table: Embeddings, generator: np.random.Generator, epsilon: float = 8.0) -> list[str]:
+def custext(
+    texts: Sequence[str], table: wv.Embeddings, generator: np.random.Generator, epsilon: float = 8.0
+) -> list[str]:
     """Return releases by lists of each word's own; what is no word of the table stays."""
     reader = ReleaseReader(table)
     layouts = reader.read([ReleasedText(text) for text in texts])
@@ -109,7 +100,7 @@ def custext(texts: Sequence[str], table: Embeddings, generator: np.random.Genera
     return [str(reader.write(*both)) for both in zip(layouts, np.split(released, ends), strict=True)]
 
 
-def santext_plus(corpus: Corpus, table: Embeddings, generator: np.random.Generator) -> IdArray:
+def santext_plus(corpus: Corpus, table: wv.Embeddings, generator: np.random.Generator) -> IdArray:
     """Return releases that keep most common words."""
     tokens = corpus.tokens
     common = (tokens >= 0) & (word_prior(table)[tokens] >= COMMON) & (generator.random(len(tokens)) >= 0.3)
@@ -117,7 +108,7 @@ def santext_plus(corpus: Corpus, table: Embeddings, generator: np.random.Generat
     return np.where(common, tokens, changed).astype(np.int32)
 
 
-def diffractor(corpus: Corpus, table: Embeddings, generator: np.random.Generator, epsilon: float = 1.0) -> IdArray:
+def diffractor(corpus: Corpus, table: wv.Embeddings, generator: np.random.Generator, epsilon: float = 1.0) -> IdArray:
     """Return releases by places on a public line."""
     line = public_line(table)
     place = np.full(len(table), -1)
@@ -130,7 +121,7 @@ def diffractor(corpus: Corpus, table: Embeddings, generator: np.random.Generator
     return np.asarray(line[np.clip(moved, 0, len(line) - 1)], dtype=np.int32)
 
 
-def public_line(table: Embeddings, count: int = 10_000) -> IdArray:
+def public_line(table: wv.Embeddings, count: int = 10_000) -> IdArray:
     """Return common words in an order where each is followed by its nearest that has not been named."""
     ids = table.candidates[:count]
     rows = np.asarray(table.vectors[ids], dtype=np.float32)
@@ -143,7 +134,7 @@ def public_line(table: Embeddings, count: int = 10_000) -> IdArray:
     return ids[order]
 
 
-def budgets(corpus: Corpus, table: Embeddings, generator: np.random.Generator) -> IdArray:
+def budgets(corpus: Corpus, table: wv.Embeddings, generator: np.random.Generator) -> IdArray:
     """Return releases at rates that the words of each text divide."""
     worth = np.where(corpus.tokens >= 0, -np.log(word_prior(table))[corpus.tokens], 0.0)
     lengths = np.diff(corpus.offsets)
@@ -154,7 +145,7 @@ def budgets(corpus: Corpus, table: Embeddings, generator: np.random.Generator) -
     return by_distance(corpus.tokens, rates, table, generator)
 
 
-def random_words(corpus: Corpus, table: Embeddings, generator: np.random.Generator) -> IdArray:
+def random_words(corpus: Corpus, table: wv.Embeddings, generator: np.random.Generator) -> IdArray:
     """Return uniform words."""
     return table.candidates[generator.integers(len(table.candidates), size=len(corpus.tokens))].astype(np.int32)
 
@@ -162,26 +153,26 @@ def random_words(corpus: Corpus, table: Embeddings, generator: np.random.Generat
 def of_tokens(method: ByTokens) -> Method:
     """Return a method that releases a word for each token."""
 
-    def run(texts: Sequence[str], table: Embeddings, generator: np.random.Generator) -> list[str]:
+    def run(texts: Sequence[str], table: wv.Embeddings, generator: np.random.Generator) -> list[str]:
         corpus = encode(table, list(texts))
         return as_texts(method(corpus, table, generator), corpus, table)
 
     return run
 
 
-def ours(mechanism: TEM | NeighbourResponse) -> Method:
+def ours(mechanism: wv.TEM | wv.NeighbourResponse) -> Method:
     """Return a mechanism of wordveil's as a method."""
 
-    def run(corpus: Corpus, table: Embeddings, generator: np.random.Generator) -> IdArray:
-        source = RandomSource.seeded_for_tests(int(generator.integers(1 << 60)))
+    def run(corpus: Corpus, table: wv.Embeddings, generator: np.random.Generator) -> IdArray:
+        source = wv.RandomSource.seeded_for_tests(int(generator.integers(1 << 60)))
         return released_tokens(corpus, subject_of(mechanism.fit(table)), source, "court")
 
     return of_tokens(run)
 
 
-def rephrased(texts: Sequence[str], _: Embeddings, __: np.random.Generator) -> list[str]:
+def rephrased(texts: Sequence[str], _: wv.Embeddings, __: np.random.Generator) -> list[str]:
     """Return releases of whole sentences."""
-    rephraser = Rephraser(epsilon=8.0, source=RandomSource.seeded_for_tests(SEED))
+    rephraser = wv.Rephraser(epsilon=8.0, source=wv.RandomSource.seeded_for_tests(SEED))
     return list(rephraser.release_batch(list(map(PrivateText, texts)), ids=list(map(str, range(len(texts))))).texts)
 
 
@@ -194,9 +185,9 @@ METHODS: Mapping[str, tuple[str, Method]] = {
     f"SanText+, {RATE}": ("nothing for the words that stay; else metric DP", of_tokens(santext_plus)),
     "1-Diffractor, one line, 1": ("metric DP in places on the line", of_tokens(diffractor)),
     f"divided budgets, {RATE}": ("nothing: the division shows the text", of_tokens(budgets)),
-    f"TEM, {RATE}": ("metric DP, proved", ours(TEM(epsilon=RATE))),
-    "neighbour response, 8": ("local DP, 8 nats a word, proved", ours(NeighbourResponse(epsilon=8.0, **LISTED))),
-    "neighbour response, 6": ("local DP, 6 nats a word, proved", ours(NeighbourResponse(epsilon=6.0, **LISTED))),
+    f"TEM, {RATE}": ("metric DP, proved", ours(wv.TEM(epsilon=RATE))),
+    "neighbour response, 8": ("local DP, 8 nats a word, proved", ours(wv.NeighbourResponse(epsilon=8.0, **LISTED))),
+    "neighbour response, 6": ("local DP, 6 nats a word, proved", ours(wv.NeighbourResponse(epsilon=6.0, **LISTED))),
     "CusText, 8": (LISTS, custext),
     "rephrase, 8": ("local DP, 8 nats a sentence, proved", rephrased),
 }
@@ -205,7 +196,7 @@ METHODS: Mapping[str, tuple[str, Method]] = {
 
 def measure(names: Collection[str] = ()) -> dict[str, Any]:
     """Return the run, or that of some rows."""
-    items, table = read_labelled(SOURCE, limit=SENTENCES), load_embeddings()
+    items, table = read_labelled(SOURCE, limit=SENTENCES), wv.load_embeddings()
     originals, labels = [item.text for item in items], [item.label for item in items]
 
     def compute(name: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import wordveil as wv
 from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes
 from wordveil_lab.corpora import Corpus
-from wordveil_lab.evaluation.corpora import centroids, place_unknown
+from wordveil_lab.evaluation.corpora import centroids, place_unknown, released_tokens
 from wordveil_lab.evaluation.evidence import observe
 from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
@@ -92,7 +92,7 @@ class Trial:
         for run in range(1 if subject.is_baseline else RUNS):
             source = RandomSource.seeded_for_tests(run)
             learnt, tested = (
-                _released(part, subject, source, name) for part, name in ((train, "train"), (test, "test"))
+                released_tokens(part, subject, source, name) for part, name in ((train, "train"), (test, "test"))
             )
             model = Ridge(_means(learnt, train), self.texts.labels(0))
             read = {"released": tested, **real}
@@ -140,12 +140,6 @@ def _share(hits: NDArray[np.bool_], counted: NDArray[np.bool_], corpus: Corpus) 
     sums = [np.add.reduceat(one.astype(np.float64), corpus.offsets[:-1]) for one in (hits, counted)]
     share = float(sums[0].sum() / sums[1].sum())
     return share, float(np.sqrt(np.square(sums[0] - share * sums[1]).sum()) / sums[1].sum())
-
-
-def _released(corpus: Corpus, subject: Entrant, source: RandomSource, label: str) -> IdArray:
-    if subject.is_baseline:
-        return corpus.tokens
-    return subject.release_words(place_unknown(corpus.tokens, subject, source, label), source, label)
 
 
 def _means(tokens: IdArray, corpus: Corpus) -> Float64Array:
@@ -283,12 +277,7 @@ def growth() -> list[dict[str, Any]]:
     ]
 
 
-RUN = StoredRun(
-    name="default",
-    rows=sorted({*CANDIDATES, *SHOWN, *BASES}),
-    measure=measure,
-    tables=default_page.tables,
-)
+RUN = StoredRun(name="default", rows=sorted({*CANDIDATES, *SHOWN, *BASES}), measure=measure, tables=default_page.tables)
 
 if __name__ == "__main__":
     RUN.main(__doc__)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wordveil_lab.leagues.rows import score_pair
+from wordveil_lab.leagues.stored import score_pair
 from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED
 from wordveil_lab.tables import markdown_table, short_number
 

@@ -13,14 +13,8 @@ import argparse
 
 import numpy as np
 
-from wordveil.api import (
-    FUNCTION_WORDS,
-    NeighbourResponse,
-    RandomSource,
-    load_embeddings,
-    named_after,
-    word_frequencies,
-)
+import wordveil as wv
+from wordveil.api import FUNCTION_WORDS, named_after, word_frequencies
 from wordveil.api import REPEATED_RELEASES as RELEASES
 from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.evidence import channel_guesses, word_channel
@@ -29,12 +23,12 @@ from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.plots import Plotted, draw
 
 WORDS = 2000
-RELEASED = {"nearest": NeighbourResponse(epsilon=8.0, outputs=4000), "classes": NeighbourResponse(epsilon=7.0)}
+RELEASED = {"nearest": wv.NeighbourResponse(epsilon=8.0, outputs=4000), "classes": wv.NeighbourResponse(epsilon=7.0)}
 
 
 def repeats() -> None:
     """Print how often the likeliest input of n releases is the input: exactly for one release, else by simulation."""
-    embeddings, source = load_embeddings(), RandomSource.seeded_for_tests(0)
+    embeddings, source = wv.load_embeddings(), wv.RandomSource.seeded_for_tests(0)
     prior = word_frequencies(embeddings, smoothing=0.5)
     prior = prior / prior.sum()
     inputs = draw_words(prior, WORDS, source, "repeats")

@@ -10,30 +10,23 @@ chosen on text that teaches them.
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wordveil_lab.leagues.redaction_attacks import (
-    PLACEHOLDER,
-    conditions,
-    found_again,
-    guessed,
-    singled_out,
-    told,
-)
+from wordveil_lab.leagues.redaction_attacks import PLACEHOLDER, conditions, found_again, guessed, singled_out, told
 from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Row, Token, rows
 from wordveil_lab.plots import Plotted, draw
+from wordveil_lab.rows import read_rows
+from wordveil_lab.tables import markdown_table
 
 Spell = Callable[[str], str]
 SPELLINGS: dict[str, Spell] = {"as written": str, "small letters": str.lower, "shouted": str.upper}
@@ -97,21 +90,9 @@ class Passed:
     others: float
 
 
-def lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a plain or gzip file."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as file:
-        yield from file
-
-
 def table(path: Path, label: str, *texts: str) -> list[tuple[str, str]]:
-    """Return texts and classes of a table or of JSON lines."""
-    if path.suffix == ".tsv":
-        head, *found = (line.rstrip("\n").split("\t") for line in lines(path))
-        records: Iterable[dict[str, Any]] = [dict(zip(head, cells, strict=True)) for cells in found]
-    else:
-        records = map(json.loads, lines(path))
-    return [(" ".join(str(record[name]) for name in texts), str(record[label])) for record in records]
+    """Return the texts of a file, columns joined, and their classes."""
+    return [(" ".join(str(row[name]) for name in texts), str(row[label])) for row in read_rows(path, (*texts, label))]
 
 
 def some(given: Sequence[Any], most: int) -> list[Any]:
@@ -218,7 +199,7 @@ def standing(release: Callable[[Sequence[str]], list[str]], marked: Sequence[Map
 def chats(data: Path) -> list[dict[str, Any]]:
     """Return the different turns of customers that hold a value to be counted, each with its values."""
     found = {}
-    for record in map(json.loads, lines(data / "documents" / "multidogo-customer.jsonl.gz")):
+    for record in read_rows(data / "documents" / "multidogo-customer.jsonl.gz", ("text", "slots")):
         words = record["text"].split(" ")
         ends = np.cumsum([len(word) + 1 for word in words])
         spans = [
@@ -246,54 +227,55 @@ def cell(value: object) -> str:
     return "–" if value is None else str(value)
 
 
-def line(cells: Iterable[object]) -> str:
-    """Return a line of a table in Markdown."""
-    return f"| {' | '.join(map(cell, cells))} |"
-
-
-def head(*names: str) -> list[str]:
-    """Return the first two lines of a table."""
-    return [line(names), line("---" for _ in names)]
+def sheet(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Return a table."""
+    return markdown_table(head, (map(cell, row) for row in rows))
 
 
 def _use_of(results: Mapping[str, Mapping[str, tuple[float, float] | None]]) -> list[str]:
     names = next(iter(results.values()))
-    return [*head("kept", *results), *(line([name, *(found[name] for found in results.values())]) for name in names)]
+    return sheet(["kept", *results], [[name, *(found[name] for found in results.values())] for name in names])
 
 
 def _values(compared: Sequence[Row], marked: Sequence[Mapping[str, Any]]) -> list[str]:
-    found = head("release", "spelled", "whole", "in part", "of", "others kept")
+    found: list[list[object]] = []
     for each in compared:
         for name, spell in SPELLINGS.items():
             if each.tokens is not None and ", surrogates" not in each.name:  # the rule is the same
                 passed = passing(each.tokens, marked, spell)
-                found.append(line([each.name, name, passed.whole, passed.part, passed.values, passed.others]))
+                found.append([each.name, name, passed.whole, passed.part, passed.values, passed.others])
             elif each.name in (WORD_BY_WORD, TEM_ROW):
                 values = sum(len(r["spans"]) for r in marked if len(spell(r["text"])) == len(r["text"]))
-                found.append(line([each.name, name, standing(each.release, marked, spell), None, values, None]))
-    return found
+                found.append([each.name, name, standing(each.release, marked, spell), None, values, None])
+    return sheet(("release", "spelled", "whole", "in part", "of", "others kept"), found)
+
+
+def _both(
+    default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any]], kinds: Container[str]
+) -> list[Passed | None]:
+    """Return what passes the default, and the detector where there is one."""
+    return [passing(each.tokens, marked, str, kinds) if each and each.tokens else None for each in (default, detector)]
 
 
 def _by_type(default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any]]) -> list[str]:
     columns = ("type", "of", "common:4000, whole", "in part", "Presidio, whole", "in part", "its published recall")
-    found = head(*columns)
+    found: list[list[object]] = []
     types = Counter(value["type"] for record in marked for value in record["spans"])
     groups = {"all": frozenset(types), "all but titles, ages, dates and nationalities": frozenset(types) - QUASI}
     for name, kinds in {**groups, **{kind: {kind} for kind, _ in types.most_common()}}.items():
-        pair = [passing(each.tokens, marked, str, kinds) for each in (default, detector) if each and each.tokens]
-        counts = [n for passed in pair for n in (passed.whole, passed.part)]
-        missing = [None] * (4 - len(counts))
-        found.append(line([name.lower(), pair[0].values, *counts, *missing, PUBLISHED.get(name)]))
-    return found
+        pair = _both(default, detector, marked, kinds)
+        counts = [n for passed in pair for n in ((passed.whole, passed.part) if passed else (None, None))]
+        found.append([name.lower(), pair[0] and pair[0].values, *counts, PUBLISHED.get(name)])
+    return sheet(columns, found)
 
 
 def _chats(default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any]]) -> list[str]:
-    found = head("marked in chats", "of", "common:4000, whole", "Presidio, whole")
+    found: list[list[object]] = []
     for name, kinds in CHATS.items():
-        pair = [passing(each.tokens, marked, str, kinds) for each in (default, detector) if each and each.tokens]
-        found.append(line([name, pair[0].values, *(passed.whole for passed in pair), *[None] * (2 - len(pair))]))
-    pair = [passing(each.tokens, marked, str, ()) for each in (default, detector) if each and each.tokens]
-    return [*found, line(["others kept", None, *(passed.others for passed in pair), *[None] * (2 - len(pair))])]
+        pair = _both(default, detector, marked, kinds)
+        found.append([name, pair[0] and pair[0].values, *(passed and passed.whole for passed in pair)])
+    found.append(["others kept", None, *(each and each.others for each in _both(default, detector, marked, ()))])
+    return sheet(("marked in chats", "of", "common:4000, whole", "Presidio, whole"), found)
 
 
 def read_by_characters(
@@ -315,7 +297,7 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     writers = posts[::2], [post for post in posts[1::2] if post[0] not in teaching]  # posts repeat
     named = conditions(posts)
     halves = tuple([(text, about) for text, author, about in named if int(author) % 2 == odd] for odd in (0, 1))
-    found = head(
+    head = (
         "release", "film reviews: sentences without a gap", "with one at most", f"original found among {REVIEWS:,}",
         "singled out by the three rarest kept words", "hidden words of questions guessed with the bank's text",
         "with complaints and support chats", "authors told, of 49", "condition told, of 6", "three random kept words",
@@ -336,8 +318,8 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
 
     floors = [commonest_share(*pair) for pair in (writers, halves)]
     chosen = {"as they are", *(f"common:{n}" for n in COMMON), WORD_BY_WORD, TEM_ROW}
-    found += [line(attack(each)) for each in compared if each.name in chosen]
-    return [*found, line([FLOOR, None, None, 1 / REVIEWS, None, None, None, *floors, None])]
+    found = [attack(each) for each in compared if each.name in chosen]
+    return sheet(head, [*found, [FLOOR, None, None, 1 / REVIEWS, None, None, None, *floors, None]])
 
 
 def _beside(results: Mapping[str, Mapping[str, tuple[float, float] | None]]) -> str:
@@ -355,7 +337,7 @@ def _beside(results: Mapping[str, Mapping[str, tuple[float, float] | None]]) -> 
 def page(data: Path) -> tuple[str, bytes]:
     """Return the page and its figure."""
     start, all_tasks, compared = time.process_time(), tasks(data), rows()
-    marked = [json.loads(text) for text in lines(data / "privacy" / "presidio-synth.jsonl.gz")]
+    marked = list(read_rows(data / "privacy" / "presidio-synth.jsonl.gz", ("text", "spans")))
     results = {one.name: use(one, compared) for one in all_tasks}
     default = next(each for each in compared if each.name == "common:4000")
     detector = next((each for each in compared if each.name.startswith(DETECTOR)), None)

@@ -26,12 +26,9 @@ from typing import Any
 from wordveil import __version__
 from wordveil.api import DataFormatError
 from wordveil_lab.clone import ROOT
-from wordveil_lab.evaluation.base import summarize
 from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
 from wordveil_lab.tables import refilled
-
-__all__ = ["StoredRun", "check_run", "Work", "new_report", "read_run", "rounded_score", "rows_from", "score_of"]
 
 Report = dict[str, Any]
 
@@ -99,10 +96,9 @@ def rounded_score(mean: float, error: float) -> dict[str, float]:
     return {"mean": float(f"{mean:.6g}"), "standard_error": float(f"{error:.6g}")}
 
 
-def score_of(values: Sequence[float]) -> dict[str, Any]:
-    """Return a score over runs."""
-    summary = summarize(values)
-    return {"mean": summary.mean, "standard_error": summary.standard_error, "runs": summary.runs}
+def score_pair(summary: Mapping[str, Any]) -> tuple[float, float]:
+    """Return mean and standard error."""
+    return summary["mean"], summary["standard_error"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,10 +45,7 @@ from wordveil_lab.leagues.together_persons import RELEASES, lists, random_words,
 
 VERSION = 2  # raised whenever a score's meaning changes
 SEEDS = (0, 1)
-RATES: Mapping[str, tuple[float, ...]] = {
-    "TEM": (6.0, 8.0, 9.36, 12.0),
-    "neighbours": (2.0, 4.0, 6.0, 8.0, 12.0),
-}
+RATES: Mapping[str, tuple[float, ...]] = {"TEM": (6.0, 8.0, 9.36, 12.0), "neighbours": (2.0, 4.0, 6.0, 8.0, 12.0)}
 GROUPS = {"TEM": "metric"}
 NATS = (4.0, 6.0, 8.0, 10.0)
 ENCODERS = ("static", "minilm")

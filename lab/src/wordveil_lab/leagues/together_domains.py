@@ -18,15 +18,9 @@ from wordveil.api import (
     Float32Array,
     Float64Array,
     IdArray,
-    Prior,
     PrivateText,
     ReleasedText,
     ReleaseReader,
-    Stock,
-    StockSettings,
-    build_prior,
-    build_stock,
-    load_stock,
     split_sentences,
 )
 from wordveil.api import ReleaseLayout as Layout
@@ -73,12 +67,12 @@ def glove() -> wv.Embeddings:
 
 
 @cache
-def judge() -> Prior:
+def judge() -> wv.Prior:
     """Return a model of text that nothing else here has read: reviews, complaints, conversations with doctors."""
     texts = [plain(row["text"]) for row in read_rows("documents/imdb.test10k.jsonl.gz", ["text"])][:JUDGED]
     texts += [row["text"] for row in read_rows("documents/cfpb-complaints.jsonl.gz", ["text"])]
     rows = [row for row in read_rows("privacy/aci-bench.jsonl.gz", ["note"]) if row["split"] != "train"]
-    return build_prior([*texts, *(row[name] for row in rows for name in ("note", "dialogue"))], table())
+    return wv.build_prior([*texts, *(row[name] for row in rows for name in ("note", "dialogue"))], table())
 
 
 def public_order(sentences: Sequence[str]) -> list[str]:
@@ -127,9 +121,9 @@ class Domain:
         return [text for one in gathered(self.source, _data()) for path in one.files for text in one.texts(path)]
 
     @cached_property
-    def prior(self) -> Prior:
+    def prior(self) -> wv.Prior:
         """What an attacker knows who has read text of the domain."""
-        return build_prior(self.public, table())
+        return wv.build_prior(self.public, table())
 
     @cached_property
     def sentences(self) -> list[str]:
@@ -168,23 +162,23 @@ class Domain:
         return read_by_minilm(self.texts)
 
     @cache  # noqa: B019 (a domain lives as long as the program)
-    def stock(self, name: str) -> Stock:
+    def stock(self, name: str) -> wv.Stock:
         """Return a stock, built where it is not there yet: "general", or "domain" from the training parts."""
         if name == "general":
-            return load_stock()
+            return wv.load_stock()
         folder, shown = WORK / self.name, lambda *said: print(*said, file=sys.stderr, flush=True)
         if not folder.exists():
             WORK.mkdir(parents=True, exist_ok=True)
-            settings = StockSettings(encoder="minilm", each=EACH, name=self.name)
+            settings = wv.StockSettings(encoder="minilm", each=EACH, name=self.name)
             if self.name == "reviews":
-                own = StockSettings(
+                own = wv.StockSettings(
                     encoder="minilm", each=6000, name=self.name, documents=DocumentSettings(columns=("text",))
                 )
-                build_stock([locate(self.source)], folder, own, resume=True, progress=shown)
+                wv.build_stock([locate(self.source)], folder, own, resume=True, progress=shown)
             else:
                 sets = gathered(self.source, _data())
-                build_stock(sets, folder, followed(self.source, settings), resume=True, progress=shown)
-        return load_stock(folder)
+                wv.build_stock(sets, folder, followed(self.source, settings), resume=True, progress=shown)
+        return wv.load_stock(folder)
 
     @cached_property
     def _told(self) -> Callable[[Sequence[str]], IdArray]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from wordveil_lab.evaluation.curves import HOW, read_at, standing
-from wordveil_lab.leagues.rows import score_pair
+from wordveil_lab.leagues.stored import score_pair
 from wordveil_lab.leagues.together_persons import RELEASES
 from wordveil_lab.plots import SMALL, svg
 from wordveil_lab.tables import markdown_table, short_number
@@ -167,15 +168,11 @@ def picture(report: Mapping[str, Any]) -> bytes:
 
     def paint(canvas: Any) -> None:
         axes = canvas.subplots(len(scores), len(domains), squeeze=False)
-        for axis, (score, domain) in zip(axes.ravel(), _panels(scores, domains), strict=True):
+        for axis, (score, domain) in zip(axes.ravel(), product(scores, domains), strict=True):
             _panel(axis, report, score, domain)
         canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
 
     return svg((4.4 * len(domains), 2.9 * len(scores) + 0.9), paint, SMALL)
-
-
-def _panels(scores: Sequence[str], domains: Sequence[str]) -> Iterator[tuple[str, str]]:
-    yield from ((score, domain) for score in scores for domain in domains)
 
 
 def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> None:

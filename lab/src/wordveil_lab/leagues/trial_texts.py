@@ -214,20 +214,12 @@ REPORTED = (
         search=True,
     ),
     TextSet(
-        name="news",
-        path="documents/agnews.test.tsv",
-        text="description",
-        limits=(6000, 1600),
-        attacked=60,
-        public=NEWS,
+        name="news", path="documents/agnews.test.tsv", text="description", limits=(6000, 1600), attacked=60, public=NEWS
     ),
 )
 SETS: Mapping[str, TextSet] = {one.name: one for one in (*CHOICE, *REPORTED)}
 GROWTH: Mapping[str, Mapping[str, Any]] = {
-    "MR": {
-        "4 000 film reviews": ((REVIEWS, "text", 4000),),
-        "25 000 film reviews": ((REVIEWS, "text", 25_000),),
-    },
+    "MR": {"4 000 film reviews": ((REVIEWS, "text", 4000),), "25 000 film reviews": ((REVIEWS, "text", 25_000),)},
     "bank": {
         "4 000 film reviews": ((REVIEWS, "text", 4000),),
         "4 000 film reviews, 10 003 questions to a bank": SETS["bank"].public,

@@ -18,8 +18,6 @@ from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.data import mixed_order
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN
 
-__all__ = ["Batch", "Dataset", "encode_texts", "frequent_words", "random_vectors"]
-
 
 def frequent_words(whole: Embeddings, texts: Sequence[str], size: int = 10_000) -> Embeddings:
     """Return a model's public vocabulary: at most `size` words of a table, those that the training texts use most.

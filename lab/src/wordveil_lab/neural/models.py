@@ -17,8 +17,6 @@ from wordveil_lab.neural.backend import functional, nn, torch
 from wordveil_lab.neural.corpora import Batch
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
 
-__all__ = ["TextClassifier", "Rewriter"]
-
 IGNORED = -100  # target of padding and of unknown words
 
 
@@ -41,7 +39,19 @@ class _BiLSTM(nn.Module):  # type: ignore[misc]
         return self.drop(nn.utils.rnn.pad_packed_sequence(states, batch_first=True)[0])
 
 
-class Rewriter(nn.Module):  # type: ignore[misc]
+class _Model(nn.Module):  # type: ignore[misc]
+    """A private layer and an encoder behind it."""
+
+    encoder: _BiLSTM
+
+    @property
+    def embedding(self) -> PrivateEmbedding:
+        """The private layer."""
+        layer: PrivateEmbedding = self.encoder.embedding
+        return layer
+
+
+class Rewriter(_Model):
     """A BiLSTM auto-encoder: released vectors in, one word per position out.
 
     Args:
@@ -62,12 +72,6 @@ class Rewriter(nn.Module):  # type: ignore[misc]
         allowed[torch.from_numpy(embedding.vocabulary.candidates.astype(np.int64))] = True
         self.register_buffer("allowed", allowed)
 
-    @property
-    def embedding(self) -> PrivateEmbedding:
-        """The private layer."""
-        layer: PrivateEmbedding = self.encoder.embedding
-        return layer
-
     def loss(self, batch: Batch) -> tuple[Any, int, int]:
         """Return the mean cross-entropy per known word, the words written right, and how many counted."""
         targets = torch.from_numpy(np.where(batch.ids < 0, IGNORED, batch.ids)).reshape(-1).to(self.allowed.device)
@@ -87,7 +91,7 @@ class Rewriter(nn.Module):  # type: ignore[misc]
         return [row[:length] for row, length in zip(written, batch.lengths.tolist(), strict=True)]
 
 
-class TextClassifier(nn.Module):  # type: ignore[misc]
+class TextClassifier(_Model):
     """A BiLSTM whose mean state decides between classes.
 
     Args:
@@ -106,12 +110,6 @@ class TextClassifier(nn.Module):  # type: ignore[misc]
         self.classes = tuple(classes)
         self.encoder = _BiLSTM(embedding, hidden, dropout)
         self.decide = nn.Linear(2 * hidden, len(classes))
-
-    @property
-    def embedding(self) -> PrivateEmbedding:
-        """The private layer."""
-        layer: PrivateEmbedding = self.encoder.embedding
-        return layer
 
     def scores(self, batch: Batch) -> Any:
         """Return the logits of the classes, shape (n, classes)."""

@@ -17,8 +17,6 @@ from typing import Any
 
 from wordveil.api import Guarantee, GuaranteeError, ParameterError, WordveilError
 
-__all__ = ["PassCounter", "check_process", "check_promise", "promise_text", "sentence_keys"]
-
 NAME_BYTES = 16
 
 

@@ -17,21 +17,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+import wordveil as wv
 from wordveil.api import (
     Draws,
-    Embeddings,
     Float64Array,
-    Guarantee,
     IdArray,
-    NoGuarantee,
     ParameterError,
     PrivacyUnit,
-    RandomSource,
     ReleasedVectors,
-    Standing,
     Stream,
-    VectorMechanism,
-    WordveilError,
     multiply_high,
     random_bits,
     with_vocabulary,
@@ -39,8 +33,6 @@ from wordveil.api import (
 )
 from wordveil_lab.neural.backend import nn, torch
 from wordveil_lab.neural.passes import PassCounter, check_promise, promise_text
-
-__all__ = ["PADDING", "UNKNOWN", "PrivateEmbedding"]
 
 DISCLOSED = (
     "the number of tokens of a text and their positions",
@@ -90,10 +82,10 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
 
     def __init__(
         self,
-        embeddings: Embeddings,
-        mechanism: VectorMechanism | None,
+        embeddings: wv.Embeddings,
+        mechanism: wv.VectorMechanism | None,
         *,
-        source: RandomSource | None = None,
+        source: wv.RandomSource | None = None,
         trainable: bool = False,
         text_is_public: bool = False,
     ) -> None:
@@ -101,7 +93,7 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         self.vocabulary, self.mechanism = embeddings, mechanism
         self.text_is_public = text_is_public
         self._randomizer = None if mechanism is None else mechanism.fit(embeddings)
-        self._source = RandomSource() if source is None else source
+        self._source = wv.RandomSource() if source is None else source
         self._pass = 0
         self._passes = PassCounter()
         rows = torch.from_numpy(np.array(embeddings.vectors, dtype=np.float32))
@@ -138,7 +130,7 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         self._passes = passes
 
     @property
-    def source(self) -> RandomSource:
+    def source(self) -> wv.RandomSource:
         """Where secure noise comes from."""
         return self._source
 
@@ -147,21 +139,21 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         """Columns of the output."""
         return self.vocabulary.dimensions if self._randomizer is None else self._randomizer.dimensions
 
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> wv.Guarantee:
         """What one pass promises for one token."""
         if self._randomizer is None:
-            return NoGuarantee(reason="nothing is randomized", standing=Standing.REFUTED)
+            return wv.NoGuarantee(reason="nothing is randomized", standing=wv.Standing.REFUTED)
         if self._source.is_test_source:
             reason = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
-            return NoGuarantee(reason=reason, standing=Standing.REFUTED)
+            return wv.NoGuarantee(reason=reason, standing=wv.Standing.REFUTED)
         claim: Any = replace(self._randomizer.guarantee(), unit=PrivacyUnit.TOKEN)  # type: ignore[type-var]
         return within_scope(with_vocabulary(claim, self.vocabulary, self._randomizer))
 
-    def composed_guarantee(self) -> Guarantee:
+    def composed_guarantee(self) -> wv.Guarantee:
         """What all passes so far promise together for one token of the private sentence that passed most often."""
         return self.all_passes(self.passes, self.guarantee()) or self.guarantee()
 
-    def all_passes(self, passes: PassCounter, claim: Guarantee) -> Guarantee | None:
+    def all_passes(self, passes: PassCounter, claim: wv.Guarantee) -> wv.Guarantee | None:
         """Return what passes, each of this claim, promise for a token of the worst sentence; None before the first."""
         check_promise(passes.promise, promise_text(self.guarantee()))
         if not passes.largest:
@@ -188,7 +180,7 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         """
         self._check_table()
         if torch.jit.is_tracing():
-            raise WordveilError("A trace would keep the noise of this pass and give it out again. Call the layer.")
+            raise wv.WordveilError("A trace would keep the noise of this pass and give it out again. Call the layer.")
         if sentences is not None and len(sentences) != ids.shape[0]:
             raise ParameterError("sentences", f"{len(sentences)} of them", f"must be one per sentence, {ids.shape[0]}.")
         flat = self._checked(ids.reshape(-1).cpu().numpy())
@@ -227,7 +219,7 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         self.passes.add(state["passes"], state["promise"])
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:  # asked by copy, deepcopy and pickle alike
-        raise WordveilError(
+        raise wv.WordveilError(
             "A PrivateEmbedding holds its run's key and cannot be copied or pickled. Make another and load its state."
         )
 
@@ -279,7 +271,7 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
     def _measure(self) -> float:
         """Return the root mean square of a released coordinate, from public words and public draws."""
         probes = np.asarray(self.vocabulary.vectors[:PROBES], dtype=np.float64)
-        stream = RandomSource.public("size of released vectors")
+        stream = wv.RandomSource.public("size of released vectors")
         fitted = self._randomizer
         noisy = probes if fitted is None else fitted.randomize(probes, fitted.sample(stream, len(probes)))
         size = float(np.sqrt(np.mean(np.square(noisy))))

@@ -19,8 +19,6 @@ from wordveil_lab.neural.corpora import Dataset
 from wordveil_lab.neural.models import Rewriter
 from wordveil_lab.neural.training import measure
 
-__all__ = ["score_rewrites"]
-
 
 def score_rewrites(model: Rewriter, texts: Dataset, *, batch: int = 256) -> dict[str, float]:
     """Rewrite public texts with fresh noise and return the scores; unknown words count in nothing.

@@ -14,8 +14,6 @@ from wordveil.api import ParameterError
 from wordveil_lab.neural.backend import torch
 from wordveil_lab.neural.corpora import Dataset
 
-__all__ = ["CLASSIFY", "REWRITE", "Training", "fit", "measure"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
@@ -86,25 +84,21 @@ def fit(model: Any, training: Dataset, held_out: Dataset, settings: Training) ->
     losses: list[float] = []
     best: dict[str, Any] = {}
     while len(losses) < settings.epochs and len(losses) - np.argmin([*losses, np.inf]) <= settings.patience:
-        _one_epoch(model, optimizer, training, settings, len(losses) + 1)
+        # Seeded epoch by epoch, whatever came before; the caller's generator is left alone.
+        with torch.random.fork_rng():
+            torch.manual_seed(settings.seed * 1_000_003 + len(losses) + 1)
+            order = torch.randperm(len(training)).numpy()
+            model.train()
+            for batch in training.batches(settings.batch, order):
+                optimizer.zero_grad()
+                model.loss(batch)[0].backward()
+                optimizer.step()
         losses.append(float(np.nan_to_num(measure(model, held_out, settings.batch)[0], nan=np.inf)))
         if np.argmin(losses) == len(losses) - 1:
             weights = model.state_dict().items()
             best = {name: value.clone() if hasattr(value, "clone") else value for name, value in weights}
     model.load_state_dict(best)  # the layer's count of passes never goes back
     return losses
-
-
-def _one_epoch(model: Any, optimizer: Any, training: Dataset, settings: Training, number: int) -> None:
-    # Seeded epoch by epoch, whatever came before; the caller's generator is left alone.
-    with torch.random.fork_rng():
-        torch.manual_seed(settings.seed * 1_000_003 + number)
-        order = torch.randperm(len(training)).numpy()
-        model.train()
-        for batch in training.batches(settings.batch, order):
-            optimizer.zero_grad()
-            model.loss(batch)[0].backward()
-            optimizer.step()
 
 
 def measure(model: Any, texts: Dataset, batch: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Computes what the pages of docs/explanation show: facts.json, the numbers quoted from it, and the pictures.
+"""Computes what the pages of docs/explanation show: facts.json, which `quotes` quotes, and the pictures.
 
 python -m wordveil_lab.pages.explanations
 """
@@ -9,7 +9,6 @@ import json
 import math
 import re
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,12 @@ import numpy as np
 from wordveil import load_embeddings
 from wordveil.api import neighbour_points
 from wordveil_lab.clone import ROOT
-from wordveil_lab.pages.quotes import quoted, written
+from wordveil_lab.pages import quotes
+from wordveil_lab.pages.quotes import RANKS, written
 from wordveil_lab.plots import SETTINGS, svg
 
 FOLDER, EPSILON = ROOT / "docs" / "explanation", ROOT / "docs" / "start" / "epsilon.md"
-HUNDREDTH = 4  # place of rank 100 among the ranks
 DIMENSIONS = (2, 8, 32, 128)
-RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
 SAMPLE = 400  # words
 NEAR = 100
 SIZES = (100, 3000, 10**6, 10**9)
@@ -127,40 +125,6 @@ def _drawn(panels: int, plot: Any) -> bytes:
     return svg((8.6 if panels == 2 else 6.4, 3.7), lambda canvas: plot(canvas.subplots(1, panels)), SETTINGS)
 
 
-def quotations(facts: dict[str, Any]) -> dict[Path, list[tuple[str, list[str]]]]:
-    """Return the phrases of the pages that explain, each with its numbers."""
-    wide, flat = facts["spread"]["128"], facts["spread"]["2"]
-    return {
-        FOLDER / "dimensions.md": [
-            ("hundredth neighbour lies at {} of the median distance", [written(flat[HUNDREDTH])]),
-            ("With all 128, it lies at {}, and even", [written(wide[HUNDREDTH])]),
-            ("the nearest neighbour lies at {}.", [written(wide[0])]),
-            ("two typical words must lose {} nats against", [f"{facts['laplace_nats']:.0f}"]),
-            ("There are {} words to choose from", [f"{facts['words']}"]),
-            ("two typical words must lose {} nats.", [f"{facts['half_near_nats']:.1f}"]),
-            ("half of the outputs are on the list at {} nats", [f"{facts['half_listed_nats']:.1f}"]),
-        ],
-        FOLDER / "sentences.md": [
-            ("tell at most {} meanings apart", [f"{math.floor(math.exp(8.0)) + 1}"]),
-            (
-                "A million meanings take {} nats, a billion {} nats",
-                [f"{math.log(n - 1):.1f}" for n in (10**6, 10**9)],
-            ),
-        ],
-        FOLDER / "promises.md": [
-            (
-                "one that is {} % sure at most, 3 nats into {} %, and 8 nats into {} %",
-                [f"{math.ceil(100 / (1 + math.exp(-nats)) * 10**digits) / 10**digits:.{digits}f}"
-                 for nats, digits in ((1, 1), (3, 1), (8, 2))],
-            ),
-        ],
-        ROOT / "docs" / "start" / "tutorial.md": [
-            ("may become up to {} % sure", [f"{math.ceil(1e4 / (1 + math.exp(-7))) / 100:.2f}"]),
-        ],
-        EPSILON: [("outputs are unrelated at {} nats", [f"{facts['half_listed_nats']:.2f}"])],
-    }  # fmt: skip
-
-
 def point_lines(facts: dict[str, Any]) -> list[str]:
     """Return the table of what the default epsilon comes to, for each choice of outputs and k."""
     return [
@@ -171,24 +135,18 @@ def point_lines(facts: dict[str, Any]) -> list[str]:
     ]
 
 
-def pages(facts: dict[str, Any]) -> dict[Path, str]:
-    """Return every page that quotes the facts, with their numbers."""
-    texts = {path: path.read_text(encoding="utf-8") for path in quotations(facts)}
-    for path, phrases in quotations(facts).items():
-        for phrase, numbers in phrases:
-            texts[path] = quoted(texts[path], phrase, numbers)
-    rows = "\n".join(point_lines(facts))
-    table = r"(?<=\n)(\| outputs \| k \| .*\n\|---.*\n)(?:\| .*\n)+"
-    texts[EPSILON] = re.sub(table, lambda m: f"{m[1]}{rows}\n", texts[EPSILON])
-    return texts
+def epsilon_page(facts: dict[str, Any]) -> str:
+    """Return the page on epsilon with the table of the facts."""
+    rows, table = "\n".join(point_lines(facts)), r"(?<=\n)(\| outputs \| k \| .*\n\|---.*\n)(?:\| .*\n)+"
+    return re.sub(table, lambda m: f"{m[1]}{rows}\n", EPSILON.read_text(encoding="utf-8"))
 
 
 def main() -> None:
-    """Writes the facts, the pictures and the numbers in the pages."""
+    """Writes the facts, the pictures, the table and the numbers in the pages."""
     found = facts()
-    (FOLDER / "facts.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    for path, text in pages(found).items():
-        path.write_text(text, encoding="utf-8")
+    quotes.FACTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    EPSILON.write_text(epsilon_page(found), encoding="utf-8")
+    quotes.main()
     for name, picture in pictures(found).items():
         (FOLDER / name).write_bytes(picture)
 

@@ -6,13 +6,11 @@ Nothing is drawn here; `wordveil_lab.plots` does that. JSON round-trips exactly,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from wordveil.api import Pair, RandomSource, Subject, audit_pair
-
-__all__ = ["ALPHA", "DELTA", "Figure", "Sampling", "Series", "audited", "curve", "digits", "places", "solve_epsilon"]
 
 DELTA = 1e-5
 """Hockey-stick delta at which certified and audited losses are shown."""
@@ -96,9 +94,18 @@ def digits(value: float) -> float:
     return float(f"{value:.8g}")
 
 
+def series_at(
+    label: str, kind: str, points: Iterable[tuple[float, float]], *, line: bool = False, notes: Sequence[str] = ()
+) -> Series:
+    """Return a series of some points, (place, loss) each."""
+    known = [(digits(at), digits(loss)) for at, loss in points]
+    x, y = (tuple(pair[i] for pair in known) for i in (0, 1))
+    return Series(label=label, kind=kind, x=x, y=y, line=line, notes=tuple(notes))
+
+
 def curve(label: str, kind: str, x: Sequence[float], loss: Callable[[float], float], *, line: bool = True) -> Series:
     """Return a series of the given function at the given places."""
-    return Series(label=label, kind=kind, x=tuple(digits(a) for a in x), y=tuple(digits(loss(a)) for a in x), line=line)
+    return series_at(label, kind, [(a, loss(a)) for a in x], line=line)
 
 
 def audited(
@@ -121,15 +128,9 @@ def audited(
     if sampling.samples is None:
         return ()
     found = [audit_pair(subject, pair, samples=sampling.samples, alpha=ALPHA) for _, subject, pair in cases]
-    return (
-        Series(
-            label=label,
-            kind=kind,
-            x=tuple(digits(place) for place, _, _ in cases),
-            y=tuple(digits(max(0.0, audit.epsilon_at_least)) for audit in found),
-            notes=tuple(f"delta at least {audit.delta_at_least:.3f}" for audit in found) if deltas else (),
-        ),
-    )
+    losses = [(place, max(0.0, audit.epsilon_at_least)) for (place, _, _), audit in zip(cases, found, strict=True)]
+    notes = [f"delta at least {audit.delta_at_least:.3f}" for audit in found] if deltas else ()
+    return (series_at(label, kind, losses, notes=notes),)
 
 
 def solve_epsilon(log_delta: Callable[[float], float], delta: float, *, largest: float = 1e6) -> float:

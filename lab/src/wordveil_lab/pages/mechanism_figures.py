@@ -32,8 +32,6 @@ from wordveil_lab.pages.vector_figures import (
 )
 from wordveil_lab.pages.word_figures import any_mechanism, decoder, jaccard, nadp, selection, tight
 
-__all__ = ["FIGURES", "STORED", "figure_of", "stored_figures"]
-
 STORED = ROOT / "docs" / "mechanisms" / "figures.json"
 WORDS = 1000
 

@@ -17,7 +17,7 @@ import math
 import re
 import tomllib
 from dataclasses import MISSING, fields
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +26,61 @@ from typer.testing import CliRunner
 from wordveil.api import DECODERS, EXPORTS, MECHANISMS, build_app, round_up
 from wordveil_lab.pages import mechanism_figures
 from wordveil_lab.pages.figure_values import Figure, Series
+from wordveil_lab.plots import SETTINGS, svg
 from wordveil_lab.tables import markdown_table
 
-__all__ = [
-    "FOLDER",
-    "NAMES",
-    "cell",
-    "example_code",
-    "index",
-    "listing",
-    "opening",
-    "page",
-    "sections",
-    "value_at",
-    "write",
-]
+STYLES: dict[str, dict[str, Any]] = {
+    "claimed": {"color": "#9a9a9a", "linestyle": "-", "linewidth": 3},
+    "certified": {"color": "#1f6fb4", "linestyle": "--", "marker": "o", "markersize": 3.5},
+    "textbook": {"color": "#7aa6cf", "linestyle": ":", "marker": "x", "markersize": 4},
+    "audited": {"color": "#d9730d", "linestyle": ":", "marker": "^", "markersize": 7},
+    "refuted": {"color": "#b3261e", "linestyle": "-.", "marker": "X", "markersize": 8},
+    "unpromised": {"color": "#777777", "linestyle": ":", "marker": "^", "markersize": 7},
+}
+DASHES = ("--", (0, (5, 1, 1, 1)), (0, (1, 1)))
+MARKERS = ("^", "v", "D")
+
+
+def draw(figure: Figure, title: str) -> bytes:
+    """Return the SVG of a figure, text as text, without a date."""
+    return svg((7.2, 4.3), partial(_paint, figure, title), SETTINGS)
+
+
+def _paint(figure: Figure, title: str, canvas: Any) -> None:
+    axes = canvas.add_subplot()
+    for series in figure.series:
+        _add(axes, series, sum(s.kind == series.kind for s in figure.series[: figure.series.index(series)]))
+    if figure.log:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel(figure.axis)
+    axes.set_ylabel("privacy loss (nats)")
+    axes.set_title(title)
+    axes.legend(fontsize=8, loc="best")
+
+
+def _add(axes: Any, series: Series, earlier: int) -> None:
+    """Draw one series; `earlier` counts those of its kind already drawn, which it must differ from."""
+    style = dict(STYLES[series.kind])
+    if series.line:
+        dashes = DASHES[earlier % len(DASHES)] if series.kind == "certified" else style["linestyle"]
+        width = style.get("linewidth", 1.5)  # a broad claim stays visible under a certified line that equals it
+        axes.plot(series.x, series.y, color=style["color"], linestyle=dashes, linewidth=width, label=series.label)
+        return
+    if series.kind == "audited":
+        style["marker"] = MARKERS[earlier % len(MARKERS)]
+    label = f"{series.label} (at least)" if series.kind in ("audited", "unpromised") else series.label
+    axes.plot(series.x, series.y, **{**style, "linestyle": "none"}, label=label)
+    for x, y, note in zip(series.x, series.y, series.notes, strict=False):
+        if series.kind == "refuted":
+            axes.annotate(
+                note, (x, y), textcoords="offset points", xytext=(0, -15), ha="center", fontsize=8, color=style["color"]
+            )
+
 
 ADVICE = Path(__file__).with_name("advice.toml")
 FOLDER = mechanism_figures.STORED.parent
@@ -83,12 +123,12 @@ def example_code(kind: Any) -> str:
 def _names_used(kind: Any) -> list[str]:
     """Return the public names of the class's module that its example uses."""
     text = sections(kind)["Example"]
-    names = [name for name, value in vars(inspect.getmodule(kind)).items() if _is_public(name, value, kind.__module__)]
+    names = [
+        name
+        for name, value in vars(inspect.getmodule(kind)).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == kind.__module__
+    ]
     return sorted(name for name in names if re.search(rf"\b{name}\b", text))
-
-
-def _is_public(name: str, value: Any, module: str) -> bool:
-    return not name.startswith("_") and getattr(value, "__module__", None) == module
 
 
 def _attributes(kind: Any, body: str) -> list[str]:
@@ -170,7 +210,7 @@ def page(name: str, figure: Figure) -> str:
         "[How to read a guarantee](../guarantees.md)",
         *opening(name),
         "## Formula",
-        _prose(parts["Summary"]),
+        re.sub(r'^ *(?=(?:\w+=)?"[\w-]+": )', "- ", parts["Summary"], flags=re.MULTILINE),  # choices as a list
         "## Guarantee",
         parts["Guarantee"],
         "## Parameters",
@@ -206,11 +246,6 @@ def _needed(kind: Any) -> str:
     return said
 
 
-def _prose(body: str) -> str:
-    """Return a docstring's text with its choices (calibration="...": ...) as a Markdown list."""
-    return re.sub(r'^ *(?=(?:\w+=)?"[\w-]+": )', "- ", body, flags=re.MULTILINE)
-
-
 def listing() -> list[dict[str, str]]:
     """Return the rows of `wordveil mechanisms --json`."""
     result = CliRunner().invoke(build_app(), ["mechanisms", "--json"])
@@ -223,7 +258,8 @@ def listing() -> list[dict[str, str]]:
 def index(rows: list[dict[str, str]]) -> str:
     """Return the index page from the rows of `wordveil mechanisms`."""
     head = ["name", "calibration", "promise", "standing", "paper"]
-    lines = markdown_table(head, ([_link(row["name"]), *(row[key] for key in head[1:])] for row in rows))
+    linked = ([f"[{row['name']}]({row['name']}.md)", *(row[key] for key in head[1:])] for row in rows)
+    lines = markdown_table(head, linked)
     return (
         "\n\n".join(
             [
@@ -241,14 +277,8 @@ def index(rows: list[dict[str, str]]) -> str:
     )
 
 
-def _link(name: str) -> str:
-    return f"[{name}]({name}.md)"
-
-
 def write(folder: Path, figures: dict[str, Figure]) -> None:
     """Write every page, plot and the index into a folder."""
-    from wordveil_lab.pages.mechanism_plots import draw
-
     for name in NAMES:
         (folder / f"{name}.md").write_text(page(name, figures[name]), encoding="utf-8")
         (folder / f"{name}.svg").write_bytes(draw(figures[name], f"{NAMES[name]} ({name})"))

@@ -8,6 +8,7 @@ read again when a number moves. The tests check that running this changes nothin
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import tomllib
@@ -18,25 +19,15 @@ from typing import Any
 
 from wordveil_lab.clone import ROOT
 from wordveil_lab.leagues import default_page
-from wordveil_lab.leagues import neighbours as reviews
 from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
 from wordveil_lab.leagues.trial_texts import REPORTED
 
-RESULTS = ROOT / "docs/results"
+RESULTS, FACTS = ROOT / "docs/results", ROOT / "docs/explanation/facts.json"
+RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
+"""Of the neighbours whose distances are among the facts."""
 QUOTED: dict[str, Any] = tomllib.loads(Path(__file__).with_name("quotes.toml").read_text(encoding="utf-8"))
 NUMBER = r"-?\d*\.?\d+"
-SHOWN = {
-    "sentiment": ("SST-2 sentiment", "accuracy"),
-    "topic": ("topic", "accuracy"),
-    "search": ("retrieval", "ndcg"),
-    "similarity": ("SST-2 similarity", "content"),
-    "named": ("SST-2 attack", "best"),
-    "rarer": ("SST-2 attack", "best-content"),
-}
-"""Column of the local league -> task and score."""
-
-
 TOLD = {"topic": ("news", "released"), "intent": ("bank", "released"), "search": ("bank", "search")}
 """Number of the run that chose the default -> set and score; others are means over sets."""
 
@@ -58,12 +49,8 @@ def _row(report: Mapping[str, Any], label: str) -> dict[str, Any]:
     return found
 
 
-def _score(run: str, label: str, task: str, score: str) -> str:
-    return written(_row(stored(run), label)["cells"][task]["scores"][score]["mean"])
-
-
-def _local(label: str, column: str) -> str:
-    return _score("local", label, *SHOWN[column])
+def _league(label: str, task: str, score: str) -> str:
+    return written(_row(stored("league"), label)["cells"][task]["scores"][score]["mean"])
 
 
 def _audited(label: str) -> str:
@@ -71,21 +58,6 @@ def _audited(label: str) -> str:
     audit = _row(stored("league"), label)["audit"]
     assert audit["method"] == "exact", "a lower bound is quoted as such"
     return f"{math.ceil(audit['epsilon_at_least'] * 100) / 100:.2f}"
-
-
-def _triples() -> str:
-    """Return how much more the reader of triples names of the rarer words than that of pairs, at most, rounded up."""
-    ours = [row["cells"]["SST-2 attack"]["scores"] for row in stored("local")["rows"] if "neighbours" in row["name"]]
-    more = max(found["triples-content"]["mean"] - found["pairs-content"]["mean"] for found in ours)
-    return written(math.ceil(more * 100) / 100)
-
-
-def _standing(rival: str, score: str, how: str) -> str:
-    """Return at how many points of all reviews neighbour response stands so beside a rival; "all" counts any."""
-    rivals = ("tem", "santext", "projection-principal+nearest") if rival == "any" else (rival,)
-    rows = [reviews.rows_of(stored("neighbours"), name) for name in reviews.SETS]
-    found = [reviews.compare(own, score, one) for one in rivals for own in rows]
-    return str(sum(len(each) for one in found for place, each in one.items() if how in ("all", place)))
 
 
 def _redaction(heading: str, name: str, place: str) -> str:
@@ -96,14 +68,10 @@ def _redaction(heading: str, name: str, place: str) -> str:
     return re.sub(r"(?<![\d.])\.\d{3}", lambda number: written(float(number[0])), cell)
 
 
-def _default(row: str, score: str) -> str:
-    rows = {default_page.label(one): one for one in stored("default")["rows"]}
-    named = {
-        "chosen": default_page.chosen(stored("default")),
-        "random": ("256 classes", 0.001),
-        "TEM": ("TEM", 9.36),
-    }
-    own = rows[named.get(row, (row, None))]
+def _default(label: str, score: str) -> str:
+    report = stored("default")
+    name, epsilon = default_page.chosen(report)
+    own = _row(report, f"{name} @ {epsilon:g}" if label == "chosen" else label)
     if score == "sentiment":
         return written(default_page.mean(own, "released", default_page.REVIEWS)[0])
     if score in TOLD:
@@ -117,17 +85,36 @@ def _together(domain: str, label: str, score: str, kind: str = "scores") -> str:
     return written((row.scores if kind == "scores" else row.random)[score][0])
 
 
+@cache
+def facts() -> dict[str, Any]:
+    """Return what wordveil_lab.pages.explanations has computed."""
+    found: dict[str, Any] = json.loads(FACTS.read_text(encoding="utf-8"))
+    return found
+
+
+def _spread(dimensions: str, rank: str) -> str:
+    return written(facts()["spread"][dimensions][RANKS.index(int(rank))])
+
+
+def _sure(nats: str, digits: str) -> str:
+    """Return how sure an even guess becomes at most, in per cent, rounded up."""
+    step = 10 ** int(digits)
+    return f"{math.ceil(100 / (1 + math.exp(-int(nats))) * step) / step:.{digits}f}"
+
+
 KINDS: dict[str, Callable[..., str]] = {
     "rows": lambda: str(len(stored("league")["rows"]) - 2),
     "tasks": lambda: str(len(stored("league")["tasks"])),
-    "league": lambda *parts: _score("league", *parts),
-    "local": _local,
+    "league": _league,
     "audited": _audited,
-    "triples": _triples,
-    "standing": _standing,
     "redaction": _redaction,
     "default": _default,
     "together": _together,
+    "fact": lambda name, digits: f"{facts()[name]:.{digits}f}",
+    "spread": _spread,
+    "sure": _sure,
+    "meanings": lambda nats: f"{math.floor(math.exp(int(nats))) + 1}",
+    "nats": lambda meanings: f"{math.log(int(meanings) - 1):.1f}",
 }
 """Where a number is found -> what returns it as it is written."""
 

@@ -9,20 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+import wordveil as wv
 from wordveil.api import (
-    ClippedGaussian,
-    ClippedL2,
-    ClippedLaplace,
-    Embeddings,
     Float64Array,
-    Mahalanobis,
-    MultivariateLaplace,
     OnGrid,
     Pair,
-    Projection,
     Subject,
-    TruncatedLaplace,
-    VectorMechanism,
     VectorRandomizer,
     VectorSubject,
     exact_stretch,
@@ -37,21 +29,10 @@ from wordveil_lab.pages.figure_values import (
     Series,
     audited,
     curve,
-    digits,
     places,
+    series_at,
     solve_epsilon,
 )
-
-__all__ = [
-    "clipped_gaussian",
-    "clipped_l2",
-    "clipped_laplace",
-    "laplace",
-    "mahalanobis",
-    "profile",
-    "projection",
-    "truncated_laplace",
-]
 
 CLAIMED_EPSILON = "claimed epsilon (nats)"
 
@@ -71,7 +52,11 @@ def _diameter(d: int) -> tuple[Float64Array, Float64Array]:
 
 
 def across(
-    make: Callable[[float], VectorMechanism], marks: Sequence[float], d: int, sampling: Sampling, delta: float = DELTA
+    make: Callable[[float], wv.VectorMechanism],
+    marks: Sequence[float],
+    d: int,
+    sampling: Sampling,
+    delta: float = DELTA,
 ) -> list[tuple[float, Subject, Pair]]:
     """Return two ends of a diameter of the ball to audit, for a mechanism at each of some claimed epsilons."""
     return [case(e, make(e).for_dimensions(d), _diameter(d), (e, delta), sampling) for e in marks]
@@ -86,7 +71,7 @@ def profile(epsilon: float, d: int) -> Callable[[float], float]:
 def laplace(sampling: Sampling) -> Figure:
     """Multivariate Laplace at epsilon 1: the metric-DP line, the exact profile, audits in ten dimensions."""
     d, grid = 10, places(0.25, 12)
-    randomizer = MultivariateLaplace(epsilon=1.0).for_dimensions(d)
+    randomizer = wv.MultivariateLaplace(epsilon=1.0).for_dimensions(d)
     axis = np.eye(d)[0]
     cases = [case(t, randomizer, (0 * axis, t * axis), (t, DELTA), sampling) for t in (1.0, 2.0, 4.0, 8.0, 12.0)]
     return Figure(
@@ -105,11 +90,11 @@ def laplace(sampling: Sampling) -> Figure:
     )
 
 
-def mahalanobis(table: Embeddings, sampling: Sampling) -> Figure:
+def mahalanobis(table: wv.Embeddings, sampling: Sampling) -> Figure:
     """Mahalanobis noise on the first ten columns of a table, along the direction with the least noise."""
     d = 10
-    few = Embeddings.from_arrays(list(table.words), np.ascontiguousarray(table.vectors[:, :d]))
-    randomizer = Mahalanobis(epsilon=1.0, lam=0.5).fit(few)
+    few = wv.Embeddings.from_arrays(list(table.words), np.ascontiguousarray(table.vectors[:, :d]))
+    randomizer = wv.Mahalanobis(epsilon=1.0, lam=0.5).fit(few)
     _, axes = np.linalg.eigh(randomizer.root)
     worst, rate, grid = axes[:, 0] / np.linalg.norm(axes[:, 0]), randomizer.euclidean_epsilon, places(0.25, 12)
     cases = [
@@ -139,7 +124,7 @@ def clipped_laplace(sampling: Sampling) -> Figure:
     grid, marks = places(0.25, 12), (1.0, 2.0, 4.0, 8.0, 12.0)
     lines: list[Series] = []
     for d in (1, 50):
-        cases = across(lambda e: ClippedLaplace(epsilon=e), marks, d, sampling)
+        cases = across(lambda e: wv.ClippedLaplace(epsilon=e), marks, d, sampling)
         lines += audited(f"audited, {d} dimension{'s' if d > 1 else ''}", cases, sampling)
     return Figure(
         setting=f"Clip norm 1, two ends of a diameter of the ball spread over all coordinates, {sampling.samples} "
@@ -165,18 +150,15 @@ def clipped_laplace(sampling: Sampling) -> Figure:
 def clipped_l2(sampling: Sampling) -> Figure:
     """Clipped l2: calibrated by its profile, which a diameter spends."""
     d, grid, marks = 50, places(0.5, 16, log=True), (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-    cases = across(lambda e: ClippedL2(epsilon=e, delta=DELTA), marks, d, sampling)
-    with_delta, without = (ClippedL2(epsilon=8.0, delta=delta).for_dimensions(d).deviation for delta in (DELTA, 0.0))
+    cases = across(lambda e: wv.ClippedL2(epsilon=e, delta=DELTA), marks, d, sampling)
+    with_delta, without = (wv.ClippedL2(epsilon=8.0, delta=delta).for_dimensions(d).deviation for delta in (DELTA, 0.0))
     pure = without / with_delta
     return Figure(
         setting=f"delta = {DELTA:g}, clip norm 1, two ends of a diameter in {d} dimensions, {sampling.samples} samples "
         "of each.",
         axis=CLAIMED_EPSILON,
         log=True,
-        series=(
-            curve("claimed, attained", "claimed", grid, lambda e: e),
-            *audited("audited", cases, sampling),
-        ),
+        series=(curve("claimed, attained", "claimed", grid, lambda e: e), *audited("audited", cases, sampling)),
         reading=(
             f"The profile spends exactly what it claims. At epsilon 8 and delta 0 noise is {pure:.2g} times as wide."
         ),
@@ -188,11 +170,11 @@ def clipped_gaussian(sampling: Sampling) -> Figure:
     d, grid = 50, places(0.5, 32, log=True)
 
     def exact(e: float) -> float:
-        scale = ClippedGaussian(epsilon=e, delta=DELTA, calibration="classical", allow_refuted=True).unit_scale
+        scale = wv.ClippedGaussian(epsilon=e, delta=DELTA, calibration="classical", allow_refuted=True).unit_scale
         return solve_epsilon(lambda x: gaussian_log_delta(x, scale), DELTA)
 
     def cases(calibration: Literal["analytic", "classical"], marks: Sequence[float]) -> Any:
-        make = partial(ClippedGaussian, calibration=calibration, allow_refuted=True)
+        make = partial(wv.ClippedGaussian, calibration=calibration, allow_refuted=True)
         return across(lambda e: make(epsilon=e), marks, d, sampling)
 
     classical = [(e, exact(e)) for e in grid]
@@ -203,8 +185,8 @@ def clipped_gaussian(sampling: Sampling) -> Figure:
         log=True,
         series=(
             curve("claimed; analytic: attained", "claimed", grid, lambda e: e),
-            _part("classical, exact: holds", "certified", [p for p in classical if p[1] <= p[0]]),
-            _part("classical, exact: refuted", "refuted", [p for p in classical if p[1] > p[0]]),
+            series_at("classical, exact: holds", "certified", [p for p in classical if p[1] <= p[0]], line=True),
+            series_at("classical, exact: refuted", "refuted", [p for p in classical if p[1] > p[0]], line=True),
             *audited("audited, analytic", cases("analytic", (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)), sampling),
             *audited("audited, classical", cases("classical", (16.0, 32.0)), sampling),
         ),
@@ -215,27 +197,19 @@ def clipped_gaussian(sampling: Sampling) -> Figure:
     )
 
 
-def _part(label: str, kind: str, points: Sequence[tuple[float, float]]) -> Series:
-    return Series(
-        label=label,
-        kind=kind,
-        x=tuple(digits(x) for x, _ in points),
-        y=tuple(digits(y) for _, y in points),
-        line=True,
-    )
-
-
 def truncated_laplace(sampling: Sampling) -> Figure:
     """Truncated Laplace: certified as claimed, published refuted at the setting of its paper."""
     d, published, grid = 300, 4.0**-300, places(0.1, 8, log=True)
     marks = (0.1, 1.0, 5.0, 8.0)
 
     def cases(calibration: Literal["certified", "published"], delta: float) -> Any:
-        make = partial(TruncatedLaplace, delta=delta, calibration=calibration, allow_refuted=calibration == "published")
+        make = partial(
+            wv.TruncatedLaplace, delta=delta, calibration=calibration, allow_refuted=calibration == "published"
+        )
         return across(lambda e: make(epsilon=e), marks, d, sampling, delta)
 
     widths = [
-        TruncatedLaplace(epsilon=e, delta=published, calibration="published", allow_refuted=True).for_dimensions(d)
+        wv.TruncatedLaplace(epsilon=e, delta=published, calibration="published", allow_refuted=True).for_dimensions(d)
         for e in marks
     ]
     deltas = [largest_delta(d, e, w.half_width) for e, w in zip(marks, widths, strict=True)]
@@ -247,12 +221,11 @@ def truncated_laplace(sampling: Sampling) -> Figure:
         series=(
             curve("claimed", "claimed", grid, lambda e: e),
             curve(f"certified at delta {DELTA:g}", "certified", grid, lambda e: e),
-            Series(
-                label="published: no loss bound holds; exact delta",
-                kind="refuted",
-                x=marks,
-                y=(40.0,) * len(marks),
-                notes=tuple(f"{math.ceil(x * 1e4) / 1e4:.4f}" for x in deltas),
+            series_at(
+                "published: no loss bound holds; exact delta",
+                "refuted",
+                [(e, 40.0) for e in marks],
+                notes=[f"{math.ceil(x * 1e4) / 1e4:.4f}" for x in deltas],
             ),
             *audited("audited, published", cases("published", published), sampling, deltas=True),
             *audited("audited, certified", cases("certified", DELTA), sampling),
@@ -265,11 +238,11 @@ def truncated_laplace(sampling: Sampling) -> Figure:
     )
 
 
-def projection(table: Embeddings, sampling: Sampling) -> Figure:
+def projection(table: wv.Embeddings, sampling: Sampling) -> Figure:
     """Projection to 16 dimensions with the exact stretch, and the published plan's true stretch."""
     m, epsilon = 16, 5.0
-    randomizer = Projection(epsilon=epsilon, dimensions=m).fit(table)
-    published = Projection(epsilon=epsilon, sensitivity="published").fit(table)
+    randomizer = wv.Projection(epsilon=epsilon, dimensions=m).fit(table)
+    published = wv.Projection(epsilon=epsilon, sensitivity="published").fit(table)
     share = exact_stretch(table.vectors, published.matrix) / published.stretch
     rows = table.vectors[:300].astype(np.float64)
     lengths = np.linalg.norm(rows[:, None] - rows[None], axis=2)

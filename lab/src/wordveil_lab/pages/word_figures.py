@@ -9,29 +9,20 @@ from typing import Any
 
 import numpy as np
 
+import wordveil as wv
 from wordveil.api import (
-    NADP,
     CertificateError,
-    Decoded,
     Decoder,
-    Embeddings,
     FittedExponential,
     Float64Array,
     IdArray,
-    Jaccard,
-    LocalDP,
     Mechanism,
-    MultivariateLaplace,
     NearestWords,
     Pair,
-    SanText,
     SelectionMechanism,
-    Standing,
     Subject,
-    TightConstraints,
     WordRandomizer,
     WordSubject,
-    certify,
     class_delta,
     fit_words,
     gaussian_log_delta,
@@ -46,19 +37,18 @@ from wordveil_lab.pages.figure_values import (
     curve,
     digits,
     places,
+    series_at,
     solve_epsilon,
 )
 from wordveil_lab.pages.vector_figures import case, profile
 
-__all__ = ["any_mechanism", "decoder", "jaccard", "nadp", "selection", "tight"]
-
 DECODED_EPSILON = 20.0
 
 
-def nadp(table: Embeddings, sampling: Sampling) -> Figure:
+def nadp(table: wv.Embeddings, sampling: Sampling) -> Figure:
     """NADP: the exact Gaussian loss of every edge, and audits of pairs that nothing is promised for."""
     epsilon = 4.0
-    randomizer = NADP(epsilon=epsilon, delta=DELTA).fit(table)
+    randomizer = wv.NADP(epsilon=epsilon, delta=DELTA).fit(table)
     edges, rows = randomizer.graph.edges, table.vectors.astype(np.float64)
     lengths = np.linalg.norm(rows[edges[:, 0]] - rows[edges[:, 1]], axis=1)
     pairs = randomizer.worst_pairs(6)
@@ -68,7 +58,7 @@ def nadp(table: Embeddings, sampling: Sampling) -> Figure:
     scales = randomizer.sigmas[edges[order, 0]] / lengths[order]
     losses = [solve_epsilon(partial(gaussian_log_delta, scale=float(scale)), DELTA) for scale in scales]
     cases = [case(float(p.distance or 0), randomizer, (p.first, p.second), (epsilon, DELTA), sampling) for p in pairs]
-    loose = randomizer.worst_pairs(claim=LocalDP(epsilon=epsilon, delta=DELTA, standing=Standing.REFUTED))[0]
+    loose = randomizer.worst_pairs(claim=wv.LocalDP(epsilon=epsilon, delta=DELTA, standing=wv.Standing.REFUTED))[0]
     far = [case(float(loose.distance or 0), randomizer, (loose.first, loose.second), (epsilon, DELTA), sampling)]
     top = 1.1 * max(float(lengths.max()), float(loose.distance or 0))
     return Figure(
@@ -79,12 +69,7 @@ def nadp(table: Embeddings, sampling: Sampling) -> Figure:
         axis="Euclidean distance between two words",
         series=(
             curve("claimed, adjacent words", "claimed", places(0.1, top), lambda _: epsilon),
-            Series(
-                label="certified: exact loss of edges",
-                kind="certified",
-                x=tuple(digits(float(lengths[i])) for i in order),
-                y=tuple(digits(e) for e in losses),
-            ),
+            series_at("certified: exact loss of edges", "certified", zip(lengths[order], losses, strict=True)),
             *audited("audited, adjacent words", cases, sampling),
             *audited("audited, words of two components: no promise", far, sampling, kind="unpromised"),
         ),
@@ -95,15 +80,15 @@ def nadp(table: Embeddings, sampling: Sampling) -> Figure:
     )
 
 
-def jaccard(table: Embeddings, sampling: Sampling) -> Figure:
+def jaccard(table: wv.Embeddings, sampling: Sampling) -> Figure:
     """Jaccard: the exact loss between its two classes does not depend on the epsilon claimed."""
     grid, marks, d = places(0.5, 16, log=True), (0.5, 2.0, 8.0, 16.0), table.dimensions
-    fitted = Jaccard(epsilon=1.0, allow_refuted=True).fit(table)
+    fitted = wv.Jaccard(epsilon=1.0, allow_refuted=True).fit(table)
     ratio = fitted.mechanism.dense_factor / fitted.mechanism.sparse_factor
     exact = solve_epsilon(lambda e: math.log(max(class_delta(d, ratio, e), 1e-300)), DELTA)
     cases = []
     for e in marks:
-        randomizer = Jaccard(epsilon=e, allow_refuted=True).fit(table)
+        randomizer = wv.Jaccard(epsilon=e, allow_refuted=True).fit(table)
         pair = randomizer.worst_pairs()[0]
         cases.append(case(e, randomizer, (pair.first, pair.second), (e, DELTA), sampling))
     return Figure(
@@ -116,12 +101,11 @@ def jaccard(table: Embeddings, sampling: Sampling) -> Figure:
         series=(
             curve("claimed", "claimed", grid, lambda e: e),
             curve(f"exact, two classes at the same place, delta {DELTA:g}: refuted", "refuted", grid, lambda _: exact),
-            Series(
-                label="exact delta at the claimed epsilon",
-                kind="refuted",
-                x=marks,
-                y=(exact,) * len(marks),
-                notes=tuple(f"{math.ceil(class_delta(d, ratio, e) * 1e4) / 1e4:.4f}" for e in marks),
+            series_at(
+                "exact delta at the claimed epsilon",
+                "refuted",
+                [(e, exact) for e in marks],
+                notes=[f"{math.ceil(class_delta(d, ratio, e) * 1e4) / 1e4:.4f}" for e in marks],
             ),
             *audited("audited", cases, sampling, deltas=True),
         ),
@@ -135,7 +119,7 @@ def jaccard(table: Embeddings, sampling: Sampling) -> Figure:
 SELECTION_EPSILON = 5.0
 
 
-def selection(mechanism: type[Any], table: Embeddings, sampling: Sampling) -> Figure:
+def selection(mechanism: type[Any], table: wv.Embeddings, sampling: Sampling) -> Figure:
     """A selection mechanism on the embedded vocabulary: exact losses of pairs at both rates, and audits."""
     textbook = mechanism(epsilon=SELECTION_EPSILON).fit(table)
     certified: SelectionMechanism = mechanism(epsilon=SELECTION_EPSILON, calibration="certified")
@@ -157,13 +141,13 @@ def selection(mechanism: type[Any], table: Embeddings, sampling: Sampling) -> Fi
     )
 
 
-def tight(table: Embeddings, sampling: Sampling) -> Figure:
+def tight(table: wv.Embeddings, sampling: Sampling) -> Figure:
     """Tight constraints beside SanText at the textbook rate, on words few enough to solve for in a second."""
-    mechanism = TightConstraints(epsilon=SELECTION_EPSILON)
-    fitted = mechanism.fit(table, certify(mechanism, table))
-    plain = SanText(epsilon=SELECTION_EPSILON, calibration="certified")
-    certified = plain.fit(table, certify(plain, table))
-    textbook = SanText(epsilon=SELECTION_EPSILON).fit(table)
+    mechanism = wv.TightConstraints(epsilon=SELECTION_EPSILON)
+    fitted = mechanism.fit(table, wv.certify(mechanism, table))
+    plain = wv.SanText(epsilon=SELECTION_EPSILON, calibration="certified")
+    certified = plain.fit(table, wv.certify(plain, table))
+    textbook = wv.SanText(epsilon=SELECTION_EPSILON).fit(table)
     kept = [float(words.keep_probabilities(table.candidates).mean()) for words in (textbook, certified, fitted)]
     return Figure(
         setting=(
@@ -186,7 +170,10 @@ def _losses(
     """Return the claim, exact losses of pairs under two fits of it, and audits of the first."""
     table, claim = fitted.embeddings, textbook.guarantee()
     assert claim.metric
-    ids = _some_words(table)
+    centres = table.ids(["dog", "house", "red", "doctor", "music", "seven", "river", "angry", "paris", "walked"])
+    centres = centres[centres >= 0]
+    near, _ = NearestWords(table.vectors, table.candidates).top(table.vectors[centres], 3)
+    ids = np.unique(np.concatenate([centres, near.ravel()])).astype(np.int32)
     rows = table.vectors[ids].astype(np.float64)
     distance = np.linalg.norm(rows[:, None] - rows[None], axis=2)
     i, j = np.triu_indices(len(ids), 1)
@@ -218,14 +205,6 @@ def _losses(
     )
 
 
-def _some_words(table: Embeddings) -> IdArray:
-    """Return common words with their nearest neighbours: near pairs and far ones."""
-    centres = table.ids(["dog", "house", "red", "doctor", "music", "seven", "river", "angry", "paris", "walked"])
-    centres = centres[centres >= 0]
-    near, _ = NearestWords(table.vectors, table.candidates).top(table.vectors[centres], 3)
-    return np.unique(np.concatenate([centres, near.ravel()])).astype(np.int32)
-
-
 def _exact_losses(fitted: FittedExponential, ids: IdArray, i: Any, j: Any) -> tuple[float, ...]:
     weights = fitted.rows.weights(ids)
     weights = weights[:, weights.max(axis=0) > 0]  # words without base measure are never output
@@ -233,14 +212,14 @@ def _exact_losses(fitted: FittedExponential, ids: IdArray, i: Any, j: Any) -> tu
     return tuple(digits(float(np.abs(logs[a] - logs[b]).max())) for a, b in zip(i, j, strict=True))
 
 
-def any_mechanism(example: Mechanism, table: Embeddings, sampling: Sampling) -> Figure:
+def any_mechanism(example: Mechanism, table: wv.Embeddings, sampling: Sampling) -> Figure:
     """The claimed loss of the worst pair at several epsilons, the exact one where the law is known, and audits."""
     places_of: list[float] = []
     exact: list[float] = []
     cases: list[tuple[float, Subject, Pair]] = []
     for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0):
         mechanism = example.with_epsilon(epsilon)
-        fitted = fit_words(mechanism, table, certify(mechanism, table) if mechanism.needs_certificate else None)
+        fitted = fit_words(mechanism, table, wv.certify(mechanism, table) if mechanism.needs_certificate else None)
         losses = [(_exact_loss(fitted, pair), pair) for pair in fitted.worst_pairs() if pair.epsilon is not None]
         loss, pair = max(losses, key=lambda one: one[0])
         assert pair.epsilon is not None
@@ -250,9 +229,7 @@ def any_mechanism(example: Mechanism, table: Embeddings, sampling: Sampling) -> 
             (pair.epsilon, WordSubject(fitted, sampling.source()), replace(pair, delta=max(pair.delta, DELTA)))
         )
     grid = places(0.5 * min(places_of), 1.2 * max(places_of), log=True)
-    law = Series(
-        label="exact", kind="certified", x=tuple(map(digits, places_of)), y=tuple(digits(loss) for loss in exact)
-    )
+    law = series_at("exact", "certified", zip(places_of, exact, strict=True))
     return Figure(
         setting=(
             f"`{example}` at five epsilons, {len(table)} public words in {table.dimensions} dimensions; "
@@ -278,10 +255,10 @@ def _exact_loss(fitted: WordRandomizer, pair: Pair) -> float:
     return float(np.abs(logs[0] - logs[1]).max())
 
 
-def decoder(chosen: Decoder, table: Embeddings, sampling: Sampling) -> Figure:
+def decoder(chosen: Decoder, table: wv.Embeddings, sampling: Sampling) -> Figure:
     """Multivariate Laplace decoded: the vectors' guarantee, and what is left of the loss in the words."""
-    mechanism = MultivariateLaplace(epsilon=DECODED_EPSILON)
-    fitted = Decoded(mechanism=mechanism, decoder=chosen).fit(table)
+    mechanism = wv.MultivariateLaplace(epsilon=DECODED_EPSILON)
+    fitted = wv.Decoded(mechanism=mechanism, decoder=chosen).fit(table)
     claim = fitted.guarantee()
     assert claim.metric
     rows, d = table.vectors.astype(np.float64), table.dimensions
@@ -302,12 +279,7 @@ def decoder(chosen: Decoder, table: Embeddings, sampling: Sampling) -> Figure:
         axis="Euclidean distance between two words",
         series=(
             curve("claimed, delta 0", "claimed", grid, claim.loss),
-            curve(
-                f"certified for the vectors at delta {DELTA:g}",
-                "certified",
-                grid,
-                profile(DECODED_EPSILON, d),
-            ),
+            curve(f"certified for the vectors at delta {DELTA:g}", "certified", grid, profile(DECODED_EPSILON, d)),
             *audited("audited on released words", cases, sampling),
         ),
         reading="Decoding is post-processing: it can lose information and never adds to the loss of the vectors.",

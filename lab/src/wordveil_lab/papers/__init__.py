@@ -5,7 +5,5 @@ All noise is seeded test noise on public data.
 
 from __future__ import annotations
 
-__all__ = ["PAPERS"]
-
 PAPERS = ("curse", "tem", "privemb", "nadp", "trlaplace")
 """Short names, in the order of the pages."""

@@ -6,16 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from wordveil.api import (
-    Decoded,
-    Embeddings,
-    IdArray,
-    MultivariateLaplace,
-    NearestWords,
-    RankSoftmax,
-    SanText,
-    tune_rank_softmax,
-)
+import wordveil as wv
+from wordveil.api import IdArray, NearestWords
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
@@ -41,7 +33,7 @@ Shares = dict[tuple[str, str, float], list[float]]
 BOUNDS = ("half distance to the nearest", "first against second", "first against 101st")
 
 
-def paper_row(embeddings: Embeddings) -> PaperRow | None:
+def paper_row(embeddings: wv.Embeddings) -> PaperRow | None:
     """Return name and means of the paper's table of this size and dimension, or None: no other row fits a table.
 
     A file may hold a few rows more or less, as for its unknown word.
@@ -52,7 +44,7 @@ def paper_row(embeddings: Embeddings) -> PaperRow | None:
     return None
 
 
-def table_two(embeddings: Embeddings, ids: IdArray, far: int = 101) -> dict[str, Summary]:
+def table_two(embeddings: wv.Embeddings, ids: IdArray, far: int = 101) -> dict[str, Summary]:
     """Return the three means of table 2 over some words, with their errors as a sample of words.
 
     With x_i the i-th nearest word: ||w - x_1||/2, and (||w - x_i||^2 - ||w - x_1||^2)/(2 ||x_1 - x_i||) for i = 2 and
@@ -102,7 +94,11 @@ def reproduce(options: Options) -> Reproduction:
     shares: Shares = {}
     for table in tables:
         shares |= _all_shares(table, options)
-    means = _means(embeddings, options)
+    size = min(options.pick(5000, 5000, 100), len(embeddings))
+    options.say(f"table 2 on {size} words")
+    generator = np.random.Generator(np.random.PCG64(options.seed))
+    ids = np.sort(generator.choice(len(embeddings), size, replace=False)).astype(np.int32)
+    means = table_two(embeddings, ids, far=min(101, len(embeddings) - 2))
     return Reproduction(
         name="curse",
         **about(
@@ -124,11 +120,11 @@ def reproduce(options: Options) -> Reproduction:
     )
 
 
-def tuned_c(table: Embeddings, options: Options) -> tuple[float, float, float]:
+def tuned_c(table: wv.Embeddings, options: Options) -> tuple[float, float, float]:
     """Return the c under which near neighbours come out most often; their mean share with it, and with c = .04."""
     options.say(f"c of the rank softmax for {table.header.name}")
-    tuning = tune_rank_softmax(
-        lambda epsilon: MultivariateLaplace(epsilon=epsilon),
+    tuning = wv.tune_rank_softmax(
+        lambda epsilon: wv.MultivariateLaplace(epsilon=epsilon),
         table,
         options.pick(TUNING, TUNING, (10.0,)),
         sample=options.pick(200, 200, 20),
@@ -163,7 +159,7 @@ def findings(shares: Shares, tuned: Mapping[str, tuple[float, float, float]]) ->
     return tuple(lines)
 
 
-def results(shares: Shares, wide: Embeddings, *, full: bool) -> Iterator[Comparison]:
+def results(shares: Shares, wide: wv.Embeddings, *, full: bool) -> Iterator[Comparison]:
     """Yield one row for each figure of shares, on the wide table; `full` is at the paper's size."""
     for figure, claim in CLAIMS.items():
         share, epsilon = most(shares, wide.header.name, figure)
@@ -181,15 +177,7 @@ def results(shares: Shares, wide: Embeddings, *, full: bool) -> Iterator[Compari
         )
 
 
-def _means(embeddings: Embeddings, options: Options) -> dict[str, Summary]:
-    size = min(options.pick(5000, 5000, 100), len(embeddings))
-    options.say(f"table 2 on {size} words")
-    generator = np.random.Generator(np.random.PCG64(options.seed))
-    ids = np.sort(generator.choice(len(embeddings), size, replace=False)).astype(np.int32)
-    return table_two(embeddings, ids, far=min(101, len(embeddings) - 2))
-
-
-def _table(means: Mapping[str, Summary], own: PaperRow | None, table: Embeddings, options: Options) -> Comparison:
+def _table(means: Mapping[str, Summary], own: PaperRow | None, table: wv.Embeddings, options: Options) -> Comparison:
     """Table 2; the paper's words are another sample: seven standard errors are five of the difference of two."""
     theirs = own[1] if own else ()
     near = all(abs(means[b].mean - x) <= 7 * means[b].standard_error for b, x in zip(BOUNDS, theirs, strict=False))
@@ -201,7 +189,7 @@ def _table(means: Mapping[str, Summary], own: PaperRow | None, table: Embeddings
     )
 
 
-def _probabilities(embeddings: Embeddings, means: Mapping[str, Summary], options: Options) -> Iterator[Comparison]:
+def _probabilities(embeddings: wv.Embeddings, means: Mapping[str, Summary], options: Options) -> Iterator[Comparison]:
     """Figure 6: the exact chance that the noisy dot product stays below each bound, at the paper's means and ours."""
     theirs = {f"{name} {d}": (d, tuple(bounds)) for name, _, d, bounds in told("numbers.toml")["curse"]["tables"]}
     ours = (embeddings.dimensions, tuple(means[bound].mean for bound in BOUNDS))
@@ -227,7 +215,7 @@ def _probabilities(embeddings: Embeddings, means: Mapping[str, Summary], options
         )
 
 
-def _all_shares(table: Embeddings, options: Options) -> Shares:
+def _all_shares(table: wv.Embeddings, options: Options) -> Shares:
     size = min(options.pick(5000, 1000, 50), len(table))
     generator = np.random.Generator(np.random.PCG64(options.seed + 1))
     ids = np.sort(generator.choice(len(table), size, replace=False)).astype(np.int32)
@@ -235,12 +223,12 @@ def _all_shares(table: Embeddings, options: Options) -> Shares:
     shares: Shares = {}
     for epsilon in options.among(SHARE_EPSILONS, SHARE_EPSILONS, (10.0,)):
         options.say(f"figures 2, 8 and 9 of {table.header.name} at epsilon {epsilon:g}")
-        laplace = MultivariateLaplace(epsilon=epsilon)
-        softmax = RankSoftmax(epsilon=epsilon, c=AUTHORS_C)
+        laplace = wv.MultivariateLaplace(epsilon=epsilon)
+        softmax = wv.RankSoftmax(epsilon=epsilon, c=AUTHORS_C)
         fitted = {
-            "figure 2, Laplace": Decoded(mechanism=laplace).fit(table),
-            "figure 8, rank softmax": Decoded(mechanism=laplace, decoder=softmax).fit(table),
-            "figure 9, exponential": SanText(epsilon=epsilon).fit(table),
+            "figure 2, Laplace": wv.Decoded(mechanism=laplace).fit(table),
+            "figure 8, rank softmax": wv.Decoded(mechanism=laplace, decoder=softmax).fit(table),
+            "figure 9, exponential": wv.SanText(epsilon=epsilon).fit(table),
         }
         for name, randomizer in fitted.items():
             subject = subject_of(randomizer, threads=None)

@@ -14,14 +14,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+import wordveil as wv
 from wordveil.api import (
-    NADP,
-    TEM,
     ChannelVerdict,
-    Embeddings,
-    Euclidean,
     Float64Array,
-    Jaccard,
     ParameterError,
     TextChecks,
     analytic_scale,
@@ -31,13 +27,10 @@ from wordveil.api import (
     class_errors,
     escape_chance,
     largest_delta,
-    load_embeddings,
-    load_prior,
     noise_deviation,
     published_half_width,
     round_down,
     round_up,
-    verify_channel,
     word_distances,
     word_frequencies,
 )
@@ -51,18 +44,18 @@ WORDS = 600
 GLOVE = "embeddings/glove.6B.50d.top100k.npz"
 
 
-def _words(count: int) -> Embeddings:
+def _words(count: int) -> wv.Embeddings:
     """Return the commonest public words of three letters or more."""
-    whole = load_embeddings()
+    whole = wv.load_embeddings()
     ids = [i for i in whole.candidates[: 2 * count] if len(whole.words[int(i)]) > 2][:count]
-    return Embeddings.from_arrays([whole.words[int(i)] for i in ids], whole.vectors[ids], candidate_rule="all")
+    return wv.Embeddings.from_arrays([whole.words[int(i)] for i in ids], whole.vectors[ids], candidate_rule="all")
 
 
 @cache
-def _table() -> tuple[Embeddings, Float64Array]:
+def _table() -> tuple[wv.Embeddings, Float64Array]:
     """Return some words and all their distances."""
     table, ids = _words(WORDS), np.arange(WORDS, dtype=np.int32)
-    return table, word_distances(table, Euclidean())(ids, ids)
+    return table, word_distances(table, wv.Euclidean())(ids, ids)
 
 
 def _exponential(rate: float, scores: Float64Array) -> Float64Array:
@@ -95,7 +88,7 @@ def told_apart(possible: NDArray[np.bool_]) -> tuple[float, float]:
     return 100 * float(differ[off].mean()), 100 * float((shared[off] == 0).mean())
 
 
-def _pair(table: Embeddings, gaps: Float64Array, first: int, second: int) -> Numbers:
+def _pair(table: wv.Embeddings, gaps: Float64Array, first: int, second: int) -> Numbers:
     return {
         "words": WORDS,
         "first": f"*{table.words[first]}*",
@@ -104,7 +97,7 @@ def _pair(table: Embeddings, gaps: Float64Array, first: int, second: int) -> Num
     }
 
 
-def _worst(table: Embeddings, gaps: Float64Array, found: ChannelVerdict) -> Numbers:
+def _worst(table: wv.Embeddings, gaps: Float64Array, found: ChannelVerdict) -> Numbers:
     return _pair(table, gaps, *found.worst_pair)
 
 
@@ -123,7 +116,7 @@ def _trlaplace() -> Numbers:
 
 
 def _jaccard() -> Numbers:
-    ratio = Jaccard.dense_factor / Jaccard.sparse_factor
+    ratio = wv.Jaccard.dense_factor / wv.Jaccard.sparse_factor
     wide, narrow = class_errors(300, ratio)
     return {"wide": f"{wide:.1e}", "narrow": f"{narrow:.1e}", "delta": f"{class_delta(300, ratio, 1.0):.5f}"}
 
@@ -132,7 +125,7 @@ def _nadp() -> Numbers:
     table = _words(1000)
 
     def silent(tau: float, isolated: str) -> str:
-        fitted = NADP(epsilon=1.0, tau=tau, isolated=isolated).fit(table)
+        fitted = wv.NADP(epsilon=1.0, tau=tau, isolated=isolated).fit(table)
         return f"{100 * fitted.noiseless_share:.1f}"
 
     return {
@@ -157,7 +150,7 @@ def _top_k(k: int = 20, epsilon: float = 4.0) -> Numbers:
         "output": f"*{table.words[output]}*",
         "probability": f"{cut[first, output]:.3f}",
         "share": f"{told_apart(cut > 0)[0]:.1f}",
-        "whole": round_up(verify_channel(whole, gaps, epsilon).tight_epsilon, 3),
+        "whole": round_up(wv.verify_channel(whole, gaps, epsilon).tight_epsilon, 3),
     }
 
 
@@ -171,8 +164,8 @@ def _tem_bottom(epsilon: float = 16.0, gamma: float = 2.0) -> Numbers:
         weights = np.where(near, np.exp(-epsilon / 2 * gaps), np.exp(epsilon / 2 * bottom) / far)
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
-    broken = verify_channel(channel(-gamma + np.log(WORDS / size)), gaps, epsilon)
-    paper = verify_channel(channel(-gamma + 2 * np.log(far) / epsilon), gaps, epsilon)
+    broken = wv.verify_channel(channel(-gamma + np.log(WORDS / size)), gaps, epsilon)
+    paper = wv.verify_channel(channel(-gamma + 2 * np.log(far) / epsilon), gaps, epsilon)
     return {
         **_worst(table, gaps, broken),
         "epsilon": epsilon,
@@ -184,11 +177,11 @@ def _tem_bottom(epsilon: float = 16.0, gamma: float = 2.0) -> Numbers:
 
 def _private_budgets(total: float = 20.0) -> Numbers:
     table, gaps = _table()
-    frequency = word_frequencies(load_embeddings())
+    frequency = word_frequencies(wv.load_embeddings())
     texts = ("her family", "the family")
 
     def shares(text: str) -> Float64Array:
-        worth = -np.log(frequency[load_embeddings().ids(text.split())])
+        worth = -np.log(frequency[wv.load_embeddings().ids(text.split())])
         return np.asarray(total * worth / worth.sum())
 
     before, after = (float(shares(text)[1]) for text in texts)
@@ -220,7 +213,7 @@ def _post_processing(draws: int = 10, epsilon: float = 4.0) -> Numbers:
     table, gaps = _table()
     once = _exponential(epsilon / 2, gaps)
     best = nearest_of(once, gaps, draws)
-    found = verify_channel(best, gaps, epsilon)
+    found = wv.verify_channel(best, gaps, epsilon)
     return {
         **_worst(table, gaps, found),
         "draws": draws,
@@ -243,7 +236,7 @@ def _clusters(clusters: int = 20, nats: float = 6.0) -> Numbers:
     response = np.full((clusters, clusters), (1 - right) / (clusters - 1)) + np.eye(clusters) * (
         right - (1 - right) / (clusters - 1)
     )
-    assert verify_channel(response, 1.0, nats).holds
+    assert wv.verify_channel(response, 1.0, nats).holds
     return {
         **_pair(table, gaps, first, second),
         "clusters": clusters,
@@ -254,7 +247,7 @@ def _clusters(clusters: int = 20, nats: float = 6.0) -> Numbers:
 
 
 def _unknown_words(listed: int = 10_000) -> Numbers:
-    table = first_words(load_embeddings(), listed)
+    table = first_words(wv.load_embeddings(), listed)
     generator = np.random.default_rng(0)
 
     def release(text: str) -> str:
@@ -266,7 +259,7 @@ def _unknown_words(listed: int = 10_000) -> Numbers:
     words = [table.words[int(i)] for i in table.ids(["house", "doctor", "green", "music"])]
     found = {finding.check: finding for finding in check_text(release, TextChecks(words=words))}["unknown words"]
     assert found.refuted
-    sentences = load_prior().held_out
+    sentences = wv.load_prior().held_out
     corpus = encode(table, sentences)
     unknown = np.add.reduceat(corpus.tokens < 0, corpus.offsets[:-1]) > 0
     return {
@@ -291,7 +284,7 @@ def _floorless(k: int = 20, nats: float = 8.0) -> Numbers:
         "share": f"{share:.1f}",
         "apart": f"{apart:.1f}",
         "nats": f"{nats:g}",
-        "exact": f"{verify_channel(with_floor, 1.0, nats).tight_epsilon:.6g}",
+        "exact": f"{wv.verify_channel(with_floor, 1.0, nats).tight_epsilon:.6g}",
     }
 
 
@@ -319,7 +312,7 @@ def _radius(epsilon: float = 4.0, unseen: float = 1e-12) -> Numbers:
 
 def _tem_ten(epsilon: float = 10.0, asked: int = 200) -> Numbers:
     table = table_of(GLOVE)
-    fitted = TEM(epsilon=epsilon).fit(table)
+    fitted = wv.TEM(epsilon=epsilon).fit(table)
     ids = np.unique(np.linspace(0, 20_000, asked).astype(np.int32))
     law, gaps = fitted.law(ids), fitted.distances(ids)
     gaps[np.arange(len(ids)), ids] = np.inf
@@ -352,8 +345,8 @@ def _two_statements(allowed: float = 2.0, delta: float = 0.05, rare: float = 0.1
 def _private_table(epsilon: float = 4.0) -> Numbers:
     def law(places: Sequence[float]) -> Float64Array:
         words = ["tea", "coffee", "milk", "water"][: len(places)]
-        table = Embeddings.from_arrays(words, np.array(places)[:, None])
-        return np.asarray(TEM(epsilon=epsilon).fit(table).law(FIRST)[0])
+        table = wv.Embeddings.from_arrays(words, np.array(places)[:, None])
+        return np.asarray(wv.TEM(epsilon=epsilon).fit(table).law(FIRST)[0])
 
     without, moved, added = law((0.0, 1.0, 2.0)), law((0.0, 1.0, 3.0)), law((0.0, 1.0, 2.0, 0.5))
     return {

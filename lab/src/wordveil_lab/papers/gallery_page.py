@@ -8,8 +8,6 @@ from wordveil.api import ParameterError
 from wordveil_lab.papers.base import told
 from wordveil_lab.papers.gallery import ENTRIES, NEEDS
 
-__all__ = ["exhibit", "gallery_page"]
-
 
 def exhibit(name: str) -> str:
     """Return an entry as a section of Markdown, its numbers computed now.

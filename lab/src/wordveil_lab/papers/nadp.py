@@ -199,10 +199,7 @@ def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Opt
 
 
 def _tokenwise(
-    name: str,
-    epsilon: float,
-    rows: Mapping[tuple[str, float], Mapping[str, Summary]],
-    found: Mapping[str, Summary],
+    name: str, epsilon: float, rows: Mapping[tuple[str, float], Mapping[str, Summary]], found: Mapping[str, Summary]
 ) -> Comparison:
     once = rows[name, epsilon]
     return Comparison(

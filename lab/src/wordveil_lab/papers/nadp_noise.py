@@ -13,20 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
+import wordveil as wv
 from wordveil.api import (
-    NADP,
     Draws,
-    Embeddings,
     FloatArray,
-    Guarantee,
-    Jaccard,
-    Mahalanobis,
-    MultivariateLaplace,
-    NoGuarantee,
     PrivacyUnit,
     ReleasedVectors,
     Stream,
-    VectorMechanism,
     VectorRandomizer,
     analytic_scale,
     classical_scale,
@@ -43,7 +36,7 @@ CODE = ("Gaussian, code", "Laplacian, code", "Mahalanobis, lam 1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlatNoise(VectorMechanism):
+class FlatNoise(wv.VectorMechanism):
     """Independent noise of one size on every coordinate of every word.
 
     Attributes:
@@ -56,7 +49,7 @@ class FlatNoise(VectorMechanism):
     law: str
     scale: float
 
-    def fit(self, embeddings: Embeddings) -> FittedFlatNoise:
+    def fit(self, embeddings: wv.Embeddings) -> FittedFlatNoise:
         return FittedFlatNoise(mechanism=self, dimensions=embeddings.dimensions)
 
 
@@ -67,9 +60,9 @@ class FittedFlatNoise(VectorRandomizer):
     mechanism: FlatNoise
     dimensions: int
 
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> wv.Guarantee:
         reason = "a baseline of another paper's figures, whose scale is taken as it is given"
-        return NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR)
+        return wv.NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR)
 
     def sample(self, stream: Stream, n: int) -> Draws:
         if self.mechanism.law == "gaussian":
@@ -82,24 +75,24 @@ class FittedFlatNoise(VectorRandomizer):
         return ReleasedVectors(np.asarray(np.asarray(vectors, dtype=np.float64) + self.mechanism.scale * draws[0]))
 
 
-def largest_edge(embeddings: Embeddings, tau: float) -> tuple[float, float]:
+def largest_edge(embeddings: wv.Embeddings, tau: float) -> tuple[float, float]:
     """Return the largest Euclidean and the largest L1 distance between adjacent words: the graph's sensitivities."""
     graph = overlap_graph(embeddings, tau=tau)
     first, second = (np.asarray(embeddings.vectors[ends], dtype=np.float64) for ends in graph.edges.T)
     return float(graph.reach.max()), float(np.abs(first - second).sum(axis=1).max())
 
 
-def contenders(embeddings: Embeddings, epsilon: float) -> Iterator[tuple[str, VectorMechanism]]:
+def contenders(embeddings: wv.Embeddings, epsilon: float) -> Iterator[tuple[str, wv.VectorMechanism]]:
     """Yield the names and mechanisms of figures 2 and 3 at one epsilon."""
     for tau in (0.5, 0.1):
-        yield f"NADP, tau {tau:g}", NADP(epsilon=epsilon, delta=DELTA, tau=tau, isolated="verbatim")
-    yield "NADP, tau 0.5, isolated words noisy", NADP(epsilon=epsilon, delta=DELTA, tau=0.5)
+        yield f"NADP, tau {tau:g}", wv.NADP(epsilon=epsilon, delta=DELTA, tau=tau, isolated="verbatim")
+    yield "NADP, tau 0.5, isolated words noisy", wv.NADP(epsilon=epsilon, delta=DELTA, tau=0.5)
     reach = largest_edge(embeddings, TAU)[0]
     summed = largest_edge(embeddings, LAPLACE_TAU)[1]
     yield "Gaussian, code", FlatNoise(law="gaussian", scale=reach * analytic_scale(epsilon, DELTA))
     yield "Gaussian, text", FlatNoise(law="gaussian", scale=reach * classical_scale(epsilon, DELTA))
-    yield "Jaccard, text", Jaccard(epsilon=epsilon, delta=DELTA, allow_refuted=True)
+    yield "Jaccard, text", wv.Jaccard(epsilon=epsilon, delta=DELTA, allow_refuted=True)
     yield "Laplacian, code", FlatNoise(law="laplace", scale=summed / epsilon)
     yield "Laplacian, text", FlatNoise(law="laplace", scale=1 / epsilon)
-    yield "Mahalanobis, lam 1", Mahalanobis(epsilon=epsilon, lam=1.0)
-    yield "multivariate Laplace (not in the paper)", MultivariateLaplace(epsilon=epsilon)
+    yield "Mahalanobis, lam 1", wv.Mahalanobis(epsilon=epsilon, lam=1.0)
+    yield "multivariate Laplace (not in the paper)", wv.MultivariateLaplace(epsilon=epsilon)

@@ -34,7 +34,8 @@ def dot_product_cdf(t: ArrayLike, *, dimensions: int, epsilon: float) -> Float64
     Raises:
         ParameterError: If a parameter is outside its domain.
     """
-    _check(dimensions, epsilon)
+    check_whole("dimensions", dimensions)
+    check_positive("epsilon", epsilon)
     x = epsilon * _points(t)
     if dimensions == 1:  # the Laplace law itself, whose quadrature is the least exact
         tail = 0.5 * np.exp(-np.abs(x))
@@ -97,8 +98,3 @@ def _finite(name: str, rows: ArrayLike) -> Float64Array:
     if not np.all(np.isfinite(found)):
         raise ParameterError(name, "<array>", "must be finite.")
     return found
-
-
-def _check(dimensions: int, epsilon: float) -> None:
-    check_whole("dimensions", dimensions)
-    check_positive("epsilon", epsilon)

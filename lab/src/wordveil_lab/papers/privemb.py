@@ -12,17 +12,7 @@ from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification
 from wordveil_lab.evaluation.subjects import Entrant, unprotected
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion
-from wordveil_lab.papers.base import (
-    Comparison,
-    Options,
-    Reproduction,
-    about,
-    decoded,
-    shown,
-    standing,
-    told,
-    verdict,
-)
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown, standing, told, verdict
 from wordveil_lab.papers.privemb_bounds import bound_rows
 from wordveil_lab.plots import Plotted, point
 

@@ -12,18 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
+import wordveil as wv
 from wordveil.api import (
-    ClippedGaussian,
-    ClippedLaplace,
-    Decoded,
-    Embeddings,
     FittedTruncatedLaplace,
-    NoGuarantee,
     ParameterError,
     PrivacyUnit,
-    Standing,
-    TruncatedLaplace,
-    VectorMechanism,
     analytic_scale,
     largest_delta,
     noise_deviation,
@@ -42,7 +35,7 @@ SMALLEST_DELTA = 1e-300
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published(VectorMechanism):
+class Published(wv.VectorMechanism):
     """Theorem 3 with the paper's delta = 4^-d and its dummy dimensions, for any d: 4^-d need not be a float.
 
     Attributes:
@@ -57,7 +50,7 @@ class Published(VectorMechanism):
     padded_dimensions: int
     clip_norm: float = 1.0
 
-    def fit(self, embeddings: Embeddings) -> FittedTruncatedLaplace:
+    def fit(self, embeddings: wv.Embeddings) -> FittedTruncatedLaplace:
         return self.for_dimensions(embeddings.dimensions)
 
     def for_dimensions(self, dimensions: int) -> FittedTruncatedLaplace:
@@ -71,12 +64,12 @@ class Published(VectorMechanism):
             f"the published calibration claims delta 4^-{d} at epsilon {round_up(epsilon)}; its exact delta in "
             f"{dimensions} dimensions is {round_up(exact)}"
         )
-        fitted = TruncatedLaplace(epsilon=epsilon, clip_norm=self.clip_norm).for_dimensions(dimensions)
+        fitted = wv.TruncatedLaplace(epsilon=epsilon, clip_norm=self.clip_norm).for_dimensions(dimensions)
         return replace(
             fitted,
             scale=2 * math.sqrt(d) * self.clip_norm / epsilon,
             reach=half_width * epsilon / (2 * math.sqrt(d)),
-            claim=NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED),
+            claim=wv.NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR, standing=wv.Standing.REFUTED),
         )
 
 
@@ -104,19 +97,16 @@ def reproduce(options: Options) -> Reproduction:
     return Reproduction(
         name="trlaplace",
         **about("trlaplace", embeddings=embeddings, words=len(embeddings), d=d, size=min(size, len(embeddings))),
-        comparisons=(
-            _theorem_three(d),
-            *(comparison for comparison, _ in rows),
-        ),
+        comparisons=(_theorem_three(d), *(comparison for comparison, _ in rows)),
         findings=_findings(d, {comparison.what: share.mean for comparison, share in rows}),
     )
 
 
-def _scaled(embeddings: Embeddings) -> Embeddings:
+def _scaled(embeddings: wv.Embeddings) -> wv.Embeddings:
     """Return the vocabulary scaled so that its median norm is 1: the scale at which C = 1 clips half of it."""
     rows = np.asarray(embeddings.vectors, dtype=np.float64)
     rows = rows / float(np.median(np.linalg.norm(rows, axis=1)))
-    return Embeddings.from_arrays(
+    return wv.Embeddings.from_arrays(
         list(embeddings.words), rows, name=f"{embeddings.header.name} (scaled)", candidate_rule="all"
     )
 
@@ -127,27 +117,27 @@ def published(d: int, epsilon: float, clip_norm: float = 1.0) -> Published:
     return Published(epsilon=epsilon, padded_dimensions=padded, clip_norm=clip_norm)
 
 
-def mechanisms(d: int, epsilon: float) -> tuple[tuple[str, VectorMechanism], ...]:
+def mechanisms(d: int, epsilon: float) -> tuple[tuple[str, wv.VectorMechanism], ...]:
     """Return the mechanisms as published and as certified for vectors of d dimensions, by name."""
     delta = max(4.0**-d, SMALLEST_DELTA)
     return (
         (
             "Gaussian, published",
-            ClippedGaussian(epsilon=epsilon, delta=delta, calibration="classical", allow_refuted=True),
+            wv.ClippedGaussian(epsilon=epsilon, delta=delta, calibration="classical", allow_refuted=True),
         ),
-        ("Gaussian, analytic", ClippedGaussian(epsilon=epsilon, delta=CERTIFIED_DELTA)),
-        ("Laplacian", ClippedLaplace(epsilon=epsilon)),
+        ("Gaussian, analytic", wv.ClippedGaussian(epsilon=epsilon, delta=CERTIFIED_DELTA)),
+        ("Laplacian", wv.ClippedLaplace(epsilon=epsilon)),
         (PUBLISHED, published(d, epsilon)),
-        (CERTIFIED, TruncatedLaplace(epsilon=epsilon, delta=CERTIFIED_DELTA)),
+        (CERTIFIED, wv.TruncatedLaplace(epsilon=epsilon, delta=CERTIFIED_DELTA)),
     )
 
 
 def _row(
-    embeddings: Embeddings, name: str, epsilon: float, mechanism: VectorMechanism, size: int, options: Options
+    embeddings: wv.Embeddings, name: str, epsilon: float, mechanism: wv.VectorMechanism, size: int, options: Options
 ) -> tuple[Comparison, Summary]:
     paper = name.split(",")[0] if name.endswith("published") or name == "Laplacian" else ""
     theirs = printed("yelp", paper, epsilon).get("N_w")
-    fitted = Decoded(mechanism=mechanism).fit(embeddings)
+    fitted = wv.Decoded(mechanism=mechanism).fit(embeddings)
     claim = fitted.guarantee()
     kept = kept_share(subject_of(fitted, threads=None), size, options, f"{name} {epsilon}")
     panels = {"as published": bool(paper), "as certified": not name.endswith("published")}
@@ -194,7 +184,7 @@ def _theorem_three(d: int) -> Comparison:
 def _findings(d: int, shares: Mapping[str, float]) -> tuple[str, ...]:
     gaussian = 2 * math.sqrt(2 * math.log(1.25) + 2 * d * math.log(4.0))
     small = [share for what, share in shares.items() if float(what.split()[-1]) <= 0.5]
-    certified = TruncatedLaplace(epsilon=1.0, delta=CERTIFIED_DELTA).for_dimensions(d)
+    certified = wv.TruncatedLaplace(epsilon=1.0, delta=CERTIFIED_DELTA).for_dimensions(d)
     wide = noise_deviation(certified.alpha, certified.half_width)
     return (
         "The published truncated Laplace noise has a counter-example, computed exactly: a shift of 2C leaves its "

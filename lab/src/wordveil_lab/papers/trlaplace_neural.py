@@ -15,15 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wordveil.api import (
-    Embeddings,
-    Float64Array,
-    RandomSource,
-    VectorMechanism,
-    clip_to_ball,
-    largest_delta,
-    load_embeddings,
-)
+import wordveil as wv
+from wordveil.api import Float64Array, clip_to_ball, largest_delta
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.data import LabelledText, train_and_test
 from wordveil_lab.neural.backend import torch
@@ -85,13 +78,13 @@ class Experiment:
         classes: Those of a classifier; where there are none a rewriter is trained.
     """
 
-    vocabulary: Embeddings
+    vocabulary: wv.Embeddings
     training: Training
     whole: Dataset
     tests: Dataset
     classes: tuple[str, ...] = ()
 
-    def model(self, mechanism: VectorMechanism | None, source: RandomSource | None = None, seed: int = 0) -> Any:
+    def model(self, mechanism: wv.VectorMechanism | None, source: wv.RandomSource | None = None, seed: int = 0) -> Any:
         """Return a model that has learnt nothing yet."""
         torch.manual_seed(seed)
         layer = PrivateEmbedding(self.vocabulary, mechanism, source=source, text_is_public=True)
@@ -99,7 +92,7 @@ class Experiment:
         model = make(layer, hidden=self.training.hidden, dropout=self.training.dropout)
         return model.to("cuda" if torch.cuda.is_available() else "cpu")
 
-    def run(self, mechanism: VectorMechanism | None, source: RandomSource, seed: int) -> dict[str, float]:
+    def run(self, mechanism: wv.VectorMechanism | None, source: wv.RandomSource, seed: int) -> dict[str, float]:
         """Train one model behind the noise and return its scores on one noisy pass over unseen text."""
         model = self.model(mechanism, source, seed)
         fit(model, *self.whole.split(self.training.validation), replace(self.training, seed=seed))
@@ -152,7 +145,7 @@ def experiment_of(options: Options, kind: str, data: str, table: str) -> Experim
     column = COLUMNS.get(data, "text")
     own, unseen = train_and_test(options.file(f"{data}-train"), test, text=column, limits=limits)
     words = size.words * (2 if kind == "classify" else 1)
-    whole = load_embeddings() if table == "embedded" else options.table("glove" if table == "random" else table)
+    whole = wv.load_embeddings() if table == "embedded" else options.table("glove" if table == "random" else table)
     vocabulary = frequent_words(whole, [item.text for item in own], words)
     if table == "random":
         vocabulary = random_vectors(vocabulary, size.dimensions)
@@ -163,7 +156,7 @@ def experiment_of(options: Options, kind: str, data: str, table: str) -> Experim
     )
 
 
-def _encoded(items: list[LabelledText], vocabulary: Embeddings, classes: tuple[str, ...], most: int) -> Dataset:
+def _encoded(items: list[LabelledText], vocabulary: wv.Embeddings, classes: tuple[str, ...], most: int) -> Dataset:
     labels = [item.label for item in items] if classes else ()
     return encode_texts([item.text for item in items], vocabulary, labels=labels, classes=classes, max_tokens=most)
 
@@ -192,7 +185,7 @@ def support_attack(
             yield ("support", name, epsilon), options.over_runs([name, epsilon, options.seed, *rows.shape], run, 1)
 
 
-def _words_left(mechanism: Any, rows: Float64Array, source: RandomSource, _: int) -> dict[str, float]:
+def _words_left(mechanism: Any, rows: Float64Array, source: wv.RandomSource, _: int) -> dict[str, float]:
     """Return how many rows' boxes hold a noisy vector, on average, and the exact delta."""
     fitted = mechanism.for_dimensions(rows.shape[1])
     chosen = np.linspace(0, len(rows) - 1, 400).astype(int)

@@ -6,24 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import wordveil as wv
 from wordveil.api import (
-    ClippedLaplace,
     Draws,
-    Embeddings,
     Float64Array,
     FloatArray,
-    Guarantee,
     IdArray,
-    Mahalanobis,
-    MultivariateLaplace,
-    NoGuarantee,
     PrivacyUnit,
-    Projection,
-    RandomSource,
     ReleasedVectors,
-    Standing,
     Stream,
-    VectorMechanism,
     VectorRandomizer,
 )
 from wordveil_lab.papers.trlaplace import PUBLISHED, mechanisms, published
@@ -36,19 +27,19 @@ CODE_EPSILONS, METRIC_EPSILONS = (0.1, 1.0, 20.0), (0.01, 0.1, 1.0, 10.0)
 LARGEST = 20.0  # the paper's
 CODE_NORM = 0.005  # the C of the published code, whose vectors are not clipped to it
 
-Contender = tuple[str, float | None, VectorMechanism | None]
+Contender = tuple[str, float | None, wv.VectorMechanism | None]
 """Name, epsilon and mechanism of a row."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unclipped(VectorMechanism):
+class Unclipped(wv.VectorMechanism):
     """The published code: noise made for vectors of norm C, added to vectors that were never clipped to it."""
 
-    inner: VectorMechanism
+    inner: wv.VectorMechanism
     name = "unclipped"
     paper = "code published with Huang et al. 2024"
 
-    def fit(self, embeddings: Embeddings) -> VectorRandomizer:
+    def fit(self, embeddings: wv.Embeddings) -> VectorRandomizer:
         return FittedUnclipped(inner=self.inner.fit(embeddings), dimensions=embeddings.dimensions)
 
 
@@ -59,9 +50,9 @@ class FittedUnclipped(VectorRandomizer):
     inner: VectorRandomizer
     dimensions: int
 
-    def guarantee(self) -> Guarantee:
+    def guarantee(self) -> wv.Guarantee:
         reason = "the noise is made for vectors of norm C, and the vectors are not clipped to it"
-        return NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR, standing=Standing.REFUTED)
+        return wv.NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR, standing=wv.Standing.REFUTED)
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return self.inner.sample(stream, n)
@@ -93,18 +84,22 @@ def contenders(d: int, epsilons: tuple[float, ...], *, code: bool = True, metric
         if epsilon > LARGEST:
             del own[PUBLISHED]
         if code and epsilon in CODE_EPSILONS:
-            own[CODE[0]] = Unclipped(inner=ClippedLaplace(epsilon=epsilon, clip_norm=CODE_NORM))
+            own[CODE[0]] = Unclipped(inner=wv.ClippedLaplace(epsilon=epsilon, clip_norm=CODE_NORM))
             own[CODE[1]] = Unclipped(inner=published(d, epsilon, CODE_NORM))
         if metric and epsilon in METRIC_EPSILONS:
-            own[METRIC[0]] = MultivariateLaplace(epsilon=epsilon)
-            own[METRIC[1]] = Mahalanobis(epsilon=epsilon)
-            own[METRIC[2]] = Projection(epsilon=epsilon, sensitivity="published")
+            own[METRIC[0]] = wv.MultivariateLaplace(epsilon=epsilon)
+            own[METRIC[1]] = wv.Mahalanobis(epsilon=epsilon)
+            own[METRIC[2]] = wv.Projection(epsilon=epsilon, sensitivity="published")
         rows += [(name, epsilon, mechanism) for name, mechanism in own.items()]
     return rows
 
 
 def best_guess(
-    mechanism: VectorMechanism | None, vocabulary: Embeddings, known: IdArray, seen: IdArray, source: RandomSource
+    mechanism: wv.VectorMechanism | None,
+    vocabulary: wv.Embeddings,
+    known: IdArray,
+    seen: IdArray,
+    source: wv.RandomSource,
 ) -> float:
     """Return how many words the best guess recovers that looks at one noisy vector and at public word frequencies.
 

@@ -6,28 +6,21 @@ Usage: python -m wordveil_lab.timing.importing FILE [ROUNDS]
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from gensim.models import KeyedVectors
 
 from wordveil import load_embeddings
-
-
-def processor_time(work: Callable[[], Any]) -> float:
-    """Return the processor time of one call."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
+from wordveil_lab.benchmarks.machine import best_timing
 
 
 def main(path: str, rounds: int) -> None:
     """Print the best of each and their ratio."""
     ours, theirs = [], []
     for _ in range(rounds):
-        ours += [processor_time(lambda: load_embeddings(path)) for _ in range(2)]
-        theirs.append(processor_time(lambda: KeyedVectors.load_word2vec_format(path, binary=False, no_header=True)))
+        ours.append(best_timing(lambda: load_embeddings(path), 2).cpu)
+        read = partial(KeyedVectors.load_word2vec_format, path, binary=False, no_header=True)
+        theirs.append(best_timing(read, 1).cpu)
     print(f"wordveil {min(ours):.2f} s, gensim {min(theirs):.2f} s: {min(theirs) / min(ours):.1f} times")
 
 

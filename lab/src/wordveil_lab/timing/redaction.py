@@ -8,15 +8,15 @@ Usage: python -m wordveil_lab.timing.redaction DATA [ROUNDS]
 
 from __future__ import annotations
 
-import gzip
-import json
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from wordveil.api import PrivateText, Redactor
+from wordveil_lab.benchmarks.machine import best_timing
+from wordveil_lab.rows import read_rows
 
 SETS = {
     "privacy/aci-bench.jsonl.gz": "dialogue",
@@ -29,33 +29,20 @@ MOST = 800  # texts of a set
 
 def texts_of(data: Path) -> list[PrivateText]:
     """Return the texts."""
-    texts: list[PrivateText] = []
-    for name, column in SETS.items():
-        with gzip.open(data / name, "rt", encoding="utf-8") as file:
-            texts += [PrivateText(json.loads(line)[column]) for _, line in zip(range(MOST), file, strict=False)]
-    return texts
-
-
-def seconds(work: Callable[[], object], rounds: int) -> float:
-    """Return the processor time of one call, the best of some."""
-    taken = []
-    for _ in range(rounds):
-        start = time.process_time()
-        work()
-        taken.append(time.process_time() - start)
-    return min(taken)
+    rows = ((row[column] for row in read_rows(data / name, (column,))) for name, column in SETS.items())
+    return [PrivateText(text) for texts in rows for text in islice(texts, MOST)]
 
 
 def main(data: Path, rounds: int) -> None:
     """Print tokens a second and the ratio to splitting."""
     texts, counts = texts_of(data), Counter[str]()
     Redactor().release_rows([[text] for text in texts])
-    split = seconds(lambda: [text.split() for text in texts], rounds)
+    split = best_timing(lambda: [text.split() for text in texts], rounds).cpu
 
     def report(name: str, redactor: Redactor, asked: Sequence[PrivateText]) -> None:
         counts.clear()
         redactor.release_all(asked, counts) or [redactor.release(text, counts) for text in asked]
-        taken = seconds(lambda: redactor.release_rows([[text] for text in asked], judged=False), rounds)
+        taken = best_timing(lambda: redactor.release_rows([[text] for text in asked], judged=False), rounds).cpu
         tokens = counts["kept"] + counts["hidden"]
         beside = taken / (split * sum(map(len, asked)) / sum(map(len, texts)))
         print(f"{name}: {tokens:,} tokens, {tokens / taken / 1e6:.2f} million a second, {beside:.1f} times a split")

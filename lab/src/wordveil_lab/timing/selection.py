@@ -9,8 +9,6 @@ two; run it on an otherwise idle machine. `timing.kernels` measures the steps.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import os
 import tempfile
 from functools import partial
@@ -18,28 +16,18 @@ from pathlib import Path
 
 import numpy as np
 
-from wordveil.api import (
-    TEM,
-    Embeddings,
-    Encoder,
-    IdArray,
-    PrivateIds,
-    PrivateText,
-    RandomSource,
-    available_engines,
-    import_embeddings,
-    tokenizer_for,
-)
+import wordveil as wv
+from wordveil.api import Encoder, IdArray, PrivateIds, PrivateText, available_engines, tokenizer_for
 from wordveil_lab.benchmarks.machine import best_timing, measure_machine
+from wordveil_lab.rows import read_rows
 
 BATCH = 4096  # texts encoded at a time
 
 
-def known_tokens(embeddings: Embeddings, texts: Path, column: str, share: float) -> IdArray:
+def known_tokens(embeddings: wv.Embeddings, texts: Path, column: str, share: float) -> IdArray:
     """Return the ids of all known tokens of the first texts, in lower case, end to end."""
     encoder = Encoder(lookup=embeddings.ids, tokenizer=tokenizer_for(embeddings.header.tokenizer))
-    with gzip.open(texts, "rt", encoding="utf-8") as lines:
-        read = [PrivateText(json.loads(line)[column]) for line in lines]
+    read = [PrivateText(row[column]) for row in read_rows(texts, (column,))]
     read = read[: max(1, round(share * len(read)))]
     ids = np.concatenate([encoder.encode_batch(read[i : i + BATCH]).ids for i in range(0, len(read), BATCH)])
     return np.asarray(ids[ids >= 0])
@@ -48,7 +36,7 @@ def known_tokens(embeddings: Embeddings, texts: Path, column: str, share: float)
 def measure_corpus(vectors: Path, texts: Path, column: str, share: float) -> None:
     """Print one line per engine and number of threads: the whole draw of the corpus."""
     with tempfile.TemporaryDirectory() as scratch:
-        embeddings = import_embeddings(vectors, Path(scratch) / "vocabulary")
+        embeddings = wv.import_embeddings(vectors, Path(scratch) / "vocabulary")
         ids = known_tokens(embeddings, texts, column, share)
         machine = measure_machine()
         print(
@@ -59,8 +47,8 @@ def measure_corpus(vectors: Path, texts: Path, column: str, share: float) -> Non
         )
         for engine in dict.fromkeys((available_engines()[-1], "numpy")):
             os.environ["WORDVEIL_ENGINE"] = engine
-            fitted = TEM(epsilon=4.0).fit(embeddings)
-            draws, given = fitted.sample(RandomSource().fresh_stream(), len(ids)), PrivateIds(ids)
+            fitted = wv.TEM(epsilon=4.0).fit(embeddings)
+            draws, given = fitted.sample(wv.RandomSource().fresh_stream(), len(ids)), PrivateIds(ids)
             for threads in (2, 1):
                 timing = best_timing(partial(fitted.for_batch_job().randomize, given, draws, threads=threads), 1)
                 print(
