@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from decimal import Context, Decimal
 from difflib import get_close_matches
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,8 @@ def check_number(name: str, value: object, holds: Callable[[float], bool], domai
         holds: Whether a number is inside the domain; comparisons alone, so that NaN is not.
         domain: The domain, as it is printed.
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ParameterError(name, value, f"must be a number in {domain}.")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParameterError(name, value, f"must be a number in {domain}, an int or a float of 64 bits.")
     if not holds(float(value)):
         raise ParameterError(name, value, f"must be in {domain}.")
 

@@ -672,3 +672,21 @@ def test_c_of_the_rank_softmax_is_found_for_a_vocabulary(wordveil):
         (("--decoder", "rank-softmax", "--epsilon", "1", "--mechanism", "tem"), "is for vector mechanisms"),
     ):
         assert said in wordveil("calibrate", *options).err
+
+
+def test_a_list_stands_in_one_place_and_a_second_release_is_asked_for_each_time(wordveil, tmp_path):
+    """A typed `--hide` took the place of the file's, whose words left."""
+    (tmp_path / "a.txt").write_text("good")
+    (tmp_path / "b.txt").write_text("very")
+    (tmp_path / "text.txt").write_text("it was very good\n")
+    options, text = tmp_path / "wordveil.toml", tmp_path / "text.txt"
+    options.write_text(f'[redact]\nhide = ["{tmp_path / "a.txt"}"]\n')
+    answer = wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt", "--hide", tmp_path / "b.txt")
+    assert answer.status == 2
+    assert "--hide is given by --config, too; give it in one place." in " ".join(answer.err.split())
+    assert wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt").status == 0
+    assert "good" not in (tmp_path / "out.txt").read_text()
+    options.write_text("[redact]\nagain = true\n")
+    answer = wordveil("--config", options, "redact", text, "-o", tmp_path / "out.txt")
+    assert answer.status == 2
+    assert "cannot say again" in " ".join(answer.err.split())

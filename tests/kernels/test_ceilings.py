@@ -350,3 +350,19 @@ def test_a_service_decides_a_fixed_share_again(monkeypatch):
     assert found[0] == found[1] > 0
     assert selection.CHECKED == 32
     assert OPEN == -2
+
+
+def test_a_far_block_of_few_units_has_room_for_its_whole_mass():
+    """Without the unit that counts round up by, the last words of most such blocks could never be drawn."""
+    lost = []
+    for seed in range(31, 43):
+        near, far = rng(seed).normal(size=(2, 512, 3))
+        vectors = np.concatenate([near * 0.04, 8 + far * 0.01]).astype(np.float32)
+        kernel = rows_of(vectors, rate=4.0, cap=40 * math.log(2) / 4 * (1 - 1e-9))
+        units = kernel._integers(kernel._ceiling_rows(kernel.canonical[:1]))
+        first, both = (int(bound) for bound in units.bounds[0])
+        unit = Fraction(kernel._raised) / Fraction(float(units.scale[0]))
+        last = Draw(words=np.zeros(16, np.uint64), first=2**64 - 1, number=0, ceiling=(both - first) * unit)
+        assert kernel.ideal.columns(0, 512, 1024, [last]) == [-1]
+        lost.append(kernel.ideal.columns(0, 512, 1024, [replace(last, ceiling=last.ceiling - unit)]) != [-1])
+    assert any(lost)

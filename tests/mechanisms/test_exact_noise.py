@@ -178,7 +178,7 @@ def test_a_bound_of_a_tenth_of_a_step_gives_the_same_bytes(law, monkeypatch):
     usual = nearest_points(sums, law, words, tails, GRID)
     decided, decide = [], exact_noise._decide
     monkeypatch.setattr(exact_noise, "FLOOR", 0.05)
-    monkeypatch.setattr(exact_noise, "_decide", lambda *where: decided.append(where) or decide(*where))
+    monkeypatch.setattr(exact_noise, "_decide", lambda *where: decided.extend(where[4]) or decide(*where))
     assert nearest_points(sums, law, words, tails, GRID).tobytes() == usual.tobytes()
     assert len(decided) >= usual.size / 20
 
@@ -326,6 +326,7 @@ def test_a_sum_of_logarithms_is_at_its_edge_where_the_gamma_is(d):
     law, grid = RadialLaw(d), 0.5
     words, tails = drawn(law, 40, 9)
     column = law.normals.words
+    words[:, column + 1 : column + 2] |= np.uint64(2**64 - 2**58)  # a small half, which leaves the edge to the radius
     base = noise_by_definition(NormalLaw(d), words[0, :column], tails[0])
 
     def points(radii):
@@ -397,3 +398,40 @@ def test_the_deviation_of_truncated_noise(a):
         x = mpmath.mpf(a)
         expected = mpmath.sqrt(2 - mpmath.exp(-x) * x * (x + 2) / -mpmath.expm1(-x))
     assert noise_deviation(1.0, a) == pytest.approx(float(expected), rel=1e-7)
+
+
+def test_no_drawn_word_is_used_twice():
+    """The key of a row's further words is none of them: what floats leave open is decided by bits of its own."""
+    drawn_words = MultivariateLaplace(epsilon=1.0).for_dimensions(3).sample(seeds.source(1).stream("a"), 50)
+    everything = np.concatenate([part.ravel() for part in drawn_words])
+    assert len(np.unique(everything)) == everything.size == 50 * (RadialLaw(3).words + 2)
+
+
+@pytest.mark.parametrize("law", [NormalLaw(2), LaplaceLaw(2), RadialLaw(3), RadialLaw(4)], ids=repr)
+def test_ties_between_the_real_sum_and_the_float_one_are_decided_by_integers(monkeypatch, law):
+    """A float alone falls on the wrong side of each; so it does where the bound is a thousandth."""
+    words, tails = drawn(law, 60, 21)
+    if isinstance(law, LaplaceLaw):
+        words[:] = np.uint64(1 << 40) + (words >> np.uint64(44))
+    else:
+        words[:, 0] = np.uint64((1 << 64) - (1 << 38) - 1) - (words[:, 0] >> np.uint64(30))
+    noise, *_ = law.floats(words)
+    grid, rows, wanted = 2.0**-9, np.empty(noise.shape), np.empty(noise.shape)
+    for i, j in np.ndindex(*noise.shape):
+        real = noise_by_definition(law, words[i], tails[i])[j]
+        middle = (mpmath.floor(real / grid) + mpmath.mpf(0.5)) * grid
+        rows[i, j] = float(middle - (real + mpmath.mpf(float(noise[i, j]))) / 2)
+        wanted[i, j] = float(mpmath.floor((mpmath.mpf(float(rows[i, j])) + real) / grid + mpmath.mpf(0.5)) * grid)
+
+    def points():
+        return nearest_points(RealSums(rows=rows, scale=1.0), law, words, tails, grid)
+
+    assert np.array_equal(points(), wanted)
+    whole = type(law).floats
+
+    def narrowed(self, given):
+        values, error, steep = whole(self, given)
+        return values, np.asarray(error) / 1000, steep
+
+    monkeypatch.setattr(type(law), "floats", narrowed)
+    assert not np.array_equal(points(), wanted)

@@ -16,7 +16,8 @@ import seeds
 import wordveil as wv
 from wordveil.certification import certify
 from wordveil.documents import DocumentSettings
-from wordveil.errors import CertificateError, GuaranteeError
+from wordveil.errors import CertificateError, GuaranteeError, ParameterError
+from wordveil.mechanisms.on_grid import RadialRandomizer
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.promises.certificates import identity
 from wordveil.promises.release import TextOptions
@@ -96,6 +97,20 @@ def test_metrics_that_differ_in_a_matrix_a_field_or_a_class_draw_independently()
     assert domain(wv.SanText(epsilon=1.0, metric=Mahalanobis(whitening=np.eye(4)))) == domains[1]
     again = [domain(wv.SanText(epsilon=1.0, metric=Own())) for _ in range(2)]
     assert len(set(again)) == 2, "what cannot be named is never taken for the same"
+
+
+@pytest.mark.parametrize("kind", [wv.SanText, wv.TEM, wv.NeighbourResponse])
+def test_a_rate_is_one_rate_however_it_is_written(kind):
+    assert len({domain(kind(epsilon=written)) for written in (8, 8.0, np.float64(8))}) == 1
+    rows, source = np.ones((2, 3)), seeds.source(1)
+    draws = [
+        release_vectors(rows, wv.MultivariateLaplace(epsilon=written), source=source).vectors
+        for written in (8, 8.0, np.float64(8))
+    ]
+    assert np.array_equal(draws[0], draws[1])
+    assert np.array_equal(draws[1], draws[2])
+    with pytest.raises(ParameterError, match="a float of 64 bits"):
+        kind(epsilon=np.float32(8))
 
 
 PACKAGE = """
@@ -380,6 +395,7 @@ def test_epsilons_of_two_vocabularies_are_not_added():
 
 RETRY = """
 import sys, numpy as np, wordveil as wv
+from wordveil.mechanisms.on_grid import RadialRandomizer
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
@@ -491,3 +507,18 @@ def test_other_arrays_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_pa
     same = released("one").vectors == released("other").vectors  # one number of twelve may be, on a grid of noise
     assert not same.all(axis=1).any()
     assert np.array_equal(released("one").vectors, released("one").vectors)
+
+
+class Plain(RadialRandomizer):
+    """A third party's randomizer that is no dataclass."""
+
+    dimensions = 4
+    deviation = 3.0
+    sums = guarantee = None
+
+
+def test_what_a_plain_class_computes_when_asked_does_not_change_where_its_noise_lies():
+    plain = Plain()
+    before = plain.public_data
+    assert plain.draw_width > 0 < plain.grid
+    assert plain.public_data == before

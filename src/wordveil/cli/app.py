@@ -102,6 +102,8 @@ class Command(TyperCommand):
 
     def _by_config(self, ctx: Any, name: str, value: Any) -> tuple[str, Any]:
         """Return an option of a file under its name in Python: named as it is typed, one value of several or a list."""
+        if name == "again":
+            raise USAGE_ERROR("The file of --config cannot say again: a second release is asked for each time.", ctx)
         for param in self.params:
             if f"--{name}" in param.opts:
                 if isinstance(value, bool) and not getattr(param, "is_flag", False):
@@ -125,6 +127,11 @@ class Command(TyperCommand):
         for param, times in Counter(single).items():
             if times > 1 and not getattr(param, "is_flag", False) and param.param_type_name == "option":
                 raise USAGE_ERROR(f"{max(param.opts, key=len)} is given {times} times; give it once.", ctx)
+        lists = (
+            param for param in order if getattr(param, "multiple", False) and param.name in (ctx.default_map or {})
+        )
+        if listed := next(lists, None):  # neither list may take the place of the other: what is on it never leaves
+            raise USAGE_ERROR(f"{max(listed.opts, key=len)} is given by --config, too; give it in one place.", ctx)
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 

@@ -141,7 +141,8 @@ def report(
         Path | None, Option("--sign", metavar="KEY", help="Sign the report with this private key, if it holds.")
     ] = None,
     new_key: Annotated[
-        Path | None, Option("--new-key", metavar="KEY", help="Write a new private key, and KEY.pub beside it; no more.")
+        Path | None,
+        Option("--new-key", metavar="KEY", help="Write a new private key, and its public one (.pub) beside it."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -233,6 +234,8 @@ def _other_files(report: StoredReport, released: Path) -> list[str]:
         with open_vectors(released, report.facts["column"] if report.facts["kept"] else None) as reader:
             if not fits_grid(reader.blocks(0, 4096), report.facts["grid"]):
                 told = ["its values lie on another grid"]
+            elif reader.rows != report.facts["rows"]:
+                told = ["it has another number of rows"]
     return [f"{released} is not what {report.path} speaks of: {'; '.join(told)}"] if told else []
 
 

@@ -8,7 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, ClassVar, Literal, Self
 
 from wordveil.errors import CertificateError, ParameterError
@@ -155,9 +155,10 @@ class Randomizer(ABC):
         """SHA-256 of what its law is made of beyond vocabulary and parameters; "" where nothing is.
 
         That is arrays and numbers that fitting computed, whose last bits may be a machine's own, and lists from files.
-        Here: its fields, and of a class that is no dataclass all that it holds.
+        Here: its fields, and of a class that is no dataclass all that it holds but what it computes when asked.
         """
         names = [field.name for field in fields(self)] if is_dataclass(self) else list(getattr(self, "__dict__", ()))
+        names = [name for name in names if not isinstance(getattr(type(self), name, None), cached_property)]
         held = {name: getattr(self, name) for name in names if name not in _NAMED_ELSEWHERE}
         return digest_of({name: value for name, value in held.items() if not isinstance(value, Embeddings)})
 

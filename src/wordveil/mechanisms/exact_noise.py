@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
+from wordveil.errors import ParameterError
 from wordveil.mechanisms import fixed_point
 from wordveil.mechanisms.fixed_point import Bits, Interval, around, times
 from wordveil.mechanisms.rows import multiply_rows
@@ -266,10 +267,12 @@ def nearest_points(sums: RealSums, law: NoiseLaw, words: BitArray, tails: BitArr
         here = slice(low, low + size)
         steps, unsure = _steps(sums.mixing, law, words[here], scales[here], centres[here] / grid, missing[here])
         out[here] = steps
-        for row, column in np.argwhere(unsure):
-            place = low + int(row)
+        for row in np.flatnonzero(unsure.any(axis=1)).tolist():
+            place, columns = low + row, np.flatnonzero(unsure[row])
             if sums.scale_of(place) > 0:
-                out[place, column] = _decide(sums, law, Bits(words[place], tails[place]), place, int(column), grid)
+                out[place, columns] = _decide(
+                    sums, law, Bits(words[place], tails[place]), place, columns.tolist(), grid
+                )
     out *= grid
     out += 0.0  # takes the sign off -0.0: it would tell on which side of zero the finer sum lay
     return out
@@ -303,30 +306,49 @@ def _steps(
     return steps, unsure if steep is None else unsure | steep
 
 
-def _decide(sums: RealSums, law: NoiseLaw, bits: Bits, row: int, column: int, grid: float) -> int:
-    """Return the steps from 0 of one coordinate by as many words of each uniform as it takes."""
-    centre = sums.exact_centre(row, column) / Fraction(grid)
+def _decide(sums: RealSums, law: NoiseLaw, bits: Bits, row: int, columns: list[int], grid: float) -> list[int]:
+    """Return the steps from 0 of some coordinates of a row by as many words of each uniform as it takes."""
     scale = Fraction(sums.scale_of(row)) / Fraction(grid)
-    level = 1
-    while True:
+    left = {column: sums.exact_centre(row, column) / Fraction(grid) for column in columns}
+    found, level = dict[int, int](), 1
+    while left:
         level += 1
         p = 64 * level + 64
-        if sums.mixing is None:
-            ((low, high),) = law.exact(bits, [column], level, p)
-            ends = Fraction(low, 1 << p), Fraction(high, 1 << p)
-        else:
-            noise = law.exact(bits, range(len(sums.mixing)), level, p)
-            weights = [Fraction(value) for value in sums.mixing[:, column].tolist()]
-            products = [sorted((w * low, w * high)) for w, (low, high) in zip(weights, noise, strict=True)]
-            low_end, high_end = (sum(part, Fraction(0)) / (1 << p) for part in zip(*products, strict=True))
-            ends = low_end, high_end
-        first, last = (math.floor(centre + scale * end + Fraction(1, 2)) for end in ends)
-        if first == last:
-            return first
+        for column, ends in zip(left, _noise_within(sums, law, bits, list(left), level, p), strict=True):
+            first, last = (math.floor(left[column] + scale * end / (1 << p) + Fraction(1, 2)) for end in ends)
+            if first == last:
+                found[column] = first
+        left = {column: centre for column, centre in left.items() if column not in found}
+    return [found[column] for column in columns]
+
+
+def _noise_within(
+    sums: RealSums, law: NoiseLaw, bits: Bits, columns: list[int], level: int, p: int
+) -> Iterable[tuple[Fraction | int, ...]]:
+    """Return between which ends, in units of 2^-p, the noise of some coordinates lies by so many words."""
+    if sums.mixing is None:
+        return law.exact(bits, columns, level, p)
+    noise = law.exact(bits, range(len(sums.mixing)), level, p)  # once for all columns: each is a sum of all of it
+    return [_weighted(sums.mixing[:, column].tolist(), noise) for column in columns]
+
+
+def _weighted(weights: list[float], noise: list[Interval]) -> tuple[Fraction, ...]:
+    """Return the ends of a sum of intervals by weights, exactly: integers over the finest of the weights' units."""
+    ratios = [weight.as_integer_ratio() for weight in weights]
+    finest = max(unit for _, unit in ratios)
+    factors = [numerator * (finest // unit) for numerator, unit in ratios]
+    products = [sorted((factor * low, factor * high)) for factor, (low, high) in zip(factors, noise, strict=True)]
+    return tuple(Fraction(sum(ends), finest) for ends in zip(*products, strict=True))
 
 
 def scale_at_least(guess: float, squared: Fraction) -> float:
-    """Return the smallest float64 from a guess on whose square is at least a rational number."""
+    """Return the smallest float64 from a guess on whose square is at least a rational number.
+
+    Raises:
+        ParameterError: If there is none: the noise would have to be wider than float64 can say.
+    """
+    if not math.isfinite(guess):
+        raise ParameterError("scale", guess, "must be finite; the noise is too wide, so give a larger epsilon.")
     while Fraction(guess) ** 2 < squared:
         guess = math.nextafter(guess, math.inf)
     return guess

@@ -119,8 +119,10 @@ class FittedExponential(WordRandomizer):
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         claim = self.guarantee()
         assert claim.slack is not None
-        # The slack separates the sampler from ideal weights; the channel may lie as far on the other side.
-        return replace(channel_pair(self.channel(), slack=2 * claim.slack), assumptions=claim.assumptions)
+        # The slack separates the sampler from ideal weights, on both sides. The channel is a float's: each of its
+        # entries is a weight over a sum of weights, and a loss compares two.
+        rounding = 0.0 if self.rows.ideal is None else 4 * self.rows.ideal.error(len(self.outputs))
+        return replace(channel_pair(self.channel(), slack=2 * claim.slack + rounding), assumptions=claim.assumptions)
 
     def on(self, device: str) -> FittedExponential:
         if device == "cpu" or not isinstance(self.rows, SelectionRows):

@@ -17,7 +17,7 @@ from wordveil.kernels.threads import map_chunks
 from wordveil.parameters import as_floats
 
 LARGEST = 1e100  # of a coordinate: squares and products stay finite
-DIGITS = 2.0**40  # a coordinate of so many noise scales leaves the noise 12 bits of a float64 sum
+DIGITS = 2.0**40  # of the noise's scales: a coordinate beyond is a mistake of units rather than a vector
 FEW = 8  # vectors whose distances are taken from differences
 TILE_ROWS = 64  # rows of every product: BLAS may round a short batch differently from a long one
 
@@ -28,8 +28,7 @@ def checked_rows(vectors: FloatArray, dimensions: int, *, scale: float | None = 
     Args:
         vectors: Shape (n, d), any float type; n = 0 is valid.
         dimensions: The d expected.
-        scale: Scale of the noise that is added to rows as they are, so that it is not lost beside them; None where
-            rows are clipped first.
+        scale: Scale of the noise that is added to rows as they are; None where rows are clipped first.
 
     Returns:
         Shape (n, d), float64.
@@ -44,7 +43,9 @@ def checked_rows(vectors: FloatArray, dimensions: int, *, scale: float | None = 
         raise ParameterError("vectors", "<hidden>", "must be finite; remove rows that hold NaN or infinity.")
     largest = LARGEST if scale is None else min(LARGEST, DIGITS * scale)
     if max(rows.max(initial=0.0), -rows.min(initial=0.0)) > largest:
-        raise ParameterError("vectors", "<hidden>", f"must be within {largest:.3g}; beyond, noise is lost.")
+        raise ParameterError(
+            "vectors", "<hidden>", f"must be within {largest:.3g}; beyond, the noise hides nothing of them."
+        )
     return rows
 
 

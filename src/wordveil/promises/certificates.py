@@ -178,10 +178,10 @@ def identity(value: Any) -> str:
     if named is None or not named.issuperset(_state(value)):
         raise _unnamed(value)
     # Ours compute the fields that cannot be given; a user's may hold there what an `InitVar` brought.
-    held = [field.name for field in fields(value) if field.init or not _is_ours(kind)]
+    held = {field.name: str(field.type) for field in fields(value) if field.init or not _is_ours(kind)}
     if not all(hasattr(value, name) for name in held):
         raise _unnamed(value)
-    parts = [f"{name}={_shown(getattr(value, name))}" for name in held]
+    parts = [f"{name}={_shown(_as_declared(getattr(value, name), declared))}" for name, declared in held.items()]
     if not _is_ours(kind):
         parts += [f"name={_shown(value.name)}"] if hasattr(value, "name") and "name" not in named else []
         parts.append(f"class={_package_of(kind)!r}")
@@ -245,6 +245,12 @@ _SCALARS = (str, bytes, int, float, complex, bool, type(None))
 _BRACKETS: dict[type, tuple[str, str]] = {tuple: ("(", ")"), list: ("[", "]"), set: ("{", "}"), frozenset: ("{", "}")}
 
 
+def _as_declared(entry: Any, declared: str) -> Any:
+    """Return 8.0 for 8 where a float is declared: equal parameters are one release, whoever wrote them."""
+    whole = isinstance(entry, int | np.integer) and not isinstance(entry, bool)
+    return float(entry) if whole and "float" in declared and float(entry) == entry else entry
+
+
 def _shown(entry: Any) -> str:
     """Return what differs wherever the entry does; only exact classes are known, as a derived one may hold more."""
     kind = type(entry)
@@ -261,8 +267,13 @@ def _shown(entry: Any) -> str:
         return f"{left}{', '.join(sorted(parts) if kind in (set, frozenset) else parts)}{comma}{right}"
     if _is_ours(kind) and "identity" in vars(kind):  # a table, by its checksums
         return str(entry.identity())
-    known = kind in _SCALARS or (isinstance(entry, np.number | np.bool_) and kind.__module__ == "numpy")
-    if known or (_is_ours(kind) and isinstance(entry, Enum)):
+    if isinstance(entry, np.number | np.bool_) and kind.__module__ == "numpy":
+        entry = entry.item()  # as Python writes it; NumPy's own form differs between its versions
+    if (
+        type(entry) in _SCALARS
+        or isinstance(entry, np.longdouble | np.clongdouble)
+        or (_is_ours(kind) and isinstance(entry, Enum))
+    ):
         return repr(entry)
     raise _unnamed(entry)
 

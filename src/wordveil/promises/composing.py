@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from wordveil.errors import GuaranteeError, ParameterError
@@ -18,7 +19,7 @@ from wordveil.promises.guarantees import (
     check_distance,
     weakest,
 )
-from wordveil.promises.rounding import round_down, round_up
+from wordveil.promises.rounding import at_least, round_down, round_up, summed
 
 
 def compose_releases(guarantees: Sequence[Guarantee]) -> Guarantee:
@@ -53,11 +54,11 @@ def compose_releases(guarantees: Sequence[Guarantee]) -> Guarantee:
 
 def _add_slacks(slacks: Sequence[float | None]) -> float | None:
     known = [slack for slack in slacks if slack is not None]
-    return math.fsum(known) if len(known) == len(slacks) else None
+    return summed(known) if len(known) == len(slacks) else None
 
 
 def _sum(first: Any, guarantees: Sequence[Any]) -> Guarantee:
-    delta = math.fsum(g.delta for g in guarantees)
+    delta = summed(g.delta for g in guarantees)
     if delta >= 1:
         return NoGuarantee(reason=f"the deltas add up to {round_up(delta)}, which is 1 or more", unit=first.unit)
     caps: list[Any] = [getattr(g, "largest_distance", None) for g in guarantees]
@@ -66,7 +67,7 @@ def _sum(first: Any, guarantees: Sequence[Any]) -> Guarantee:
     total: Guarantee = replace(
         first,
         **cap,
-        epsilon=math.fsum(g.epsilon for g in guarantees),
+        epsilon=summed(g.epsilon for g in guarantees),
         delta=delta,
         slack=_add_slacks([g.slack for g in guarantees]),
         standing=weakest([g.standing for g in guarantees]),
@@ -109,16 +110,16 @@ def compose_tokens(guarantee: Guarantee, distances: Sequence[float]) -> LocalDP 
         raise GuaranteeError("The texts do not differ: there is no pair to bound.")
     for distance in distances:
         check_distance(distance)
-    slack = None if guarantee.slack is None else guarantee.slack * len(distances)
+    slack = None if guarantee.slack is None else at_least(Fraction(guarantee.slack) * len(distances))
     bare = replace(guarantee, slack=0.0)
     each = [bare.loss(t) if isinstance(bare, MetricDP) else bare.epsilon for t in distances]
-    delta = guarantee.delta * len(distances)
+    delta = at_least(Fraction(guarantee.delta) * len(distances))
     if delta >= 1:
         return NoGuarantee(reason=f"the deltas of {len(distances)} tokens add up to 1 or more", unit=PrivacyUnit.TEXT)
-    if math.fsum(each) == 0:
+    if not any(each):
         raise GuaranteeError("All differing tokens are at distance 0: the inputs are indistinguishable up to slack.")
     return LocalDP(
-        epsilon=math.fsum(each),
+        epsilon=summed(each),
         delta=delta,
         slack=slack,
         unit=PrivacyUnit.TEXT,
@@ -149,7 +150,7 @@ def to_local(guarantee: Guarantee, *, diameter: float = math.inf) -> LocalDP:
     if not (math.isfinite(diameter) and diameter > 0):
         raise ParameterError("diameter", diameter, "must be in (0, inf).")
     return LocalDP(
-        epsilon=guarantee.epsilon * diameter,
+        epsilon=at_least(Fraction(guarantee.epsilon) * Fraction(diameter)),
         delta=guarantee.delta,
         slack=guarantee.slack,
         unit=guarantee.unit,

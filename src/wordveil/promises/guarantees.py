@@ -21,13 +21,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from html import escape
 from itertools import zip_longest
 from typing import Any
 
 from wordveil.errors import ParameterError
 from wordveil.promises.html import items
-from wordveil.promises.rounding import claimed, round_down, round_up
+from wordveil.promises.rounding import at_least, claimed, round_down, round_up
 from wordveil.promises.worked import CERTAIN, WEAK, InWords, WorkedPair
 
 
@@ -257,7 +258,7 @@ class MetricDP(Bounded):
         """
         check_distance(distance)
         counted = distance if self.largest_distance is None else min(distance, self.largest_distance)
-        return self.epsilon * counted + (self.slack or 0.0)
+        return at_least(Fraction(self.epsilon) * Fraction(counted) + Fraction(self.slack or 0.0))
 
     def largest_loss(self) -> float | None:
         return None if self.largest_distance is None else self.loss(self.largest_distance)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 
 _TOLERATED = Decimal("1e-12")
 _SHORT, _NEAR = 6, 1e-9  # digits of a short number, and how far below one an epsilon may lie to be claimed as it
@@ -44,3 +45,17 @@ def claimed(epsilon: float) -> float:
     """Return an epsilon, or the short number it all but reaches: 8 for 7.999999999999999. Never less than given."""
     short = float(round_up(epsilon, _SHORT))
     return short if epsilon <= short <= epsilon * (1 + _NEAR) else epsilon
+
+
+def at_least(exact: Fraction) -> float:
+    """Return the smallest float64 that is at least a rational number; inf beyond all of them."""
+    try:
+        near = float(exact)
+    except OverflowError:
+        return math.inf
+    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+
+
+def summed(values: Iterable[float]) -> float:
+    """Return the sum of finite numbers, rounded up."""
+    return at_least(sum(map(Fraction, values), Fraction(0)))

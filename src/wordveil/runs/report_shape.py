@@ -101,5 +101,5 @@ def _unlike(value: Any, hint: Any, place: str) -> Iterator[str]:
             yield from _unlike(item, get_args(hint)[1], f"{place}.{name}")
     elif hint is float:
         yield from () if type(value) in (int, float) else (place,)
-    elif type(value) is not hint and not (value is None and hint is type(None)):
-        yield place
+    elif (type(value) is not hint and not (value is None and hint is type(None))) or (hint is int and value < 0):
+        yield place  # no number of a report is negative

@@ -31,7 +31,7 @@ class ComparedRows:
         str, Option("--mechanisms", "-m", help="all, or names joined by commas; tem includes tem-certified.")
     ] = "all"
     epsilon: Annotated[
-        list[float] | None, Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several. See below.")
+        list[float] | None, Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several.")
     ] = None
     local_epsilon: Annotated[
         list[float] | None,
