@@ -1,7 +1,5 @@
 """Docstrings keep up with the code: what the Attributes of a dataclass describe is there."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

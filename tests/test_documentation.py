@@ -43,11 +43,8 @@ def blocks(page):
 
 RUN = ("console", "python")
 SHOWN = {
-    "text": "what a program printed",
-    "toml": "a part of a file",
-    "yaml": "a part of a file",
-    "js": "for a browser",
-}
+    "text": "what a program printed", "toml": "a part of a file", "yaml": "a part of a file", "js": "for a browser",
+}  # fmt: skip
 NOT_RUN = {
     "docs/integrations/proxy.md": "asks a vendor; tests/integrations/test_proxy.py has one of its own",
 }

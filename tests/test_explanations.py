@@ -1,7 +1,5 @@
 """The numbers in the pages that explain are those that were computed, and those on papers stand in their evidence."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The shape of the package: which module may import which, what importing costs, what is public."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import subprocess

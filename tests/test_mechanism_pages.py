@@ -1,7 +1,5 @@
 """The reference pages: one for every mechanism and decoder, made from its docstring, with examples that run."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

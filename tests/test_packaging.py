@@ -1,7 +1,5 @@
 """What the wheel holds: types for the programs that use it, the public lists, and honest lower bounds."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import os

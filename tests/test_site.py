@@ -1,7 +1,5 @@
 """The documentation site: built strictly, all its links lead somewhere, and nothing is loaded from elsewhere."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -153,11 +151,8 @@ def test_the_site_is_searched_from_disk_and_shows_contributors_pages_last(site):
     address = f"{(site / 'index.html').as_uri()}?q=mechanism"
     page = subprocess.run(
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom", address],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    ).stdout
+        capture_output=True, text=True, check=True, timeout=120,
+    ).stdout  # fmt: skip
     assert re.search(r"md-search-result__meta\W+[1-9]\d* matching documents", page)
     links = re.findall(r'href="([^"#?]+\.html)[^"]*" class="md-search-result__link"', page)
     assert not any(re.match("(.*/)?(design/|changelog|vulnerabilities)", link) for link in links[:5])

@@ -1,7 +1,5 @@
 """Running the command: in this process for speed, in one of its own where a whole process matters."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import dataclass

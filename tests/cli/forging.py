@@ -1,7 +1,5 @@
 """Reports and their facts, taken apart and edited one by one."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

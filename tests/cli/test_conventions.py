@@ -1,7 +1,5 @@
 """What holds for every command: JSON, exit codes, completion, environment variables, short bodies; and `doctor`."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """What ends a run that left files out, and what a retry of the command does."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

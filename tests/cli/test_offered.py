@@ -1,7 +1,5 @@
 """Commands of other packages: listed and run where they are installed, named where they are not."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

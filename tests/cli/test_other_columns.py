@@ -1,7 +1,5 @@
 """No command copies a column that was not named: it lists the others and the ways on, and writes nothing."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """Whole processes: pipes, signals, resume after a kill, and files that other programs made."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """`wordveil redact` and `wordveil words`: choices, wires, reports, refusals; and a resumed run."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -126,18 +124,9 @@ def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires
     more = ["--public-words", wires / "own.txt"] if own else []
     chosen = ["--strict", "--keep-numbers", "0-10", "--pack", "clinic", *more]
     wordveil(
-        "redact",
-        wires / "in.jsonl",
-        "-c",
-        "text",
-        "--keep",
-        "id",
-        "-o",
-        wires / "o.jsonl",
-        *chosen,
-        "--report",
+        "redact", wires / "in.jsonl", "-c", "text", "--keep", "id", "-o", wires / "o.jsonl", *chosen, "--report",
         wires / f"r.{ending}",
-    )
+    )  # fmt: skip
     answer = wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}", *more)
     assert answer.status == 0, answer.err
     if own:
@@ -148,23 +137,20 @@ def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires
     assert wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}").status == 1
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (("guarantee", "sentence"), "loss 0"),
-        (("claim", "must_say"), ""),
-        (("disclosed",), []),
-        (("hidden", "name"), 0),
-        (("options", "strict"), True),
-        (("options", "words", "digest"), "0" * 64),
-        (("provenance", "mechanism"), "a detector that misses nothing"),
-        (("epsilon",), 0.1),
-        (("settings", "epsilon"), 0.1),
-        (("hidden", "person"), 0),
-        (("finished",), "Nobody is named."),
-        (("documents",), "all"),
-    ],
-)
+@pytest.mark.parametrize(("path", "value"), [
+    (("guarantee", "sentence"), "loss 0"),
+    (("claim", "must_say"), ""),
+    (("disclosed",), []),
+    (("hidden", "name"), 0),
+    (("options", "strict"), True),
+    (("options", "words", "digest"), "0" * 64),
+    (("provenance", "mechanism"), "a detector that misses nothing"),
+    (("epsilon",), 0.1),
+    (("settings", "epsilon"), 0.1),
+    (("hidden", "person"), 0),
+    (("finished",), "Nobody is named."),
+    (("documents",), "all"),
+])  # fmt: skip
 def test_an_edited_report_does_not_pass_with_a_new_checksum(wordveil, wires, path, value):
     wordveil("redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / "r.json", "-q")
     facts = json.loads((wires / "r.json").read_text())
@@ -212,18 +198,9 @@ def test_placeholders_of_a_person_agree_over_documents_and_those_of_others_do_no
     rows = [{"who": who, "text": "We saw Maria, and MARIA left at 7.", "title": "Maria"} for who in people]
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     given = [
-        "redact",
-        tmp_path / "in.jsonl",
-        "-c",
-        "text",
-        "-c",
-        "title",
-        "--drop-others",
-        "--link",
-        "who",
-        "--explain",
+        "redact", tmp_path / "in.jsonl", "-c", "text", "-c", "title", "--drop-others", "--link", "who", "--explain",
         "-o",
-    ]
+    ]  # fmt: skip
     outputs = []
     for name in ("one.jsonl", "two.jsonl"):
         answer = wordveil(*given, tmp_path / name)
@@ -243,17 +220,8 @@ def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
     rows = [{"who": who, "text": "We saw Maria. Then Maria left."} for who in people]
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     given = [
-        "redact",
-        tmp_path / "in.jsonl",
-        "-c",
-        "text",
-        "--drop-others",
-        "--law",
-        "surrogate",
-        "--link",
-        "who",
-        "-q",
-    ]
+        "redact", tmp_path / "in.jsonl", "-c", "text", "--drop-others", "--law", "surrogate", "--link", "who", "-q",
+    ]  # fmt: skip
     answer = wordveil(*given)
     names = [
         re.fullmatch(r"We saw (\w+)\. Then (\w+) left\.", json.loads(line)["text"]) for line in answer.out.splitlines()
@@ -279,18 +247,15 @@ def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_
         assert wordveil(*given, *wrong).status == 2
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        (["--words", "common:3000"], "1000, 2000, 4000, 8000"),
-        (["--words", "all"], "common:1000"),
-        (["--pack", "law"], "spoken, clinic, bank, food"),
-        (["--keep-words", "names"], "titles, calendar, sensitive"),
-        (["--keep-numbers", "ten"], "0-10"),
-        (["--law", "class"], "placeholder, surrogate"),
-        (["--link", "who"], "one file with columns"),
-    ],
-)
+@pytest.mark.parametrize(("given", "problem"), [
+    (["--words", "common:3000"], "1000, 2000, 4000, 8000"),
+    (["--words", "all"], "common:1000"),
+    (["--pack", "law"], "spoken, clinic, bank, food"),
+    (["--keep-words", "names"], "titles, calendar, sensitive"),
+    (["--keep-numbers", "ten"], "0-10"),
+    (["--law", "class"], "placeholder, surrogate"),
+    (["--link", "who"], "one file with columns"),
+])  # fmt: skip
 def test_mistakes_are_told_in_one_line(wordveil, wires, given, problem):
     answer = wordveil("redact", wires / "in.txt", *given)
     assert answer.status == 2

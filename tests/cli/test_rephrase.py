@@ -1,7 +1,5 @@
 """`rephrase` and `sentences`: what they print, what they write, and mistakes told in one line."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -72,17 +70,14 @@ def test_numbers_on_a_grid_add_to_the_promise(wordveil, built, tmp_path):
     assert "1 nats over the whole range (2 steps); this is part of the sentence's epsilon" in answer.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["--prototypes", 5], "--prototypes=5 must be one of 4, 16"),
-        (["--epsilon", 0], "--epsilon=0.0 must be greater than 0"),
-        (["--numbers", "exact"], "--numbers='exact' must be made-up or metric."),
-        (["--numbers", "metric"], "wordveil: --numbers metric requires at least one --grid, and --grid requires"),
-        (["--report", "x.pdf"], "must end in .json or .html"),
-        (["--encoder", "no/such-model"], "wordveil[sentences]"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "problem"), [
+    (["--prototypes", 5], "--prototypes=5 must be one of 4, 16"),
+    (["--epsilon", 0], "--epsilon=0.0 must be greater than 0"),
+    (["--numbers", "exact"], "--numbers='exact' must be made-up or metric."),
+    (["--numbers", "metric"], "wordveil: --numbers metric requires at least one --grid, and --grid requires"),
+    (["--report", "x.pdf"], "must end in .json or .html"),
+    (["--encoder", "no/such-model"], "wordveil[sentences]"),
+])  # fmt: skip
 def test_mistakes_are_told_in_one_line(wordveil, built, arguments, problem):
     answer = wordveil("rephrase", built / "stock" / "words.txt", "--stock", built / "stock", *arguments)
     if "such-model" in str(arguments) and "wordveil[sentences]" not in answer.err:

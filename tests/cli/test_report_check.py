@@ -1,7 +1,5 @@
 """A report is held against itself, whatever its version: an edit of it does not pass."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re
@@ -217,21 +215,18 @@ def test_a_report_of_a_newer_schema_is_refused(released, schema):
     )
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (("weather",), "fine"),
-        (("settings", "epsilon"), 0.01),
-        (("settings", "details", "whole_text_epsilon"), 0.01),
-        (("settings", "columns"), ["text", 7]),
-        (("finished",), "2026-11-23T14:14:10Z UTC. The true epsilon is 0.01."),
-        (("seconds",), "0.05, at an epsilon of 0.01"),
-        (("documents",), 4.5),
-        (("outputs", 0, "epsilon"), 0.01),
-        (("denoised",), {"style": "fluent", "epsilon": 0.01}),
-        (("budget",), {"user": "person", "guarantee": "0.01-DP"}),
-    ],
-)
+@pytest.mark.parametrize(("path", "value"), [
+    (("weather",), "fine"),
+    (("settings", "epsilon"), 0.01),
+    (("settings", "details", "whole_text_epsilon"), 0.01),
+    (("settings", "columns"), ["text", 7]),
+    (("finished",), "2026-11-23T14:14:10Z UTC. The true epsilon is 0.01."),
+    (("seconds",), "0.05, at an epsilon of 0.01"),
+    (("documents",), 4.5),
+    (("outputs", 0, "epsilon"), 0.01),
+    (("denoised",), {"style": "fluent", "epsilon": 0.01}),
+    (("budget",), {"user": "person", "guarantee": "0.01-DP"}),
+])  # fmt: skip
 def test_a_report_with_a_fact_that_no_run_writes_is_refused(released, path, value):
     facts = facts_of(released.folder / "r.json")
     *way, last = path
@@ -295,11 +290,8 @@ def test_a_report_of_vectors_is_held_like_one_of_texts(wordveil, tmp_path):
             status[named(path)] = wordveil(*check, target).status
     assert {place for place, code in status.items() if code == 0} <= free
     assert {place for place, code in status.items() if code == 2} <= {
-        "provenance.mechanism",
-        "provenance.vocabulary",
-        "input_dimensions",
-        "schema",
-    }
+        "provenance.mechanism", "provenance.vocabulary", "input_dimensions", "schema",
+    }  # fmt: skip
 
 
 def test_facts_of_another_shape_are_no_error_of_ours(released):

@@ -1,7 +1,5 @@
 """What a report tells its reader: every warning of the screen, the verdict, the sum, no epsilon too small."""
 
-from __future__ import annotations
-
 import html
 import json
 import math

@@ -1,7 +1,5 @@
 """Who wrote a report: a signature holds every fact, and its key stays with its owner."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

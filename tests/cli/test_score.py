@@ -1,7 +1,5 @@
 """`wordveil score` on files of several formats."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A terminal shows lines wrapped at words, a warning in colour, and tables as they are; elsewhere every line is one."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

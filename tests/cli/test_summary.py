@@ -1,7 +1,5 @@
 """What `sanitize` says of a run: in words, with every assumption, and in a report that is evidence."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json
@@ -332,15 +330,12 @@ def test_a_report_holds_the_digest_of_the_private_input_only_when_asked(wordveil
     assert json.loads((tmp_path / "r.json").read_text())["inputs"][0]["sha256"] == digest
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("sanitize", "interrupted: where input and output are files, the same command with --resume continues."),
-        ("certify", "interrupted: with --checkpoint FILE, the same command continues from what FILE holds."),
-        ("calibrate", "interrupted."),
-        ("vocabulary", "interrupted: no vocabulary was written."),
-    ],
-)
+@pytest.mark.parametrize(("command", "said"), [
+    ("sanitize", "interrupted: where input and output are files, the same command with --resume continues."),
+    ("certify", "interrupted: with --checkpoint FILE, the same command continues from what FILE holds."),
+    ("calibrate", "interrupted."),
+    ("vocabulary", "interrupted: no vocabulary was written."),
+])  # fmt: skip
 def test_an_interruption_says_what_became_of_the_work(monkeypatch, wordveil, command, said):
     from wordveil.cli import app
 

@@ -1,7 +1,5 @@
 """What a classifier keeps of a public task: against scikit-learn, against texts without noise, and by hand."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Helpers shared by the document tests."""
 
-from __future__ import annotations
-
 import pytest
 
 from wordveil.arrays import ReleasedText

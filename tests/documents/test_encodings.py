@@ -1,7 +1,5 @@
 """Inputs of other encodings are read as what they are and written as UTF-8."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -68,15 +66,12 @@ def test_characters_cut_in_two_by_a_read_are_whole(text, encoding):
     assert stream.read().decode() == text.encode(encoding).decode(encoding)
 
 
-@pytest.mark.parametrize(
-    ("content", "encoding", "message"),
-    [
-        (b"fine\nzebra \x81fish", "windows-1252", r"in\.txt, byte 11: not valid cp1252\. Name the encoding"),
-        ("zebrafish".encode("utf-16-le"), "utf-16", "not valid utf-16"),
-        ("zebrafish".encode("utf-16-le")[:-1], "utf-16-le", "byte 16: not valid utf-16-le"),
-        (b"zebrafish \xff", "ascii", "byte 10: not valid ascii"),
-    ],
-)
+@pytest.mark.parametrize(("content", "encoding", "message"), [
+    (b"fine\nzebra \x81fish", "windows-1252", r"in\.txt, byte 11: not valid cp1252\. Name the encoding"),
+    ("zebrafish".encode("utf-16-le"), "utf-16", "not valid utf-16"),
+    ("zebrafish".encode("utf-16-le")[:-1], "utf-16-le", "byte 16: not valid utf-16-le"),
+    (b"zebrafish \xff", "ascii", "byte 10: not valid ascii"),
+])  # fmt: skip
 def test_a_wrong_encoding_is_told_with_its_place_and_no_content(tmp_path, shout, content, encoding, message):
     (tmp_path / "in.txt").write_bytes(content)
     with pytest.raises(DocumentFormatError, match=message) as caught:

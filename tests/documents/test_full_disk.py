@@ -1,7 +1,5 @@
 """A full disk: the path is named, and what is left can be continued or is nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Wrong input stops with its position and the remedy, and never with the content."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -189,14 +187,11 @@ def test_unknown_formats_list_the_known_ones(tmp_path):
         DocumentSettings(format="xml").open(tmp_path / "notes.txt")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"keep": ["a"], "drop_others": True, "columns": ["t"]}, "cannot be combined"),
-        ({"keep": ["t"], "columns": ["t"]}, "keep='t' is a text column"),
-        ({"columns": "text"}, "sequence of names"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"keep": ["a"], "drop_others": True, "columns": ["t"]}, "cannot be combined"),
+    ({"keep": ["t"], "columns": ["t"]}, "keep='t' is a text column"),
+    ({"columns": "text"}, "sequence of names"),
+])  # fmt: skip
 def test_contradicting_columns_are_refused(tmp_path, options, message):
     (tmp_path / "in.jsonl").write_bytes(b"")
     with pytest.raises(ParameterError, match=message):

@@ -1,7 +1,5 @@
 """Records that lack a text column or hold something else there: refused, kept with null, or left out; never copied."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -150,12 +148,9 @@ def test_a_resumed_run_counts_the_whole(tmp_path, missing):
         return SHOUT(block)
 
     settings = DocumentSettings(
-        columns=("t",),
-        keep_others=True,
-        missing=missing,
-        block_characters=1,
+        columns=("t",), keep_others=True, missing=missing, block_characters=1,
         details=FormatDetails(section_documents=1),
-    )
+    )  # fmt: skip
     (tmp_path / "out.jsonl").unlink()
     with pytest.raises(KeyboardInterrupt):
         run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", stopping, settings=settings)

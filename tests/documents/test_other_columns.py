@@ -1,7 +1,5 @@
 """No column is copied that was not named: the run stops before it reads a text, and lists the others."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -157,16 +155,13 @@ def test_a_column_that_is_nowhere_is_refused_and_nothing_is_released(tmp_path, n
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "kept"),
-    [
-        ("in.csv", "text,n,n\none,hidden,shown\n", "n"),
-        ("in.jsonl", '{"text": "one", "n": "hidden", "n": "shown"}\n', "n"),
-        ("in.json", '[{"n": "hidden", "text": "one", "n": "shown"}]', "n"),
-        ("in.json", '[{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}]', "n"),
-        ("in.jsonl", '{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}', "n.m"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "kept"), [
+    ("in.csv", "text,n,n\none,hidden,shown\n", "n"),
+    ("in.jsonl", '{"text": "one", "n": "hidden", "n": "shown"}\n', "n"),
+    ("in.json", '[{"n": "hidden", "text": "one", "n": "shown"}]', "n"),
+    ("in.json", '[{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}]', "n"),
+    ("in.jsonl", '{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}', "n.m"),
+])  # fmt: skip
 def test_a_kept_column_that_stands_twice_is_refused(tmp_path, name, content, kept):
     (tmp_path / name).write_text(content)
     message = stopped(tmp_path / name, tmp_path / "out", DocumentFormatError, match="twice", keep=(kept,))
@@ -261,24 +256,14 @@ NESTED = [{"id": 1, "msg": {"lang": "en", "body": {"text": "one", "at": 5}}, "tu
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.json", "in.parquet"])
-@pytest.mark.parametrize(
-    ("choice", "expected"),
-    [
-        ({"drop_others": True}, {"msg": {"body": {"text": "ONE"}}, "turns": [{"text": "TWO"}]}),
-        (
-            {"keep": ("msg.lang", "turns")},
-            {"msg": {"lang": "en", "body": {"text": "ONE"}}, "turns": [{"who": "m", "text": "TWO"}]},
-        ),
-        (
-            {"keep": ("id", "msg.body")},
-            {"id": 1, "msg": {"body": {"text": "ONE", "at": 5}}, "turns": [{"text": "TWO"}]},
-        ),
-        (
-            {"keep_others": True},
-            {"id": 1, "msg": {"lang": "en", "body": {"text": "ONE", "at": 5}}, "turns": [{"who": "m", "text": "TWO"}]},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("choice", "expected"), [
+    ({"drop_others": True}, {"msg": {"body": {"text": "ONE"}}, "turns": [{"text": "TWO"}]}),
+    ({"keep": ("msg.lang", "turns")}, {"msg": {"lang": "en", "body": {"text": "ONE"}}, "turns": [{"who": "m",
+     "text": "TWO"}]}),
+    ({"keep": ("id", "msg.body")}, {"id": 1, "msg": {"body": {"text": "ONE", "at": 5}}, "turns": [{"text": "TWO"}]}),
+    ({"keep_others": True}, {"id": 1, "msg": {"lang": "en", "body": {"text": "ONE", "at": 5}}, "turns": [{"who": "m",
+     "text": "TWO"}]}),
+])  # fmt: skip
 def test_members_beside_a_nested_text_are_other_columns(tmp_path, name, choice, expected):
     write(tmp_path / name, NESTED)
     target = tmp_path / name.replace("in.", "out.")

@@ -1,7 +1,5 @@
 """Parquet: schema, other columns and row groups; nested text; errors."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import subprocess
@@ -196,16 +194,13 @@ def test_empty_tables_stay_empty(tmp_path, identity):
     assert written.equals(plain(pq.read_table(tmp_path / "in.parquet")))
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"columns": ("nope",)}, DocumentFormatError, "no column 'nope' among its 7"),
-        ({"columns": ("chat.nope",)}, DocumentFormatError, r"no column 'chat\.nope'"),
-        ({"columns": ("id",)}, DocumentFormatError, "row 1: column 'id' holds int values, not text"),
-        ({"columns": ("chat",)}, DocumentFormatError, "row 1: column 'chat' holds dict values, not text"),
-        ({"columns": ()}, ParameterError, "must name the text columns"),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"columns": ("nope",)}, DocumentFormatError, "no column 'nope' among its 7"),
+    ({"columns": ("chat.nope",)}, DocumentFormatError, r"no column 'chat\.nope'"),
+    ({"columns": ("id",)}, DocumentFormatError, "row 1: column 'id' holds int values, not text"),
+    ({"columns": ("chat",)}, DocumentFormatError, "row 1: column 'chat' holds dict values, not text"),
+    ({"columns": ()}, ParameterError, "must name the text columns"),
+])  # fmt: skip
 def test_wrong_columns_are_refused(tmp_path, identity, options, error, message):
     with pytest.raises(error, match=message):
         run(tmp_path, identity, **options)

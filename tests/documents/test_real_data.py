@@ -1,7 +1,5 @@
 """Identity over real data sets gives the same bytes."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """A run that dies at any moment is continued to the same bytes; another run is refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Identity must give the same bytes back, for every format and on odd input."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

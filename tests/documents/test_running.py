@@ -1,7 +1,5 @@
 """Runs over files, trees and pipes: blocks, sections, atomic output, ids, progress."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import select
@@ -180,12 +178,9 @@ def test_progress_reaches_the_size_of_the_file(tmp_path, identity):
     seen = []
     settings = DocumentSettings(columns=("t",), keep_others=True, block_characters=500)
     run_documents(
-        tmp_path / "in.jsonl.gz",
-        tmp_path / "out.jsonl",
-        identity,
-        settings=settings,
+        tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl", identity, settings=settings,
         callbacks=Callbacks(progress=lambda *a: seen.append(a)),
-    )
+    )  # fmt: skip
     assert seen == sorted(seen)
     assert seen[-1] == (len(packed), len(packed), 200)
     assert len(seen) > 3
@@ -254,14 +249,11 @@ def test_tree_is_published_whole_or_not_at_all(tmp_path, shout):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "lines", "expected"),
-    [
-        (["text"], [b"one\n", b"\n", b"two"], [b"ONE\n", b"\n", b"TWO"]),
-        (["jsonl", "t"], [b'{"t": "a"}\n', b'{"t": null}\n'], [b'{"t": "A"}\n', b'{"t": null}\n']),
-        (["csv", "t"], [b"t,n\n", b'"a\nb",1\n'], [b"t,n\n", b'"A\nB",1\n']),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "lines", "expected"), [
+    (["text"], [b"one\n", b"\n", b"two"], [b"ONE\n", b"\n", b"TWO"]),
+    (["jsonl", "t"], [b'{"t": "a"}\n', b'{"t": null}\n'], [b'{"t": "A"}\n', b'{"t": null}\n']),
+    (["csv", "t"], [b"t,n\n", b'"a\nb",1\n'], [b"t,n\n", b'"A\nB",1\n']),
+])  # fmt: skip
 def test_pipes_answer_each_record_at_once(arguments, lines, expected):
     with subprocess.Popen(
         [sys.executable, "-c", PIPE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0

@@ -1,7 +1,5 @@
 """A text column is never copied, by whatever path of nested and dotted names it is reached and whatever is kept."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Trees: what is taken and what is not, malformed files among good ones, names of any bytes."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections import Counter
@@ -110,17 +108,10 @@ def mixed(tmp_path):
     """A tree of good and bad files; the bad ones begin well."""
     good = b'{"t": "fine", "id": 1}\n'
     return write(
-        tmp_path / "in",
-        a_jsonl=good * 2,
-        b_jsonl=good * 9 + b"{",
-        c_jsonl=b'{"u": "zebra"}\n',
-        d_jsonl=good,
-        e_txt=b"fine\n" * 9 + b"\xff",
-        f_csv=b"t,n\nx,1\nzebra\n",
-        g_jsonl_gz=b"no gzip",
-        h_parquet=b"no parquet",
+        tmp_path / "in", a_jsonl=good * 2, b_jsonl=good * 9 + b"{", c_jsonl=b'{"u": "zebra"}\n', d_jsonl=good,
+        e_txt=b"fine\n" * 9 + b"\xff", f_csv=b"t,n\nx,1\nzebra\n", g_jsonl_gz=b"no gzip", h_parquet=b"no parquet",
         i_txt=b"fine\n",
-    )
+    )  # fmt: skip
 
 
 def test_malformed_files_are_left_out_and_told_and_the_others_are_done(tmp_path, shout):

@@ -1,7 +1,5 @@
 """Files that are there whole or not at all, and one writer at a time."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

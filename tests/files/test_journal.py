@@ -1,7 +1,5 @@
 """The one journal: what it takes over, and what it refuses by name."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -306,19 +306,15 @@ def masked(pa):
     values = pa.array(["x", "zzsecret"])
     offsets = pa.array([0, 1, 2], pa.int32())
     return {
-        "text": pa.StringArray.from_buffers(
-            2,
-            pa.py_buffer(bytes([0, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0])),
-            pa.py_buffer(b"xzzsecret"),
-            pa.py_buffer(b"\1"),
-        ),
+        "text": pa.StringArray.from_buffers(2, pa.py_buffer(bytes([0, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0])),
+            pa.py_buffer(b"xzzsecret"), pa.py_buffer(b"\1")),
         "struct": pa.StructArray.from_arrays([values], names=["a"], mask=under),
         "list": pa.ListArray.from_arrays(offsets, values, mask=under),
         "dictionary": (coded := pa.DictionaryArray.from_arrays(pa.array([0, None]), values)),
         "dictionary in a list": pa.ListArray.from_arrays(offsets, coded),
         "dictionary in a struct": pa.StructArray.from_arrays([coded], names=["a"]),
         "dictionary in a map": pa.MapArray.from_arrays(offsets, pa.array(["k", "k"]), coded),
-    }
+    }  # fmt: skip
 
 
 def arrow_file(table):

@@ -1,7 +1,5 @@
 """Small public vocabularies and what the pipeline tests share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

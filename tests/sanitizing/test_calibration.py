@@ -1,7 +1,5 @@
 """Epsilon from meaning, against the diagonal of the exact channel."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -111,18 +109,15 @@ def test_the_public_sample_is_fixed_and_of_candidates(vocabulary, packaged):
     assert len(public_sample(packaged, 10)) == 10
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"keep": 0.0}, r"keep=0.0 must be in \(0, 1\)"),
-        ({"keep": 1.0}, r"keep=1.0 must be in \(0, 1\)"),
-        ({"sample": 0}, "sample=0 must be at least 1"),
-        ({"frequencies": {"nowhere": 1.0}}, "hold no word of this vocabulary"),
-        ({"frequencies": {"alpha": -1.0}}, "must be finite and positive"),
-        ({"frequencies": {"alpha": float("nan")}}, "must be finite and positive"),
-        ({"keep": 0.05}, "is not reached for any epsilon"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"keep": 0.0}, r"keep=0.0 must be in \(0, 1\)"),
+    ({"keep": 1.0}, r"keep=1.0 must be in \(0, 1\)"),
+    ({"sample": 0}, "sample=0 must be at least 1"),
+    ({"frequencies": {"nowhere": 1.0}}, "hold no word of this vocabulary"),
+    ({"frequencies": {"alpha": -1.0}}, "must be finite and positive"),
+    ({"frequencies": {"alpha": float("nan")}}, "must be finite and positive"),
+    ({"keep": 0.05}, "is not reached for any epsilon"),
+])  # fmt: skip
 def test_what_cannot_be_calibrated_is_refused(tiny, arguments, message):
     with pytest.raises(ParameterError, match=message):
         calibrate(tiny, wv.SanText(epsilon=1.0), **arguments)

@@ -1,7 +1,5 @@
 """Real text through the classes: what a release is without its noise, and nothing of what a release may not read."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

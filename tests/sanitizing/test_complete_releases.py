@@ -1,7 +1,5 @@
 """A complete release is left alone: by a retry, by a run that forgot it, and by one of another input or setting."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

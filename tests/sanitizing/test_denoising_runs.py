@@ -1,7 +1,5 @@
 """Released files read back: only what a report vouches for, in its own format, resumable, the promise unchanged."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 
@@ -116,15 +114,11 @@ def test_a_report_rebuilds_its_mechanism_and_runs_no_other_code(folder):
             ReleaseReport.load(folder / "other.json").mechanism()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        wv.TextOptions(unknown="mask", casing="shape", per="document", markup="html"),
-        wv.TextOptions(
-            unknown="typed", numbers="metric", grids=(NumberGrid(kind="number", low=0, high=9, step=1, epsilon=1.0),)
-        ),
-    ],
-)
+@pytest.mark.parametrize("options", [
+    wv.TextOptions(unknown="mask", casing="shape", per="document", markup="html"),
+    wv.TextOptions(unknown="typed", numbers="metric",
+        grids=(NumberGrid(kind="number", low=0, high=9, step=1, epsilon=1.0),)),
+])  # fmt: skip
 def test_the_options_of_a_release_are_read_back(folder, few, options):  # noqa: F811
     sanitizer = wv.Sanitizer(few, MECHANISM, options=options, source=seeds.source(1))
     report = sanitize_documents(
@@ -166,12 +160,9 @@ def test_a_sanitizer_s_run_writes_what_the_denoiser_reads_of_it(folder, few, den
     sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=seeds.source(1))
     settings = DocumentSettings(columns=("text",), keep=("id",))
     report = sanitize_documents(
-        folder / "in.jsonl",
-        folder / "both.jsonl",
-        sanitizer,
-        settings=settings,
+        folder / "in.jsonl", folder / "both.jsonl", sanitizer, settings=settings,
         afterwards=DenoisedTexts(denoiser=denoiser),
-    )
+    )  # fmt: skip
     denoised(folder, denoiser)
     assert (folder / "both.jsonl").read_bytes() == (folder / "read.jsonl").read_bytes()
     assert report.guarantee == sanitizer.guarantee

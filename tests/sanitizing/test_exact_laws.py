@@ -1,7 +1,5 @@
 """The exact law of the whole pipeline against what it prints: claim, unit and assumptions, in any configuration."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass, fields, replace
@@ -336,13 +334,9 @@ options = st.fixed_dictionaries({each.name: st.sampled_from(VALUES[each.name]) f
     choices
 )
 configurations = st.builds(
-    Configuration,
-    mechanism=st.sampled_from([*DRAWN, *NOISE]),
-    table=st.sampled_from(list(TABLES)),
-    metric=st.sampled_from(METRICS),
-    excluded=st.sampled_from([(), (), ("cc",)]),
-    options=options,
-).filter(lambda c: fits(c.mechanism, c.metric))
+    Configuration, mechanism=st.sampled_from([*DRAWN, *NOISE]), table=st.sampled_from(list(TABLES)),
+    metric=st.sampled_from(METRICS), excluded=st.sampled_from([(), (), ("cc",)]), options=options,
+).filter(lambda c: fits(c.mechanism, c.metric))  # fmt: skip
 
 
 def fits(mechanism, metric):
@@ -413,15 +407,12 @@ def joined(self, ids, draws, **how):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "forgotten",
-    [
-        "which listed public words stand where",
-        "which tokens are unknown",
-        "which tokens are typed",
-        "which positions of a document",
-    ],
-)
+@pytest.mark.parametrize("forgotten", [
+    "which listed public words stand where",
+    "which tokens are unknown",
+    "which tokens are typed",
+    "which positions of a document",
+])  # fmt: skip
 def test_an_assumption_that_is_not_printed_is_found(monkeypatch, forgotten):
     real = releases._agreement
     monkeypatch.setattr(

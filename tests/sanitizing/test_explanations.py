@@ -1,7 +1,5 @@
 """Explanations: every number against its formula."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace
@@ -139,15 +137,12 @@ def test_words_at_distance_zero_have_no_sum():
     assert explained.text_loss is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"tokens": 0}, "tokens=0 must be at least 1"),
-        ({"pairs": [("alpha", "nowhere")]}, "pairs='nowhere' is not in this vocabulary"),
-        ({"metric": None}, "must be the metric of the guarantee, euclidean"),
-        ({"metric": wv.Angular()}, "must be the metric of the guarantee, euclidean"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"tokens": 0}, "tokens=0 must be at least 1"),
+    ({"pairs": [("alpha", "nowhere")]}, "pairs='nowhere' is not in this vocabulary"),
+    ({"metric": None}, "must be the metric of the guarantee, euclidean"),
+    ({"metric": wv.Angular()}, "must be the metric of the guarantee, euclidean"),
+])  # fmt: skip
 def test_what_cannot_be_explained_is_refused(tiny, arguments, message):
     with pytest.raises(ParameterError, match=message):
         explain(tiny, CLAIM, **{"metric": wv.Euclidean(), **arguments})

@@ -1,7 +1,5 @@
 """Text that is not what the vocabulary is for is told of before it is released, and its counts leave by no way."""
 
-from __future__ import annotations
-
 import json
 import math
 import string
@@ -299,17 +297,11 @@ def test_rephrasing_judges_words_where_its_encoder_knows_words():
 # English of every kind, with its names, typing errors, abbreviations and redactions.
 
 SETS = {
-    "20news.test.jsonl.gz": "text",
-    "agnews.test.tsv": "description",
-    "cfpb-complaints.jsonl.gz": "text",
-    "imdb.test10k.jsonl.gz": "text",
-    "medquad-sample.jsonl.gz": "answer",
-    "multidogo-customer.jsonl.gz": "text",
-    "reddit-mental-health.jsonl.gz": "text",
-    "spooky-author.tsv": "text",
-    "yahoo2.test.jsonl.gz": "text",
+    "20news.test.jsonl.gz": "text", "agnews.test.tsv": "description", "cfpb-complaints.jsonl.gz": "text",
+    "imdb.test10k.jsonl.gz": "text", "medquad-sample.jsonl.gz": "answer", "multidogo-customer.jsonl.gz": "text",
+    "reddit-mental-health.jsonl.gz": "text", "spooky-author.tsv": "text", "yahoo2.test.jsonl.gz": "text",
     "yelp-stars.dev.jsonl.gz": "text",
-}
+}  # fmt: skip
 
 
 @pytest.mark.data

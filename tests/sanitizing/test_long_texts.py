@@ -1,7 +1,5 @@
 """Long texts go through in pieces: the same release as in one piece, and memory that one line cannot exhaust."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -26,31 +24,20 @@ def text(vocabulary):
     """Two thousand words in sentences, some of them unknown, with what may hold a space."""
     generator = seeds.rng(3)
     entries = [
-        *vocabulary.words[:40],
-        "zzyzx",
-        "Zzyzx 😀",
-        "5 000",
-        "<br />",
-        "i",
-        "babaq's",
-        "dadaq-babaq",
-        "日本。日本",
-    ]
+        *vocabulary.words[:40], "zzyzx", "Zzyzx 😀", "5 000", "<br />", "i", "babaq's", "dadaq-babaq", "日本。日本",
+    ]  # fmt: skip
     ends = [" ", " ", " ", ", ", ". ", "\n", "... (", " <b x ", ""]
     return "".join(entries[i] + ends[j] for i, j in generator.integers(0, [[len(entries), len(ends)]] * 2000))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"unknown": "drop"},
-        {"unknown": "mask"},
-        {"per": "document"},
-        {"per": "document", "unknown": "drop", "casing": "shape"},
-        {"markup": "html", "public_words": frozenset({"babaq"})},
-    ],
-)
+@pytest.mark.parametrize("options", [
+    {},
+    {"unknown": "drop"},
+    {"unknown": "mask"},
+    {"per": "document"},
+    {"per": "document", "unknown": "drop", "casing": "shape"},
+    {"markup": "html", "public_words": frozenset({"babaq"})},
+])  # fmt: skip
 def test_a_text_in_pieces_becomes_what_it_becomes_whole(vocabulary, text, monkeypatch, options):
     def release():
         sanitizer = wv.Sanitizer(

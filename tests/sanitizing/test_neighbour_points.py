@@ -1,7 +1,5 @@
 """Epsilon and k from what they come to: against the exact channel of small vocabularies, and on the right side."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Nothing private leaves: not through the output, a repr, an error, or a report."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

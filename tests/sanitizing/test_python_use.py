@@ -1,7 +1,5 @@
 """The sanitizer in a program: wrong arguments are refused, copies take no key along, batches say what they promise."""
 
-from __future__ import annotations
-
 import copy
 import json
 import multiprocessing
@@ -225,15 +223,12 @@ def test_a_mechanisms_assumptions_and_disclosures_reach_the_release(vocabulary):
     assert any("unlucky matrix" in line for line in unlucky.guarantee.assumptions)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "said"),
-    [
-        (wv.TEM(epsilon=2.0), "the loss is at most that of the two most distant words"),
-        (wv.ClippedLaplace(epsilon=2.0), "the loss is at most that of two known words"),
-        (wv.NADP(epsilon=2.0), "nothing is promised"),
-        (wv.Jaccard(epsilon=2.0, allow_refuted=True), "nothing is promised"),
-    ],
-)
+@pytest.mark.parametrize(("mechanism", "said"), [
+    (wv.TEM(epsilon=2.0), "the loss is at most that of the two most distant words"),
+    (wv.ClippedLaplace(epsilon=2.0), "the loss is at most that of two known words"),
+    (wv.NADP(epsilon=2.0), "nothing is promised"),
+    (wv.Jaccard(epsilon=2.0, allow_refuted=True), "nothing is promised"),
+])  # fmt: skip
 def test_unknown_words_are_spoken_of_as_the_promise_allows(vocabulary, mechanism, said):
     line = next(
         line for line in wv.Sanitizer(vocabulary, mechanism)("zz").disclosed if "outside the vocabulary" in line
@@ -279,12 +274,9 @@ def test_a_word_in_several_columns_of_a_record_is_drawn_once(vocabulary, records
 
 def test_where_texts_end_is_part_of_a_documents_place(sanitizer):
     cut = [
-        ["alpha beta", "gamma"],
-        ["alpha ", "beta gamma"],
-        ["alpha beta gamma"],
-        ["alpha betagamma"],
+        ["alpha beta", "gamma"], ["alpha ", "beta gamma"], ["alpha beta gamma"], ["alpha betagamma"],
         ["", "alpha beta gamma"],
-    ]
+    ]  # fmt: skip
     (place,) = sanitizer.places(["a"])
     where = nonces(sanitizer.source, [place] * len(cut), cut)
     assert len(set(where)) == len(cut)

@@ -1,7 +1,5 @@
 """Runs over document sets: reports, keys, resume, and bytes that depend on key, input and settings alone."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -58,14 +56,9 @@ def sanitizer_for(table, source=None, **options):
 
 def run(table, path, output, *, block=1 << 20, resume=False, again=False, source=None, progress=None, **settings):
     return sanitize_documents(
-        path,
-        output,
-        sanitizer_for(table, source),
-        settings=DocumentSettings(block_characters=block, **settings),
-        resume=resume,
-        again=again,
-        progress=progress,
-    )
+        path, output, sanitizer_for(table, source), settings=DocumentSettings(block_characters=block, **settings),
+        resume=resume, again=again, progress=progress,
+    )  # fmt: skip
 
 
 def left_behind(folder):

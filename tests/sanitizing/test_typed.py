@@ -1,7 +1,5 @@
 """Typed tokens through the whole pipeline: of a token with a kind, nothing but the kind and its place is left."""
 
-from __future__ import annotations
-
 import gzip
 import json
 
@@ -182,15 +180,12 @@ def test_kinds_and_losses_of_magnitudes_are_printed(vocabulary):
     assert "the magnitude of tokens of the kind number, else its own loss is added" in claims[1].assumptions[-1]
 
 
-@pytest.mark.parametrize(
-    ("choices", "named"),
-    [
-        ({"numbers": "metric"}, "numbers"),
-        ({"numbers": "metric", "grids": (AGES,)}, "unknown"),
-        ({"unknown": "typed", "grids": (AGES,)}, "numbers"),
-        ({"unknown": "typed", "numbers": "metric", "grids": (AGES, AGES)}, "grids"),
-    ],
-)
+@pytest.mark.parametrize(("choices", "named"), [
+    ({"numbers": "metric"}, "numbers"),
+    ({"numbers": "metric", "grids": (AGES,)}, "unknown"),
+    ({"unknown": "typed", "grids": (AGES,)}, "numbers"),
+    ({"unknown": "typed", "numbers": "metric", "grids": (AGES, AGES)}, "grids"),
+])  # fmt: skip
 def test_choices_that_do_not_fit_are_refused(choices, named):
     with pytest.raises(ParameterError, match=f"^{named}="):
         TextOptions(**choices)

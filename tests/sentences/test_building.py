@@ -1,7 +1,5 @@
 """Stocks: what is in one, where its prototypes and its curve come from, and builds that are killed and go on."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -122,15 +120,12 @@ def test_each_file_gives_as_many_sentences_at_most(public, tmp_path):
     assert stock.facts.kept == 50
 
 
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        ({"prototypes": (1,)}, "at least 2"),
-        ({"prototypes": ()}, "at least one size"),
-        ({"prototypes": (5000,)}, "at most the number of sentences"),
-        ({"each": 0}, "at least 1"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "problem"), [
+    ({"prototypes": (1,)}, "at least 2"),
+    ({"prototypes": ()}, "at least one size"),
+    ({"prototypes": (5000,)}, "at most the number of sentences"),
+    ({"each": 0}, "at least 1"),
+])  # fmt: skip
 def test_what_cannot_be_built_is_refused_and_nothing_is_left(public, tmp_path, settings, problem):
     with pytest.raises(ParameterError, match=problem):
         build_stock([public], tmp_path / "stock", StockSettings(**{**SMALL, **settings}))

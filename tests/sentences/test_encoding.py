@@ -1,7 +1,5 @@
 """Rows are what they are said to be, of each sentence alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The stock that ships: small, public, whole, and free of personal data as far as the rules see."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

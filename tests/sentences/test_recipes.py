@@ -1,7 +1,5 @@
 """Recipes: the training parts of public sets as they are published, and whom to credit."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

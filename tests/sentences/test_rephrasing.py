@@ -1,7 +1,5 @@
 """Rephrasing promises what it says, exactly; what is made or chosen from the private text is refuted or refused."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import json
@@ -203,17 +201,13 @@ def honest(stock):
     return lambda texts: rephraser.release_batch(texts).texts
 
 
-@pytest.mark.parametrize(
-    ("make", "refuted"),
-    [
-        (no_response, True),
-        (stock_of_the_private_text, True),
-        (size_by_the_private_text, True),
-        (slot_of_the_private_text, True),
-        (honest, False),
-    ],
-    ids=lambda value: getattr(value, "__name__", None),
-)
+@pytest.mark.parametrize(("make", "refuted"), [
+    (no_response, True),
+    (stock_of_the_private_text, True),
+    (size_by_the_private_text, True),
+    (slot_of_the_private_text, True),
+    (honest, False),
+], ids=lambda value: getattr(value, "__name__", None))  # fmt: skip
 @pytest.mark.parametrize("swap", [False, True])
 def test_broken_twins_are_refuted_and_the_honest_one_is_not(stock, make, refuted, swap):
     pair = (SECOND, FIRST) if swap else (FIRST, SECOND)
@@ -336,14 +330,11 @@ def test_the_report_names_stock_and_promise_and_no_word_of_the_input(stock, note
     assert "forgot" not in json.dumps(facts)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ({"epsilon": 0.0}, "must be in"),
-        ({"prototypes": 9}, "must be one of 8, 64"),
-        ({"stock": "general"}, "must be of type Stock"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "problem"), [
+    ({"epsilon": 0.0}, "must be in"),
+    ({"prototypes": 9}, "must be one of 8, 64"),
+    ({"stock": "general"}, "must be of type Stock"),
+])  # fmt: skip
 def test_wrong_arguments_are_refused(stock, arguments, problem):
     with pytest.raises(ParameterError, match=problem):
         Rephraser(**{"stock": stock, **arguments})

@@ -1,7 +1,5 @@
 """No personal data comes into a stock, and what fills a slot is of its kind and says nothing of an input."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Sentences are cut where a reader would cut them, in time linear in the text."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

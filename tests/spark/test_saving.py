@@ -25,15 +25,9 @@ def tokens(rows, sanitizer):
 def test_promise_and_counts_stand_once_beside_the_data(spark, frame, sanitizer, tmp_path):
     out = tmp_path / "out"
     promise = veil.save(
-        frame,
-        ["note", "title"],
-        sanitizer(),
-        str(out),
-        format="json",
-        partition_by=["user"],
-        ids="id",
+        frame, ["note", "title"], sanitizer(), str(out), format="json", partition_by=["user"], ids="id",
         keep_others=True,
-    )
+    )  # fmt: skip
     said = json.loads((out / SIDECAR).read_text())
     assert said == json.loads(promise.as_json())
     # Tasks run twice under speculation, and count once.

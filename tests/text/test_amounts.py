@@ -1,7 +1,5 @@
 """What numbers, years, sums and dates are worth."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

@@ -1,7 +1,5 @@
 """Detokenizing and casing: interleaving, dropped words, and casing from released text alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,23 +27,20 @@ def test_undoes_the_split_of_text_without_adjacent_tokens(text):
         assert detokenize(pieces[::2], pieces[1::2]) == text
 
 
-@pytest.mark.parametrize(
-    ("gaps", "words", "text"),
-    [
-        (["", ""], ["a"], "a"),
-        ([""], [], ""),
-        (["(", "", ")"], ["do", "n't"], "(don't)"),
-        (["", "", ""], ["it", "’s"], "it’s"),
-        (["", "", "", "!"], ["good", "movie", "'s"], "good movie's!"),
-        (["", " ", "."], ["a", ""], "a."),
-        (["", " ", " ", ""], ["a", "", "b"], "a b"),
-        (["", " ", ""], ["", "b"], "b"),
-        (["", ", ", " ", "."], ["a", "", "b"], "a, b."),
-        (["", " ", " ", " ", "."], ["a", "", "", "b"], "a b."),
-        (["", " ", ")"], ["", ""], ")"),
-        (["", "-", ""], ["a", "b"], "a-b"),
-    ],
-)
+@pytest.mark.parametrize(("gaps", "words", "text"), [
+    (["", ""], ["a"], "a"),
+    ([""], [], ""),
+    (["(", "", ")"], ["do", "n't"], "(don't)"),
+    (["", "", ""], ["it", "’s"], "it’s"),
+    (["", "", "", "!"], ["good", "movie", "'s"], "good movie's!"),
+    (["", " ", "."], ["a", ""], "a."),
+    (["", " ", " ", ""], ["a", "", "b"], "a b"),
+    (["", " ", ""], ["", "b"], "b"),
+    (["", ", ", " ", "."], ["a", "", "b"], "a, b."),
+    (["", " ", " ", " ", "."], ["a", "", "", "b"], "a b."),
+    (["", " ", ")"], ["", ""], ")"),
+    (["", "-", ""], ["a", "b"], "a-b"),
+])  # fmt: skip
 def test_detokenize(gaps, words, text):
     assert detokenize(gaps, words) == text
 

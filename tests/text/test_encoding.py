@@ -1,7 +1,5 @@
 """Encoding: every id is what the surface said, every other token is unknown and leaves no trace in a gap."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

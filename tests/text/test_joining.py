@@ -1,7 +1,5 @@
 """Dates in words, times of day and sums of money: one typed token each, whatever their form."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The public table of kinds: one kind for each token, found in linear time, from its characters alone."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

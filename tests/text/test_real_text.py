@@ -1,7 +1,5 @@
 """Personal data and reviews: what the vocabulary does not list never reaches a gap."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

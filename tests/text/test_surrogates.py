@@ -1,7 +1,5 @@
 """Surrogates: valid, nobody's, uniform to the last one, and told apart by nothing but their kind."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from datetime import date

@@ -1,7 +1,5 @@
 """Splitting: lossless, nothing unlisted in a gap, and one token for what must not be cut."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 
@@ -174,18 +172,10 @@ def test_fixed_tags_and_entities_are_gap():
     assert pieces == ["", "Good", ".<br /><br />", "Bad", " &amp; <b>", "ugly", "</b>&nbsp;", "end", "</P>"]
 
 
-@pytest.mark.parametrize(
-    "tag",
-    [
-        "<a href='http://x.org/maria'>",
-        "<br class=x>",
-        "<maria>",
-        "</maria>",
-        "<!-- Maria -->",
-        '<p id="maria">',
-        "<?maria?>",
-    ],
-)
+@pytest.mark.parametrize("tag", [
+    "<a href='http://x.org/maria'>", "<br class=x>", "<maria>", "</maria>", "<!-- Maria -->", '<p id="maria">',
+    "<?maria?>",
+])  # fmt: skip
 def test_other_tags_are_one_token(tag):
     assert HTML.split(f"x {tag} y") == ["", "x", " ", tag, " ", "y", ""]
 

@@ -1,7 +1,5 @@
 """Real texts, where the shared data sets are here, and the redactor that all tests try."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Texts that agree in kept tokens, places, kinds and layout: every hidden token swapped for another of its kind."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

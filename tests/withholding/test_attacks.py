@@ -1,7 +1,5 @@
 """Values that real and made-up texts mark: what passes whole, and what twins of the rule let pass."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """The compiled pass gives the bytes and the counts of the reference, whatever the text and the choices."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 

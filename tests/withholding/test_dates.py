@@ -1,7 +1,5 @@
 """Dates moved together: intervals stay, the law is exact, and a twin that keeps the year is refuted."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections import Counter

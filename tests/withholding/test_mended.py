@@ -84,17 +84,14 @@ def test_a_long_unit_takes_time_in_proportion(unit, compiled_or_not):
     assert_proportional(lambda n: released(unit * n), 2_000)
 
 
-@pytest.mark.parametrize(
-    ("unit", "rule"),
-    [
-        *((unit, Rule()) for unit in ("pin: ", "my pin: x ", "pin is ", "pin: a-b ", "Zq. House-Table. House. ")),
-        ("Good-\nSo.\n", Rule()),
-        ("Good the password\n", Rule()),
-        ("NOW-\nIT. ", Rule()),
-        ("Mr-\nThe. ", Rule(titles=True)),
-        ("The table window garden chair paper river\nHow.\n", Rule(strict=True)),
-    ],
-)
+@pytest.mark.parametrize(("unit", "rule"), [
+    *((unit, Rule()) for unit in ("pin: ", "my pin: x ", "pin is ", "pin: a-b ", "Zq. House-Table. House. ")),
+    ("Good-\nSo.\n", Rule()),
+    ("Good the password\n", Rule()),
+    ("NOW-\nIT. ", Rule()),
+    ("Mr-\nThe. ", Rule(titles=True)),
+    ("The table window garden chair paper river\nHow.\n", Rule(strict=True)),
+])  # fmt: skip
 def test_verdicts_that_could_follow_from_each_other_take_time_in_proportion(unit, rule, compiled_or_not):
     redactor = Redactor(rule=rule)
     opening = "Zq.\ntable window garden chair paper river stone apple password\n"

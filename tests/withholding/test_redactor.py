@@ -1,7 +1,5 @@
 """Lists, laws, linking, refusals and the promise of a redactor, and the traps that must not embarrass."""
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Every wire gives what the redactor gives, and equal bytes for texts that agree in what is shown."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import gzip
@@ -35,15 +33,12 @@ OTHER = [None if text is None else swapped(text, Redactor(), seeds.rng(21)) for 
 RELEASED = [None if text is None else Redactor().release(text, Counter()) for text in TEXTS]
 GERMAN = "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
 LIBRARIES = {
-    "pandas": (
-        "pandas",
-        lambda module, rows: module.DataFrame(rows),
-        lambda table: table.astype(object).where(table.notna(), None),
-    ),
+    "pandas": ("pandas", lambda module, rows: module.DataFrame(rows),
+        lambda table: table.astype(object).where(table.notna(), None)),
     "polars": ("polars", lambda module, rows: module.DataFrame(rows), lambda table: table.to_dict(as_series=False)),
     "pyarrow": ("arrow", lambda module, rows: module.table(rows), lambda table: table.to_pydict()),
     "datasets": ("datasets", lambda module, rows: module.Dataset.from_dict(rows), lambda table: table.to_dict()),
-}
+}  # fmt: skip
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
