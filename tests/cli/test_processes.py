@@ -17,9 +17,6 @@ from tests.cli.conftest import PROGRAM
 import wordveil as wv
 from wordveil.files.journal import journal_path
 from wordveil.files.run_key import run_key_path
-from wordveil.randomness import RandomSource
-from wordveil.runs.sanitize import sanitize_documents
-from wordveil.vocabulary.table import load_embeddings
 
 pytestmark = pytest.mark.slow
 
@@ -156,7 +153,7 @@ def test_debug_shows_a_traceback_and_nothing_else_does(process, tmp_path):
 def long_input(tmp_path_factory, vocabulary):
     """20 000 documents over the small vocabulary."""
     path = tmp_path_factory.mktemp("long") / "long.txt"
-    entries = list(load_embeddings(vocabulary).words)
+    entries = list(wv.load_embeddings(vocabulary).words)
     lines = (" ".join(entries[(i * 7 + j * j) % 200] for j in range(10)) + f" {i}." for i in range(20_000))
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -204,10 +201,10 @@ def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(proces
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["documents"] == 20_000
     assert 2000 < report["resumed_documents"] < 20_000
-    table = load_embeddings(vocabulary)
+    table = wv.load_embeddings(vocabulary)
     options = wv.TextOptions(unknown="typed")
-    sanitizer = wv.Sanitizer(table, wv.NeighbourResponse(epsilon=3.0), options=options, source=RandomSource(key))
-    whole = sanitize_documents(long_input, tmp_path / "whole.txt", sanitizer)
+    sanitizer = wv.Sanitizer(table, wv.NeighbourResponse(epsilon=3.0), options=options, source=wv.RandomSource(key))
+    whole = wv.sanitize_documents(long_input, tmp_path / "whole.txt", sanitizer)
     assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
     assert report["tokens"] == whole.tokens
     assert hidden(tmp_path) == []

@@ -10,12 +10,9 @@ from dataclasses import replace
 import pytest
 
 import wordveil as wv
-from wordveil.certification import certify
 from wordveil.cli import progress
 from wordveil.cli.sanitize import _largest_loss
-from wordveil.promises.guarantees import MetricDP, Standing
 from wordveil.vocabulary.packaged import never_output
-from wordveil.vocabulary.table import Embeddings
 from worlds import drawn, scattered, spoken
 
 # The guarantee in words.
@@ -24,7 +21,7 @@ from worlds import drawn, scattered, spoken
 @pytest.mark.parametrize(("epsilon", "weak"), [(0.5, False), (400, True)])
 def test_the_strength_is_said_in_words(wordveil, notes, tmp_path, epsilon, weak):
     # No two words share a vector. That two of 200 lie nearer than 14 / 400 has a chance of less than 1e-11.
-    apart = Embeddings.from_arrays(spoken(200), scattered(0, 200, 8)).save(tmp_path / "apart").directory
+    apart = wv.Embeddings.from_arrays(spoken(200), scattered(0, 200, 8)).save(tmp_path / "apart").directory
     said = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", apart, "-e", epsilon, "--yes", "--explain").err
     sentence = re.search(r"^in words: between two words at a typical distance \(.*\), an even guess (.*)$", said, re.M)
     assert ("all but certain" in sentence[1]) == weak
@@ -65,7 +62,7 @@ def test_where_distances_stop_to_count_is_never_printed_too_near():
     printed = [
         (claim, _largest_loss(claim, None))
         for claim in (
-            MetricDP(epsilon=2.0, metric="euclidean", largest_distance=cap, slack=1e-5, standing=Standing.PROVED)
+            wv.MetricDP(epsilon=2.0, metric="euclidean", largest_distance=cap, slack=1e-5, standing=wv.Standing.PROVED)
             for cap in (1.23441, 1.23449, 7.0, 0.333333)
         )
     ]
@@ -79,7 +76,7 @@ def test_the_largest_loss_holds_the_slack_and_says_who_computed_it():
     for words, repeated in ((100, True), (1100, False)):
         table = drawn(words, 3, seed=words)
         mechanism = wv.SanText(epsilon=9.0, calibration="certified-local")
-        certificate = certify(mechanism, table)
+        certificate = wv.certify(mechanism, table)
         claim = mechanism.fit(table, certificate).guarantee()
         slack = replace(claim, slack=0.5)
         assert number(r"^([\d.]+) nats", _largest_loss(slack, certificate)) >= claim.epsilon + 0.5

@@ -15,9 +15,7 @@ import wordveil as wv
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.records import record_path
-from wordveil.files.run_key import run_source
 from wordveil.runs.sanitize import RunReport, sanitize_documents
-from wordveil.runs.vectors import VectorSettings, release_vector_file
 
 ROWS = "".join(json.dumps({"text": f"Maria was in Uppsala {n}", "ward": n}) + "\n" for n in range(30))
 KINDS = ["in.jsonl", "in.jsonl.gz", "in.parquet", "tree"]
@@ -50,7 +48,7 @@ def write(folder, kind):
 def run(table, source, output, *, epsilon=8.0, columns=("text",), **options) -> tuple[RunReport, list[str]]:
     """Release as the command does, with a fresh key; returns the report and what was told."""
     told: list[str] = []
-    randomness = run_source(output, resume=options.get("resume", False))
+    randomness = wv.run_source(output, resume=options.get("resume", False))
     sanitizer = wv.Sanitizer(table, wv.NeighbourResponse(epsilon=epsilon, outputs=None), source=randomness, threads=1)
     settings = DocumentSettings(columns=columns, drop_others=True)
     return sanitize_documents(source, output, sanitizer, settings=settings, notice=told.append, **options), told
@@ -236,19 +234,19 @@ def test_vectors_are_released_once_too(tmp_path, ending):
     source, output = tmp_path / "in.npy", tmp_path / f"out{ending}"
     np.save(source, seeds.rng(0).standard_normal((40, 5)))
     mechanism = wv.MultivariateLaplace(epsilon=5.0)
-    first = release_vector_file(source, output, mechanism)
+    first = wv.release_vector_file(source, output, mechanism)
     before, told, delivered = content(output), [], []
     other = {"notice": told.append, "deliver": delivered.append, "resume": True}
-    second = release_vector_file(source, output, mechanism, **other)
+    second = wv.release_vector_file(source, output, mechanism, **other)
     assert (second.finished, second.rows, second.guarantee) == (first.finished, 40, first.guarantee)
     assert content(output) == before
     assert told == [f"complete already, since {first.finished}: nothing is released anew."]
     assert delivered == []
     with pytest.raises(ResumeError, match=r"differs in: grid\."):
-        release_vector_file(source, output, mechanism, settings=VectorSettings(grid=2.0**-4), resume=True)
+        wv.release_vector_file(source, output, mechanism, settings=wv.VectorSettings(grid=2.0**-4), resume=True)
     with pytest.raises(ParameterError, match="is there already"):
-        release_vector_file(source, output, mechanism)
+        wv.release_vector_file(source, output, mechanism)
     assert content(output) == before
-    release_vector_file(source, output, mechanism, again=True, notice=told.append)
+    wv.release_vector_file(source, output, mechanism, again=True, notice=told.append)
     assert re.fullmatch(rf"writing over out\{ending}: a second release .* adds its loss .*", told[1])
     assert content(output) != before

@@ -8,15 +8,12 @@ from tests.denoising.conftest import few, prior, sentences  # noqa: F401 (fixtur
 
 import seeds
 import wordveil as wv
-from wordveil.denoising.denoiser import Denoiser
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ChecksumError, DataFormatError, ParameterError
-from wordveil.promises.number_grids import NumberGrid
 from wordveil.runs import denoise as denoising_runs
 from wordveil.runs.denoise import DenoisedTexts, ReleaseReport, denoise_documents
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import read_and_attacked, write_facts, write_report
-from wordveil.runs.sanitize import sanitize_documents
 
 MECHANISM = wv.SanText(epsilon=2.5, metric=wv.Angular())
 OPTIONS = wv.TextOptions(unknown="typed", public_words=frozenset({"not"}))
@@ -31,14 +28,14 @@ def folder(tmp_path, few):  # noqa: F811
     source = seeds.source(1)
     sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=source)
     settings = DocumentSettings(columns=("text",), keep=("id",))
-    report = sanitize_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", sanitizer, settings=settings)
+    report = wv.sanitize_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", sanitizer, settings=settings)
     write_report(report, tmp_path / "report.json", Evidence.of_run(sanitizer, report))
     return tmp_path
 
 
 @pytest.fixture
 def denoiser(few, prior):  # noqa: F811
-    return Denoiser(few, MECHANISM, options=OPTIONS, prior=prior, public=sentences(60, seed=6), least=0.0)
+    return wv.Denoiser(few, MECHANISM, options=OPTIONS, prior=prior, public=sentences(60, seed=6), least=0.0)
 
 
 def rows(path):
@@ -117,11 +114,11 @@ def test_a_report_rebuilds_its_mechanism_and_runs_no_other_code(folder):
 @pytest.mark.parametrize("options", [
     wv.TextOptions(unknown="mask", casing="shape", per="document", markup="html"),
     wv.TextOptions(unknown="typed", numbers="metric",
-        grids=(NumberGrid(kind="number", low=0, high=9, step=1, epsilon=1.0),)),
+        grids=(wv.NumberGrid(kind="number", low=0, high=9, step=1, epsilon=1.0),)),
 ])  # fmt: skip
 def test_the_options_of_a_release_are_read_back(folder, few, options):  # noqa: F811
     sanitizer = wv.Sanitizer(few, MECHANISM, options=options, source=seeds.source(1))
-    report = sanitize_documents(
+    report = wv.sanitize_documents(
         folder / "in.jsonl",
         folder / "again.jsonl",
         sanitizer,
@@ -159,7 +156,7 @@ def test_an_interrupted_run_is_resumed_to_the_same_bytes_and_counts(folder, deno
 def test_a_sanitizer_s_run_writes_what_the_denoiser_reads_of_it(folder, few, denoiser):  # noqa: F811
     sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=seeds.source(1))
     settings = DocumentSettings(columns=("text",), keep=("id",))
-    report = sanitize_documents(
+    report = wv.sanitize_documents(
         folder / "in.jsonl", folder / "both.jsonl", sanitizer, settings=settings,
         afterwards=DenoisedTexts(denoiser=denoiser),
     )  # fmt: skip
@@ -173,7 +170,7 @@ def test_a_sanitizer_s_run_writes_what_the_denoiser_reads_of_it(folder, few, den
 
 def test_texts_that_are_refused_are_counted(folder, few, prior, denoiser):  # noqa: F811
     least = denoiser.calibration.named - 0.01
-    strict = Denoiser(few, MECHANISM, options=OPTIONS, prior=prior, public=sentences(60, seed=6), least=least)
+    strict = wv.Denoiser(few, MECHANISM, options=OPTIONS, prior=prior, public=sentences(60, seed=6), least=least)
     told = denoised(folder, strict)
     refused = told["denoised"]["refused_texts"]
     before, after = (Counter(row["text"] for row in rows(folder / name)) for name in ("out.jsonl", "read.jsonl"))

@@ -11,9 +11,6 @@ import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError
-from wordveil.promises.release import TextOptions
-from wordveil.randomness import RandomSource
-from wordveil.runs.sanitize import sanitize_documents
 
 KEY = seeds.key(16)
 CHUNKS = "wordveil.text.encoding"
@@ -41,7 +38,7 @@ def text(vocabulary):
 def test_a_text_in_pieces_becomes_what_it_becomes_whole(vocabulary, text, monkeypatch, options):
     def release():
         sanitizer = wv.Sanitizer(
-            vocabulary, wv.TEM(epsilon=2.0), options=TextOptions(**options), source=RandomSource(KEY), threads=1
+            vocabulary, wv.TEM(epsilon=2.0), options=wv.TextOptions(**options), source=wv.RandomSource(KEY), threads=1
         )
         batch = sanitizer.release_batch(["short", text, "", text, "end"], ids=list("abcde"))
         return batch.texts, batch.tokens, batch.exempt
@@ -56,9 +53,9 @@ def test_a_long_text_in_a_file_becomes_what_it_becomes_whole(vocabulary, text, t
     records = [text if number % 7 == 3 else None if number % 7 == 4 else "babaq dadaq" for number in range(20)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in records))
     for block in (1 << 24, 9000):
-        sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=RandomSource(KEY), threads=1)
+        sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=wv.RandomSource(KEY), threads=1)
         settings = DocumentSettings(columns=("text",), keep_others=True, block_characters=block)
-        sanitize_documents(tmp_path / "in.jsonl", tmp_path / f"{block}.jsonl", sanitizer, settings=settings)
+        wv.sanitize_documents(tmp_path / "in.jsonl", tmp_path / f"{block}.jsonl", sanitizer, settings=settings)
         monkeypatch.setattr(f"{CHUNKS}.LONG", 5000)
     assert (tmp_path / f"{1 << 24}.jsonl").read_bytes() == (tmp_path / "9000.jsonl").read_bytes()
 
@@ -69,10 +66,10 @@ def test_what_is_too_long_is_refused_with_a_remedy(vocabulary, tmp_path, monkeyp
         monkeypatch.setattr(f"{CHUNKS}.{name}", size)
     sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0))
     with pytest.raises(DocumentFormatError, match=r"in\.txt, line 2: the text of 100 characters must .*into lines\.$"):
-        sanitize_documents(tmp_path / "in.txt", tmp_path / "out.txt", sanitizer)
+        wv.sanitize_documents(tmp_path / "in.txt", tmp_path / "out.txt", sanitizer)
     monkeypatch.setattr("wordveil.documents.base.MAX_RECORD_BYTES", 99)
     with pytest.raises(DocumentFormatError, match=r"line 2: the line is longer than 99 bytes\. Break it into several"):
-        sanitize_documents(tmp_path / "in.txt", tmp_path / "out.txt", sanitizer)
+        wv.sanitize_documents(tmp_path / "in.txt", tmp_path / "out.txt", sanitizer)
     assert not (tmp_path / "out.txt").exists()
 
 

@@ -7,7 +7,6 @@ import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.meaning.neighbour_points import KS, TARGETS, neighbour_points
-from wordveil.mechanisms.neighbours import NeighbourResponse
 from worlds import made_up
 
 WORDS = ["the", "of", "and", "doctor", "nurse", "cat", "dog", "house", "road", "tree", "river", "blue"]
@@ -20,7 +19,7 @@ def words():
 
 def by_hand(embeddings, epsilon, k, outputs=None):
     """Return far, attacker and similarity from the exact channel, one word at a time."""
-    fitted = NeighbourResponse(epsilon=epsilon, k=k, outputs=outputs).fit(embeddings)
+    fitted = wv.NeighbourResponse(epsilon=epsilon, k=k, outputs=outputs).fit(embeddings)
     law = fitted.law(np.arange(len(embeddings), dtype=np.int32))
     counts = wv.vocabulary.frequencies.word_frequencies(embeddings, smoothing=0.5)
     prior = counts / counts.sum()

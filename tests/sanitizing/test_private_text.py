@@ -14,13 +14,10 @@ import seeds
 import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
-from wordveil.errors import WordveilError
 from wordveil.mechanisms.stand_ins import StandIns
 from wordveil.promises.release import MASK, TextOptions
-from wordveil.randomness import RandomSource
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
-from wordveil.runs.sanitize import sanitize_documents
 from wordveil.text.characters import GAP_CHARACTERS
 from wordveil.text.encoding import Encoder
 from wordveil.text.schemes import tokenizer_for
@@ -108,7 +105,7 @@ def everything_shown(error: BaseException) -> str:
 
 
 def test_no_object_of_the_pipeline_shows_private_text(vocabulary, tmp_path):
-    source = RandomSource(seeds.key(16))
+    source = wv.RandomSource(seeds.key(16))
     sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0), source=source)
     text = PrivateText(f"{SECRET} {SECRET.upper()} babaq")
     (encoded,) = Encoder(lookup=vocabulary.ids, keep_shapes=True).encode([text])
@@ -144,8 +141,8 @@ def test_errors_about_bad_documents_show_no_text(vocabulary, tmp_path, name):
     columns = () if name.endswith((".txt", ".gz")) else ("text",)
     format = "text" if name.endswith(".gz") else None
     sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0))
-    with pytest.raises(WordveilError, match=re.escape(name)) as caught:
-        sanitize_documents(
+    with pytest.raises(wv.WordveilError, match=re.escape(name)) as caught:
+        wv.sanitize_documents(
             tmp_path / name,
             tmp_path / "out",
             sanitizer,
@@ -158,7 +155,7 @@ def test_errors_about_bad_documents_show_no_text(vocabulary, tmp_path, name):
 @pytest.mark.parametrize("wrong", [b"Qwxzjvbk", 5, None, ["Qwxzjvbk"]])
 def test_texts_of_a_wrong_type_are_not_shown(vocabulary, wrong):
     sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0))
-    with pytest.raises((WordveilError, TypeError, AttributeError), match=r"(?s)^(?!.*Qwxzjvbk)") as caught:
+    with pytest.raises((wv.WordveilError, TypeError, AttributeError), match=r"(?s)^(?!.*Qwxzjvbk)") as caught:
         sanitizer(wrong)
     assert SECRET not in repr(caught.value)
 
@@ -169,7 +166,7 @@ def test_reports_hold_no_private_word(vocabulary, tmp_path, ending):
     rows = [{"text": f"{SECRET} babaq dadaq", "label": SECRET.upper()}] * 5
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0))
-    result = sanitize_documents(
+    result = wv.sanitize_documents(
         path, tmp_path / "out.jsonl", sanitizer, settings=DocumentSettings(columns=("text",), keep_others=True)
     )
     write_report(result, tmp_path / f"report{ending}", Evidence.of_run(sanitizer, result))

@@ -12,14 +12,9 @@ import pytest
 
 import seeds
 import wordveil as wv
-from wordveil.certification import certify
 from wordveil.documents import DocumentSettings
 from wordveil.errors import CertificateError, ParameterError, WordveilError
-from wordveil.promises.guarantees import MetricDP, NeighbourDP, NoGuarantee
 from wordveil.promises.release import KEYED, TextOptions
-from wordveil.randomness import RandomSource
-from wordveil.runs.sanitize import sanitize_documents
-from wordveil.runs.vectors import release_vector_file, release_vectors
 from wordveil.sanitizing.places import nonces
 
 KEY = seeds.key(16)
@@ -28,7 +23,7 @@ SECRET = "qwxzjvbk"
 
 @pytest.fixture
 def sanitizer(tiny):
-    return wv.Sanitizer(tiny, wv.SanText(epsilon=0.1), source=RandomSource(KEY))
+    return wv.Sanitizer(tiny, wv.SanText(epsilon=0.1), source=wv.RandomSource(KEY))
 
 
 WRONG = {
@@ -85,15 +80,15 @@ COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda s: pick
 def test_a_copy_does_the_same_with_a_fresh_key(tiny, way):
     mechanism = wv.SanText(epsilon=1.0, calibration="certified")
     options = TextOptions(unknown="mask", per="document", public_words={"pp"})
-    for source in (RandomSource(KEY), seeds.source(1)):
+    for source in (wv.RandomSource(KEY), seeds.source(1)):
         one = wv.Sanitizer(
-            tiny, mechanism, options=options, source=source, threads=1, certificate=certify(mechanism, tiny)
+            tiny, mechanism, options=options, source=source, threads=1, certificate=wv.certify(mechanism, tiny)
         )
         other = COPIES[way](one)
         assert (other.mechanism, other.options, other.threads) == (mechanism, options, 1)
         assert other.source.export_key() not in (KEY, source.export_key())
         assert not other.source.is_test_source
-        assert isinstance(other.guarantee, MetricDP)
+        assert isinstance(other.guarantee, wv.MetricDP)
         assert (
             other.provenance == wv.Sanitizer(tiny, mechanism, options=options, certificate=one.certificate).provenance
         )
@@ -102,7 +97,7 @@ def test_a_copy_does_the_same_with_a_fresh_key(tiny, way):
 
 
 def test_a_pickle_holds_no_key(tiny, vocabulary, tmp_path):
-    source = RandomSource(KEY)
+    source = wv.RandomSource(KEY)
     one = wv.Sanitizer(tiny, wv.SanText(epsilon=0.1), source=source)
     one(TEXT)
     assert KEY not in pickle.dumps(one)
@@ -122,9 +117,9 @@ def test_a_batch_says_what_it_promises_and_discloses_and_where_it_comes_from(san
     for found in (batch, release):
         assert (found.guarantee, found.disclosed, found.provenance) == (
             sanitizer.guarantee, sanitizer.disclosed, sanitizer.provenance)  # fmt: skip
-    assert isinstance(batch.guarantee, MetricDP)
+    assert isinstance(batch.guarantee, wv.MetricDP)
     test = wv.Sanitizer(sanitizer.embeddings, sanitizer.mechanism, source=seeds.source(1))
-    assert isinstance(test.release_batch([TEXT]).guarantee, NoGuarantee)
+    assert isinstance(test.release_batch([TEXT]).guarantee, wv.NoGuarantee)
     assert test.release_batch([TEXT]).provenance.test_source
 
 
@@ -153,7 +148,7 @@ def in_forks(task, count=2):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_retry_in_another_forked_worker_gives_the_same_bytes_or_is_refused(vocabulary):
     """A preloaded application, and multiprocessing's default on Linux before Python 3.14."""
-    given = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1), source=RandomSource(KEY))
+    given = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1), source=wv.RandomSource(KEY))
     drawn = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1))
 
     def retried(sanitizer):
@@ -177,17 +172,17 @@ def test_rows_of_a_source_whose_key_was_drawn_before_a_fork_are_refused(tmp_path
 
     def retried(source):
         try:
-            return release_vectors(rows, mechanism, source=source).vectors.tolist()
+            return wv.release_vectors(rows, mechanism, source=source).vectors.tolist()
         except WordveilError as error:
             return str(error)
 
     np.save(tmp_path / "in.npy", rows)
 
     def run():
-        release_vector_file(tmp_path / "in.npy", tmp_path / f"{os.getpid()}.npy", mechanism, source=drawn)
+        wv.release_vector_file(tmp_path / "in.npy", tmp_path / f"{os.getpid()}.npy", mechanism, source=drawn)
         return np.load(tmp_path / f"{os.getpid()}.npy").tolist()
 
-    given, drawn = RandomSource(KEY), RandomSource()
+    given, drawn = wv.RandomSource(KEY), wv.RandomSource()
     assert in_forks(lambda: retried(given)) == [retried(given)] * 2
     assert all("forked after its key was drawn" in answer for answer in in_forks(lambda: retried(drawn)))
     assert len(in_forks(lambda: retried(None))[0]) == 3
@@ -203,7 +198,7 @@ def test_forked_workers_run_over_files_with_keys_of_their_own_that_runs_keep(voc
 
     def run():
         output = tmp_path / f"{os.getpid()}.txt"
-        sanitize_documents(tmp_path / "in.txt", output, drawn)
+        wv.sanitize_documents(tmp_path / "in.txt", output, drawn)
         return output.read_text()
 
     assert len({*in_forks(run), run()}) == 3
@@ -217,7 +212,7 @@ def test_a_mechanisms_assumptions_and_disclosures_reach_the_release(vocabulary):
     release = nadp("babaq zz")
     assert any("component of every released word" in line for line in release.disclosed)
     assert any("% of the words have no neighbour and no noise" in line for line in release.disclosed)
-    assert isinstance(release.guarantee, NeighbourDP)
+    assert isinstance(release.guarantee, wv.NeighbourDP)
     assert any("between an unknown and a known word nothing is promised" in line for line in release.disclosed)
     unlucky = wv.Sanitizer(vocabulary, wv.Projection(epsilon=4.0, sensitivity="union-bound", beta=5.0))("babaq")
     assert any("unlucky matrix" in line for line in unlucky.guarantee.assumptions)
@@ -256,9 +251,11 @@ def records(vocabulary, tmp_path):
 def test_a_word_in_several_columns_of_a_record_is_drawn_once(vocabulary, records, tmp_path):
     path, rows = records
     options = TextOptions(per="document", casing="vocabulary")
-    sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1), options=options, source=RandomSource(KEY), threads=1)
+    sanitizer = wv.Sanitizer(
+        vocabulary, wv.SanText(epsilon=0.1), options=options, source=wv.RandomSource(KEY), threads=1
+    )
     settings = DocumentSettings(columns=("title", "body", "note"), keep_others=True, block_characters=300)
-    report = sanitize_documents(path, tmp_path / "out.jsonl", sanitizer, settings=settings)
+    report = wv.sanitize_documents(path, tmp_path / "out.jsonl", sanitizer, settings=settings)
     released = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [row["body"] is None for row in released] == [row["body"] is None for row in rows]
     columns = json.dumps(settings.columns)

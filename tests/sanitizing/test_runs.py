@@ -21,14 +21,10 @@ from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.journal import is_resumable
 from wordveil.files.records import record_path
 from wordveil.files.run_key import run_key_path, run_source
-from wordveil.promises.guarantees import NoGuarantee
-from wordveil.promises.release import TextOptions
-from wordveil.randomness import RandomSource
 from wordveil.runs import engine as engine
 from wordveil.runs.digests import FileDigest
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
-from wordveil.runs.sanitize import sanitize_documents
 
 KEY = seeds.key(16)
 MECHANISM = wv.TEM(epsilon=2.0)
@@ -51,11 +47,13 @@ def text_file(tmp_path, lines):
 
 
 def sanitizer_for(table, source=None, **options):
-    return wv.Sanitizer(table, MECHANISM, options=TextOptions(**options), source=source or RandomSource(KEY), threads=1)
+    return wv.Sanitizer(
+        table, MECHANISM, options=wv.TextOptions(**options), source=source or wv.RandomSource(KEY), threads=1
+    )
 
 
 def run(table, path, output, *, block=1 << 20, resume=False, again=False, source=None, progress=None, **settings):
-    return sanitize_documents(
+    return wv.sanitize_documents(
         path, output, sanitizer_for(table, source), settings=DocumentSettings(block_characters=block, **settings),
         resume=resume, again=again, progress=progress,
     )  # fmt: skip
@@ -98,7 +96,7 @@ def test_bytes_do_not_depend_on_blocks(vocabulary, text_file, tmp_path, block):
 def test_equal_documents_differ_and_a_retry_repeats(vocabulary, text_file, tmp_path):
     run(vocabulary, text_file, tmp_path / "one.txt")
     run(vocabulary, text_file, tmp_path / "two.txt")
-    run(vocabulary, text_file, tmp_path / "three.txt", source=RandomSource())
+    run(vocabulary, text_file, tmp_path / "three.txt", source=wv.RandomSource())
     written = [(tmp_path / name).read_text(encoding="utf-8") for name in ("one.txt", "two.txt", "three.txt")]
     assert written[0] == written[1] != written[2]
     assert len(set(written[0].split("\n")[140:150])) > 5
@@ -186,7 +184,7 @@ def interrupted(vocabulary, text_file, tmp_path):
 def test_a_resume_with_another_key_is_refused_and_keeps_everything(vocabulary, text_file, tmp_path):
     output = interrupted(vocabulary, text_file, tmp_path)
     with pytest.raises(ResumeError, match="differs in: run key"):
-        run(vocabulary, text_file, output, resume=True, source=RandomSource())
+        run(vocabulary, text_file, output, resume=True, source=wv.RandomSource())
     assert run_key_path(output).read_bytes() == KEY
     run(vocabulary, text_file, output, resume=True, source=run_source(output, resume=True))
     run(vocabulary, text_file, tmp_path / "whole.txt")
@@ -198,13 +196,13 @@ def test_a_resume_with_other_choices_is_refused(vocabulary, text_file, tmp_path)
     others = [
         sanitizer_for(vocabulary, unknown="mask", casing="shape"),
         sanitizer_for(vocabulary.without_outputs(["babaq"])),
-        wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.5), source=RandomSource(KEY)),
+        wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.5), source=wv.RandomSource(KEY)),
     ]
     for other, named in zip(
         others, [r"options\.casing, options\.unknown", "candidates_checksum", "mechanism"], strict=True
     ):
         with pytest.raises(ResumeError, match=f"differs in: .*{named}"):
-            sanitize_documents(text_file, output, other, settings=DocumentSettings(), resume=True)
+            wv.sanitize_documents(text_file, output, other, settings=DocumentSettings(), resume=True)
     text_file.write_text("changed\n")
     with pytest.raises(ResumeError, match="differs in: input"):
         run(vocabulary, text_file, output, resume=True)
@@ -214,7 +212,7 @@ def test_a_resume_under_another_reading_of_texts_is_refused(vocabulary, text_fil
     output = interrupted(vocabulary, text_file, tmp_path)
     other = vocabulary.with_header(casing="cased")
     with pytest.raises(ResumeError, match=r"differs in: .*noise"):
-        sanitize_documents(text_file, output, sanitizer_for(other), settings=DocumentSettings(), resume=True)
+        wv.sanitize_documents(text_file, output, sanitizer_for(other), settings=DocumentSettings(), resume=True)
 
 
 def test_the_key_must_be_there_and_private(vocabulary, text_file, tmp_path):
@@ -253,7 +251,7 @@ def test_no_key_lies_about_where_a_run_cannot_be_resumed(vocabulary, text_file, 
 def test_a_mistyped_second_start_does_not_spoil_an_interrupted_run(vocabulary, text_file, tmp_path):
     output = interrupted(vocabulary, text_file, tmp_path)
     with pytest.raises(DocumentFormatError, match="no such file"):
-        run(vocabulary, tmp_path / "nots.txt", output, source=RandomSource())
+        run(vocabulary, tmp_path / "nots.txt", output, source=wv.RandomSource())
     run(vocabulary, text_file, output, resume=True, source=run_source(output, resume=True))
     run(vocabulary, text_file, tmp_path / "whole.txt")
     assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
@@ -292,7 +290,7 @@ def test_the_html_report_escapes_and_repeats_the_promise(vocabulary, text_file, 
 def test_reports_of_runs_without_a_guarantee(vocabulary, text_file, tmp_path):
     source = seeds.source(1)
     report = run(vocabulary, text_file, tmp_path / "out.txt", source=source)
-    assert isinstance(report.guarantee, NoGuarantee)
+    assert isinstance(report.guarantee, wv.NoGuarantee)
     for name in ("report.html", "report.json"):
         write_report(report, tmp_path / name, Evidence.of_run(sanitizer_for(vocabulary, source), report))
         assert "no guarantee (refuted)" in (tmp_path / name).read_text(encoding="utf-8")
@@ -309,7 +307,7 @@ def test_the_report_names_files_settings_and_digests_of_what_was_written(vocabul
     source, output = tmp_path / "data" / "in.jsonl", tmp_path / "out.jsonl"
     source.write_text('{"text": "babaq dadaq", "id": 1}\n' * 3)
     settings = DocumentSettings(columns=("text",), keep_others=True, missing="keep", encoding="latin-1")
-    report = sanitize_documents(source, output, sanitizer_for(vocabulary, unknown="mask"), settings=settings)
+    report = wv.sanitize_documents(source, output, sanitizer_for(vocabulary, unknown="mask"), settings=settings)
     assert (report.source, report.destination) == ("in.jsonl", "out.jsonl")
     written = output.read_bytes()
     digest = hashlib.sha256(written).hexdigest()
@@ -342,7 +340,7 @@ def test_the_report_of_a_tree_has_every_file_and_only_counts_those_left_out(voca
     for name in ("Maria_HIV.pdf", ".Maria_HIV.txt"):
         (tree / name).write_text("babaq\n")
     said: list[str] = []
-    report = sanitize_documents(tree, tmp_path / "out", sanitizer_for(vocabulary), notice=said.append)
+    report = wv.sanitize_documents(tree, tmp_path / "out", sanitizer_for(vocabulary), notice=said.append)
     assert [file.name for file in report.outputs] == ["a.txt", "deep/b.txt"]
     assert (report.files, report.skipped_files, report.bad_files, report.tokens) == (2, 2, 1, 3)
     assert "Maria" not in json.dumps(report.as_dict())
@@ -408,7 +406,7 @@ def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_con
             death = Death(left)
             death.around_the_disk()
             complete = resume and not run_key_path(output).exists()
-            source = run_source(output, resume=resume) if resume else RandomSource(KEY)  # not before the fork
+            source = run_source(output, resume=resume) if resume else wv.RandomSource(KEY)  # not before the fork
             assert complete or source.export_key() == KEY
             run(vocabulary, text_file, output, block=7000, resume=resume, source=source)
 
@@ -457,10 +455,10 @@ def test_a_run_whose_report_fails_is_not_released_again_by_resuming(vocabulary, 
             options = {"settings": settings, "resume": True, "notice": said.append}
             if deliver is failing:
                 with pytest.raises(OSError, match="add --resume"):
-                    sanitize_documents(source, output, sanitizer, deliver=deliver, **options)
+                    wv.sanitize_documents(source, output, sanitizer, deliver=deliver, **options)
                 assert left_behind(tmp_path) == [f".{output.name}.journal"]
             else:
-                sanitize_documents(source, output, sanitizer, deliver=deliver, **options)
+                wv.sanitize_documents(source, output, sanitizer, deliver=deliver, **options)
             written.append([p.read_bytes() for p in (output.iterdir() if output.is_dir() else [output])])
         assert written[0] == written[1] == written[2]
         assert said[1:] == ["the output of the interrupted run is complete: nothing is released anew."] * 2
@@ -476,12 +474,12 @@ def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_fi
 
     output = tmp_path / "out.txt"
     with pytest.raises(OSError, match="add --resume"):
-        sanitize_documents(text_file, output, sanitizer_for(vocabulary), deliver=failing)
+        wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary), deliver=failing)
     output.write_bytes(text_file.read_bytes())  # the private text, say
     reports = []
     sanitizer = sanitizer_for(vocabulary, run_source(output, resume=True))
     with pytest.raises(ResumeError, match="is not what the interrupted run wrote"):
-        sanitize_documents(text_file, output, sanitizer, deliver=reports.append, resume=True)
+        wv.sanitize_documents(text_file, output, sanitizer, deliver=reports.append, resume=True)
     assert reports == []
 
 

@@ -14,18 +14,15 @@ import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.typed import Typed
-from wordveil.promises.number_grids import NumberGrid
-from wordveil.promises.release import TextOptions
-from wordveil.randomness import RandomSource
 from wordveil.text.characters import GAP_CHARACTERS
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.surrogates import GENERATORS, Surrogates
 from wordveil.text.tokenizer import Tokenizer
 
 KEY = seeds.key(16)
-TYPED = TextOptions(unknown="typed")
-AGES = NumberGrid.parse("number=0:100:10@1.5")
-METRIC = TextOptions(unknown="typed", numbers="metric", grids=(AGES,))
+TYPED = wv.TextOptions(unknown="typed")
+AGES = wv.NumberGrid.parse("number=0:100:10@1.5")
+METRIC = wv.TextOptions(unknown="typed", numbers="metric", grids=(AGES,))
 PAIRS = {
     "e-mail": ("a@b.de", "maria.kowalczyk+records@clinic.warszawa.pl"),
     "URL": ("x.de", "https://clinic.warszawa.pl/records?patient=4711"),
@@ -46,7 +43,7 @@ TEXT = "babaq {} seen at 3 by @me; zz 12 babaq."
 
 
 def sanitizer(table, options=TYPED):
-    return wv.Sanitizer(table, wv.SanText(epsilon=2.0), options=options, source=RandomSource(KEY), threads=1)
+    return wv.Sanitizer(table, wv.SanText(epsilon=2.0), options=options, source=wv.RandomSource(KEY), threads=1)
 
 
 def released(made, text, nonce=7):
@@ -63,7 +60,7 @@ def test_the_pairs_cover_all_kinds():
 @pytest.mark.parametrize("casing", ["sentence", "shape", "vocabulary"])
 @pytest.mark.parametrize("name", KINDS)
 def test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, name, casing, per):
-    made = sanitizer(vocabulary, TextOptions(unknown="typed", casing=casing, per=per))
+    made = sanitizer(vocabulary, wv.TextOptions(unknown="typed", casing=casing, per=per))
     one, other = PAIRS[name]
     for nonce in range(5):
         assert released(made, TEXT.format(one), nonce) == released(made, TEXT.format(other), nonce)
@@ -188,7 +185,7 @@ def test_kinds_and_losses_of_magnitudes_are_printed(vocabulary):
 ])  # fmt: skip
 def test_choices_that_do_not_fit_are_refused(choices, named):
     with pytest.raises(ParameterError, match=f"^{named}="):
-        TextOptions(**choices)
+        wv.TextOptions(**choices)
 
 
 def test_choices_are_equal_after_a_trip_through_json():

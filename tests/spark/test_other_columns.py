@@ -9,7 +9,6 @@ import wordveil as wv
 from wordveil import spark as veil
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
-from wordveil.runs.vectors import VectorSettings
 
 pytestmark = MARKS
 
@@ -59,9 +58,9 @@ def test_vectors_are_released_with_the_columns_that_were_named(spark):
     mechanism = wv.MultivariateLaplace(epsilon=8.0)
     with pytest.raises(ParameterError, match="unnamed: id, email"):
         veil.release(frame, "v", mechanism, ids="id")
-    kept = veil.release(frame, "v", mechanism, ids="id", settings=VectorSettings(keep=("id",)))
+    kept = veil.release(frame, "v", mechanism, ids="id", settings=wv.VectorSettings(keep=("id",)))
     assert (kept.columns, kept.first().id) == (["id", "v"], 1)
-    assert veil.release(frame, "v", mechanism, ids="id", settings=VectorSettings(drop_others=True)).columns == ["v"]
+    assert veil.release(frame, "v", mechanism, ids="id", settings=wv.VectorSettings(drop_others=True)).columns == ["v"]
 
 
 def test_a_tree_is_released_only_where_it_is_said_what_becomes_of_the_rest(spark, tree, sanitizer, tmp_path):
@@ -107,7 +106,7 @@ def test_no_metadata_of_a_column_is_copied_with_it(spark, sanitizer, tmp_path):
     frame = spark.createDataFrame([(1, "good film", [("x",)], [0.5])], types.StructType(fields))
     veil.save(frame, ["note"], sanitizer(), str(tmp_path / "out"), ids="id", keep_others=True)
     written = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
-    settings = VectorSettings(keep=("deep",))
+    settings = wv.VectorSettings(keep=("deep",))
     vectors = veil.release(frame, "v", wv.MultivariateLaplace(epsilon=8.0), ids="id", settings=settings)
     lazy = veil.sanitize(frame, ["note"], sanitizer(), ids="id", keep_others=True)
     assert b"zzsecret" not in written

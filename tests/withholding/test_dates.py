@@ -10,12 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import seeds
+import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import NoGuarantee
 from wordveil.withholding.dates import MONTHS, drawn_shift, moved
-from wordveil.withholding.redactor import Redactor
-from wordveil.withholding.rule import Rule
 
 DATES = st.dates(datetime.date(1811, 1, 1), datetime.date(2188, 1, 1))
 FORMS = (
@@ -43,7 +41,7 @@ def read(text: str) -> list[datetime.date]:
 @given(st.lists(st.tuples(DATES, st.sampled_from(FORMS)), min_size=1, max_size=6), st.integers(1, 3650))
 def test_every_interval_is_kept_and_every_shift_is_within_its_bound(dates, days):
     texts = [f"She came on {write(date)}." for date, write in dates]
-    redactor = Redactor(days=days, source=seeds.source(31))
+    redactor = wv.Redactor(days=days, source=seeds.source(31))
     (row,) = redactor.release_rows([texts], judged=False)
     shifts = {(new - old).days for text, (old, _) in zip(row, dates, strict=True) for new in read(text)}
     assert len([new for text in row for new in read(text)]) == len(dates)
@@ -96,7 +94,7 @@ def test_shifts_are_uniform_over_documents():
 
 
 def test_a_document_has_one_shift_and_another_its_own():
-    redactor = Redactor(days=1000, source=seeds.source(33))
+    redactor = wv.Redactor(days=1000, source=seeds.source(33))
     rows, again = (
         redactor.release_rows([["On 2026-03-14.", "On 14 March 2026."]] * 40, [str(n) for n in range(40)], judged=False)
         for _ in range(2)
@@ -112,7 +110,7 @@ def test_a_document_has_one_shift_and_another_its_own():
      "2026-03-14-7", "2026-03-14T10:00", "31 April 2026", "\u0661\u0664 March 2026"],
 )  # fmt: skip
 def test_dates_of_other_forms_are_hidden(text):
-    assert not read(Redactor(days=100).redact(f"She came on {text}."))
+    assert not read(wv.Redactor(days=100).redact(f"She came on {text}."))
 
 
 @given(st.data())
@@ -123,20 +121,20 @@ def test_texts_that_agree_in_dates_and_kinds_are_released_alike(data):
         return " ".join(f"{name} came on {date}." for name, date in zip(names, dates, strict=True))
 
     names = st.lists(st.sampled_from(["Zqx", "Brtw", "Maria", "Xkcd"]), min_size=len(dates), max_size=len(dates))
-    redactor = Redactor(days=50, source=seeds.source(34))
+    redactor = wv.Redactor(days=50, source=seeds.source(34))
     one, other = (redactor.release(PrivateText(text(data.draw(names))), Counter(), None, None, 7) for _ in range(2))
     assert one == other
 
 
 def test_what_is_said_and_refused():
-    redactor = Redactor(days=100)
+    redactor = wv.Redactor(days=100)
     assert "dates written in full" in redactor.guarantee.sentence()
     assert any("d / 201" in line for line in redactor.disclosed)
     assert "leave moved" in redactor.redaction("We saw her on 2026-03-14.").claim.may_say
-    assert isinstance(Redactor(days=100, source=seeds.source(1)).guarantee, NoGuarantee)
+    assert isinstance(wv.Redactor(days=100, source=seeds.source(1)).guarantee, wv.NoGuarantee)
     for days in (0, -1, 3651):
         with pytest.raises(ParameterError, match="1 to 3650"):
-            Redactor(days=days)
-    for rule in (Rule(calendar=True), Rule(numbers=(0, 31))):
+            wv.Redactor(days=days)
+    for rule in (wv.Rule(calendar=True), wv.Rule(numbers=(0, 31))):
         with pytest.raises(ParameterError, match="months and numbers"):
-            Redactor(days=10, rule=rule)
+            wv.Redactor(days=10, rule=rule)

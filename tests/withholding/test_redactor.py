@@ -7,20 +7,18 @@ from itertools import pairwise
 import pytest
 
 import seeds
+import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ChecksumError, ParameterError, TooLittleKeptError
-from wordveil.promises.guarantees import NoGuarantee, Standing
 from wordveil.withholding import words as lists
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, Slot, surrogate_generators
-from wordveil.withholding.redactor import Redactor
-from wordveil.withholding.rule import Rule
 from wordveil.withholding.words import COMMON, LISTS, PACKS, Mark, PublicWords, closed_list
 
 
 @pytest.mark.parametrize("name", ["An", "Do", "So", "Will", "May"])
 def test_names_that_arefunction_words_leave_nowhere_but_as_openers(name):
-    redactor = Redactor(rule=Rule(strict=True))
+    redactor = wv.Redactor(rule=wv.Rule(strict=True))
     assert name not in redactor.redact(f"We met {name} yesterday. We saw Mr. {name} Smith and {name}.").split()
 
 
@@ -81,7 +79,9 @@ def test_no_word_of_the_list_is_mostly_written_with_a_capital():
 
 def test_words_of_the_owner_are_added_and_taken_away():
     words = PublicWords(added=frozenset({"Metoprolol"}), hidden=frozenset({"house"}))
-    assert Redactor(words=words).redact("She takes metoprolol at the house.") == "She takes metoprolol at the [word]."
+    assert (
+        wv.Redactor(words=words).redact("She takes metoprolol at the house.") == "She takes metoprolol at the [word]."
+    )
     with pytest.raises(ParameterError, match="plain letters"):
         PublicWords(added=frozenset({"two words"}))
     with pytest.raises(ParameterError, match="clinic"):
@@ -93,22 +93,22 @@ def test_words_of_the_owner_are_added_and_taken_away():
 def test_a_value_is_equal_where_its_lists_are_and_travels():
     words = PublicWords(added=frozenset({"zq"}))
     assert pickle.loads(pickle.dumps(words)) == words
-    assert hash(Redactor(words=words)) == hash(Redactor(words=PublicWords(added=frozenset({"zq"}))))
+    assert hash(wv.Redactor(words=words)) == hash(wv.Redactor(words=PublicWords(added=frozenset({"zq"}))))
 
 
 def test_what_is_asked_for_is_kept_and_said():
     text = "On Monday, May 5, Dr Adams saw 7 of 12 men with cancer."
-    rule = Rule(titles=True, calendar=True, numbers=(0, 10))
-    redactor = Redactor(words=PublicWords(sensitive=True), rule=rule)
+    rule = wv.Rule(titles=True, calendar=True, numbers=(0, 10))
+    redactor = wv.Redactor(words=PublicWords(sensitive=True), rule=rule)
     assert redactor.redact(text) == "On Monday, May 5, Dr [name] saw 7 of [number] men with cancer."
     said = " ".join(redactor.disclosed)
     for part in ("titles", "months", "from 0 to 10", "health"):
         assert part in said
-        assert part not in " ".join(Redactor().disclosed)
+        assert part not in " ".join(wv.Redactor().disclosed)
 
 
 def test_linked_placeholders_agree_where_tokens_do_and_nowhere_else():
-    redactor = Redactor(link="document")
+    redactor = wv.Redactor(link="document")
     text = "We saw Maria and Tom. Maria left, tom stayed; Anna wrote 7 and 8 and 7."
     assert redactor.redact(text) == (
         "We saw [name-1] and [name-2]. [name-1] left, [word-1] stayed; "
@@ -118,7 +118,7 @@ def test_linked_placeholders_agree_where_tokens_do_and_nowhere_else():
 
 
 def test_surrogates_are_placed_by_what_is_public_alone():
-    redactor = Redactor(law="surrogate", source=seeds.source(5))
+    redactor = wv.Redactor(law="surrogate", source=seeds.source(5))
     one, other = (redactor.release(PrivateText(f"We saw {name} at 7."), Counter(), "id") for name in ("Maria", "Tom"))
     assert one == other
     assert "Maria" not in one
@@ -135,7 +135,7 @@ def test_every_surrogate_is_of_its_generator(printed):
 
 def test_a_law_that_is_the_same_for_equal_slots_is_exact_on_a_small_table():
     """The whole channel: for each pair of inputs of one kind, the law of outputs is one law, drawn from one stream."""
-    redactor = Redactor(law="surrogate", source=seeds.source(7))
+    redactor = wv.Redactor(law="surrogate", source=seeds.source(7))
     inputs = ["Maria", "Tom", "Zq", "Grant", "Vienna"]
     channel = {
         name: [redactor.release(PrivateText(f"so {name} went"), Counter(), str(i)) for i in range(300)]
@@ -158,7 +158,7 @@ def test_text_of_another_language_is_refused_and_a_short_text_is_not(redactor):
 def test_every_release_has_a_guarantee_that_speaks_of_loss_only_between_texts_that_agree(redactor):
     redaction = redactor.redaction("We saw Maria.")
     assert redaction.guarantee.loss(0.0) == 0.0
-    assert redaction.guarantee.standing is Standing.PROVED
+    assert redaction.guarantee.standing is wv.Standing.PROVED
     assert redaction.guarantee.largest_loss() is None
     assert (
         "agree in kept tokens, where they stand, the kinds of all others and layout" in redaction.guarantee.sentence()
@@ -169,17 +169,17 @@ def test_every_release_has_a_guarantee_that_speaks_of_loss_only_between_texts_th
 
 
 def test_surrogates_of_a_seeded_source_promise_nothing():
-    assert isinstance(Redactor(law="surrogate", source=seeds.source(1)).guarantee, NoGuarantee)
-    assert not isinstance(Redactor(source=seeds.source(1)).guarantee, NoGuarantee)
+    assert isinstance(wv.Redactor(law="surrogate", source=seeds.source(1)).guarantee, wv.NoGuarantee)
+    assert not isinstance(wv.Redactor(source=seeds.source(1)).guarantee, wv.NoGuarantee)
 
 
 def test_choices_that_do_not_exist_are_refused():
     with pytest.raises(ParameterError, match="placeholder, surrogate"):
-        Redactor(law="class")
+        wv.Redactor(law="class")
     with pytest.raises(ParameterError, match="the name of a column"):
-        Redactor(link="")
+        wv.Redactor(link="")
     with pytest.raises(ParameterError, match="0-10"):
-        Rule(numbers=(3, 1))
+        wv.Rule(numbers=(3, 1))
 
 
 def test_counts_are_those_of_the_spans(redactor):
