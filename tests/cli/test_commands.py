@@ -236,11 +236,6 @@ def test_explain_explains_every_mechanism(wordveil, vocabulary, mechanism):
     assert len(re.findall(r"^Example.*: '", answer.out, flags=re.MULTILINE)) == 2
 
 
-def test_explain_takes_the_metric_of_the_mechanism(wordveil, vocabulary):
-    answer = wordveil("explain", "-m", "tem", "-e", 2, "--vocabulary", vocabulary, "--set", "metric=angular")
-    assert "angular distance t" in answer.out
-
-
 def test_calibrate_prints_the_epsilon_it_found(wordveil, vocabulary):
     arguments = ["calibrate", "--keep", 0.4, "-m", "santext", "--vocabulary", vocabulary]
     found = json.loads(wordveil(*arguments, "--json").out)
@@ -334,13 +329,6 @@ def test_typed_tokens_magnitudes_and_function_words(wordveil, vocabulary, tmp_pa
     assert "which listed public words stand where" in answer.err
     assert "on a public grid from 0 to 90 in steps of 30" in answer.err
     assert "from $1 to $100 by factors of 10: between two of them the loss is at most 1 nats" in answer.err
-
-
-@pytest.mark.parametrize("unknown", ["drop", "mask"])
-def test_policies_for_unknown_words(wordveil, vocabulary, notes, unknown):
-    released = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-q", "--unknown", unknown).out.splitlines()
-    assert released[0].endswith(", [unknown]." if unknown == "mask" else ".")
-    assert len(released[0].split()) == (3 if unknown == "mask" else 2)
 
 
 def test_a_whole_file_is_one_document(wordveil, vocabulary, notes):
@@ -444,6 +432,7 @@ MISTAKES = {
     "calibrate-certified": ("calibrate -m tem --set calibration=certified",
      "Calibrate without it, then certify the epsilon found"),
     "needed-setting": ("sanitize NOTES -m projection -e 4", "wordveil: --set dimensions must be given"),
+    "binary": ("sanitize binary.tsv -c text", "this is a binary file, or text in another encoding"),
     "report-form": ("sanitize NOTES --report r.pdf", "must end in .json or .html"),
 }  # fmt: skip
 
@@ -456,6 +445,7 @@ def test_mistakes_are_told_in_one_line(wordveil, vocabulary, notes, tmp_path, mo
     (tmp_path / "FOLDER").mkdir()
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
     (tmp_path / "strange.abc").write_text("babaq\n")
+    (tmp_path / "binary.tsv").write_bytes(b'\x7fELF\x02\x01\x01\x00a"b,"c\x00\r\n"')
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.csv").write_text("id,text,note\n1,babaq,dabaq\n")
     places = {"NOTES": str(notes), "ROWS": "rows.jsonl", "TABLE": "table.csv", "BYTES": "bytes.txt"}
@@ -554,22 +544,6 @@ def test_a_metric_promise_hides_nothing_where_even_near_words_are_told_apart(wor
         assert near.distance < wv.explain(table, claim, metric=wv.Euclidean()).typical
         assert (near.wrong < 1e-6) == (status == 2)
         assert wordveil("sanitize", tmp_path / "in.txt", "-m", "santext", "-e", epsilon).status == status
-
-
-@pytest.mark.parametrize("quiet", [[], ["-q"]])
-def test_an_empty_input_is_warned_of(wordveil, tmp_path, quiet):
-    (tmp_path / "in.txt").write_text("")
-    answer = wordveil("sanitize", tmp_path / "in.txt", "-o", tmp_path / "out.txt", *quiet)
-    assert answer.status == 0
-    assert "warning: the input holds no documents" in answer.err
-
-
-def test_a_binary_file_is_no_table(wordveil, tmp_path):
-    for name in ("in.csv", "in.tsv"):
-        (tmp_path / name).write_bytes(b'\x7fELF\x02\x01\x01\x00a"b,"c\x00\r\n"')
-        answer = wordveil("sanitize", tmp_path / name, "-c", "text")
-        assert answer.status == 2
-        assert "this is a binary file, or text in another encoding" in answer.err
 
 
 def test_python_runs_the_package():

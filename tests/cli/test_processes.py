@@ -1,6 +1,5 @@
 """Whole processes: pipes, signals, resume after a kill, and files that other programs made."""
 
-import gzip
 import json
 import re
 import signal
@@ -19,10 +18,6 @@ from wordveil.files.journal import journal_path
 from wordveil.files.run_key import run_key_path
 
 pytestmark = pytest.mark.slow
-
-
-def letters_only(text: str) -> bool:
-    return not re.search(r"\d", text)
 
 
 def test_the_overview_needs_no_numpy():
@@ -72,42 +67,6 @@ def test_a_pipe_gives_one_line_for_each_line(process):
     assert re.search(rb"@\S+\.(com|net|org)\n$", done.stdout)
     assert b"guarantee: local DP" in done.stderr
     assert b"Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("mechanism", ["neighbours", "tem", "laplace", "santext"])
-def test_a_column_of_jsonl(process, tmp_path, mechanism):
-    rows = [{"id": i, "text": f"The staff remembered our visit number {i}!", "stars": 5} for i in range(3)]
-    (tmp_path / "reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    arguments = ["--column", "text", "--keep-others", "--mechanism", mechanism, "--epsilon", 9, "--unknown", "random"]
-    done = process("sanitize", tmp_path / "reviews.jsonl", *arguments)
-    assert done.returncode == 0, done.stderr
-    released = [json.loads(line) for line in done.stdout.decode().splitlines()]
-    assert [(row["id"], row["stars"]) for row in released] == [(i, 5) for i in range(3)]
-    assert all(letters_only(row["text"]) and row["text"].endswith("!") for row in released)
-    assert b"copied unchanged: id, stars" in done.stderr
-
-
-def test_gzip_in_and_out_and_a_report(process, tmp_path):
-    with gzip.open(tmp_path / "in.txt.gz", "wt", encoding="utf-8") as file:
-        file.write("Maria was here\n" * 10)
-    report = tmp_path / "report.html"
-    done = process("sanitize", tmp_path / "in.txt.gz", "-o", tmp_path / "out.txt.gz", "--report", report, "-q")
-    assert (done.returncode, done.stdout) == (0, b"")
-    with gzip.open(tmp_path / "out.txt.gz", "rt", encoding="utf-8") as file:
-        assert len(file.read().splitlines()) == 10
-    page = report.read_text(encoding="utf-8")
-    assert "What was released" in page
-    assert "Maria" not in page
-    assert names(tmp_path) == ["in.txt.gz", "out.txt.gz", "report.html"]
-
-
-def test_a_directory(process, tmp_path):
-    (tmp_path / "in" / "deep").mkdir(parents=True)
-    (tmp_path / "in" / "deep" / "a.txt").write_text("Maria was here\n")
-    done = process("sanitize", tmp_path / "in", "-o", tmp_path / "out")
-    assert done.returncode == 0
-    assert (tmp_path / "out" / "deep" / "a.txt").read_text().count("\n") == 1
-    assert b"; file names and folders\n" in done.stderr
 
 
 def test_a_reader_that_stops_early_is_no_error():

@@ -56,21 +56,13 @@ def test_every_wire_gives_what_python_gives(wordveil, wires, ending):
     assert ("row 1" in out.read_text()) == bool(columns)
 
 
+@pytest.mark.parametrize("command", ["redact", "sanitize"])
 @pytest.mark.parametrize(("content", "said"), [("", "no documents"), ("\n\n", "no words"), ("He went home.\n", "")])
-def test_an_empty_input_is_told_of_also_under_quiet(wordveil, tmp_path, content, said):
+def test_an_empty_input_is_told_of_also_under_quiet(wordveil, tmp_path, command, content, said):
     (tmp_path / "in.txt").write_text(content)
-    answer = wordveil("redact", tmp_path / "in.txt", "-o", tmp_path / "out.txt", "-q")
+    answer = wordveil(command, tmp_path / "in.txt", "-o", tmp_path / "out.txt", "-q")
     assert answer.status == 0
     assert answer.err == (f"warning: the input holds {said}: there was nothing to release.\n" if said else "")
-
-
-def test_parquet_too(wordveil, tmp_path):
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    parquet.write_table(arrow.table({"text": TEXTS, "id": [1, 2, 3]}), tmp_path / "in.parquet")
-    answer = wordveil("redact", tmp_path / "in.parquet", "-o", tmp_path / "out.parquet", "-c", "text", "--drop-others")
-    assert answer.status == 0, answer.err
-    assert parquet.read_table(tmp_path / "out.parquet").to_pydict() == {"text": RELEASED}
 
 
 def test_metadata_of_a_file_does_not_leave_and_names_of_files_are_said_to(wordveil, tmp_path):

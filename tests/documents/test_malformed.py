@@ -188,7 +188,6 @@ def test_unknown_formats_list_the_known_ones(tmp_path):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"keep": ["a"], "drop_others": True, "columns": ["t"]}, "cannot be combined"),
     ({"keep": ["t"], "columns": ["t"]}, "keep='t' is a text column"),
     ({"columns": "text"}, "sequence of names"),
 ])  # fmt: skip
@@ -196,12 +195,6 @@ def test_contradicting_columns_are_refused(tmp_path, options, message):
     (tmp_path / "in.jsonl").write_bytes(b"")
     with pytest.raises(ParameterError, match=message):
         DocumentSettings(**options).open(tmp_path / "in.jsonl")
-
-
-def test_plain_text_has_no_columns(tmp_path):
-    (tmp_path / "in.txt").write_bytes(b"")
-    with pytest.raises(ParameterError, match="the format text has no columns"):
-        DocumentSettings(columns=["text"], keep_others=True).open(tmp_path / "in.txt")
 
 
 def test_tables_without_a_chosen_column_are_refused(tmp_path):

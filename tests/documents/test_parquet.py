@@ -77,12 +77,6 @@ def test_selected_texts_are_replaced_and_nulls_stay(tmp_path, shout):
     assert written.select(untouched).to_pylist() == table().select(untouched).to_pylist()
 
 
-def test_private_values_are_nowhere_in_the_file(tmp_path):
-    source = pa.table({"text": pa.array(["zebrafish"] * 20).dictionary_encode(), "n": list(range(20))})
-    run(tmp_path, lambda block: [["word"] for _ in block], source=source, columns=("text",))
-    assert b"zebra" not in (tmp_path / "out.parquet").read_bytes()
-
-
 def laden():
     """A table with SECRET in every place that is neither a value nor the name of a column."""
 

@@ -15,7 +15,7 @@ from tests.dying import check_deaths
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, FormatDetails
-from wordveil.errors import ParameterError, ResumeError
+from wordveil.errors import ResumeError
 from wordveil.files.journal import is_resumable
 from wordveil.files.run_key import load_run_key, remove_run_key, run_key_path, save_run_key
 from wordveil.runs.documents import Callbacks, run_documents
@@ -195,15 +195,6 @@ def test_resume_refuses_a_table_whose_copied_column_was_edited(tmp_path, shout):
         run_documents(tmp_path / "in.parquet", tmp_path / "out.parquet", shout, settings=settings, resume=True)
 
 
-def test_resume_names_the_very_setting_that_differs(tmp_path, shout, pair):
-    source, target = pair
-    facts = {"options": {"unknown": "random", "casing": "sentence"}}
-    interrupted(source, target, 3, shout, settings=small(), fingerprint=facts)
-    other = {"options": {"unknown": "mask", "casing": "sentence"}}
-    with pytest.raises(ResumeError, match=r"differs in: documents\.missing, options\.unknown\. "):
-        run_documents(source, target, shout, settings=small(missing="keep"), fingerprint=other, resume=True)
-
-
 @pytest.mark.parametrize("name", ["in.jsonl", "in.jsonl.gz"])
 def test_an_output_is_of_one_gzip_library(tmp_path, shout, name, monkeypatch):
     source, target = tmp_path / name, tmp_path / f"out-{name}"
@@ -295,33 +286,6 @@ def test_journal_and_output_are_for_the_owner_only_and_hold_no_text(tmp_path, sh
     partial, journal = tmp_path / ".out.jsonl.partial", tmp_path / ".out.jsonl.journal"
     assert [path.stat().st_mode & 0o777 for path in (partial, partial / "whole", journal)] == [0o700, 0o600, 0o600]
     assert b"line number" not in (tmp_path / ".out.jsonl.journal").read_bytes()
-
-
-def test_resume_starts_anew_where_nothing_was_interrupted(tmp_path, shout):
-    (tmp_path / "in.jsonl").write_bytes(LINES)
-    summary = run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", shout, settings=small(), resume=True)
-    assert (summary.documents, summary.resumed_documents) == (40, 0)
-
-
-def test_two_runs_never_write_one_output(tmp_path, shout, pair):
-    source, target = pair
-
-    refused = []
-
-    def nested(block):
-        before = (tmp_path / ".out.jsonl.journal").read_bytes()
-        for resume in (False, True):
-            with pytest.raises(ParameterError, match="is being written by another run"):
-                run_documents(source, target, shout, settings=small(), resume=resume)
-        assert (tmp_path / ".out.jsonl.journal").read_bytes() == before, "the journal of a living run is left alone"
-        refused.append(block)
-        return shout(block)
-
-    run_documents(source, target, nested, settings=small())
-    assert len(refused) > 3
-    run_documents(source, tmp_path / "other.jsonl", shout, settings=small())
-    # Ids hold the input's name, not the output's.
-    assert target.read_bytes() == (tmp_path / "other.jsonl").read_bytes()
 
 
 def test_run_key_is_kept_for_the_owner_until_it_is_removed(tmp_path):

@@ -292,18 +292,6 @@ def test_columns_dropped_and_kept_in_tables(tmp_path, shout):
     )
 
 
-def test_copied_columns_are_reported(tmp_path):
-    path = tmp_path / "in.jsonl"
-    path.write_bytes(b'{"id": 1, "m": {"t": "a", "u": 2}}\n{"m": {"t": "b"}, "other": []}\n')
-    with DocumentSettings(columns=["m.t"], keep_others=True).open(path) as reader:
-        assert [record.texts for record in reader] == [["a"], ["b"]]
-        assert reader.copied_columns == ["id", "m.u", "other"]
-    with DocumentSettings(columns=["m.t"], keep=["id"]).open(path) as reader:
-        written = b"".join(reader.render(record, [ReleasedText("x")]) for record in reader)
-        assert reader.copied_columns == ["id"]
-    assert written == b'{"id": 1, "m": {"t": "x"}}\n{"m": {"t": "x"}}\n'
-
-
 def test_quoting_follows_the_header_and_never_the_private_field(tmp_path, shout):
     content = b'id,text\n1,"quoted, because of the comma"\n2,plain\n'
     same = lambda block: [[ReleasedText("word")] for _ in block]  # noqa: E731

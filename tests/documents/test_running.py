@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, FormatDetails, Record, TreeFiles, tree_files
 from wordveil.documents.blocks import blocks
 from wordveil.errors import DocumentFormatError, ParameterError
@@ -154,24 +153,6 @@ def test_harmful_destinations_are_refused(tmp_path, identity):
         run_documents(tmp_path / "in.txt", "-", identity, resume=True)
 
 
-def test_ids_name_file_ordinal_and_field(tmp_path):
-    (tmp_path / "in.csv").write_bytes(b"a,b\n1,2\n\n3,4\n")
-    seen = []
-
-    def look(block):
-        seen.extend((record.key, record.text_key(1)) for record in block)
-        return [record.texts for record in block]
-
-    run_documents(
-        tmp_path / "in.csv", tmp_path / "out.csv", look, settings=DocumentSettings(columns=("a", "b"), keep_others=True)
-    )
-    assert seen == [("in.csv:0", "in.csv:0:1"), ("in.csv:1", "in.csv:1:1")]
-
-
-def test_records_do_not_show_their_texts():
-    assert "private" not in repr(Record(0, ["private"], (b"private",)))
-
-
 def test_progress_reaches_the_size_of_the_file(tmp_path, identity):
     packed = gzip.compress(LINES)
     (tmp_path / "in.jsonl.gz").write_bytes(packed)
@@ -274,15 +255,3 @@ def test_lines_buffered_into_a_file_equal_those_in_blocks(tmp_path, shout):
     for name, buffered in (("one.txt", True), ("two.txt", False)):
         run_documents(tmp_path / "in.txt", tmp_path / name, shout, settings=DocumentSettings(line_buffered=buffered))
     assert (tmp_path / "one.txt").read_bytes() == (tmp_path / "two.txt").read_bytes() == b"A#in.txt:0:0\nB#in.txt:1:0\n"
-
-
-def test_released_null_stays_null(tmp_path):
-    (tmp_path / "in.jsonl").write_bytes(b'{"t": [null, "a"]}\n')
-    answer = [[None, ReleasedText("b")]]
-    run_documents(
-        tmp_path / "in.jsonl",
-        tmp_path / "o.jsonl",
-        lambda _: answer,
-        settings=DocumentSettings(columns=("t",), keep_others=True),
-    )
-    assert (tmp_path / "o.jsonl").read_bytes() == b'{"t": [null, "b"]}\n'

@@ -47,11 +47,6 @@ def test_a_text_column_that_holds_an_object_is_null_whatever_is_chosen_in_it():
     assert written(flat, columns=("a", "a.b")) == {"a": "MARIA", "a.b": "MARIA"}
 
 
-def test_without_a_text_column_nothing_is_kept_either():
-    with pytest.raises(DocumentFormatError, match="no column was chosen"):
-        written({"a": "maria", "b": 1}, keep=("a",))
-
-
 names = st.sampled_from(["a", "b", "a.b"])
 leaves = st.sampled_from(["secret", "secret", None, 1])
 

@@ -36,10 +36,6 @@ def agreement(a, b):
     return np.mean([x.lower() == y.lower() for x, y in zip(a.split(), b.split(), strict=True)])
 
 
-def test_the_same_settings_draw_the_same_noise():
-    assert released(wv.SanText(epsilon=0.01)) == released(wv.SanText(epsilon=0.01))
-
-
 def test_vocabularies_that_read_texts_otherwise_draw_independently():
     others = [VOCABULARY.with_header(**change) for change in ({"casing": "cased"}, {"order": "frequency"})]
     assert {table.header.checksum for table in others} == {VOCABULARY.header.checksum}
@@ -267,17 +263,6 @@ def test_certificates_engines_and_versions_draw_independently(monkeypatch):
     assert noise == domain(wv.MultivariateLaplace(epsilon=1.0)), "decoded words do not"
     monkeypatch.setattr(assembly, "__version__", "another")
     assert noise != domain(wv.MultivariateLaplace(epsilon=1.0))
-
-
-def test_provenance_and_names_tell_two_matrices_apart():
-    one, other = (wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=1.0, metric=Mahalanobis(whitening=w))) for w in (
-        np.eye(4), STRETCHED.whitening))  # fmt: skip
-    assert one.provenance.mechanism != other.provenance.mechanism
-    assert one.guarantee.metric != other.guarantee.metric
-    with pytest.raises(GuaranteeError, match="differ in their metric"):
-        wv.compose_releases([one.guarantee, other.guarantee])
-    with pytest.raises(CertificateError, match="cannot be named"):
-        wv.certify(wv.SanText(epsilon=1.0, metric=Own(), calibration="certified"), VOCABULARY)
 
 
 def test_epsilons_of_two_metrics_of_one_name_are_not_added(holding):

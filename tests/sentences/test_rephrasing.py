@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import json
 import math
 import pickle
 import re
@@ -21,8 +20,8 @@ from wordveil.auditing.subjects import Subject
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.mechanisms.grids import noise_counts
-from wordveil.mechanisms.neighbours import TOTAL, NeighbourResponse
-from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit
+from wordveil.mechanisms.neighbours import TOTAL
+from wordveil.promises.guarantees import NoGuarantee, PrivacyUnit
 from wordveil.promises.relations import Pair
 from wordveil.sentences.encoding import StaticEncoder
 from wordveil.sentences.slots import fill, slots_of
@@ -313,17 +312,6 @@ def test_a_killed_run_goes_on_with_the_same_bytes(stock, notes, tmp_path):
     assert hidden(tmp_path) == []
 
 
-def test_the_report_names_stock_and_promise_and_no_word_of_the_input(stock, notes, tmp_path):
-    report = wv.rephrase_documents(notes, tmp_path / "out.txt", wv.Rephraser(stock, epsilon=4.0, prototypes=8))
-    facts = report.as_dict()
-    assert facts["options"] == {
-        "stock": "made up", "prototypes": 8, "encoder": "static", "public_words": [],
-    }  # fmt: skip
-    assert facts["provenance"]["vocabulary"] == "made up, 8 sentences"
-    assert facts["guarantee"]["unit"] == "one sentence of a text with a fixed number of sentences"
-    assert "forgot" not in json.dumps(facts)
-
-
 @pytest.mark.parametrize(("arguments", "problem"), [
     ({"epsilon": 0.0}, "must be in"),
     ({"prototypes": 9}, "must be one of 8, 64"),
@@ -332,13 +320,6 @@ def test_the_report_names_stock_and_promise_and_no_word_of_the_input(stock, note
 def test_wrong_arguments_are_refused(stock, arguments, problem):
     with pytest.raises(ParameterError, match=problem):
         wv.Rephraser(**{"stock": stock, **arguments})
-
-
-def test_the_response_is_the_mechanism_of_words(stock):
-    rephraser = wv.Rephraser(stock, epsilon=4.0, prototypes=8)
-    assert rephraser.mechanism == NeighbourResponse(epsilon=4.0, k=1, outputs=None)
-    assert isinstance(rephraser.guarantee, LocalDP)
-    assert any(rephraser.embeddings.header.checksum in part for part in rephraser.guarantee.scope)
 
 
 class Rounding(StaticEncoder):

@@ -101,19 +101,6 @@ def test_readings(token, words, gaps):
     assert shown(f"go {token}!") == (["", " " + gaps[0], *gaps[1:-1], gaps[-1] + "!"], ["go", *words])
 
 
-@pytest.mark.parametrize(
-    ("token", "parts"),
-    [
-        ("don't", ("do", "n't")), ("ain't", ("ai", "n't")), ("can't", ("ca", "n't")), ("shan't", ("sha", "n't")),
-        ("Maria's", ("Maria", "'s")), ("THEY'RE", ("THEY", "'RE")), ("gonna", ("gon", "na")), ("Gimme", ("Gim", "me")),
-        ("gotta", ("got", "ta")), ("lemme", ("lem", "me")), ("wanna", ("wan", "na")), ("cannot", ("can", "not")),
-        ("n't", None), ("'s", None), ("o'clock", None), ("cat", None), ("rock'n'roll", None), ("", None),
-    ],
-)  # fmt: skip
-def test_penn_splits(token, parts):
-    assert split_contraction(token) == parts
-
-
 def test_a_missing_clitic_is_read_as_its_full_word():
     words = ["do", "not", "can", "will", "they", "are", "have", "i", "am", "s", "john"]
     assert shown("don't", words)[1] == ["do", "not"]
@@ -186,20 +173,6 @@ def test_shapes():
     assert len(encoded.ids) == len(encoded.shapes)
     (plain,) = encoder(keep_shapes=True).encode(["The LAW is"])
     assert plain.shapes.tolist() == [1, 2, 0]
-
-
-def test_empty_inputs():
-    assert encoder().encode([]) == []
-    (encoded,) = encoder(keep_shapes=True).encode([""])
-    assert (encoded.gaps, encoded.ids.tolist(), encoded.shapes.tolist()) == ([""], [], [])
-    (encoded,) = encoder().encode([" ... "])
-    assert (encoded.gaps, encoded.ids.tolist()) == ([" ... "], [])
-    assert encoded.ids.dtype == np.int32
-
-
-def test_repr_shows_no_text():
-    (encoded,) = encoder().encode(["Maria's law"])
-    assert repr(encoded) == "EncodedText(tokens=3, unknown=1, exempt=0)"
 
 
 # -- Oracle: one token at a time, written for reading, not for speed -----------------------------------------------
@@ -291,21 +264,6 @@ def test_gaps_hold_listed_characters_only(text):
     assert len(gaps) == len(words) + 1
     assert set("".join(gaps)) <= GAP_CHARACTERS
     assert not any(unicodedata.category(c)[0] == "N" for c in "".join(gaps))
-
-
-@pytest.mark.slow
-@given(st.lists(TEXTS, max_size=6), st.booleans())
-def test_a_text_encodes_alike_in_any_batch(texts, keep_shapes):
-    settings = {"keep_shapes": keep_shapes, "public_words": frozenset({"the", "😀"})}
-    together = encoder(**settings).encode(texts)
-    for text, encoded in zip(texts, together, strict=True):
-        (alone,) = encoder(**settings).encode([text])
-        assert encoded.gaps == alone.gaps
-        assert encoded.ids.tolist() == alone.ids.tolist()
-        assert encoded.exempt == alone.exempt
-        if keep_shapes:
-            assert encoded.shapes.tolist() == alone.shapes.tolist()
-            assert len(encoded.shapes) == len(encoded.ids)
 
 
 @given(st.lists(TEXTS, max_size=4))
