@@ -81,8 +81,7 @@ def test_a_file_that_names_no_command_of_a_group_is_refused(wordveil, tmp_path):
 
 @pytest.mark.parametrize("words", HELPS, ids=" ".join)
 def test_every_command_has_help(wordveil, words):
-    answer = wordveil(*words, "--help")
-    assert answer.status == 0
+    answer = wordveil.done(*words, "--help")
     assert answer.err == ""
     assert answer.out.startswith(f"Usage: wordveil {' '.join(words)}".rstrip())
     shown = re.findall(r"^  (--?\w.*)$", answer.out, flags=re.MULTILINE)
@@ -135,8 +134,7 @@ def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
     source.write_text(
         "".join(f"{name} {' '.join(f'{x:.6f}' for x in row)}\n" for name, row in zip(names, vectors, strict=True))
     )
-    answer = wordveil("vocabulary", "import", source, tmp_path / "made", "--name", "mine")
-    assert answer.status == 0
+    answer = wordveil.done("vocabulary", "import", source, tmp_path / "made", "--name", "mine")
     info = wordveil("vocabulary", "info", "--vocabulary", tmp_path / "made", "--verify").out
     assert info.startswith(answer.out)
     assert info.endswith("checksum: verified\n")
@@ -155,8 +153,7 @@ def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
 )
 def test_a_table_of_a_few_words_is_imported(wordveil, tmp_path, rows):
     (tmp_path / "small.txt").write_text("".join(f"{word} {values}\n" for word, values in rows))
-    answer = wordveil("vocabulary", "import", tmp_path / "small.txt", tmp_path / "made")
-    assert answer.status == 0
+    answer = wordveil.done("vocabulary", "import", tmp_path / "small.txt", tmp_path / "made")
     assert f"words:           {len(rows)}," in answer.out
 
 
@@ -175,8 +172,7 @@ def test_neighbour_lists_are_built_now_or_later(wordveil, tmp_path):
         ("all", [], [0, 1, 2, 3]), (2, [], [0, 1]), (tmp_path / "some.txt", [], [1, 2, 3]),
         (2, ["--counts", tmp_path / "counts.txt"], [2, 3]), ("all", ["--metric", "euclidean"], [0, 1, 2, 3]),
     ):  # fmt: skip
-        answer = wordveil("vocabulary", "neighbours", "build", *table, "-k", 2, "--outputs", outputs, *more)
-        assert answer.status == 0
+        answer = wordveil.done("vocabulary", "neighbours", "build", *table, "-k", 2, "--outputs", outputs, *more)
         lists = find_lists(embeddings, 2, outputs=ids, metric=wv.Euclidean() if "euclidean" in more else None)
         assert answer.out == f"2 nearest of {len(ids)} outputs for each of 4 words: {lists.checksum}\n"
     listed = re.search(r"neighbours: +(.*)\n", wordveil("vocabulary", "info", *table).out)[1]
@@ -193,23 +189,17 @@ def test_neighbour_lists_that_cannot_be_built_are_refused(wordveil, vocabulary, 
         (["-k", 65], "must be in [1, 64]"),
         (["--metric", "hamming"], "must be one of cosine, euclidean, angular"),
     ):
-        answer = wordveil("vocabulary", "neighbours", "build", "--vocabulary", vocabulary, *arguments)
-        assert answer.status == 2
-        assert problem in answer.err
+        assert problem in wordveil.refused("vocabulary", "neighbours", "build", "--vocabulary", vocabulary, *arguments)
     (tmp_path / "table.txt").write_text("a 1 2\nb 3 4\n")
-    answer = wordveil("vocabulary", "import", tmp_path / "table.txt", tmp_path / "made", "--order", "alphabet")
-    assert answer.status == 2
+    wordveil.refused("vocabulary", "import", tmp_path / "table.txt", tmp_path / "made", "--order", "alphabet")
     assert not (tmp_path / "made").exists()
-    answer = wordveil("vocabulary", "neighbours", "build")
-    assert answer.status == 2
-    assert "save this one first" in answer.err
+    assert "save this one first" in wordveil.refused("vocabulary", "neighbours", "build")
 
 
 def test_an_import_never_overwrites(wordveil, vocabulary, tmp_path):
     source = tmp_path / "vectors.txt"
     source.write_text("a 1 2\nb 3 4\n")
-    answer = wordveil("vocabulary", "import", source, vocabulary)
-    assert answer.status == 2
+    wordveil.refused("vocabulary", "import", source, vocabulary)
     assert wordveil("vocabulary", "info", "--vocabulary", vocabulary).out.startswith("name:            made up")
 
 
@@ -217,10 +207,9 @@ def test_an_import_never_overwrites(wordveil, vocabulary, tmp_path):
 
 
 def test_explain_works_out_the_pairs_asked_for(wordveil, vocabulary):
-    answer = wordveil(
+    answer = wordveil.done(
         "explain", "-m", "tem", "-e", 2, "--vocabulary", vocabulary, "--pair", "babaq,dabaq", "--tokens", 9
     )
-    assert answer.status == 0
     guarantee = wv.TEM(epsilon=2.0).fit(wv.load_embeddings(vocabulary)).guarantee()
     assert answer.out.startswith(f"Promise: {guarantee.sentence()}.\nAssumes: ")
     assert "--verify" in answer.out
@@ -281,8 +270,7 @@ def test_calibrate_prints_the_points_that_the_library_finds(wordveil):
 
 
 def test_sanitize_says_epsilon_guarantee_and_what_is_disclosed(wordveil, vocabulary, notes, tmp_path):
-    answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "--explain")
-    assert answer.status == 0
+    answer = wordveil.done("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "--explain")
     assert answer.out == ""
     guarantee = wv.NeighbourResponse().fit(wv.load_embeddings(vocabulary)).guarantee()
     assert "epsilon 7 nats a word: the default of neighbours" in answer.err
@@ -298,12 +286,11 @@ def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path)
     public.write_text("# allowed to pass\nzZyzx\n\n")
     entries = list(wv.load_embeddings(vocabulary).words)
     barred.write_text("\n".join(entries[2:]))
-    answer = wordveil(
+    answer = wordveil.done(
         "sanitize", notes, "--vocabulary", vocabulary, "-m", "santext", "-e", 5, "--casing", "shape",
         "--per", "document", "--numbers", "vocabulary", "--markup", "html", "--public-words", public,
         "--exclude-outputs", barred, "--report", tmp_path / "r.json", "--threads", 1, "--set", "metric=angular",
     )  # fmt: skip
-    assert answer.status == 0
     released = answer.out.splitlines()
     assert released[0].endswith(", zZyzx."), "as it is listed"
     assert set(re.findall(r"[a-z]+", "".join(released).replace("zZyzx", ""))) <= set(entries[:2])
@@ -318,11 +305,10 @@ def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path)
 def test_typed_tokens_magnitudes_and_function_words(wordveil, vocabulary, tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("The babaq, 47, of maria.k@clinic.de isn't at 10:30.\n")
-    answer = wordveil(
+    answer = wordveil.done(
         "sanitize", note, "--vocabulary", vocabulary, "--unknown", "typed", "--numbers", "metric",
         "--grid", "number=0:90:30@3", "--grid", "money=1:100:10:log@1", "--public-words", "function", "--explain",
     )  # fmt: skip
-    assert answer.status == 0
     form = r"The [a-z]+, (0|30|60|90), of \w+\.\w+@(mail\.)?example\.\w+ isn't at \d\d:\d\d\.\n"
     assert re.fullmatch(form, answer.out)
     assert "assumes: both texts agree in " in answer.err
@@ -348,9 +334,7 @@ def test_a_damaged_vocabulary_is_noticed_before_a_reported_run(wordveil, vocabul
     matrix.write_bytes(data)
     arguments = ["sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", damaged]
     for extra in (["--verify"], ["--report", tmp_path / "r.json"]):
-        answer = wordveil(*arguments, *extra)
-        assert answer.status == 2
-        assert "checksum" in answer.err.splitlines()[-1]
+        assert "checksum" in wordveil.refused(*arguments, *extra).splitlines()[-1]
         assert not (tmp_path / "out.txt").exists()
 
 
@@ -473,8 +457,7 @@ def test_tables_without_header_or_quotes(wordveil, vocabulary, tmp_path):
     path = tmp_path / "table.csv"
     path.write_text('1;"babaq\n2;dabaq\n')
     form = ["--no-header", "--delimiter", ";", "--quoting", "none"]
-    answer = wordveil("sanitize", path, "--vocabulary", vocabulary, "-c", 2, "--keep", 1, *form)
-    assert answer.status == 0, answer.err
+    answer = wordveil.done("sanitize", path, "--vocabulary", vocabulary, "-c", 2, "--keep", 1, *form)
     assert [line.split(";")[0] for line in answer.out.splitlines()] == ["1", "2"]
     assert "2 documents, 2 tokens" in answer.err
 
@@ -503,10 +486,9 @@ def test_text_of_another_language_needs_a_yes(wordveil, tmp_path, command):
     (tmp_path / "in.txt").write_text(FOREIGN * 2)
     arguments = [command, tmp_path / "in.txt", "-o", tmp_path / "out.txt"]
     for quiet in ([], ["-q"]):
-        refused = wordveil(*arguments, *quiet)
-        assert refused.status == 2
-        assert "warning: this does not look like English text" in refused.err
-        assert "give the same command with --yes" in refused.err
+        refused = wordveil.refused(*arguments, *quiet)
+        assert "warning: this does not look like English text" in refused
+        assert "give the same command with --yes" in refused
         assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
     assert wordveil(*arguments, "-q", "--yes").err == ""
     assert (tmp_path / "out.txt").read_text().count("\n") == 2
@@ -528,8 +510,7 @@ def test_a_promise_that_hides_nothing_needs_a_yes(wordveil, tmp_path, epsilon, a
     assert ("this promise hides nothing" in answer.err) == asked
     assert answer.status == (2 if asked else 0)
     assert (tmp_path / "out.txt").exists() == (not asked)
-    accepted = wordveil("sanitize", tmp_path / "in.txt", "-o", tmp_path / "accepted.txt", "-e", epsilon, "--yes")
-    assert accepted.status == 0
+    accepted = wordveil.done("sanitize", tmp_path / "in.txt", "-o", tmp_path / "accepted.txt", "-e", epsilon, "--yes")
     assert accepted.err.count("this promise hides nothing") == asked
 
 

@@ -21,8 +21,7 @@ def test_a_run_takes_the_engine_that_is_named_and_reports_what_computed(wordveil
 
 def test_an_engine_that_cannot_run_here_is_refused_with_those_that_can(wordveil, tmp_path):
     (tmp_path / "in.txt").write_text("good film\n")
-    answer = wordveil("sanitize", tmp_path / "in.txt", "--output", tmp_path / "out.txt", "--engine", "mmx")
-    assert answer.status == 2
-    assert "mmx" in answer.err
-    assert f"must be one of {', '.join(available_engines())} here" in answer.err
+    answer = wordveil.refused("sanitize", tmp_path / "in.txt", "--output", tmp_path / "out.txt", "--engine", "mmx")
+    assert "mmx" in answer
+    assert f"must be one of {', '.join(available_engines())} here" in answer
     assert not (tmp_path / "out.txt").exists()

@@ -64,12 +64,9 @@ def test_a_command_of_wordveil_looks_for_no_other_package(wordveil, monkeypatch)
 
 def test_a_package_that_cannot_be_used_is_named(wordveil, entry_points):
     entry_points(broken="no_such_module:command", number="math:pi")
-    answer = wordveil("broken")
-    assert answer.status == 2
-    assert "'broken' of the package an unnamed package cannot be loaded" in answer.err
+    assert "'broken' of the package an unnamed package cannot be loaded" in wordveil.refused("broken")
     assert "is no OfferedCommand of wordveil.api" in wordveil("number").err
-    overview = wordveil("--help")
-    assert overview.status == 0
+    overview = wordveil.done("--help")
     assert re.findall(r"^  (\w+) +Cannot be used here", overview.out, flags=re.MULTILINE) == ["broken", "number"]
 
 

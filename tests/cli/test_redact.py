@@ -10,6 +10,7 @@ import time
 
 import pytest
 from tests.cli.conftest import PROGRAM
+from tests.cli.forging import facts_of, forged
 
 from wordveil.errors import ResumeError
 from wordveil.runs.report_schema import checksum, sealed
@@ -50,8 +51,7 @@ def texts_of(path):
 def test_every_wire_gives_what_python_gives(wordveil, wires, ending):
     columns = [] if ending == "txt" else ["--column", "text", "--keep", "id"]
     out = wires / f"out.{ending}"
-    answer = wordveil("redact", wires / f"in.{ending}", "-o", out, *columns)
-    assert answer.status == 0, answer.err
+    wordveil.done("redact", wires / f"in.{ending}", "-o", out, *columns)
     assert texts_of(out) == RELEASED == [Redactor().redact(text) for text in TEXTS]
     assert ("row 1" in out.read_text()) == bool(columns)
 
@@ -60,8 +60,7 @@ def test_every_wire_gives_what_python_gives(wordveil, wires, ending):
 @pytest.mark.parametrize(("content", "said"), [("", "no documents"), ("\n\n", "no words"), ("He went home.\n", "")])
 def test_an_empty_input_is_told_of_also_under_quiet(wordveil, tmp_path, command, content, said):
     (tmp_path / "in.txt").write_text(content)
-    answer = wordveil(command, tmp_path / "in.txt", "-o", tmp_path / "out.txt", "-q")
-    assert answer.status == 0
+    answer = wordveil.done(command, tmp_path / "in.txt", "-o", tmp_path / "out.txt", "-q")
     assert answer.err == (f"warning: the input holds {said}: there was nothing to release.\n" if said else "")
 
 
@@ -72,8 +71,7 @@ def test_metadata_of_a_file_does_not_leave_and_names_of_files_are_said_to(wordve
     folder.mkdir()
     table = arrow.table({"text": TEXTS}).replace_schema_metadata({"about": "letters of Maria Garcia"})
     parquet.write_table(table, folder / "letters.parquet")
-    answer = wordveil("redact", folder, "-o", tmp_path / "out", "-c", "text")
-    assert answer.status == 0, answer.err
+    answer = wordveil.done("redact", folder, "-o", tmp_path / "out", "-c", "text")
     assert "; file names and folders\n" in answer.err
     assert not re.search(b"Maria|Garcia|Smith", (tmp_path / "out" / "letters.parquet").read_bytes())
 
@@ -85,9 +83,7 @@ def test_standard_input_gives_a_line_for_a_line(process):
 
 
 def test_a_column_that_was_not_named_stops_the_run(wordveil, wires):
-    answer = wordveil("redact", wires / "in.csv", "-o", wires / "out.csv", "--column", "text")
-    assert answer.status == 2
-    assert "id" in answer.err
+    assert "id" in wordveil.refused("redact", wires / "in.csv", "-o", wires / "out.csv", "--column", "text")
     assert not (wires / "out.csv").exists()
 
 
@@ -119,12 +115,9 @@ def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires
         "redact", wires / "in.jsonl", "-c", "text", "--keep", "id", "-o", wires / "o.jsonl", *chosen, "--report",
         wires / f"r.{ending}",
     )  # fmt: skip
-    answer = wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}", *more)
-    assert answer.status == 0, answer.err
+    wordveil.done("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}", *more)
     if own:
-        answer = wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}")
-        assert answer.status == 2
-        assert "--public-words" in answer.err
+        assert "--public-words" in wordveil.refused("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}")
     (wires / "o.jsonl").write_text("{}")
     assert wordveil("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}").status == 1
 
@@ -145,12 +138,7 @@ def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires
 ])  # fmt: skip
 def test_an_edited_report_does_not_pass_with_a_new_checksum(wordveil, wires, path, value):
     wordveil("redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / "r.json", "-q")
-    facts = json.loads((wires / "r.json").read_text())
-    held = facts
-    for name in path[:-1]:
-        held = held[name]
-    held[path[-1]] = value
-    (wires / "r.json").write_text(json.dumps(sealed(facts)))
+    (wires / "r.json").write_text(json.dumps(sealed(forged(facts_of(wires / "r.json"), path, value))))
     assert wordveil("report", wires / "out.txt", "--verify", wires / "r.json").status in (1, 2)
 
 
@@ -195,8 +183,7 @@ def test_placeholders_of_a_person_agree_over_documents_and_those_of_others_do_no
     ]  # fmt: skip
     outputs = []
     for name in ("one.jsonl", "two.jsonl"):
-        answer = wordveil(*given, tmp_path / name)
-        assert answer.status == 0, answer.err
+        answer = wordveil.done(*given, tmp_path / name)
         outputs.append([json.loads(line) for line in (tmp_path / name).read_text().splitlines()])
     codes = [re.findall(r"\[name-(\d+)\]", row["title"] + row["text"]) for row in outputs[0]]
     assert all(len(set(of_row)) == 1 and len(of_row) == 3 for of_row in codes)  # one name in all texts of a record
@@ -228,8 +215,7 @@ def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     given = ["redact", tmp_path / "in.jsonl", "-c", "text", "--drop-others"]
     chosen = ["--link", "who", "--dates", "shift", "--days", "2000"]
-    answer = wordveil(*given, *chosen, "-o", tmp_path / "out.jsonl", "--report", tmp_path / "r.json", "--explain")
-    assert answer.status == 0, answer.err
+    answer = wordveil.done(*given, *chosen, "-o", tmp_path / "out.jsonl", "--report", tmp_path / "r.json", "--explain")
     dates = [re.findall(r"\d{4}-\d\d-\d\d", line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [len(each) for each in dates] == [1, 1, 1]
     assert dates[0] == dates[2]
@@ -249,10 +235,9 @@ def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_
     (["--link", "who"], "one file with columns"),
 ])  # fmt: skip
 def test_mistakes_are_told_in_one_line(wordveil, wires, given, problem):
-    answer = wordveil("redact", wires / "in.txt", *given)
-    assert answer.status == 2
-    assert problem in answer.err
-    assert len(answer.err.splitlines()) == 1
+    answer = wordveil.refused("redact", wires / "in.txt", *given)
+    assert problem in answer
+    assert len(answer.splitlines()) == 1
 
 
 def test_another_language_is_refused_and_leaves_nothing(wordveil, tmp_path):
@@ -260,10 +245,9 @@ def test_another_language_is_refused_and_leaves_nothing(wordveil, tmp_path):
         "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe.\n"
     )
     (tmp_path / "in.txt").write_text(german)
-    answer = wordveil("redact", tmp_path / "in.txt", "-o", tmp_path / "out.txt")
-    assert answer.status == 2
-    assert "another language" in answer.err
-    assert "Johannes" not in answer.err
+    answer = wordveil.refused("redact", tmp_path / "in.txt", "-o", tmp_path / "out.txt")
+    assert "another language" in answer
+    assert "Johannes" not in answer
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
@@ -328,17 +312,14 @@ def test_a_complete_release_under_words_of_no_file_is_not_taken_for_another(tmp_
 
 @pytest.mark.parametrize("command", ["redact", "sanitize"])
 def test_preview_releases_nothing(wordveil, wires, command):
-    answer = wordveil(command, wires / "in.txt", "--preview", "20", "-o", wires / "out.txt")
-    assert answer.status == 0
+    answer = wordveil.done(command, wires / "in.txt", "--preview", "20", "-o", wires / "out.txt")
     assert len([line for line in answer.out.splitlines() if line.startswith("> ")]) == 20
     assert "Maria" not in answer.out  # no terminal
     assert not (wires / "out.txt").exists()
 
 
 def test_a_preview_leaves_no_option_out_in_silence(wordveil):
-    answer = wordveil("sanitize", "--preview", "2", "--denoise", "fluent")
-    assert answer.status == 2
-    assert "--denoise" in answer.err
+    assert "--denoise" in wordveil.refused("sanitize", "--preview", "2", "--denoise", "fluent")
 
 
 def test_words_prints_what_may_leave(wordveil):

@@ -48,8 +48,7 @@ def test_screen_json_and_page_give_the_same_warnings(wordveil, vocabulary, notes
     common = ["sanitize", notes, "-o", tmp_path / "out.txt", "--yes", "--again", "--vocabulary", vocabulary, *chosen]
     shown = []
     for ending in ("json", "html"):
-        answer = wordveil(*common, "--report", tmp_path / f"r.{ending}", "--explain")
-        assert answer.status == 0, answer.err
+        answer = wordveil.done(*common, "--report", tmp_path / f"r.{ending}", "--explain")
         shown.append([line.removeprefix("warning: ") for line in answer.err.splitlines() if line.startswith("warning")])
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     boxes = re.findall(r'<p class="warning"><strong>Warning:</strong> (.*?)\.</p>', page)
@@ -64,8 +63,7 @@ def test_screen_json_and_page_give_the_same_warnings(wordveil, vocabulary, notes
     strongest = f"warning: {shown[0][0]} (" if shown[0] else "more: "
     assert (len(four), four[3].startswith(strongest)) == (4, True)
     assert ("1 more warning, " in four[3]) == (len(shown[0]) == 2)
-    first = wordveil("report", tmp_path / "out.txt", "--verify", tmp_path / "r.html", "--vocabulary", vocabulary)
-    assert first.status == 0, first.err
+    first = wordveil.done("report", tmp_path / "out.txt", "--verify", tmp_path / "r.html", "--vocabulary", vocabulary)
     assert [line for line in first.out.splitlines() if line.startswith("warning: ")] == [
         f"warning: {line}" for line in shown[0]
     ]

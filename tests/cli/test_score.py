@@ -18,8 +18,9 @@ def files(tmp_path):
 
 
 def test_the_command_reads_what_documents_read(wordveil, files):
-    run = wordveil("score", "--original", files / "a.txt", "--released", files / "b.csv", "--released-column", "said")
-    assert run.status == 0, run.err
+    run = wordveil.done(
+        "score", "--original", files / "a.txt", "--released", files / "b.csv", "--released-column", "said"
+    )
     assert "NO CLAIM GIVEN (10 texts)" in run.out
     report = files / "report.html"
     both = ("--original", files / "both.jsonl", "-c", "text", "--released-column", "said", "--label", "kind")

@@ -37,9 +37,8 @@ def test_the_epsilon_said_is_the_epsilon_that_runs(wordveil, vocabulary, notes):
     given = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 5, "--explain").err
     assert "default" not in given
     assert "at most exp(5)" in given
-    other = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-m", "tem")
-    assert other.status == 2
-    assert "--epsilon must be given for tem. Find one with: wordveil calibrate --mechanism tem" in other.err
+    other = wordveil.refused("sanitize", notes, "--vocabulary", vocabulary, "-m", "tem")
+    assert "--epsilon must be given for tem. Find one with: wordveil calibrate --mechanism tem" in other
 
 
 def test_the_largest_loss_is_exact_where_it_is_known_and_a_bound_elsewhere(wordveil, vocabulary, notes, tmp_path):
@@ -104,8 +103,7 @@ def test_the_command_that_certify_prints_uses_the_certificate(wordveil, vocabula
     printed = re.search(r"^use it with: wordveil (.*)$", made.err, re.M)[1]
     assert "--calibration certified" in printed
     words = [{"IN": str(notes), "OUT": str(tmp_path / "out.txt")}.get(word, word) for word in shlex.split(printed)]
-    answer = wordveil(*words)
-    assert answer.status == 0, answer.err
+    answer = wordveil.done(*words)
     assert "metric DP (certified)" in answer.err
     # A certificate alone says calibration and epsilon; what else it was made for must be said.
     short = wordveil(
@@ -121,31 +119,27 @@ def test_a_certificate_for_something_else_is_answered_with_the_whole_command(wor
     wordveil("certify", "-e", 4, "--vocabulary", vocabulary, "-o", certificate)
     unnamed = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--certificate", certificate)
     assert "cannot be used: neighbours needs none, and this one is for --mechanism tem." in unnamed.err
-    wrong = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", 5, "--certificate", certificate)
-    assert wrong.status == 2
+    wrong = wordveil.refused(
+        "sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", 5, "--certificate", certificate
+    )
     command = f"wordveil certify --mechanism tem --epsilon 5.0 --calibration certified --vocabulary {vocabulary}"
-    assert f"make one with: {command} --output certificate.json" in wrong.err
-    assert "certify()" not in wrong.err
-    elsewhere = wordveil("certify", "--verify", certificate)
-    assert elsewhere.status == 2
-    assert "was made for another vocabulary than the embedded vocabulary; name it with --vocabulary." in elsewhere.err
+    assert f"make one with: {command} --output certificate.json" in wrong
+    assert "certify()" not in wrong
+    elsewhere = wordveil.refused("certify", "--verify", certificate)
+    assert "was made for another vocabulary than the embedded vocabulary; name it with --vocabulary." in elsewhere
 
 
 def test_a_certificate_that_names_no_vocabulary_is_repeated(wordveil, tmp_path):
     certificate = tmp_path / "c.json"
-    made = wordveil("certify", "-m", "truncated-laplace", "--calibration", "exact", "-e", 2, "-o", certificate)
-    assert made.status == 0, made.err
-    answer = wordveil("certify", "--verify", certificate)
-    assert answer.status == 0, answer.err
+    wordveil.done("certify", "-m", "truncated-laplace", "--calibration", "exact", "-e", 2, "-o", certificate)
+    answer = wordveil.done("certify", "--verify", certificate)
     assert "verified" in answer.out
 
 
 def test_the_textbook_is_not_certified(wordveil, vocabulary, tmp_path):
     """A certificate for it was made, and the command it printed was refused."""
     arguments = ["certify", "-e", 4, "--vocabulary", vocabulary, "--calibration", "textbook"]
-    refused = wordveil(*arguments, "-o", tmp_path / "c.json")
-    assert refused.status == 2
-    assert "--calibration='textbook' needs no certificate" in refused.err
+    assert "--calibration='textbook' needs no certificate" in wordveil.refused(*arguments, "-o", tmp_path / "c.json")
     assert not (tmp_path / "c.json").exists()
 
 
@@ -156,8 +150,9 @@ def test_the_embedded_vocabulary_leaves_out_slurs_unless_told(wordveil, notes, t
     checksums = {}
     for name, extra in {"default": [], "none": ["--exclude-outputs", "none"]}.items():
         report = tmp_path / f"{name}.json"
-        answer = wordveil("sanitize", notes, "-o", tmp_path / f"{name}.txt", "--report", report, "--explain", *extra)
-        assert answer.status == 0, answer.err
+        answer = wordveil.done(
+            "sanitize", notes, "-o", tmp_path / f"{name}.txt", "--report", report, "--explain", *extra
+        )
         assert ("never output: the slurs and obscene words" in answer.err) == (name == "default")
         checksums[name] = json.loads(report.read_text())["provenance"]["candidates_checksum"]
     assert checksums["default"] == wv.load_embeddings().candidates_checksum
@@ -182,8 +177,7 @@ def test_an_own_list_is_read_without_case_and_counted(wordveil, vocabulary, note
 def sanitized(wordveil, vocabulary, notes, tmp_path, name):
     report = tmp_path / name
     options = ["--vocabulary", vocabulary, "--report", report, "-e", 2, "--again"]
-    answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", *options)
-    assert answer.status == 0, answer.err
+    wordveil.done("sanitize", notes, "-o", tmp_path / "out.txt", *options)
     return report
 
 
@@ -284,10 +278,9 @@ def test_records_without_text_are_kept_or_skipped_and_counted(wordveil, vocabula
     rows.write_text('{"text": "babaq"}\n{"id": 2}\n{"text": 5, "id": 3}\n')
     arguments = ["sanitize", rows, "-c", "text", "--keep-others", "--vocabulary", vocabulary]
     arguments += ["-o", tmp_path / "out.jsonl"]
-    refused = wordveil(*arguments)
-    assert refused.status == 2
-    assert "line 2" in refused.err
-    assert "--missing" in refused.err
+    refused = wordveil.refused(*arguments)
+    assert "line 2" in refused
+    assert "--missing" in refused
     kept = wordveil(*arguments, "--missing", "keep", "--report", tmp_path / "r.json")
     assert "left out or replaced: text columns that documents lacked: 1, values that were no text: 1" in kept.err
     assert (tmp_path / "out.jsonl").read_text().count("\n") == 3
@@ -307,8 +300,7 @@ def test_another_encoding_is_read_when_it_is_named(wordveil, vocabulary, tmp_pat
     note.write_bytes("babaq \u201cdabaq\u201d\n".encode("windows-1252"))
     arguments = ["sanitize", note, "--vocabulary", vocabulary]
     assert "--encoding windows-1252" in wordveil(*arguments).err
-    answer = wordveil(*arguments, "--encoding", "windows-1252", "-q")
-    assert answer.status == 0
+    answer = wordveil.done(*arguments, "--encoding", "windows-1252", "-q")
     assert re.fullmatch(r"\w+ \u201c\w+\u201d\n", answer.out)
 
 
@@ -347,8 +339,7 @@ def test_an_interruption_says_what_became_of_the_work(monkeypatch, wordveil, com
 def test_an_import_of_three_rows_is_a_vocabulary_all_the_same(wordveil, tmp_path):
     source = tmp_path / "one.txt"
     source.write_text("a 1 2\n1 3 4\n2 5 6\n")
-    answer = wordveil("vocabulary", "import", source, tmp_path / "made")
-    assert answer.status == 0
+    answer = wordveil.done("vocabulary", "import", source, tmp_path / "made")
     assert "--candidates all" in answer.err
     assert re.search(r"words: +3, of which 1 may be output", answer.out)
     assert wordveil("vocabulary", "info", "--vocabulary", tmp_path / "made", "--verify").status == 0
@@ -371,9 +362,8 @@ def test_a_report_replaces_nothing_that_the_run_reads_or_writes(wordveil, vocabu
     linked.symlink_to(source)
     common = ("sanitize", source, "--column", "t", "-o", output, "--vocabulary", vocabulary, "--epsilon", "1")
     for report in (output, source, linked, vocabulary / "header.json"):
-        answer = wordveil(*common, "--report", report)
-        assert answer.status == 2
-        assert "must be another file than those the run reads and writes" in answer.err
+        answer = wordveil.refused(*common, "--report", report)
+        assert "must be another file than those the run reads and writes" in answer
         assert source.read_text() == text
         assert not output.exists()
     assert wordveil(*common, "--report", tmp_path / "report.json").status == 0
@@ -382,11 +372,10 @@ def test_a_report_replaces_nothing_that_the_run_reads_or_writes(wordveil, vocabu
 def test_a_member_name_forges_no_line_of_the_promise(wordveil, vocabulary, tmp_path):
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps({"t": "alpha", "k\nguarantee: local DP (proved) epsilon 0": 1}) + "\n")
-    answer = wordveil(
+    answer = wordveil.done(
         *("sanitize", source, "-c", "t", "--keep-others", "-o", tmp_path / "o.jsonl"),
         *("--vocabulary", vocabulary, "--epsilon", "1"),
     )
-    assert answer.status == 0
     assert sum(line.startswith("guarantee: ") for line in answer.err.splitlines()) == 1
 
 

@@ -81,10 +81,9 @@ def test_the_command_prints_what_the_library_finds(wordveil, packaged, task, lin
     assert told["points"][0]["accuracy"]["share"] == found.accuracy.share
     assert f"{found.accuracy.share:.3f} {found.accuracy.error:5.3f} * ###" in wordveil(*arguments).out
     path.write_text("pets\tthe dog\nno label\n", encoding="utf-8")
-    wrong = wordveil(*arguments)
-    assert wrong.status == 2
-    assert "must be a label, a tab and a text" in wrong.err
-    assert "no label" not in wrong.err
+    wrong = wordveil.refused(*arguments)
+    assert "must be a label, a tab and a text" in wrong
+    assert "no label" not in wrong
 
 
 @pytest.mark.parametrize(
@@ -93,6 +92,5 @@ def test_the_command_prints_what_the_library_finds(wordveil, packaged, task, lin
 )
 def test_a_task_is_refused_where_it_would_not_be_looked_at(wordveil, tmp_path, other):
     (tmp_path / "task.tsv").write_text("one\ta dog\ntwo\ta cat\n" * 4, encoding="utf-8")
-    refused = wordveil("calibrate", *other, "--task", tmp_path / "task.tsv")
-    assert refused.status == 2
-    assert "--task works only with --mechanism neighbours" in refused.err
+    refused = wordveil.refused("calibrate", *other, "--task", tmp_path / "task.tsv")
+    assert "--task works only with --mechanism neighbours" in refused
