@@ -1,34 +1,31 @@
 """No command copies a column that was not named: it lists the others and the ways on, and writes nothing."""
 
-import gzip
 import json
 
 import numpy as np
 import pytest
+from tests.tables import write_rows
 
 import seeds
 
 WAYS = "--keep NAME copies one, --keep-others copies all, --drop-others leaves them out."
-TABLE = "customer,email,text\nmaria,m@clinic.org,good film\njon,j@clinic.org,bad food\n"
+NAMES = ["in.csv", "in.tsv", "in.jsonl", "in.json", "in.csv.gz", "in.parquet"]
+ROWS = [
+    {"customer": "maria", "email": "m@clinic.org", "text": "good film"},
+    {"customer": "jon", "email": "j@clinic.org", "text": "bad food"},
+]
 
 
 @pytest.fixture
 def tables(tmp_path):
     """A table with two other columns in each format."""
-    rows = [dict(zip(("customer", "email", "text"), line.split(","), strict=True)) for line in TABLE.split("\n")[1:-1]]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "in.csv").write_text(TABLE)
-    (tmp_path / "in.tsv").write_text(TABLE.replace(",", "\t"))
-    (tmp_path / "in.jsonl").write_text(lines)
-    (tmp_path / "in.json").write_text(json.dumps(rows))
-    (tmp_path / "in.csv.gz").write_bytes(gzip.compress(TABLE.encode()))
-    (tmp_path / "odd.jsonl").write_text('{"text": "good film"}\n{"text": "bad food", "zebra": "fish"}\n')
-    pyarrow = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(rows), tmp_path / "in.parquet")
+    for name in NAMES:
+        write_rows(tmp_path / name, ROWS)
+    write_rows(tmp_path / "odd.jsonl", [{"text": "good film"}, {"text": "bad food", "zebra": "fish"}])
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["in.csv", "in.tsv", "in.jsonl", "in.json", "in.csv.gz", "in.parquet"])
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
 def test_a_table_and_its_text_column_alone_release_nothing(wordveil, vocabulary, tables, name, quiet):
     output, before = tables / name.replace("in.", "out."), sorted(tables.iterdir())
@@ -97,9 +94,7 @@ def test_release_asks_as_well(wordveil, tmp_path, form):
     if form == "npz":
         np.savez(source, v=rows, **others)
     elif form == "parquet":
-        pyarrow = pytest.importorskip("pyarrow")
-        table = pyarrow.table({"v": rows.tolist(), **others})
-        pytest.importorskip("pyarrow.parquet").write_table(table, source)
+        write_rows(source, {"v": rows.tolist(), **others})
     else:
         pytest.importorskip("safetensors.numpy").save_file({"v": rows, **others}, source)
     common = ["release", source, "-o", output, "-e", 4, "--column", "v", "--explain"]

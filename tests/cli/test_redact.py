@@ -1,6 +1,5 @@
 """`wordveil redact` and `wordveil words`: choices, wires, reports, refusals; and a resumed run."""
 
-import csv
 import json
 import os
 import re
@@ -11,6 +10,7 @@ import time
 import pytest
 from tests.cli.conftest import PROGRAM
 from tests.cli.forging import facts_of, forged
+from tests.tables import read_rows, write_rows
 
 from wordveil.errors import ResumeError
 from wordveil.runs.report_schema import checksum, sealed
@@ -26,25 +26,9 @@ RELEASED = ["Please call [name] at [number].", "The house of [name]. [name] is o
 def wires(tmp_path):
     """The same texts as plain text, JSONL, JSON and CSV, with a column beside them."""
     rows = [{"id": f"row {n}", "text": text} for n, text in enumerate(TEXTS)]
-    (tmp_path / "in.txt").write_text("".join(f"{text}\n" for text in TEXTS))
-    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    (tmp_path / "in.json").write_text(json.dumps(rows))
-    with (tmp_path / "in.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["id", "text"])
-        writer.writeheader()
-        writer.writerows(rows)
+    for ending in ("txt", "jsonl", "json", "csv"):
+        write_rows(tmp_path / f"in.{ending}", rows)
     return tmp_path
-
-
-def texts_of(path):
-    content = path.read_text(encoding="utf-8")
-    if path.suffix == ".txt":
-        return content.splitlines()
-    if path.suffix == ".jsonl":
-        return [json.loads(line)["text"] for line in content.splitlines()]
-    if path.suffix == ".json":
-        return [row["text"] for row in json.loads(content)]
-    return [row["text"] for row in csv.DictReader(content.splitlines())]
 
 
 @pytest.mark.parametrize("ending", ["txt", "jsonl", "json", "csv"])
@@ -52,7 +36,7 @@ def test_every_wire_gives_what_python_gives(wordveil, wires, ending):
     columns = [] if ending == "txt" else ["--column", "text", "--keep", "id"]
     out = wires / f"out.{ending}"
     wordveil.done("redact", wires / f"in.{ending}", "-o", out, *columns)
-    assert texts_of(out) == RELEASED == [Redactor().redact(text) for text in TEXTS]
+    assert [row["text"] for row in read_rows(out)] == RELEASED == [Redactor().redact(text) for text in TEXTS]
     assert ("row 1" in out.read_text()) == bool(columns)
 
 
@@ -176,7 +160,7 @@ def test_linked_and_made_up(wordveil, wires):
 def test_placeholders_of_a_person_agree_over_documents_and_those_of_others_do_not(wordveil, tmp_path):
     people = ["ann", "bob", "ann", None, None]
     rows = [{"who": who, "text": "We saw Maria, and MARIA left at 7.", "title": "Maria"} for who in people]
-    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_rows(tmp_path / "in.jsonl", rows)
     given = [
         "redact", tmp_path / "in.jsonl", "-c", "text", "-c", "title", "--drop-others", "--link", "who", "--explain",
         "-o",
@@ -184,7 +168,7 @@ def test_placeholders_of_a_person_agree_over_documents_and_those_of_others_do_no
     outputs = []
     for name in ("one.jsonl", "two.jsonl"):
         answer = wordveil.done(*given, tmp_path / name)
-        outputs.append([json.loads(line) for line in (tmp_path / name).read_text().splitlines()])
+        outputs.append(read_rows(tmp_path / name))
     codes = [re.findall(r"\[name-(\d+)\]", row["title"] + row["text"]) for row in outputs[0]]
     assert all(len(set(of_row)) == 1 and len(of_row) == 3 for of_row in codes)  # one name in all texts of a record
     assert codes[0] == codes[2]
@@ -197,7 +181,7 @@ def test_placeholders_of_a_person_agree_over_documents_and_those_of_others_do_no
 def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
     people = ["ann", "bob", "ann", *(f"other {n}" for n in range(40))]
     rows = [{"who": who, "text": "We saw Maria. Then Maria left."} for who in people]
-    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_rows(tmp_path / "in.jsonl", rows)
     given = [
         "redact", tmp_path / "in.jsonl", "-c", "text", "--drop-others", "--law", "surrogate", "--link", "who", "-q",
     ]  # fmt: skip
@@ -212,7 +196,7 @@ def test_surrogates_of_a_person_agree_too(wordveil, tmp_path):
 
 def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_path):
     rows = [{"who": who, "text": "We saw her on 2026-03-14, and she went home."} for who in ("ann", "bob", "ann")]
-    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_rows(tmp_path / "in.jsonl", rows)
     given = ["redact", tmp_path / "in.jsonl", "-c", "text", "--drop-others"]
     chosen = ["--link", "who", "--dates", "shift", "--days", "2000"]
     answer = wordveil.done(*given, *chosen, "-o", tmp_path / "out.jsonl", "--report", tmp_path / "r.json", "--explain")

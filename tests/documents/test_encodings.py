@@ -11,6 +11,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tables import write_rows
 
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.documents.streams import _Utf8Raw
@@ -88,10 +89,8 @@ def test_a_name_that_is_no_encoding_of_text_is_refused(name):
 
 
 def test_parquet_has_no_encoding_to_choose_but_a_tree_may_hold_some(tmp_path, identity):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "in").mkdir()
-    parquet.write_table(pyarrow.table({"t": ["naïve"]}), tmp_path / "in" / "a.parquet")
+    write_rows(tmp_path / "in" / "a.parquet", {"t": ["naïve"]})
     (tmp_path / "in" / "b.txt").write_bytes("naïve".encode("latin-1"))
     settings = DocumentSettings(columns=("t",), keep_others=True, encoding="latin-1")
     with pytest.raises(ParameterError, match="cannot be chosen"):

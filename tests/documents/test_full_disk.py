@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.tables import write_rows
 
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.files.journal import is_resumable
@@ -57,9 +58,7 @@ def prepare(folder: Path, kind: str) -> tuple[Path, str]:
         return folder / "in", ""
     source = folder / f"in.{kind}"
     if kind == "parquet":
-        pyarrow = pytest.importorskip("pyarrow")
-        parquet = pytest.importorskip("pyarrow.parquet")
-        parquet.write_table(pyarrow.table({"t": words}), source)
+        write_rows(source, {"t": words})
         return source, "t"
     source.write_text("\n".join(words))
     return source, ""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.dying import check_deaths
+from tests.tables import write_rows
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, FormatDetails
@@ -37,11 +38,7 @@ def prepare(folder: Path, kind: str) -> tuple[Path, str]:
         return folder / "in", "t"
     path = folder / f"in.{kind}"
     if kind == "parquet":
-        import pyarrow
-        import pyarrow.parquet
-
-        table = pyarrow.table({"t": [f"row {n}" for n in range(22)], "n": list(range(22))})
-        pyarrow.parquet.write_table(table, path)
+        write_rows(path, {"t": [f"row {n}" for n in range(22)], "n": list(range(22))})
         return path, "t"
     path.write_bytes(gzip.compress(FEW_LINES) if kind.endswith("gz") else FEW_LINES)
     return path, "" if kind == "txt" else "t"
@@ -183,14 +180,11 @@ def test_resume_refuses_a_tree_with_a_file_edited_whether_it_was_read_or_not(tmp
 
 
 def test_resume_refuses_a_table_whose_copied_column_was_edited(tmp_path, shout):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = pyarrow.table({"t": [f"row {n}" for n in range(50)], "n": list(range(50))})
-    parquet.write_table(table, tmp_path / "in.parquet", compression="NONE")
+    columns = {"t": [f"row {n}" for n in range(50)], "n": list(range(50))}
+    write_rows(tmp_path / "in.parquet", columns)
     settings = small(details=FormatDetails(row_group_rows=7))
     interrupted(tmp_path / "in.parquet", tmp_path / "out.parquet", 3, shout, settings=settings)
-    other = table.set_column(1, "n", pyarrow.array([*range(49), 7]))
-    parquet.write_table(other, tmp_path / "in.parquet", compression="NONE")
+    write_rows(tmp_path / "in.parquet", columns | {"n": [*range(49), 7]})
     with pytest.raises(ResumeError, match=r"differs in: input\."):
         run_documents(tmp_path / "in.parquet", tmp_path / "out.parquet", shout, settings=settings, resume=True)
 

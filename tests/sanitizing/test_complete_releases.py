@@ -9,6 +9,7 @@ import stat
 import numpy as np
 import pytest
 from tests.beside import hidden
+from tests.tables import write_rows
 
 import seeds
 import wordveil as wv
@@ -17,7 +18,7 @@ from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.records import record_path
 from wordveil.runs.sanitize import RunReport, sanitize_documents
 
-ROWS = "".join(json.dumps({"text": f"Maria was in Uppsala {n}", "ward": n}) + "\n" for n in range(30))
+ROWS = [{"text": f"Maria was in Uppsala {n}", "ward": n} for n in range(30)]
 KINDS = ["in.jsonl", "in.jsonl.gz", "in.parquet", "tree"]
 
 
@@ -28,21 +29,13 @@ def content(path):
 
 def write(folder, kind):
     """Return an input of a kind, and the output."""
-    import gzip
-
     if kind == "tree":
         (folder / "in" / "sub").mkdir(parents=True)
-        (folder / "in" / "a.jsonl").write_text(ROWS)
-        (folder / "in" / "sub" / "b.jsonl").write_text(ROWS)
+        write_rows(folder / "in" / "a.jsonl", ROWS)
+        write_rows(folder / "in" / "sub" / "b.jsonl", ROWS)
         return folder / "in", folder / "out"
-    path = folder / kind
-    if kind.endswith(".parquet"):
-        pyarrow = pytest.importorskip("pyarrow")
-        rows = [json.loads(line) for line in ROWS.splitlines()]
-        pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(rows), path)
-    else:
-        path.write_bytes(gzip.compress(ROWS.encode()) if kind.endswith(".gz") else ROWS.encode())
-    return path, folder / f"out{path.name.removeprefix('in')}"
+    write_rows(folder / kind, ROWS)
+    return folder / kind, folder / f"out{kind.removeprefix('in')}"
 
 
 def run(table, source, output, *, epsilon=8.0, columns=("text",), **options) -> tuple[RunReport, list[str]]:
@@ -129,7 +122,7 @@ def test_a_release_that_was_moved_away_is_not_made_once_more_unasked(vocabulary,
         with pytest.raises(ParameterError, match=r"was released from the same input .* and is gone\. again=True"):
             run(vocabulary, source, output, resume=resume)
     assert not output.exists()
-    source.write_text(ROWS.replace("Uppsala", "Bologna and Lund"))  # of the next night
+    write_rows(source, [{**row, "text": "Bologna and Lund"} for row in ROWS])  # of the next night
     assert run(vocabulary, source, output)[0].documents == 30
 
 
@@ -198,7 +191,7 @@ def test_the_record_tells_nothing_of_the_text(vocabulary, tmp_path):
         "bad_files": 1, "columns": [], "gaps": {},
         "counts": {"documents": 60, "exempt": 0, "longest": 5, "tokens": 300},
     }  # fmt: skip
-    for value in (hashlib.sha256(ROWS.encode()).hexdigest(), secret.hex(), "Maria", "bad.jsonl"):
+    for value in (hashlib.sha256((source / "a.jsonl").read_bytes()).hexdigest(), secret.hex(), "Maria", "bad.jsonl"):
         assert value not in record
     before = facts["input"]  # of names, places and times alone
     for path in source.rglob("[ab].jsonl"):

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from tests.denoising.conftest import few, prior, sentences  # noqa: F401 (fixtures)
+from tests.tables import read_rows, write_rows
 
 import seeds
 import wordveil as wv
@@ -24,7 +25,7 @@ ORIGINALS = sentences(60, seed=4)
 def folder(tmp_path, few):  # noqa: F811
     """A private file, what was released of it, and the report."""
     records = [{"id": i, "text": text, "note": "kept"} for i, text in enumerate(ORIGINALS)]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_rows(tmp_path / "in.jsonl", records)
     source = seeds.source(1)
     sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=source)
     settings = DocumentSettings(columns=("text",), keep=("id",))
@@ -38,10 +39,6 @@ def denoiser(few, prior):  # noqa: F811
     return wv.Denoiser(few, MECHANISM, options=OPTIONS, prior=prior, public=sentences(60, seed=6), least=0.0)
 
 
-def rows(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def denoised(folder, denoiser, **choices):
     report = ReleaseReport.load(folder / "report.json")
     return denoise_documents(folder / "out.jsonl", report, folder / "read.jsonl", denoiser, **choices)
@@ -49,9 +46,9 @@ def denoised(folder, denoiser, **choices):
 
 def test_a_released_file_is_read_in_its_own_format_and_keeps_its_promise(folder, denoiser):
     told = denoised(folder, denoiser, deliver=lambda said: write_facts(said, folder / "read.json"))
-    texts = [row["text"] for row in rows(folder / "out.jsonl")]
-    assert [row["text"] for row in rows(folder / "read.jsonl")] == [own.text for own in denoiser.read(texts)]
-    assert [set(row) for row in rows(folder / "read.jsonl")] == [{"id", "text"}] * len(texts)
+    texts = [row["text"] for row in read_rows(folder / "out.jsonl")]
+    assert [row["text"] for row in read_rows(folder / "read.jsonl")] == [own.text for own in denoiser.read(texts)]
+    assert [set(row) for row in read_rows(folder / "read.jsonl")] == [{"id", "text"}] * len(texts)
     before, after = (json.loads((folder / name).read_text()) for name in ("report.json", "read.json"))
     assert after == json.loads(json.dumps(told))
     for name in ("guarantee", "disclosed", "provenance", "options", "settings", "tokens", "documents"):
@@ -81,7 +78,7 @@ def test_the_check_is_what_keeps_an_original_out(folder, denoiser, monkeypatch):
     monkeypatch.setattr(ReleaseReport, "check", lambda self, release: None)
     report = ReleaseReport.load(folder / "report.json")
     denoise_documents(folder / "in.jsonl", report, folder / "read.jsonl", denoiser)
-    assert len(rows(folder / "read.jsonl")) == len(ORIGINALS)
+    assert len(read_rows(folder / "read.jsonl")) == len(ORIGINALS)
 
 
 def test_a_denoised_file_is_no_release(folder, denoiser):
@@ -173,6 +170,6 @@ def test_texts_that_are_refused_are_counted(folder, few, prior, denoiser):  # no
     strict = wv.Denoiser(few, MECHANISM, options=OPTIONS, prior=prior, public=sentences(60, seed=6), least=least)
     told = denoised(folder, strict)
     refused = told["denoised"]["refused_texts"]
-    before, after = (Counter(row["text"] for row in rows(folder / name)) for name in ("out.jsonl", "read.jsonl"))
+    before, after = (Counter(row["text"] for row in read_rows(folder / name)) for name in ("out.jsonl", "read.jsonl"))
     assert 0 < refused <= (before & after).total()
     assert f"left as released: {refused:,} texts" in read_and_attacked(told)[-1]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from tests.installed_packages import install
+from tests.tables import read_rows, write_rows
 
 import seeds
 import wordveil as wv
@@ -430,7 +431,7 @@ def test_classes_of_one_name_in_two_modules_share_no_vector_noise():
 
 def test_other_columns_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_path):
     rows = [{"title": TEXT, "body": TEXT}] * 2
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(tmp_path / "in.jsonl", rows)
     sanitizer = wv.Sanitizer(VOCABULARY, wv.SanText(epsilon=0.01))
 
     def of_file(column, again=""):
@@ -438,7 +439,7 @@ def test_other_columns_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_p
         wv.sanitize_documents(
             tmp_path / "in.jsonl", output, sanitizer, settings=DocumentSettings(columns=(column,), keep_others=True)
         )
-        return [json.loads(line)[column] for line in output.read_text().splitlines()]
+        return [row[column] for row in read_rows(output)]
 
     def of_table(column):
         return released_columns({column: [TEXT] * 2}, sanitizer, ["a", "b"])[column]

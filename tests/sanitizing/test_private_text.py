@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables import write_rows
 
 import seeds
 import wordveil as wv
@@ -142,7 +143,7 @@ def test_errors_about_bad_documents_show_no_text(vocabulary, tmp_path, name):
 def test_reports_hold_no_private_word(vocabulary, tmp_path, ending):
     path = tmp_path / "in.jsonl"
     rows = [{"text": f"{SECRET} babaq dadaq", "label": SECRET.upper()}] * 5
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_rows(path, rows)
     sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=3.0))
     result = wv.sanitize_documents(
         path, tmp_path / "out.jsonl", sanitizer, settings=DocumentSettings(columns=("text",), keep_others=True)

@@ -9,6 +9,7 @@ import traceback
 
 import numpy as np
 import pytest
+from tests.tables import read_rows, write_rows
 
 import seeds
 import wordveil as wv
@@ -243,9 +244,8 @@ def records(vocabulary, tmp_path):
         word, other = entries[generator.integers(300)], entries[generator.integers(300)]
         body = None if number % 7 == 3 else f"{other} zz {word} {word}"
         rows.append({"id": number, "title": word, "body": body, "note": ""})
-    path = tmp_path / "in.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path, rows
+    write_rows(tmp_path / "in.jsonl", rows)
+    return tmp_path / "in.jsonl", rows
 
 
 def test_a_word_in_several_columns_of_a_record_is_drawn_once(vocabulary, records, tmp_path):
@@ -256,7 +256,7 @@ def test_a_word_in_several_columns_of_a_record_is_drawn_once(vocabulary, records
     )
     settings = DocumentSettings(columns=("title", "body", "note"), keep_others=True, block_characters=300)
     report = wv.sanitize_documents(path, tmp_path / "out.jsonl", sanitizer, settings=settings)
-    released = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    released = read_rows(tmp_path / "out.jsonl")
     assert [row["body"] is None for row in released] == [row["body"] is None for row in rows]
     columns = json.dumps(settings.columns)
     for number, (row, out) in enumerate(zip(rows, released, strict=True)):

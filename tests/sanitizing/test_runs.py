@@ -10,6 +10,7 @@ import sys
 import pytest
 from tests.beside import hidden
 from tests.dying import Death, in_child
+from tests.tables import write_rows
 
 import seeds
 import wordveil as wv
@@ -284,9 +285,7 @@ def test_a_run_whose_report_fails_is_not_released_again_by_resuming(vocabulary, 
     tree = tmp_path / "in"
     tree.mkdir()
     (tree / "a.txt").write_text(text_file.read_text())
-    pyarrow = pytest.importorskip("pyarrow")
-    table = pyarrow.table({"t": text_file.read_text().splitlines()})
-    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "in.parquet")
+    write_rows(tmp_path / "in.parquet", {"t": text_file.read_text().splitlines()})
     for source, output in (
         (text_file, tmp_path / "out.txt"),
         (tree, tmp_path / "out"),

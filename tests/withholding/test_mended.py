@@ -1,12 +1,12 @@
 """What an adversary found in redaction, each held by a test that failed before."""
 
-import json
 import re
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from tests.tables import write_rows
 from tests.times import assert_proportional
 
 import seeds
@@ -206,7 +206,7 @@ def test_nobody_is_nobody_and_one_person_is_one(tmp_path: Path):
 def test_persons_whose_names_are_one_number_are_not_one_person(tmp_path, one, other):
     text = "We saw Zqmaria there and it was good for all of us."
     rows = [{"who": who, "text": text} for who in (one, other, one)]
-    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_rows(tmp_path / "in.jsonl", rows)
     settings = DocumentSettings(columns=("text",), drop_others=True)
     wv.redact_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", wv.Redactor(link="who"), settings=settings)
     first, second, third = (tmp_path / "out.jsonl").read_text().splitlines()

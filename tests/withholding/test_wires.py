@@ -1,14 +1,13 @@
 """Every wire gives what the redactor gives, and equal bytes for texts that agree in what is shown."""
 
 import asyncio
-import csv
-import gzip
 import importlib
 import json
 from collections import Counter
 from copy import copy
 
 import pytest
+from tests.tables import write_rows
 from tests.withholding.swapping import swapped, wire_texts
 
 import seeds
@@ -80,12 +79,14 @@ def test_every_file_gives_equal_bytes_for_texts_that_agree(tmp_path, ending):
     outputs = []
     for name, texts in (("one", TEXTS), ("other", OTHER)):
         private, released = tmp_path / f"{name}.{ending}", tmp_path / f"{name}.out.{ending}"
+        rows = [{"text": text or "", "id": n} for n, text in enumerate(texts)]
+        rows = [row for row in rows if "\n" not in row["text"]] if ending == "txt" else rows
         if ending == "tree":
             for part in ("here.jsonl", "there/under.csv"):
                 (private / part).parent.mkdir(parents=True, exist_ok=True)
-                write(private / part, [text or "" for text in texts])
+                write_rows(private / part, rows)
         else:
-            write(private, [text or "" for text in texts])
+            write_rows(private, rows)
         wv.redact_documents(private, released, wv.Redactor(), settings=settings)
         files = sorted(path for path in (*released.rglob("*"), released) if path.is_file())
         outputs.append([path.read_bytes() for path in files])
@@ -93,27 +94,6 @@ def test_every_file_gives_equal_bytes_for_texts_that_agree(tmp_path, ending):
     assert all(outputs[0])
     assert len(outputs[0]) == (2 if ending == "tree" else 1)
     assert ending.endswith("gz") or all(b"[name]" in output for output in outputs[0])
-
-
-def write(path, texts):
-    """Write a file of one column of texts, and one more."""
-    rows = [{"text": text, "id": n} for n, text in enumerate(texts)]
-    if path.suffix == ".txt":
-        path.write_text("".join(f"{text}\n" for text in texts if "\n" not in text), encoding="utf-8")
-    elif path.suffix == ".gz":
-        path.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode(), mtime=0))
-    elif path.suffix == ".parquet":
-        arrow, parquet = (importlib.import_module(name) for name in ("pyarrow", "pyarrow.parquet"))
-        parquet.write_table(arrow.Table.from_pylist(rows), path)
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    elif path.suffix == ".json":
-        path.write_text(json.dumps(rows))
-    else:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, ["text", "id"], delimiter="," if path.suffix == ".csv" else "\t")
-            writer.writeheader()
-            writer.writerows(rows)
 
 
 def test_tables_link_within_a_row_and_not_by_a_column():
