@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from tests.beside import hidden
+from tests.cli.conftest import PROGRAM
 from tests.dying import Death, in_child
 from tests.tables import write_rows
 
@@ -331,8 +332,8 @@ def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_fi
 def test_the_command_writes_its_report_before_the_run_counts_as_done(text_file, tmp_path):
     output, report = tmp_path / "out.txt", tmp_path / "r.json"
     report.symlink_to("/dev/full")
-    command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "sanitize", str(text_file)]
-    command += ["--epsilon", "4", "--resume", "--yes", "-q", "-o", str(output), "--report", str(report)]
+    options = ["--epsilon", "4", "--resume", "--yes", "-q", "-o", str(output), "--report", str(report)]
+    command = [*PROGRAM, "sanitize", str(text_file), *options]
     written = []
     for _ in range(2):
         answer = subprocess.run(command, capture_output=True, text=True, check=False)

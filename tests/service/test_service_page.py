@@ -1,4 +1,4 @@
-"""What docs/service.md shows is run as it stands."""
+"""What docs/service.md shows is run as it stands; the Dockerfile and the compose file as far as they can be held."""
 
 import importlib.util
 import json
@@ -12,11 +12,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import PROGRAM
 from tests.service.serving import Served
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
-TOOL = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
 
 
 @pytest.mark.slow
@@ -27,7 +27,7 @@ def test_the_commands_and_the_requests_of_the_page(tmp_path):
     said = {}
     served.sanitize("good film", subject="dora")
     for command in commands:
-        run = subprocess.run([*TOOL, *command], cwd=tmp_path, capture_output=True, text=True)
+        run = subprocess.run([*PROGRAM, *command], cwd=tmp_path, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         said[tuple(command[:2])] = run.stdout
     row = said["budget", "show"].splitlines()[1].split()
@@ -52,7 +52,7 @@ def test_every_setting_of_the_page_opens(tmp_path):
     commands = [shlex.split(line) for line in re.findall(r"^\$ wordveil (serve .*)$", PAGE, flags=re.MULTILINE)]
     assert sum("--setting" in command for command in commands) == 1
     for command in commands:
-        run = subprocess.run([*TOOL, *command], cwd=tmp_path, capture_output=True, text=True)
+        run = subprocess.run([*PROGRAM, *command], cwd=tmp_path, capture_output=True, text=True)
         assert "everything opens" in run.stderr
 
 
@@ -86,3 +86,43 @@ def test_the_curve_is_that_of_the_stored_measurement():
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     assert json.loads(made.CURVE.read_text()) == made.curve()
+
+
+FOLDER = ROOT / "examples" / "service"
+DOCKERFILE = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
+COMPOSE = (FOLDER / "compose.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_what_the_container_runs_is_a_command_of_ours(tmp_path):
+    command = json.loads(re.search(r"^CMD (\[.*\])$", DOCKERFILE, flags=re.MULTILINE)[1])
+    assert json.loads(re.search(r"^ENTRYPOINT (.*)$", DOCKERFILE, flags=re.MULTILINE)[1]) == [
+        "/opt/wordveil/bin/wordveil"
+    ]
+    asked = [str(tmp_path) if part == "/var/lib/wordveil" else part for part in command]
+    run = subprocess.run([*PROGRAM, *asked, "--check"], capture_output=True, text=True)
+    assert "would listen on http://0.0.0.0:8080/" in run.stderr + run.stdout
+    line = re.search(r"run --rm wordveil (budget key .*)$", COMPOSE, flags=re.MULTILINE)[1]
+    key = shlex.split(line.replace("/var/lib/wordveil", str(tmp_path)))
+    assert re.match("wv_", subprocess.run([*PROGRAM, *key], capture_output=True, text=True).stdout)
+
+
+@pytest.mark.slow
+def test_the_health_check_tells_a_service_that_answers(served):
+    _, _, code = json.loads(re.search(r"^  CMD (\[.*\])$", DOCKERFILE, flags=re.MULTILINE)[1])
+    statuses = [
+        subprocess.run([sys.executable, "-c", code.replace(":8080", f":{port}")], capture_output=True).returncode
+        for port in (served.port, 9)
+    ]
+    assert statuses == [0, 1]
+
+
+@pytest.mark.slow
+def test_the_compose_file_shows_the_service_to_this_machine_only():
+    yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+    ours, database = (yaml.safe_load(COMPOSE)["services"][name] for name in ("wordveil", "database"))
+    assert (FOLDER / ours["build"]["context"] / ours["build"]["dockerfile"]).resolve() == FOLDER / "Dockerfile"
+    assert all(port.startswith("127.0.0.1:") for port in ours["ports"])
+    assert "ports" not in database
+    assert ours["environment"]["WORDVEIL_DATABASE"].startswith("postgresql+psycopg://")
+    assert (ours["read_only"], ours["cap_drop"]) == (True, ["ALL"])

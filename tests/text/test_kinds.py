@@ -1,12 +1,20 @@
-"""The public table of kinds: one kind for each token, found in linear time, from its characters alone."""
+"""Typed tokens: the table of kinds, values with spaces that become one, and what numbers and dates are worth."""
 
+from datetime import date
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.times import assert_proportional
 
+from wordveil.text import amounts
+from wordveil.text.amounts import amount
+from wordveil.text.encoding import Encoder
+from wordveil.text.joining import joined
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.patterns import digit_pattern
+from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 
 EXAMPLES = {
@@ -65,3 +73,110 @@ def test_a_hostile_token_takes_time_in_proportion_to_its_length(unit):
     kind("1")
 
     assert_proportional(lambda length: kind(unit * (length // len(unit)) + "1"), 50_000)
+
+
+NUMBERS = {
+    "47": 47, "1,234.50": 1234.5, "1.234,50": 1234.5, "1.234.567": 1234567, "1,234": 1234, "1,5": 1.5, "1.234": 1.234,
+    "1'000'000.5": 1_000_000.5, "2½": 2.5, "½": 0.5, "١٢٣": 123, "5mg": 5, "8/10": 8, "10-12": 10, "#15": 15, "50%": 50,
+    "007": 7,
+}  # fmt: skip
+MONEY = {"$5": 5, "$1,234.50": 1234.5, "2.5k€": 2500, "£3m": 3e6, "$2bn": 2e9, "US$20": 20, "€0.99": 0.99}
+DATES = {
+    "2000-04-16 11:34:35": (2000, 4, 16), "2/8/1935": (1935, 2, 8), "31/12/99": (1999, 12, 31),
+    "3.4.2024": (2024, 4, 3),
+    "3-4-24": (2024, 4, 3),
+    "12-May-2024": (2024, 5, 12), "12May24": (2024, 5, 12),
+    "3rd-January-2024": (2024, 1, 3), "September-3-2024": (2024, 9, 3), "May-3-2024": (2024, 5, 3),
+    "31.02.2024": (2024, 2, 29), "99/99/9999": (9999, 12, 31), "0000-00-00": (2000, 1, 1), "12.31.2023": (2023, 12, 31),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "values"), [("number", NUMBERS), ("money", MONEY)])
+def test_amounts_are_read(name, values):
+    assert {token: amount(token, name) for token in values} == values
+    assert {kind(token) for token in values} == {name}
+
+
+def test_years_and_dates_are_read():
+    assert [amount(token, "year") for token in ("1977", "1970s", "1990's")] == [1977, 1970, 1990]
+    assert {token: date.fromordinal(int(amount(token, "date"))) for token in DATES} == {
+        token: date(*parts) for token, parts in DATES.items()
+    }
+    assert {kind(token) for token in DATES} == {"date"}
+
+
+amount_like = st.from_regex(r"[0-9$€½٣]{1,4}([-./:,'’ ][0-9]{1,4}){0,3}[a-z%€]{0,3}", fullmatch=True)
+
+
+@given(amount_like)
+def test_every_token_of_these_kinds_has_a_value(token):
+    if (found := kind(token)) in ("number", "year", "money", "date"):
+        assert amount(token, found) >= 0
+
+
+@given(st.dates(), st.sampled_from(["%Y-%m-%d", "%m/%d/%Y", "%d.%m.%Y"]))
+def test_dates_come_back(day, form):
+    written = day.strftime(form) if day.year > 999 else day.isoformat()
+    if kind(written) == "date" and day.year >= 100:
+        assert amount(written, "date") == day.toordinal()
+
+
+@pytest.mark.parametrize(
+    "token", ["14\u017fep2026", "0/0/0", "31.12.9999", "99.99.99", "2026-13-45", "1/2/99999999999"]
+)
+def test_a_date_that_cannot_be_read_is_some_day_and_no_error(token):
+    assert 1 <= amounts._day(token) <= 3652059
+
+
+ONE = {
+    "date": ["14 March 2026", "14th of march, 2026", "March 14, 2026", "MARCH 14th 2026", "14 Mar. 2026",
+             "Sept. 14, 2026"],
+    "time": ["5 am", "10:30 p.m.", "9.15 PM"],
+    "money": ["50 €", "50 EUR", "1,000 GBP"],
+}  # fmt: skip
+LEFT = [
+    "14 March", "x14 March 2026", "14 March 20261", "5 Amy", "5 amber", "50 Euros", "marching 14, 2026",
+    "14 Marches 2026",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wanted", "value"), [(name, value) for name, listed in ONE.items() for value in listed])
+def test_a_value_with_spaces_becomes_one_token(wanted, value):
+    pieces = Tokenizer().split(joined(f"Seen on {value}, then."))
+    assert pieces[:4] == ["", "Seen", " ", "on"]
+    assert pieces[6:] == [", ", "then", "."]
+    assert kind(pieces[5]) == wanted
+
+
+@pytest.mark.parametrize("text", [*LEFT, "", "no digits at all", "2026 and 14"])
+def test_other_text_is_left_alone(text):
+    assert joined(text) == text
+
+
+@given(st.dates(min_value=date(1000, 1, 1)))
+def test_dates_in_words_keep_their_day(day):
+    for form in ("%d %B %Y", "%B %d, %Y", "%d %b %Y"):
+        assert amount(joined(day.strftime(form)), "date") == day.toordinal()
+
+
+@given(st.lists(st.sampled_from(["14", "March", "2026", "5", "pm", "€", "EUR", "may", "a", ",", "."]), max_size=9))
+def test_nothing_but_spaces_and_marks_inside_a_value_goes(pieces):
+    text = " ".join(pieces)
+    kept, given = ([c for c in t if c.isalnum() or c == "€"] for t in (joined(text), text))
+    assert kept == given
+
+
+def test_only_typed_encoders_join():
+    lookup = lambda asked: np.full(len(asked), -1, np.int32)  # noqa: E731
+    texts = ["on 14 March 2026 at 5 p.m."]
+    day, clock = (-2 - KINDS.index(name) for name in ("date", "time"))
+    typed = Encoder(lookup=lookup, typed=Surrogates(first=0))
+    assert typed.encode(texts)[0].ids.tolist() == [-1, day, -1, clock]
+    assert [part.ids.tolist() for part in typed.encode_parts(texts)] == [[-1, day, -1, clock]]
+    assert len(Encoder(lookup=lookup).encode(texts)[0].ids) == 7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["14 March ", "March 1 ", "1 ", "0", "14 of ", "1, "])
+def test_a_hostile_text_takes_time_in_proportion_to_its_length(unit):
+    assert_proportional(lambda length: joined(unit * (length // len(unit))), 100_000)
