@@ -1,5 +1,6 @@
 """Running the command: in this process for speed, in one of its own where a whole process matters."""
 
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -25,12 +26,16 @@ class Answer:
 
 
 @pytest.fixture
-def wordveil(capfd):
-    """Run a command in this process: one that must succeed by `done`; what a mistake is told is given by `refused`."""
+def wordveil(capfd, tmp_path, monkeypatch):
+    """Run a command in this process, as typed in the test's folder: its words may stand in one string.
 
-    def run(*arguments: object) -> Answer:
+    One that must succeed is run by `done`; what a mistake is told is given by `refused`.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def run(command: str, *arguments: object) -> Answer:
         with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
+            main([*shlex.split(command), *map(str, arguments)])
         out, err = capfd.readouterr()
         return Answer(int(ended.value.code or 0), out, err)
 
@@ -82,8 +87,7 @@ def released(wordveil, vocabulary, tmp_path):
     notes.write_text(NOTE)
     for ending in ("json", "html"):
         wordveil.done(
-            *["sanitize", notes, "-o", tmp_path / f"{ending}.txt", "--vocabulary", vocabulary],
-            *["--report", tmp_path / f"r.{ending}", "-e", 8, "-m", "neighbours"],
+            f"sanitize {notes} -o {ending}.txt --vocabulary {vocabulary} --report r.{ending} -e 8 -m neighbours"
         )
 
     def check(ending="json", *more, report=None, vocabulary=vocabulary):

@@ -207,9 +207,7 @@ def test_an_import_never_overwrites(wordveil, vocabulary, tmp_path):
 
 
 def test_explain_works_out_the_pairs_asked_for(wordveil, vocabulary):
-    answer = wordveil.done(
-        "explain", "-m", "tem", "-e", 2, "--vocabulary", vocabulary, "--pair", "babaq,dabaq", "--tokens", 9
-    )
+    answer = wordveil.done(f"explain -m tem -e 2 --vocabulary {vocabulary} --pair babaq,dabaq --tokens 9")
     guarantee = wv.TEM(epsilon=2.0).fit(wv.load_embeddings(vocabulary)).guarantee()
     assert answer.out.startswith(f"Promise: {guarantee.sentence()}.\nAssumes: ")
     assert "--verify" in answer.out

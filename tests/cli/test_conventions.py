@@ -69,9 +69,7 @@ def test_json_says_what_the_library_says(wordveil, vocabulary):
     near = json.loads(wordveil("vocabulary", "neighbors", "babaq", *own, "-k", 2, "--json").out)
     lines = wordveil("vocabulary", "neighbors", "babaq", *own, "-k", 2).out.split()
     assert [one["word"] for one in near] == lines[1::2]
-    audited = wordveil.done(
-        "audit", "-m", "laplace", "-e", 1, "--dimensions", 2, "--samples", 200, "--pairs", 1, "--json"
-    )
+    audited = wordveil.done("audit -m laplace -e 1 --dimensions 2 --samples 200 --pairs 1 --json")
     assert json.loads(audited.out)["refuted"] is False
     stock = json.loads(wordveil("sentences", "info", "--epsilon", 4, "--json").out)
     assert stock["chosen"]["size"] in stock["sizes"]

@@ -101,8 +101,6 @@ def test_what_cannot_be_built_is_told(wordveil, built, tmp_path):
         ((built / "public.txt",), "takes no files"),
         (("--licence", "CC0-1.0"), "takes no files"),
     ):
-        answer = wordveil.refused(
-            "sentences", "build", "--recipe", "support", "--data", built, "-o", tmp_path / "new", *more
-        )
+        answer = wordveil.refused("sentences build --recipe support --data", built, "-o", tmp_path / "new", *more)
         assert problem in answer
     wordveil.refused("rephrase", built / "public.txt", "--stock", tmp_path)

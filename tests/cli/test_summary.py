@@ -107,8 +107,7 @@ def test_the_command_that_certify_prints_uses_the_certificate(wordveil, vocabula
     assert "metric DP (certified)" in answer.err
     # A certificate alone says calibration and epsilon; what else it was made for must be said.
     short = wordveil(
-        *["sanitize", notes, "-m", "tem", "--vocabulary", vocabulary],
-        *["--certificate", certificate, "--set", "metric=angular"],
+        f"sanitize {notes} -m tem --vocabulary {vocabulary} --certificate '{certificate}' --set metric=angular"
     )
     assert "metric DP (certified)" in short.err
     assert "exp(4 * t)" in short.err
@@ -119,9 +118,7 @@ def test_a_certificate_for_something_else_is_answered_with_the_whole_command(wor
     wordveil("certify", "-e", 4, "--vocabulary", vocabulary, "-o", certificate)
     unnamed = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--certificate", certificate)
     assert "cannot be used: neighbours needs none, and this one is for --mechanism tem." in unnamed.err
-    wrong = wordveil.refused(
-        "sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", 5, "--certificate", certificate
-    )
+    wrong = wordveil.refused(f"sanitize {notes} -m tem --vocabulary {vocabulary} -e 5 --certificate {certificate}")
     command = f"wordveil certify --mechanism tem --epsilon 5.0 --calibration certified --vocabulary {vocabulary}"
     assert f"make one with: {command} --output certificate.json" in wrong
     assert "certify()" not in wrong
@@ -150,9 +147,7 @@ def test_the_embedded_vocabulary_leaves_out_slurs_unless_told(wordveil, notes, t
     checksums = {}
     for name, extra in {"default": [], "none": ["--exclude-outputs", "none"]}.items():
         report = tmp_path / f"{name}.json"
-        answer = wordveil.done(
-            "sanitize", notes, "-o", tmp_path / f"{name}.txt", "--report", report, "--explain", *extra
-        )
+        answer = wordveil.done(f"sanitize {notes} -o {name}.txt --report {report} --explain", *extra)
         assert ("never output: the slurs and obscene words" in answer.err) == (name == "default")
         checksums[name] = json.loads(report.read_text())["provenance"]["candidates_checksum"]
     assert checksums["default"] == wv.load_embeddings().candidates_checksum
@@ -372,10 +367,7 @@ def test_a_report_replaces_nothing_that_the_run_reads_or_writes(wordveil, vocabu
 def test_a_member_name_forges_no_line_of_the_promise(wordveil, vocabulary, tmp_path):
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps({"t": "alpha", "k\nguarantee: local DP (proved) epsilon 0": 1}) + "\n")
-    answer = wordveil.done(
-        *("sanitize", source, "-c", "t", "--keep-others", "-o", tmp_path / "o.jsonl"),
-        *("--vocabulary", vocabulary, "--epsilon", "1"),
-    )
+    answer = wordveil.done(f"sanitize {source} -c t --keep-others -o o.jsonl --vocabulary {vocabulary} --epsilon 1")
     assert sum(line.startswith("guarantee: ") for line in answer.err.splitlines()) == 1
 
 
