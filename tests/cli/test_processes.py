@@ -101,13 +101,6 @@ def test_line_buffered_answers_before_the_input_ends():
     assert tool.returncode == 0
 
 
-def test_debug_shows_a_traceback_and_nothing_else_does(process, tmp_path):
-    plain = process("sanitize", tmp_path / "absent.txt")
-    assert (plain.returncode, plain.stderr.count(b"\n")) == (2, 1 + plain.stderr.startswith(b"epsilon"))
-    assert b"Traceback" not in plain.stderr
-    assert b"Traceback" in process("--debug", "sanitize", tmp_path / "absent.txt").stderr
-
-
 @pytest.fixture(scope="module")
 def long_input(tmp_path_factory, vocabulary):
     """20 000 documents over the small vocabulary."""

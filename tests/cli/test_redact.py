@@ -62,8 +62,7 @@ def test_metadata_of_a_file_does_not_leave_and_names_of_files_are_said_to(wordve
 
 def test_standard_input_gives_a_line_for_a_line(process):
     answer = process("redact", "-q", data="\n".join(TEXTS).encode())
-    assert answer.stdout.decode().splitlines() == RELEASED
-    assert answer.stderr == b""
+    assert (answer.stdout.decode().splitlines(), answer.stderr) == (RELEASED, b"")
 
 
 def test_a_column_that_was_not_named_stops_the_run(wordveil, wires):
@@ -79,8 +78,7 @@ def test_the_four_lines_and_the_promise_are_said_and_reported(wordveil, wires):
     heads = [line.partition(":")[0] for line in full.splitlines()]
     assert heads[2:7] == ["kept", "hidden", "may say", "must also say", "guarantee"]
     facts = json.loads((wires / "r.json").read_text())
-    assert facts["kind"] == "redaction"
-    assert facts["checksum"] == checksum(facts)
+    assert (facts["kind"], facts["checksum"]) == ("redaction", checksum(facts))
     assert facts["hidden"] == {"name": 4, "number": 3, "link": 0, "word": 0}
     assert facts["tokens"] == facts["kept"] + sum(facts["hidden"].values())
     assert facts["guarantee"]["promise"] == "withholding"
@@ -320,6 +318,5 @@ def test_words_are_shown_with_the_faces_of_their_classes(wordveil):
     (doctor, face), surgeon, unknown = (line.split("\t") for line in answer.out.splitlines())
     assert (doctor, surgeon, unknown) == ("doctor", ["surgeon", face], ["zzxqk", "-"])
     every = json.loads(wordveil("words", "--classes", "256", "--json").out)
-    assert len(every) == 32_000
-    assert len(set(every.values())) == 256
+    assert (len(every), len(set(every.values()))) == (32_000, 256)
     assert every["doctor"] == face

@@ -149,8 +149,6 @@ def test_another_vocabulary_is_asked_for(wordveil, released):
 
 
 # Older and newer reports.
-
-
 def older(facts, sanitizer):
     """Return the facts as reports said them before they had a schema: a mean text, and words of a sample."""
     new = ("schema", "kind", "longest", "copied", "tree", "warnings", "verdict", "passes", "checksum")
@@ -226,8 +224,6 @@ def test_another_version_s_wording_is_not_called_forged_nor_passed(released):
 
 
 # Vectors.
-
-
 def test_a_report_of_vectors_is_held_like_one_of_texts(wordveil, tmp_path):
     np.save(tmp_path / "v.npy", seeds.rng(5).normal(size=(7, 6)))
     output, report = tmp_path / "out.npy", tmp_path / "r.json"

@@ -30,8 +30,6 @@ def notes(tmp_path):
 
 
 # One list of warnings.
-
-
 def drawn_configurations(number: int) -> Iterator[list[str]]:
     rng = seeds.rng(24)
     for _ in range(number):
@@ -141,8 +139,6 @@ def test_examples_are_words_that_people_know():
 
 
 # An epsilon as people write it.
-
-
 @pytest.mark.parametrize("epsilon", [8.0, 2.5, 0.1, 12.0])
 def test_no_epsilon_is_shown_with_the_dust_of_float64(epsilon):
     below = math.nextafter(epsilon, 0.0)
@@ -178,8 +174,6 @@ def test_the_default_release_says_seven_everywhere(wordveil, tmp_path):
 
 
 # Who wrote it.
-
-
 @pytest.fixture
 def key(wordveil, tmp_path):
     mask = os.umask(0)

@@ -35,8 +35,7 @@ def test_a_terminal_gets_whole_words_and_a_warning_in_colour(narrow, monkeypatch
 
 
 def test_whoever_reads_no_terminal_gets_each_line_on_one(narrow):
-    assert for_screen(LINE, io.StringIO()) == LINE
-    assert for_screen(TABLE, Terminal()) == TABLE
+    assert (for_screen(LINE, io.StringIO()), for_screen(TABLE, Terminal())) == (LINE, TABLE)
 
 
 def test_a_table_wraps_its_last_column():

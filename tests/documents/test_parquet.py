@@ -172,16 +172,6 @@ def test_a_damaged_file_is_told_in_one_line_that_names_it(tmp_path, identity):
     assert all("in.parquet" in message and "\n" not in message for message in messages)
 
 
-def test_bytes_do_not_depend_on_the_block_and_row_groups_have_fixed_rows(tmp_path, shout):
-    written = set()
-    for block in (1, 300, 2000, 10**8):
-        run(tmp_path, shout, block=block, columns=("text",))
-        written.add((tmp_path / "out.parquet").read_bytes())
-    assert len(written) == 1
-    metadata = pq.ParquetFile(tmp_path / "out.parquet").metadata
-    assert max(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) == 10
-
-
 def test_empty_tables_stay_empty(tmp_path, identity):
     summary, written = run(tmp_path, identity, source=table().slice(0, 0), columns=("text",))
     assert summary.documents == 0

@@ -283,15 +283,6 @@ def test_a_long_quoted_field_of_many_lines_takes_linear_time(tmp_path, identity)
     assert run_bytes(tmp_path, "in.csv", content, identity, columns=("text",)) == content
 
 
-def test_columns_dropped_and_kept_in_tables(tmp_path, shout):
-    table = b'a,text,"b",c\r\n1,x,"2,2",3\r\n'
-    expected = b'text,"b"\r\nX#in.csv:0:0,"2,2"\r\n'
-    assert run_bytes(tmp_path, "in.csv", table, shout, columns=("text",), keep=("b",)) == expected
-    assert (
-        run_bytes(tmp_path, "in.csv", table, shout, columns=("text",), drop_others=True) == b"text\r\nX#in.csv:0:0\r\n"
-    )
-
-
 def test_quoting_follows_the_header_and_never_the_private_field(tmp_path, shout):
     content = b'id,text\n1,"quoted, because of the comma"\n2,plain\n'
     same = lambda block: [[ReleasedText("word")] for _ in block]  # noqa: E731

@@ -77,8 +77,7 @@ def test_links_and_what_is_no_file_are_not_followed_but_told(tmp_path, shout):
     (root / ".git" / "c.txt").write_bytes(b"hidden\n")
     (root / "photo.jpg").write_bytes(b"\xff")
     found = tree_files(root, DocumentSettings())
-    assert found.taken == ["a.txt", "sub/b.txt"]
-    assert found.other == ["photo.jpg", "pipe.txt"]
+    assert (found.taken, found.other) == (["a.txt", "sub/b.txt"], ["photo.jpg", "pipe.txt"])
     assert found.hidden == [".git/", ".hidden.txt"]
     inside = ["sub/inside.txt", "sub/same.txt", "sub/to_hidden.txt"]
     assert found.links == ["folder", "nothing.txt", "out.txt", "self.txt", *inside, "up.txt"]

@@ -93,8 +93,7 @@ def test_a_denoised_file_is_no_release(folder, denoiser):
 
 def test_a_report_rebuilds_its_mechanism_and_runs_no_other_code(folder):
     report = ReleaseReport.load(folder / "report.json")
-    assert report.mechanism() == MECHANISM
-    assert report.options == OPTIONS
+    assert (report.mechanism(), report.options) == (MECHANISM, OPTIONS)
     facts = json.loads((folder / "report.json").read_text())
     others = (
         "SanText(epsilon=2.5)", "Other(epsilon=1.0)", "__import__('os').getcwd()", "print('x')", "sanitize(texts='x')",

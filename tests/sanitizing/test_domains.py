@@ -392,8 +392,6 @@ def test_a_retry_in_another_process_draws_the_same_noise():
 
 
 # Lanes; that no two consumers of a stream share one is part of the contract of every mechanism.
-
-
 def test_the_first_unknown_token_of_a_document_follows_its_law_on_two_thousand_words():
     """Blocks, too, must be picked by draws that the stand-in was not picked by."""
     words = [f"{a}{b}q" for a in "abcdefghijklmnopqrst" for b in made_up(100)]

@@ -138,8 +138,6 @@ def fitted(mechanism, table, metric, excluded):
 
 
 # The oracle: what a document shows whatever the noise, and what its draws stand for.
-
-
 @dataclass(frozen=True)
 class Token:
     known: bool
@@ -316,8 +314,7 @@ def test_every_option_is_drawn_with_every_value():
         accents: bool = False
         casing: Literal["sentence", "vocabulary", "shape", "title"] = "sentence"
 
-    assert undrawn(wv.TextOptions) == {}
-    assert undrawn(More) == {"accents": set(), "casing": {"title"}}
+    assert (undrawn(wv.TextOptions), undrawn(More)) == ({}, {"accents": set(), "casing": {"title"}})
 
 
 def choices(chosen):
@@ -418,8 +415,6 @@ def test_an_assumption_that_is_not_printed_is_found(monkeypatch, forgotten):
 
 
 # Five words, every mechanism, a document that holds one twice beside a token outside the vocabulary.
-
-
 @pytest.mark.parametrize("mechanism", [*DRAWN, *NOISE])
 @pytest.mark.parametrize("text", ["{} zz", "{0} {0} zz"])
 def test_an_unknown_token_beside_a_word_tells_nothing_more_of_it(mechanism, text):

@@ -206,8 +206,6 @@ def test_forked_workers_run_over_files_with_keys_of_their_own_that_runs_keep(voc
 
 
 # What the release assumes and shows beyond the mechanism's own law.
-
-
 def test_a_mechanisms_assumptions_and_disclosures_reach_the_release(vocabulary):
     nadp = wv.Sanitizer(vocabulary, wv.NADP(epsilon=4.0, isolated="verbatim", tau=0.5))
     release = nadp("babaq zz")
@@ -233,8 +231,6 @@ def test_unknown_words_are_spoken_of_as_the_promise_allows(vocabulary, mechanism
 
 
 # A record is one document.
-
-
 @pytest.fixture
 def records(vocabulary, tmp_path):
     entries = list(vocabulary.words)

@@ -107,8 +107,6 @@ def test_of_arbitrary_text_only_kinds_and_listed_characters_are_left(vocabulary,
 
 
 # Broken twins.
-
-
 def by_digits(self, token):
     """A surrogate that starts from the token's own digits."""
     found = REAL_CODE(self, token)
@@ -147,8 +145,6 @@ def test_a_kind_that_shows_in_the_number_of_draws_is_noticed(vocabulary, monkeyp
 
 
 # Options, claims, numbers that keep their magnitude.
-
-
 @pytest.mark.slow
 def test_numbers_on_a_grid_follow_its_law_and_others_do_not(vocabulary):
     made = sanitizer(vocabulary, METRIC)
@@ -188,14 +184,7 @@ def test_choices_that_do_not_fit_are_refused(choices, named):
         wv.TextOptions(**choices)
 
 
-def test_choices_are_equal_after_a_trip_through_json():
-    assert json.loads(json.dumps(METRIC.choices())) == METRIC.choices()
-    assert METRIC.choices() != TYPED.choices()
-
-
 # Personal data.
-
-
 @pytest.mark.data
 def test_no_value_with_a_kind_is_left_of_the_presidio_set(packaged, data_directory):
     with gzip.open(data_directory / "privacy" / "presidio-synth.jsonl.gz", "rt", encoding="utf-8") as lines:

@@ -70,8 +70,7 @@ def test_the_best_size_is_that_of_the_curve(stock):
             uniform = n * math.exp(-epsilon) / (1 + (n - 1) * math.exp(-epsilon))
             scores[n] = uniform * level.anywhere + (1 - uniform) * level.near["static"]
         assert stock.choose(epsilon) == max(scores, key=scores.get)
-    assert stock.choose(0.5) == 8
-    assert stock.choose(12.0) == 64
+    assert (stock.choose(0.5), stock.choose(12.0)) == (8, 64)
 
 
 def test_the_same_text_and_settings_give_the_same_stock_in_any_order_of_sentences(public, tmp_path):
@@ -167,8 +166,6 @@ def test_facts_that_name_prototypes_that_are_not_there_are_refused(stock, tmp_pa
 
 
 # Clustering.
-
-
 def test_prototypes_are_members_and_serve_far_better_than_random_ones():
     generator = seeds.rng(3)
     centres = generator.standard_normal((12, 16))

@@ -38,8 +38,6 @@ def weights(rephraser, ids):
 
 
 # The promise.
-
-
 @pytest.mark.parametrize("size", [64, 8])
 @pytest.mark.parametrize("epsilon", [0.5, 6.0, 9.0])
 def test_the_audit_of_a_stock_is_exact(stock, size, epsilon):
@@ -120,8 +118,7 @@ def test_a_copy_draws_afresh_and_takes_everything_else_along(stock):
     rephraser = wv.Rephraser(stock, epsilon=5.0, prototypes=64, grids=grids, source=wv.RandomSource(KEY))
     for other in (copy.copy(rephraser), pickle.loads(pickle.dumps(rephraser))):
         assert type(other) is wv.Rephraser
-        assert other.guarantee == rephraser.guarantee
-        assert other.options.choices() == rephraser.options.choices()
+        assert (other.guarantee, other.options.choices()) == (rephraser.guarantee, rephraser.options.choices())
         assert other.sanitizer.source.export_key() != rephraser.sanitizer.source.export_key()
 
 
@@ -141,8 +138,6 @@ def test_the_place_of_noise_depends_on_stock_size_and_encoder(stock):
 
 
 # Broken twins: refuted by the audit that the honest one passes.
-
-
 class Texts(Subject):
     """A function of a batch of texts, each output one string."""
 
@@ -209,8 +204,6 @@ def test_broken_twins_are_refuted_and_the_honest_one_is_not(stock, make, refuted
 
 
 # What would make a twin is refused.
-
-
 def test_a_file_that_the_stock_was_built_from_is_refused(stock, public, tmp_path):
     rephraser = wv.Rephraser(stock)
     moved = tmp_path / "folder"
@@ -242,8 +235,6 @@ def test_what_fills_a_slot_is_a_function_of_the_release_alone(stock):
 
 
 # Numbers that keep their magnitude.
-
-
 def test_numbers_cost_what_the_promise_says(stock):
     """The law of a sentence with its number is a product; its largest loss, in whole numbers, is within the claim."""
     grid = wv.NumberGrid.parse("number=0:50:10@0.25")
@@ -264,8 +255,7 @@ def test_numbers_are_released_by_their_own_law_where_there_is_a_slot_and_one_a_s
     near = next(word for word in rephraser.embeddings.words if slots_of(word) == ["number"])
     said = near.replace("[number]", "41")
     batch = rephraser.release_batch([f"{said} {said}", FIRST, ""])
-    assert batch.tokens == 3
-    assert batch.texts[2] == ""
+    assert (batch.tokens, batch.texts[2]) == (3, "")
     texts = rephraser.release_batch([said] * 400).texts
     values = [int(re.search(r"\d+", text)[0]) for text in texts]
     assert set(values) <= set(range(0, 51, 10))
@@ -275,8 +265,6 @@ def test_numbers_are_released_by_their_own_law_where_there_is_a_slot_and_one_a_s
 
 
 # Runs.
-
-
 @pytest.fixture
 def notes(tmp_path):
     path = tmp_path / "notes.txt"

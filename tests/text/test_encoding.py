@@ -106,8 +106,7 @@ def test_a_missing_clitic_is_read_as_its_full_word():
     assert shown("don't", words)[1] == ["do", "not"]
     assert shown("can't won't", words)[1] == ["can", "not", "will", "not"]
     assert shown("they're I'm they've", words)[1] == ["they", "are", "i", "am", "they", "have"]
-    assert shown("John's", words)[1] == ["john", "s"]
-    assert shown("John's", ["john"])[1] == ["john", "*"]
+    assert (shown("John's", words)[1], shown("John's", ["john"])[1]) == (["john", "s"], ["john", "*"])
     assert shown("Maria's lemme", ["john"])[1] == ["*", "*", "*", "*"]
 
 

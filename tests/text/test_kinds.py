@@ -143,8 +143,7 @@ LEFT = [
 @pytest.mark.parametrize(("wanted", "value"), [(name, value) for name, listed in ONE.items() for value in listed])
 def test_a_value_with_spaces_becomes_one_token(wanted, value):
     pieces = Tokenizer().split(joined(f"Seen on {value}, then."))
-    assert pieces[:4] == ["", "Seen", " ", "on"]
-    assert pieces[6:] == [", ", "then", "."]
+    assert (pieces[:4], pieces[6:]) == (["", "Seen", " ", "on"], [", ", "then", "."])
     assert kind(pieces[5]) == wanted
 
 

@@ -9,7 +9,7 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil.arrays import PrivateText
-from wordveil.errors import ChecksumError, ParameterError, TooLittleKeptError
+from wordveil.errors import ChecksumError, ParameterError
 from wordveil.withholding import words as lists
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, Slot, surrogate_generators
@@ -92,17 +92,6 @@ def test_a_value_is_equal_where_its_lists_are_and_travels():
     assert hash(wv.Redactor(words=words)) == hash(wv.Redactor(words=PublicWords(added=frozenset({"zq"}))))
 
 
-def test_what_is_asked_for_is_kept_and_said():
-    text = "On Monday, May 5, Dr Adams saw 7 of 12 men with cancer."
-    rule = wv.Rule(titles=True, calendar=True, numbers=(0, 10))
-    redactor = wv.Redactor(words=PublicWords(sensitive=True), rule=rule)
-    assert redactor.redact(text) == "On Monday, May 5, Dr [name] saw 7 of [number] men with cancer."
-    said = " ".join(redactor.disclosed)
-    for part in ("titles", "months", "from 0 to 10", "health"):
-        assert part in said
-        assert part not in " ".join(wv.Redactor().disclosed)
-
-
 def test_linked_placeholders_agree_where_tokens_do_and_nowhere_else():
     redactor = wv.Redactor(link="document")
     text = "We saw Maria and Tom. Maria left, tom stayed; Anna wrote 7 and 8 and 7."
@@ -134,16 +123,6 @@ def test_a_law_that_is_the_same_for_equal_slots_is_exact_on_a_small_table():
     assert len(set(channel["Maria"])) > 40
 
 
-def test_text_of_another_language_is_refused_and_a_short_text_is_not(redactor):
-    german = (
-        "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
-    )
-    with pytest.raises(TooLittleKeptError, match="another language") as refused:
-        redactor.redact(german)
-    assert "Johannes" not in str(refused.value)
-    assert redactor.redact("Johannes Berlin") == "[name]"
-
-
 def test_every_release_has_a_guarantee_that_speaks_of_loss_only_between_texts_that_agree(redactor):
     redaction = redactor.redaction("We saw Maria.")
     assert redaction.guarantee.loss(0.0) == 0.0
@@ -166,8 +145,7 @@ def test_counts_are_those_of_the_spans(redactor):
     text, counts = "We saw Maria Garcia at 7 in a zqx.", Counter()
     redactor.release(PrivateText(text), counts)
     spans = redactor.spans(text)
-    assert counts["kept"] == sum(span.kept for span in spans)
-    assert counts["hidden"] == len(spans) - counts["kept"]
+    assert (counts["kept"], counts["hidden"]) == (sum(span.kept for span in spans), len(spans) - counts["kept"])
     assert Counter(span.kind.printed for span in spans if not span.kept) == {
         k: counts[k] for k in ("name", "number", "word")
     }

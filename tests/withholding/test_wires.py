@@ -200,8 +200,7 @@ def test_a_service_gives_what_the_redactor_gives(releaser):
     assert (answer.cost, answer.left, answer.seal) == ("0", {}, "")
     assert answer.guarantee == wv.Redactor(words=words).guarantee.as_dict()
     told = {each["name"]: each for each in releaser.listed()}
-    assert told["readable"]["words"] == len(words)
-    assert told["readable"]["guarantee"]["promise"] == "withholding"
+    assert (told["readable"]["words"], told["readable"]["guarantee"]["promise"]) == (len(words), "withholding")
     among = releaser.hides_among(
         HidesRequest(words=["house", "maria", "7", "I", "Doctor", "Maria"], setting="readable")
     ).words
