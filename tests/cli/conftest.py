@@ -33,7 +33,7 @@ def wordveil(capfd, tmp_path, monkeypatch):
     """
     monkeypatch.chdir(tmp_path)
 
-    def run(command: str, *arguments: object) -> Answer:
+    def run(command: str = "", *arguments: object) -> Answer:
         with pytest.raises(SystemExit) as ended:
             main([*shlex.split(command), *map(str, arguments)])
         out, err = capfd.readouterr()

@@ -11,6 +11,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.documents.conftest import interrupted
 from tests.tables import write_rows
 
 from wordveil.documents import DocumentSettings, FormatDetails
@@ -107,15 +108,7 @@ def test_an_interrupted_run_goes_on_in_the_same_encoding(tmp_path, shout):
         columns=("t",), keep_others=True, encoding="windows-1252", details=details, block_characters=100
     )
     run_documents(source, tmp_path / "whole.jsonl", shout, settings=settings)
-    calls = iter(range(3))
-
-    def stopping(block):
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return shout(block)
-
-    with pytest.raises(KeyboardInterrupt):
-        run_documents(source, target, stopping, settings=settings)
+    interrupted(source, target, 3, shout, settings=settings)
     resumed = DocumentSettings(
         columns=("t",), keep_others=True, encoding="cp1252", details=details
     )  # the same by another name

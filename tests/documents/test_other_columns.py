@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
+from tests.documents.test_missing import marked
 from tests.documents.test_round_trip import check_output
-from tests.documents.test_selection import marked
 from tests.tables import read_rows, write_rows
 
 from wordveil.documents import DocumentSettings, FormatDetails, Selection
@@ -59,17 +59,23 @@ def stopped(source, target, error=ParameterError, match=None, **choice):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_a_word_on_the_others_nothing_is_read(tmp_path, name):
+def test_without_a_word_on_the_others_and_with_a_wrong_one_nothing_is_read(tmp_path, name):
     write_rows(tmp_path / name, ROWS)
-    message = stopped(tmp_path / name, tmp_path / name.replace("in.", "out."))
+    target = tmp_path / name.replace("in.", "out.")
+    message = stopped(tmp_path / name, target)
     assert "leaves 2 other columns of" in message
     assert "unnamed: customer, email." in message
     assert all(way in message for way in ("keep=[...]", "keep_others=True", "drop_others=True"))
     assert "maria" not in message
+    assert "Did you mean 'email'?" in stopped(tmp_path / name, target, match="emial", keep=("customer", "emial"))
+    with pytest.raises((ParameterError, DocumentFormatError), match="zzz") as caught:
+        run(tmp_path / name, target, keep=("customer", "zzz"))
+    assert "customer" not in str(caught.value).replace(str(tmp_path), "")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_kept_column_is_copied_and_the_rest_left_out(tmp_path, name):
+def test_a_kept_column_is_copied_and_all_are_where_that_is_asked_for_and_said_first(tmp_path, name):
     target = tmp_path / name.replace("in.", "out.")
     write_rows(tmp_path / name, ROWS)
     summary = run(tmp_path / name, target, keep=("customer",)).summary
@@ -78,12 +84,6 @@ def test_a_kept_column_is_copied_and_the_rest_left_out(tmp_path, name):
     summary = run(tmp_path / name, target, drop_others=True).summary
     assert read_rows(target) == [{"text": row["text"].upper()} for row in ROWS]
     assert summary.copied_columns == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_all_are_copied_where_that_is_asked_for_and_it_is_said_first(tmp_path, name):
-    target = tmp_path / name.replace("in.", "out.")
-    write_rows(tmp_path / name, ROWS)
     process = run(tmp_path / name, target, keep_others=True)
     assert read_rows(target) == [row | {"text": row["text"].upper()} for row in ROWS]
     assert process.told_first == ["every column besides the text is copied unchanged: customer, email"]
@@ -100,23 +100,6 @@ def test_a_file_of_texts_alone_asks_nothing(tmp_path, name):
         write_rows(tmp_path / name, [{"text": row["text"]} for row in ROWS])
         assert run(tmp_path / name, target).records == 2
         assert read_rows(target) == [{"text": "ONE"}, {"text": "TWO"}]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_misspelt_column_is_refused_with_a_hint(tmp_path, name):
-    write_rows(tmp_path / name, ROWS)
-    target = tmp_path / name.replace("in.", "out.")
-    assert "Did you mean 'email'?" in stopped(tmp_path / name, target, match="emial", keep=("customer", "emial"))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_column_that_is_nowhere_is_refused_and_nothing_is_released(tmp_path, name):
-    write_rows(tmp_path / name, ROWS)
-    target = tmp_path / name.replace("in.", "out.")
-    with pytest.raises((ParameterError, DocumentFormatError), match="zzz") as caught:
-        run(tmp_path / name, target, keep=("customer", "zzz"))
-    assert "customer" not in str(caught.value).replace(str(tmp_path), "")
-    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize(("name", "content", "kept"), [

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.documents.conftest import interrupted
 from tests.dying import check_deaths
 from tests.tables import write_rows
 
@@ -64,19 +65,6 @@ def pair(tmp_path) -> tuple[Path, Path]:
     """An input of 40 lines, and where its output goes."""
     (tmp_path / "in.jsonl").write_bytes(LINES)
     return tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-
-
-def interrupted(source: Path, target: Path, calls: int, process, **options) -> None:
-    """Run, and stop by an interrupt from the keyboard after some calls."""
-    left = iter(range(calls))
-
-    def stopping(block):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return process(block)
-
-    with pytest.raises(KeyboardInterrupt):
-        run_documents(source, target, stopping, **options)
 
 
 def small(**changes) -> DocumentSettings:
