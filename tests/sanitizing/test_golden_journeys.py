@@ -22,7 +22,6 @@ import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
 from wordveil.files.run_key import save_run_key
-from wordveil.files.secret import Secret
 from wordveil.kernels.compiled import available_engines
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.randomness import DocumentStreams
@@ -179,22 +178,11 @@ def test_spark(held, tmp_path):
     held("spark", [texts.to_pylist(), [part.to_pylist() for part in vectors(iter([rows]))]])
 
 
-def test_service(held, tmp_path):
-    for library in ("fastapi", "sqlalchemy"):
-        pytest.importorskip(library, reason="needs the extra serve")
-    releasing, messages, access, charges, costs, ledgers, settings = (
-        importlib.import_module(f"wordveil.service.{name}")
-        for name in ("releasing", "messages", "access", "charges", "costs", "ledger", "settings")
-    )
-    opened = settings.Opened(sanitizer=sanitizer())
-    ledger = ledgers.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
-    ledger.allowance = charges.Allowance(promise=costs.cost_of(opened.guarantee, 1).promise_id, units={"key": 10**18})
-    made = releasing.Releaser(ledger, Secret(b"s" * 32), {"default": opened})
-    caller = access.Caller(id="ab" * 8, scopes=frozenset(["release"]))
-    request = messages.TextRequest(text=TEXT)
-    asked = releasing.Asked(texts=[TEXT, TEXT[:20]], how=request, caller=caller, retry="again", nonce="n" * 16)
-    (counted,) = made.count([asked])
-    charged = replace(ledger.charge(counted.charge), salt="5a" * 32)
-    (answer,) = made.draw([(counted, charged)])
-    ledger.close()
+def test_service(held, service):
+    made = service(sanitizer())
+    request = made.messages.TextRequest(text=TEXT)
+    asked = made.Asked(texts=[TEXT, TEXT[:20]], how=request, caller=made.caller, retry="again", nonce="n" * 16)
+    (counted,) = made.releaser.count([asked])
+    charged = replace(made.ledger.charge(counted.charge), salt="5a" * 32)
+    (answer,) = made.releaser.draw([(counted, charged)])
     held("service", [answer.texts, answer.tokens, answer.cost])
