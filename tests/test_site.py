@@ -161,15 +161,8 @@ def test_the_site_is_searched_from_disk_and_shows_contributors_pages_last(site):
 @pytest.mark.slow
 def test_a_strict_build_refuses_a_dead_link(site, tmp_path):
     for part in (
-        "docs",
-        "tools",
-        "README.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "mkdocs.yml",
-        "NOTICE",
-    ):
+        "docs", "tools", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "mkdocs.yml", "NOTICE",
+    ):  # fmt: skip
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copyfile
         copy(ROOT / part, tmp_path / part)
     for folder in ("src", "lab", "tests", "examples", ".ci"):
