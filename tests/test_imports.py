@@ -267,10 +267,6 @@ def test_importing_wordveil_loads_nothing_heavy():
     assert fresh(program) == "[]"
 
 
-def test_first_import_of_names_loads_nothing_heavy():
-    assert fresh("import sys, wordveil.names; print('numpy' in sys.modules)") == "False"
-
-
 @pytest.mark.slow
 def test_the_package_imports_and_works_without_extras(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1")

@@ -5,7 +5,6 @@ import io
 import pytest
 
 from wordveil.cli.printing import aligned, for_screen
-from wordveil.cli.summary import Summary
 
 LINE = "warning: " + "an observer may become 99 % sure of a word (exp(8)), or more; " * 3
 TABLE = "name               promise    a long line of a table whose columns stand two blanks apart, left alone"
@@ -44,11 +43,3 @@ def test_a_table_wraps_its_last_column():
     assert max(map(len, lines)) <= 50
     assert " ".join(" ".join(lines).split()).count("Algorithm 2, and more") == 4
     assert aligned([{"a": "1", "b": ""}]) == ["a  b", "1"]
-
-
-def test_four_lines_name_the_strongest_warning_and_count_the_others():
-    told = {"released": "r", "guarantee": "g", "unchanged": ["a", "b"], "lines": ["x"] * 7, "destination": "out.txt"}
-    four = Summary(warnings=["first", "second", "third"], **told).four()
-    assert four[:3] == ("released: r", "guarantee: g", "passed unchanged: a; b")
-    assert four[3].startswith("warning: first (2 more warnings, 7 lines in full: --resume --explain,")
-    assert Summary(warnings=[], **told | {"destination": "-"}).four()[3].startswith("more: 7 lines in full: --explain;")

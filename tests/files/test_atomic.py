@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 from tests.dying import Death, in_child
 
-from wordveil.errors import ParameterError, ResumeError
+from wordveil.errors import ResumeError
 from wordveil.files import atomic
-from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, open_private, publish, stamp, write_whole
+from wordveil.files.atomic import Unfinished, is_replaceable, open_private, publish, stamp, write_whole
 from wordveil.files.journal import RUN_KEY, Journal, file_identity
 
 
@@ -73,34 +73,6 @@ def test_a_private_file_follows_no_link(tmp_path):
     (tmp_path / "link").symlink_to("theirs")
     with pytest.raises(OSError, match="symbolic links"):
         open_private(tmp_path / "link", start=2)
-
-
-def test_an_unfinished_file_goes_on_where_it_was_and_is_refused_where_it_is_shorter(tmp_path):
-    with open_private(tmp_path / "file") as file:
-        file.write(b"0123456789")
-    with open_private(tmp_path / "file", start=4) as file:
-        file.write(b"x")
-    assert (tmp_path / "file").read_bytes() == b"0123x"
-    with pytest.raises(ResumeError, match="cut off"):
-        open_private(tmp_path / "file", start=6)
-    with pytest.raises(ResumeError, match="gone"):
-        open_private(tmp_path / "none", start=0)
-
-
-def test_one_run_at_a_time_writes_an_output(tmp_path):
-    target = tmp_path / "out.txt"
-    check_not_busy(target)
-    held = Unfinished(target, keep=False)
-    assert mode(held.folder) == 0o700
-    for again in (partial(Unfinished, target, keep=True), partial(Unfinished, target, keep=False)):
-        with pytest.raises(ParameterError, match=r"destination='out.txt' is being written by another run"):
-            again()
-    held.release()
-    held = Unfinished(target, keep=True)
-    held.remove()
-    held.release()
-    with pytest.raises(ResumeError, match="gone"):
-        Unfinished(target, keep=True)
 
 
 def test_what_is_complete_takes_its_place_and_can_do_so_again(tmp_path):

@@ -48,17 +48,16 @@ def test_no_value_of_a_redactor_holds_a_token_that_it_has_met(compiled_or_not):
     assert "Zqxqz" not in str(asdict(one.words))
 
 
-@pytest.mark.parametrize("word", ["Password", "pin", "is", "are"])
-def test_no_word_is_hidden_whose_letters_hide_a_secret(word):
-    with pytest.raises(ParameterError, match="announces a secret") as refused:
-        wv.PublicWords(hidden=frozenset({"zqx", word}))
+@pytest.mark.parametrize(("name", "word", "problem"), [
+    *(("hidden", word, "announces a secret") for word in ("Password", "pin", "is", "are")),
+    *(("hidden", word, "must not hold I") for word in ("i", "I'm", "i\u2019ve")),
+    *((name, "doctor's", "without 's") for name in ("added", "hidden")),
+])  # fmt: skip
+def test_no_word_is_hidden_whose_letters_hide_a_secret(name, word, problem):
+    """Nor one that would leave all the same, or do nothing: a pronoun, a possessive."""
+    with pytest.raises(ParameterError, match=problem) as refused:
+        wv.PublicWords(**{name: frozenset({"zqx", word})})
     assert "zqx" not in str(refused.value)
-
-
-@pytest.mark.parametrize("word", ["i", "I'm", "i\u2019ve"])
-def test_a_pronoun_that_leaves_all_the_same_is_refused_among_words_to_hide(word):
-    with pytest.raises(ParameterError, match="must not hold I"):
-        wv.PublicWords(hidden=frozenset({"zqx", word}))
 
 
 def test_titles_months_and_days_to_hide_are_hidden_where_others_are_kept(compiled_or_not):
@@ -100,10 +99,32 @@ def test_compounds_that_lengthen_a_run_of_words_take_time_in_proportion(compiled
     assert_proportional(lambda n: released("We saw it. " + "the-end money water people " * n + words), 200)
 
 
-def test_what_secrets_announce_ends_where_it_did(compiled_or_not):
-    text = "pin: pin: we saw pin is\nour house pin is\n\nthe house\nis ours. The pin: house\npin: a table\nwe saw it"
-    shown = "pin: pin: [word] pin is\n[word] pin is\n\n[word]\nis ours. The pin: [word]\npin: [word]\nwe saw it"
-    assert released(text) == shown
+ACCENTS = "\u00b4`\u00a8\u00af\u00b8\u02c2\u02d9\u02db\u0384\u1fbd\u309b\ua700\uff40"
+CUTS = "\u2032\u00b7\u2027\u2044\u2212\u00ac\u2122\u00d7\u201a\U0001f600\U0001f3fd\x07\x7f"
+SHOWN = {
+    "what secrets announce ends where it did": (
+        {}, "pin: pin: we saw pin is\nour house pin is\n\nthe house\nis ours. The pin: house\npin: a table\nwe saw it",
+        "pin: pin: [word] pin is\n[word] pin is\n\n[word]\nis ours. The pin: [word]\npin: [word]\nwe saw it"),
+    "a month that is a name needs its number": ({"calendar": True}, "We saw May 5.", "We saw May [number]."),
+    "and needs it close": (
+        {"calendar": True}, "We saw 5 (all of them: 6), \nno, (May) came",
+        "We saw [number] (all of them: [number]), \nno, ([name]) came"),
+    "marks at the ends of a word leave it": (
+        {}, "We saw `it` there \U0001f600all of us\U0001f44d\U0001f3fd", "We saw `it` there [other]all of us[other]"),
+    "a name after a title is hidden where titles are kept": (
+        {"titles": True}, "We saw Dr. Happy there.", "We saw Dr. [name] there."),
+    "and in strict lists too": ({"titles": True, "strict": True}, "We saw Dr. Happy there.", "We saw Dr. [name] there."),
+    **{f"{sign!r} in {cut}": (
+           {}, f"We saw {sign.join(cut.split())} of the house.", "We saw [word] of the house.")
+       for sign in ACCENTS + CUTS for cut in ("so me", "it, all")},
+}  # fmt: skip
+"""What was found -> rule, text and release."""
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_was_found_is_shown_as_it_should_be(name, compiled_or_not):
+    rule, text, shown = SHOWN[name]
+    assert released(text, **rule) == shown
 
 
 @pytest.mark.parametrize(
@@ -113,11 +134,6 @@ def test_numbers_are_beside_each_other_whatever_marks_are_between(between, compi
     text = f"We had (4{between}2{between}7) of them, two{between}three"
     assert not {"4", "2", "7", "two", "three"} & set(re.findall(r"\w+", released(text, numbers=(0, 10))))
     assert released("We had 4 of the 7.", numbers=(0, 10)) == "We had 4 of the 7."
-
-
-def test_a_month_that_is_a_name_needs_its_number_close(compiled_or_not):
-    assert released("We saw May 5.", calendar=True) == "We saw May [number]."
-    assert released("We saw 5 (all of them: 6), \nno, (May) came", calendar=True).endswith("([name]) came")
 
 
 @pytest.mark.parametrize("text", ["<brMaria>", "<brMaria>Garcia>", "<brMaria!>", "<br\u00e9>"])
@@ -132,26 +148,10 @@ def test_what_begins_like_a_line_break_is_a_unit_like_others(text, compiled_or_n
     )
 
 
-ACCENTS = "\u00b4`\u00a8\u00af\u00b8\u02c2\u02d9\u02db\u0384\u1fbd\u309b\ua700\uff40"
-CUTS = "\u2032\u00b7\u2027\u2044\u2212\u00ac\u2122\u00d7\u201a\U0001f600\U0001f3fd\x07\x7f"
-
-
-@pytest.mark.parametrize("sign", ACCENTS + CUTS)
-def test_a_sign_that_is_not_listed_cuts_no_word_into_kept_pieces(sign, compiled_or_not):
-    assert released(f"We saw so{sign}me of the house.") == "We saw [word] of the house."
-    assert released(f"We saw it,{sign}all of the house.") == "We saw [word] of the house."
-
-
 @pytest.mark.parametrize("text", ["so\u00b4", "\u02c2so", "\u24c8o", "\U0001f142o"])
 def test_an_accent_or_a_circled_letter_is_part_of_its_word(text, compiled_or_not):
     assert "so" not in released(f"We saw {text} there")
     assert re.fullmatch(r"We saw \[(?:word|name)\] there", released(f"We saw {text} there"))
-
-
-def test_marks_at_the_ends_of_a_word_leave_it(compiled_or_not):
-    assert released("We saw `it` there \U0001f600all of us\U0001f44d\U0001f3fd") == (
-        "We saw `it` there [other]all of us[other]"
-    )
 
 
 ALIKE = [
@@ -168,11 +168,6 @@ def test_linked_are_those_that_the_page_calls_equal(one, other, equal):
     assert (person.number(one, Kind.CAPITALIZED) == person.number(other, Kind.CAPITALIZED)) is equal
     document = wv.Redactor(link="document").redact(f"We saw {one} and {other} there.")
     assert ("[name-2]" not in document) is equal
-
-
-def test_a_name_after_a_title_is_hidden_where_titles_are_kept(compiled_or_not):
-    assert released("We saw Dr. Happy there.", titles=True) == "We saw Dr. [name] there."
-    assert "Happy" not in released("We saw Dr. Happy there.", titles=True, strict=True)
 
 
 def test_an_interrupt_while_a_pass_learns_leaves_the_next_one_whole(monkeypatch):
@@ -247,12 +242,6 @@ def test_no_report_confirms_a_guess_of_a_word_of_the_owners(tmp_path):
     source = wv.RandomSource(seeds.key(6))
     assert wv.Redactor(words=one, source=source).own_words() != wv.Redactor(words=other, source=source).own_words()
     assert wv.Redactor(words=one).own_words() != wv.Redactor(words=one).own_words()
-
-
-@pytest.mark.parametrize("name", ["added", "hidden"])
-def test_a_possessive_among_the_owners_words_is_refused_since_it_would_do_nothing(name):
-    with pytest.raises(ParameterError, match="without 's"):
-        wv.PublicWords(**{name: frozenset({"doctor's"})})
 
 
 def test_a_document_of_several_persons_links_nobody_to_another(tmp_path: Path):
