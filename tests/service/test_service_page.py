@@ -1,6 +1,5 @@
 """What docs/service.md shows is run as it stands; the Dockerfile and the compose file as far as they can be held."""
 
-import importlib.util
 import json
 import os
 import pty
@@ -16,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.cli.conftest import PROGRAM
+from tests.installed_packages import tool
 from tests.service.serving import Served
 
 from wordveil.service.messages import Fate
@@ -87,9 +87,7 @@ def test_the_first_key_is_shown_to_who_sits_at_a_terminal(tmp_path):
 
 
 def test_the_curve_is_that_of_the_stored_measurement():
-    spec = importlib.util.spec_from_file_location("curve", ROOT / "tools" / "build_playground_curve.py")
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
+    made = tool("build_playground_curve")
     assert json.loads(made.CURVE.read_text()) == made.curve()
 
 
@@ -133,9 +131,7 @@ def test_the_compose_file_shows_the_service_to_this_machine_only():
     assert (ours["read_only"], ours["cap_drop"]) == (True, ["ALL"])
 
 
-spec = importlib.util.spec_from_file_location("table", ROOT / "tools" / "build_service_table.py")
-TABLE = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(TABLE)
+TABLE = tool("build_service_table")
 
 BODIES = {
     "/v1/sanitize": {"text": "good film"},

@@ -111,11 +111,10 @@ SHOWN = {
         "We saw [number] (all of them: [number]), \nno, ([name]) came"),
     "marks at the ends of a word leave it": (
         {}, "We saw `it` there \U0001f600all of us\U0001f44d\U0001f3fd", "We saw `it` there [other]all of us[other]"),
-    "a name after a title is hidden where titles are kept": (
-        {"titles": True}, "We saw Dr. Happy there.", "We saw Dr. [name] there."),
-    "and in strict lists too": ({"titles": True, "strict": True}, "We saw Dr. Happy there.", "We saw Dr. [name] there."),
-    **{f"{sign!r} in {cut}": (
-           {}, f"We saw {sign.join(cut.split())} of the house.", "We saw [word] of the house.")
+    **{f"a name after a title that is kept, strict: {strict}": (
+        {"titles": True, "strict": strict}, "We saw Dr. Happy there.", "We saw Dr. [name] there.")
+       for strict in (False, True)},
+    **{f"{sign!r} in {cut}": ({}, f"We saw {sign.join(cut.split())} of us.", "We saw [word] of us.")
        for sign in ACCENTS + CUTS for cut in ("so me", "it, all")},
 }  # fmt: skip
 """What was found -> rule, text and release."""
