@@ -14,7 +14,10 @@ from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.files.journal import is_resumable
 from wordveil.runs.documents import run_documents
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of file sizes and tmpfs of Linux")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of file sizes and tmpfs of Linux"),
+]
 
 LIMITED = """
 import json, resource, sys
@@ -64,7 +67,6 @@ def prepare(folder: Path, kind: str) -> tuple[Path, str]:
     return source, ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["txt", "parquet", "tree"])
 def test_with_something_done_the_run_can_be_continued(tmp_path, kind):
     source, columns = prepare(tmp_path, kind)
@@ -86,7 +88,6 @@ def test_with_something_done_the_run_can_be_continued(tmp_path, kind):
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["txt", "parquet"])
 def test_with_nothing_done_nothing_is_left(tmp_path, kind):
     source, columns = prepare(tmp_path, kind)
@@ -111,7 +112,6 @@ def small_disk(tmp_path):
     subprocess.run(["umount", disk], check=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("block", "kept"), [(50_000, True), (10_000_000, False)])
 def test_a_disk_that_is_really_full(tmp_path, small_disk, block, kept):
     source, columns = prepare(tmp_path, "txt")

@@ -101,7 +101,6 @@ def people(spark):
     return spark.createDataFrame(rows, "id string, user string, email string, note string")
 
 
-@MARKS
 @pytest.mark.parametrize("make", ["sanitize", "save"])
 def test_a_frame_is_released_only_where_it_is_said_what_becomes_of_the_rest(people, sanitizer, tmp_path, make):
     places = [str(tmp_path / "out")] if make == "save" else []
@@ -112,7 +111,6 @@ def test_a_frame_is_released_only_where_it_is_said_what_becomes_of_the_rest(peop
     assert not (tmp_path / "out").exists()
 
 
-@MARKS
 def test_a_frame_has_the_columns_that_were_named(people, sanitizer):
     def released(**choice):
         return veil.sanitize(people, ["note"], sanitizer(), ids="id", **choice)
@@ -127,7 +125,6 @@ def test_a_frame_has_the_columns_that_were_named(people, sanitizer):
     assert "these columns, copied unchanged: id, user, email" in said
 
 
-@MARKS
 def test_what_is_saved_has_the_columns_that_were_named_and_its_folders(spark, people, sanitizer, tmp_path):
     budget = veil.UserBudget(user="user", max_nats=1000.0)
     promise = veil.save(
@@ -138,7 +135,6 @@ def test_what_is_saved_has_the_columns_that_were_named_and_its_folders(spark, pe
     assert (promise.counts["rows"], promise.budget["documents_left_out"]) == (6, 0)
 
 
-@MARKS
 def test_vectors_are_released_with_the_columns_that_were_named(spark):
     frame = spark.createDataFrame([(1, "m@clinic.org", [0.5, 1.0])], "id int, email string, v array<double>")
     mechanism = wv.MultivariateLaplace(epsilon=8.0)
@@ -149,7 +145,6 @@ def test_vectors_are_released_with_the_columns_that_were_named(spark):
     assert veil.release(frame, "v", mechanism, ids="id", settings=wv.VectorSettings(drop_others=True)).columns == ["v"]
 
 
-@MARKS
 def test_a_tree_is_released_only_where_it_is_said_what_becomes_of_the_rest(spark, tree, sanitizer, tmp_path):
     root, out = tree(lines=3, files=3), tmp_path / "out"
     (root / "last.csv").write_text("text,email\ngood film,m@clinic.org\n")
@@ -171,7 +166,6 @@ def test_a_tree_is_released_only_where_it_is_said_what_becomes_of_the_rest(spark
     assert told[0] == "every column besides the text is copied unchanged: id, stars, email"
 
 
-@MARKS
 def test_a_tree_has_the_columns_that_were_named(spark, tree, sanitizer, tmp_path):
     settings = DocumentSettings(columns=("text",), keep=("stars",))
     report = veil.sanitize_files(spark, tree(lines=3, files=3), tmp_path / "out", sanitizer(), settings=settings)
@@ -180,7 +174,6 @@ def test_a_tree_has_the_columns_that_were_named(spark, tree, sanitizer, tmp_path
     assert "these columns, copied unchanged: stars" in report.disclosed
 
 
-@MARKS
 def test_no_metadata_of_a_column_is_copied_with_it(spark, sanitizer, tmp_path):
     from pyspark.sql import types
 
