@@ -1,7 +1,8 @@
-"""What `sanitize` says of a run: in words, with every assumption, and in a report that is evidence."""
+"""What `sanitize` says of a run: in words, with every assumption, in a report; and how a screen shows it."""
 
 import hashlib
 import html
+import io
 import json
 import re
 import shlex
@@ -11,6 +12,7 @@ import pytest
 
 import wordveil as wv
 from wordveil.cli import progress
+from wordveil.cli.printing import aligned, for_screen
 from wordveil.cli.sanitize import _largest_loss
 from wordveil.cli.wording import told
 from wordveil.errors import DataFormatError, ParameterError
@@ -284,23 +286,6 @@ def test_a_report_holds_the_digest_of_the_private_input_only_when_asked(wordveil
     assert json.loads((tmp_path / "r.json").read_text())["inputs"][0]["sha256"] == digest
 
 
-@pytest.mark.parametrize(("command", "said"), [
-    ("sanitize", "interrupted: where input and output are files, the same command with --resume continues."),
-    ("certify", "interrupted: with --checkpoint FILE, the same command continues from what FILE holds."),
-    ("calibrate", "interrupted."),
-    ("vocabulary", "interrupted: no vocabulary was written."),
-])  # fmt: skip
-def test_an_interruption_says_what_became_of_the_work(monkeypatch, wordveil, command, said):
-    from wordveil.cli import app
-
-    def press_ctrl_c(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(app, "run", press_ctrl_c)
-    answer = wordveil(command)
-    assert (answer.status, answer.err) == (130, f"wordveil: {said}\n")
-
-
 def test_an_import_of_three_rows_is_a_vocabulary_all_the_same(wordveil, tmp_path):
     source = tmp_path / "one.txt"
     source.write_text("a 1 2\n1 3 4\n2 5 6\n")
@@ -354,3 +339,42 @@ def test_a_report_replaces_no_certificate_and_lies_in_no_stock_or_vocabulary(wor
     ):
         assert "must be another file than those the run reads and writes" in wordveil(*command).err
     assert (certificate.read_text(), header.read_bytes()) == ("{}", before)
+
+
+LINE = "warning: " + "an observer may become 99 % sure of a word (exp(8)), or more; " * 3
+TABLE = "name               promise    a long line of a table whose columns stand two blanks apart, left alone"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def test_a_terminal_gets_whole_words_and_a_warning_in_colour(narrow, monkeypatch):
+    shown = for_screen(LINE, Terminal())
+    assert shown.startswith("\033[1;33mwarning: \033[0m")
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = for_screen(LINE, Terminal())
+    assert "\033" not in plain
+    assert shown.replace("\033[1;33m", "").replace("\033[0m", "") == plain
+    assert max(map(len, plain.splitlines())) <= 60
+    assert plain.split() == LINE.split()
+
+
+def test_whoever_reads_no_terminal_gets_each_line_on_one(narrow):
+    assert (for_screen(LINE, io.StringIO()), for_screen(TABLE, Terminal())) == (LINE, TABLE)
+
+
+def test_a_table_wraps_its_last_column():
+    rows = [{"name": "tem", "paper": "Carvalho, Vasiloudis and Feyisetan 2021, Algorithm 2, and more " * 2}] * 2
+    lines = aligned(rows, 50)
+    assert max(map(len, lines)) <= 50
+    assert " ".join(" ".join(lines).split()).count("Algorithm 2, and more") == 4
+    assert aligned([{"a": "1", "b": ""}]) == ["a  b", "1"]
