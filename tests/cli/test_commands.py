@@ -15,6 +15,7 @@ import seeds
 import wordveil as wv
 from wordveil.cli.app import command_examples, command_lines
 from wordveil.cli.main import main
+from wordveil.kernels.compiled import available_engines
 from wordveil.meaning.explanations import _distance, _nearest_pair, _typical_pair
 from wordveil.meaning.neighbour_points import neighbour_points
 from wordveil.names import DECODERS, MECHANISMS
@@ -135,15 +136,6 @@ def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
     assert [line.split()[1] for line in near.splitlines()] == [names[i] for i in order]
     distances = [float(line.split()[0]) for line in near.splitlines()]
     assert distances == pytest.approx(np.linalg.norm(rows[order] - rows[0], axis=1), abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    "rows", [[("one", "1 2")], [(f"word{c}", "1 2") for c in "abc"], [("1", "1 0"), ("ok", "0 1")]]
-)
-def test_a_table_of_a_few_words_is_imported(wordveil, tmp_path, rows):
-    (tmp_path / "small.txt").write_text("".join(f"{word} {values}\n" for word, values in rows))
-    answer = wordveil.done("vocabulary", "import", tmp_path / "small.txt", tmp_path / "made")
-    assert f"words:           {len(rows)}," in answer.out
 
 
 def test_neighbour_lists_are_built_now_or_later(wordveil, tmp_path):
@@ -396,6 +388,7 @@ MISTAKES = {
     "needed-setting": ("sanitize NOTES -m projection -e 4", "wordveil: --set dimensions must be given"),
     "binary": ("sanitize binary.tsv -c text", "this is a binary file, or text in another encoding"),
     "textbook": ("certify -e 4 --calibration textbook -o c.json", "--calibration='textbook' needs no certificate"),
+    "engine": ("sanitize NOTES -o out.txt --engine mmx", f"must be one of {', '.join(available_engines())} here"),
     "report-form": ("sanitize NOTES --report r.pdf", "must end in .json or .html"),
 }  # fmt: skip
 

@@ -259,11 +259,3 @@ def test_a_run_takes_the_engine_that_is_named_and_reports_what_computed(wordveil
     origin = json.loads((tmp_path / "report.json").read_text())["provenance"]
     with pinned_engine(engine):
         assert (origin["engine"], origin["arithmetic"]) == (kernel_engine("ceilings.c"), "")
-
-
-def test_an_engine_that_cannot_run_here_is_refused_with_those_that_can(wordveil, tmp_path):
-    (tmp_path / "in.txt").write_text("good film\n")
-    answer = wordveil.refused("sanitize", tmp_path / "in.txt", "--output", tmp_path / "out.txt", "--engine", "mmx")
-    assert "mmx" in answer
-    assert f"must be one of {', '.join(available_engines())} here" in answer
-    assert not (tmp_path / "out.txt").exists()

@@ -233,14 +233,6 @@ def test_another_language_is_refused_and_leaves_nothing(wordveil, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
-def test_an_output_that_is_there_is_written_over_only_when_asked(wordveil, wires):
-    given = ["redact", wires / "in.txt", "-o", wires / "out.txt", "-q"]
-    assert wordveil(*given).status == 0
-    assert wordveil(*given).status == 2
-    assert wordveil(*given, "--again").status == 0
-    assert wordveil(*given, "--resume").status == 0
-
-
 @pytest.mark.slow
 def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(tmp_path):
     rows = "".join(f"{json.dumps({'text': f'{TEXTS[n % 3]} It was number {n}.' * 40})}\n" for n in range(1200))

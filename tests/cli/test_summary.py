@@ -288,7 +288,7 @@ def test_a_report_holds_the_digest_of_the_private_input_only_when_asked(wordveil
 
 def test_an_import_of_three_rows_is_a_vocabulary_all_the_same(wordveil, tmp_path):
     source = tmp_path / "one.txt"
-    source.write_text("a 1 2\n1 3 4\n2 5 6\n")
+    source.write_text("a 1 2\n1 1 2\n2 1 2\n")  # and all of one vector
     answer = wordveil.done("vocabulary", "import", source, tmp_path / "made")
     assert "--candidates all" in answer.err
     assert re.search(r"words: +3, of which 1 may be output", answer.out)
