@@ -11,6 +11,7 @@ import pytest
 from tests.cli.conftest import PROGRAM
 from tests.cli.forging import facts_of, forged
 from tests.tables import read_rows, write_rows
+from tests.withholding.swapping import GERMAN
 
 from wordveil.errors import ResumeError
 from wordveil.runs.report_schema import checksum, sealed
@@ -139,10 +140,12 @@ def test_choices_reach_the_library(wordveil, tmp_path):
     (tmp_path / "own.txt").write_text("# ours\nzebras\n")
     (tmp_path / "never.txt").write_text("house\n")
     chosen = ["--public-words", tmp_path / "own.txt", "--hide", tmp_path / "never.txt", "--keep-numbers", "0-10"]
-    chosen += ["--keep-words", "titles", "--keep-words", "calendar", "--words", "common:2000"]
+    for listed in ("titles", "calendar", "sensitive"):
+        chosen += ["--keep-words", listed]
+    chosen += ["--words", "common:2000"]
     answer = wordveil("redact", tmp_path / "in.txt", *chosen, "--explain")
     assert answer.out == "Mr [name] saw 7 of the zebras on Monday in the [word], and [number] more.\n"
-    for part in ("titles before names", "months and days", "from 0 to 10", "1 words that the owner"):
+    for part in ("titles before names", "months and days", "of health", "from 0 to 10", "1 words that the owner"):
         assert part in answer.err
 
 
@@ -213,6 +216,8 @@ def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_
     (["--pack", "law"], "spoken, clinic, bank, food"),
     (["--keep-words", "names"], "titles, calendar, sensitive"),
     (["--keep-numbers", "ten"], "0-10"),
+    (["--keep-numbers", "3-1"], "must be a range within 0 to 100"),
+    (["--link", ""], "the name of a column"),
     (["--law", "class"], "placeholder, surrogate"),
     (["--link", "who"], "one file with columns"),
 ])  # fmt: skip
@@ -223,10 +228,7 @@ def test_mistakes_are_told_in_one_line(wordveil, wires, given, problem):
 
 
 def test_another_language_is_refused_and_leaves_nothing(wordveil, tmp_path):
-    german = (
-        "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe.\n"
-    )
-    (tmp_path / "in.txt").write_text(german)
+    (tmp_path / "in.txt").write_text(GERMAN)
     answer = wordveil.refused("redact", tmp_path / "in.txt", "-o", tmp_path / "out.txt")
     assert "another language" in answer
     assert "Johannes" not in answer

@@ -11,6 +11,7 @@ from wordveil.withholding.linking import DocumentLinks
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.tokens import tokenize
 
+GERMAN = "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
 LETTERS = "bcdfghjklmnpqrstvwxz"
 OTHERS = {
     Kind.LETTER: ("b", "q", "x"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import seeds
 import wordveil as wv
 from wordveil.arrays import PrivateText
-from wordveil.errors import ChecksumError, ParameterError
+from wordveil.errors import ChecksumError, ParameterError, TooLittleKeptError
 from wordveil.withholding import words as lists
 from wordveil.withholding.dates import MONTHS, drawn_shift, moved
 from wordveil.withholding.kinds import Kind
@@ -131,6 +131,10 @@ def test_a_law_that_is_the_same_for_equal_slots_is_exact_on_a_small_table():
 
 def test_every_release_has_a_guarantee_that_speaks_of_loss_only_between_texts_that_agree(redactor):
     redaction = redactor.redaction("We saw Maria.")
+    with pytest.raises(TooLittleKeptError, match="another language"):
+        redactor.redact(
+            "Ich bin der Johannes und wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
+        )
     assert redaction.guarantee.loss(0.0) == 0.0
     assert redaction.guarantee.standing is wv.Standing.PROVED
     assert redaction.guarantee.largest_loss() is None

@@ -9,7 +9,7 @@ from copy import copy
 import pytest
 from tests.integrations.test_tables import LIBRARIES
 from tests.tables import write_rows
-from tests.withholding.swapping import swapped, wire_texts
+from tests.withholding.swapping import GERMAN, swapped, wire_texts
 
 import seeds
 import wordveil as wv
@@ -28,7 +28,6 @@ MANY = wire_texts()
 TEXTS = FEW + MANY[0]
 OTHER = [None if text is None else swapped(text, wv.Redactor(), seeds.rng(21)) for text in FEW] + MANY[1]
 RELEASED = [None if text is None else wv.Redactor().release(text, Counter()) for text in TEXTS]
-GERMAN = "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
