@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.withholding.swapping import GERMAN
 
 import seeds
 import wordveil as wv
@@ -132,9 +133,7 @@ def test_a_law_that_is_the_same_for_equal_slots_is_exact_on_a_small_table():
 def test_every_release_has_a_guarantee_that_speaks_of_loss_only_between_texts_that_agree(redactor):
     redaction = redactor.redaction("We saw Maria.")
     with pytest.raises(TooLittleKeptError, match="another language"):
-        redactor.redact(
-            "Ich bin der Johannes und wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
-        )
+        redactor.redact(GERMAN)
     assert redaction.guarantee.loss(0.0) == 0.0
     assert redaction.guarantee.standing is wv.Standing.PROVED
     assert redaction.guarantee.largest_loss() is None
