@@ -121,6 +121,7 @@ def test_words_at_distance_zero_have_no_sum():
     claim = replace(CLAIM, largest_distance=None, slack=0.0)
     explained = explain(twins, claim, metric=wv.Euclidean(), pairs=[("one", "two")])
     assert explained.pairs[0].loss == 0.0
+    assert "no output tells anything" in explained.pairs[0].sentence()
     assert explained.text_loss is None
 
 

@@ -55,6 +55,9 @@ WRONG = {
     "a seed for a source": (
         lambda s: wv.Sanitizer(s.embeddings, s.mechanism, source=1), "source='<int>' must be of type RandomSource"),
     "a string of public words": (lambda s: TextOptions(public_words=SECRET), "public_words='<str>' must be"),
+    "two words as one": (
+        lambda s: wv.Sanitizer(s.embeddings, s.mechanism, options=TextOptions(public_words={"two words"})),
+        "public_words='two words' is not one token"),
     "numbers as public words": (lambda s: TextOptions(public_words=[1]), "public_words='<list>' must be"),
 }  # fmt: skip
 

@@ -191,6 +191,8 @@ def test_reports_of_runs_without_a_guarantee(vocabulary, text_file, tmp_path):
     for name in ("report.html", "report.json"):
         write_report(report, tmp_path / name, Evidence.of_run(sanitizer_for(vocabulary, source), report))
         assert "no guarantee (refuted)" in (tmp_path / name).read_text(encoding="utf-8")
+    with pytest.raises(ParameterError, match=r"report='report.pdf' must end in .json or .html"):
+        write_report(report, tmp_path / "report.pdf", Evidence.of_run(sanitizer_for(vocabulary), report))
 
 
 def test_the_report_of_a_tree_has_every_file_and_only_counts_those_left_out(vocabulary, tmp_path):

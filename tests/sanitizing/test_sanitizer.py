@@ -143,6 +143,7 @@ def test_the_laplace_pipeline_on_a_line_follows_its_closed_form(tiny):
         wv.MultivariateLaplace(epsilon=epsilon),
         wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=1.5)),
     ):
+        assert (mechanism.name, mechanism.paper) == ("laplace", wv.MultivariateLaplace.paper)
         released = words_of(sanitizer_for(tiny, mechanism, casing="vocabulary")("alpha " * N).text)
         assert chi_square(released, law, candidates) >= ALPHA
         assert chi_square(released, law[::-1], candidates) < ALPHA
