@@ -30,10 +30,6 @@ def sections(docstring: str) -> dict[str, list[str]]:
     return found
 
 
-def is_dataclass(node: ast.ClassDef) -> bool:
-    return any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
-
-
 def names_of(node: ast.ClassDef) -> set[str]:
     """Return what the class body defines: fields, properties, class variables, and attributes set in a method."""
     set_in_methods = {
@@ -48,7 +44,7 @@ def stale(source: str) -> dict[str, list[str]]:
     """Return the attributes that the docstring of a class describes and the class lacks."""
     found = {}
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef) and is_dataclass(node):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(each) for each in node.decorator_list):
             described = sections(ast.get_docstring(node) or "").get("Attributes", [])
             if missing := [name for name in described if name not in names_of(node)]:
                 found[node.name] = missing

@@ -121,11 +121,7 @@ def test_the_arithmetic_is_named_with_all_that_rounds():
     assert numpy.startswith(f"NumPy {np.__version__} ")
     assert rest
     assert arithmetic_name() == elsewhere("import json; from wordveil.kernels.arithmetic import arithmetic_name as a\n"
-                                          "print(json.dumps(a()))", **kept_choices())  # fmt: skip
-
-
-def kept_choices():
-    return {name: os.environ[name] for name in OLDER if name in os.environ}
+                                          "print(json.dumps(a()))", **{name: os.environ[name] for name in OLDER if name in os.environ})  # fmt: skip
 
 
 def fitted_mechanisms():
