@@ -1,7 +1,5 @@
 """What lies in a folder but for the records of complete releases, which stay beside their outputs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from wordveil.files.records import ENDING

@@ -3,8 +3,6 @@
 For driver programs, which try every step in turn and look at what a run leaves behind: `python -m tests.AREA.DRIVER`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib

@@ -1,8 +1,9 @@
-"""Packages as an installer leaves them, for tests of code by third parties."""
+"""Modules that no import finds: packages as an installer leaves them, and the programs of `tools/`."""
 
-import importlib
+import importlib.util
 import json
 import sys
+from pathlib import Path
 
 
 def install(monkeypatch, folder, code, *, name="mine", version="1.0", source=None, offers=""):
@@ -26,4 +27,14 @@ def install(monkeypatch, folder, code, *, name="mine", version="1.0", source=Non
     importlib.invalidate_caches()
     module = importlib.import_module(name)
     monkeypatch.setitem(sys.modules, name, module)
+    return module
+
+
+def tool(name):
+    """Load a program of `tools/`."""
+    path = Path(__file__).parents[1] / "tools" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # a dataclass asks for its module
+    spec.loader.exec_module(module)
     return module

@@ -7,8 +7,6 @@ import json
 
 import wordveil as wv
 from wordveil.kernels.compiled.library import text_library, withholding_library
-from wordveil.randomness import RandomSource
-from wordveil.withholding.redactor import Redactor
 
 KEY = bytes.fromhex("00112233445566778899aabbccddeeff")
 TEXTS = [
@@ -21,9 +19,9 @@ TEXTS = [
 
 assert text_library() is not None
 assert withholding_library() is not None
-found = {"redacted": [Redactor().redact(text) for text in TEXTS]}
+found = {"redacted": [wv.Redactor().redact(text) for text in TEXTS]}
 for outputs in (4000, "classes:256"):
     mechanism = wv.NeighbourResponse(epsilon=7.0, outputs=outputs)
-    sanitizer = wv.Sanitizer(wv.load_embeddings(), mechanism, source=RandomSource(KEY))
+    sanitizer = wv.Sanitizer(wv.load_embeddings(), mechanism, source=wv.RandomSource(KEY))
     found[str(outputs)] = list(sanitizer.release_batch(TEXTS, ids=[str(i) for i in range(len(TEXTS))]).texts)
 print(json.dumps(found))

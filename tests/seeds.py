@@ -9,8 +9,6 @@ Only what is compared with bytes, digests or counts that are stored in the tree 
 reason.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 

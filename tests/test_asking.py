@@ -4,8 +4,6 @@ Only `mechanisms/` knows kinds of mechanisms, and only `promises/` kinds of prom
 Whether something is a mechanism, a promise or a format at all may be asked of what a user brings.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import pkgutil

@@ -1,12 +1,16 @@
-"""Docstrings keep up with the code: what the Attributes of a dataclass describe is there."""
-
-from __future__ import annotations
+"""Docstrings keep up with the code: the Attributes of a dataclass are there, and every example shows what it says."""
 
 import ast
+import doctest
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
+
+import wordveil
+import wordveil_lab
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted([*ROOT.glob("src/**/*.py"), *ROOT.glob("lab/src/**/*.py")])
@@ -26,10 +30,6 @@ def sections(docstring: str) -> dict[str, list[str]]:
     return found
 
 
-def is_dataclass(node: ast.ClassDef) -> bool:
-    return any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
-
-
 def names_of(node: ast.ClassDef) -> set[str]:
     """Return what the class body defines: fields, properties, class variables, and attributes set in a method."""
     set_in_methods = {
@@ -44,7 +44,7 @@ def stale(source: str) -> dict[str, list[str]]:
     """Return the attributes that the docstring of a class describes and the class lacks."""
     found = {}
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef) and is_dataclass(node):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(each) for each in node.decorator_list):
             described = sections(ast.get_docstring(node) or "").get("Attributes", [])
             if missing := [name for name in described if name not in names_of(node)]:
                 found[node.name] = missing
@@ -74,3 +74,35 @@ class Thing:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_attribute_described_is_gone(path):
     assert stale(path.read_text(encoding="utf-8")) == {}
+
+
+MODULES = [
+    name
+    for package in (wordveil, wordveil_lab)
+    for name in (
+        package.__name__,
+        *(module.name for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")),
+    )
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    try:
+        failed = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE).failed
+    except ImportError as missing:  # tests/test_imports.py says of which modules
+        pytest.skip(str(missing))
+    assert failed == 0
+
+
+def test_the_main_examples_are_there():
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    for name in ("wordveil.sanitizing.sanitizer", "wordveil.vocabulary.table"):
+        assert name in MODULES
+        assert any(test.examples for test in finder.find(importlib.import_module(name), module=None))
+
+
+def test_a_wrong_example_is_noticed():
+    example = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
+    runner = doctest.DocTestRunner(verbose=False)
+    assert runner.run(example, out=lambda _: None).failed == 1

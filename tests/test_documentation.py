@@ -1,7 +1,6 @@
 """Every command and snippet of the README and the docs runs, in the order they stand in."""
 
 import functools
-import importlib.util
 import re
 import shlex
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.installed_packages import tool
 
 import seeds
 
@@ -43,11 +43,8 @@ def blocks(page):
 
 RUN = ("console", "python")
 SHOWN = {
-    "text": "what a program printed",
-    "toml": "a part of a file",
-    "yaml": "a part of a file",
-    "js": "for a browser",
-}
+    "text": "what a program printed", "toml": "a part of a file", "yaml": "a part of a file", "js": "for a browser",
+}  # fmt: skip
 NOT_RUN = {
     "docs/integrations/proxy.md": "asks a vendor; tests/integrations/test_proxy.py has one of its own",
 }
@@ -132,12 +129,8 @@ def test_only_libraries_that_the_dev_extra_does_not_bring_excuse_a_block():
 
 
 def test_the_reference_is_what_the_program_says():
-    path = ROOT / "tools" / "build_reference_pages.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    for page, text in tool.pages().items():
-        assert page.read_text(encoding="utf-8") == text, f"run: python tools/{path.name}"
+    for page, text in tool("build_reference_pages").pages().items():
+        assert page.read_text(encoding="utf-8") == text, "run: python tools/build_reference_pages.py"
 
 
 def test_links_between_pages_lead_somewhere():
@@ -257,31 +250,22 @@ def test_the_listed_columns_are_in_the_file(name):
 MOST_PAGES, MOST_WORDS, MOST_OF_THE_README = 60, 60_000, 900
 
 
-def counter():
-    path = ROOT / "tools" / "count_words.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    tool = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = tool  # a dataclass asks for its module
-    spec.loader.exec_module(tool)
-    return tool
-
-
 def test_the_documentation_stays_as_short_as_it_was_made():
-    pages, words = counter().counts()
+    pages, words = tool("count_words").counts()
     assert pages <= MOST_PAGES
     assert words <= MOST_WORDS
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= MOST_OF_THE_README
 
 
 def test_a_page_counts_unless_it_is_nothing_but_tables():
-    tool = counter()
+    counter = tool("count_words")
     table = "# Rows\n\nBy a run.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
-    assert tool.Page("results/rows.md", table).tables
-    assert not tool.Page("limits.md", table).tables, "only what a program wrote is left out"
-    assert not tool.Page("results/rows.md", table + "word " * (tool.CAPTION + 1)).tables
-    assert tool.Page("results/rows.md", table).words == 3
-    assert tool.Page("limits.md", "One two - three.\n").words == 3
-    assert tool.Page("limits.md", f"{'long ' * 36}end. Short.\n").long_sentences(35) == [f"{'long ' * 36}end."]
+    assert counter.Page("results/rows.md", table).tables
+    assert not counter.Page("limits.md", table).tables, "only what a program wrote is left out"
+    assert not counter.Page("results/rows.md", table + "word " * (counter.CAPTION + 1)).tables
+    assert counter.Page("results/rows.md", table).words == 3
+    assert counter.Page("limits.md", "One two - three.\n").words == 3
+    assert counter.Page("limits.md", f"{'long ' * 36}end. Short.\n").long_sentences(35) == [f"{'long ' * 36}end."]
 
 
 def test_the_readme_shows_what_the_program_prints(tmp_path):

@@ -1,8 +1,7 @@
 """The reference pages: one for every mechanism and decoder, made from its docstring, with examples that run."""
 
-from __future__ import annotations
-
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from wordveil.names import DECODERS, MECHANISMS
 from wordveil.promises.rounding import round_up
+from wordveil_lab.pages import explanations as explanations
 
 ROOT = Path(__file__).parents[1]
 pages = importlib.import_module("wordveil_lab.pages.mechanisms")
@@ -108,3 +108,43 @@ def test_bounds_from_above_are_rounded_up_and_those_from_below_down():
     ]
     assert [pages.cell(series, 1.0) for series in both] == ["2.001", "2"]
     assert [pages.cell(series, 2.0) for series in both] == [round_up(3.00005), ""]
+
+
+pytest.importorskip("matplotlib", reason="the pictures are drawn with Matplotlib")
+
+
+FACTS = json.loads((explanations.FOLDER / "facts.json").read_text(encoding="utf-8"))
+
+
+def test_the_page_on_epsilon_has_the_table_that_was_computed():
+    assert explanations.epsilon_page(FACTS) == explanations.EPSILON.read_text(encoding="utf-8"), (
+        "run python -m wordveil_lab.pages.explanations"
+    )
+
+
+@pytest.mark.slow
+def test_what_the_explanations_quote_is_computed_again():
+    stored, again = FACTS, explanations.facts()
+    assert again.keys() == stored.keys()
+    for name in ("words", "nearest", "median", "laplace_nats", "half_near_nats", "half_listed_nats"):
+        assert again[name] == pytest.approx(stored[name], rel=1e-4)
+    for kind in ("points", "attacker_points"):
+        for one, other in zip(again[kind], stored[kind], strict=True):
+            assert one == pytest.approx(other, rel=1e-4)
+    for name in explanations.pictures(stored):
+        assert (explanations.FOLDER / name).stat().st_size > 5000
+
+
+LITERATURE = (ROOT / "docs" / "explanation" / "literature.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "row", re.findall(r"^\| [A-Z].*\d{4} \|.*", LITERATURE, flags=re.MULTILINE), ids=lambda row: row[:30]
+)
+def test_numbers_in_the_table_of_papers_stand_in_the_evidence(row):
+    _, claim, found, evidence = (cell.strip() for cell in row.split("|")[1:-1])
+    pages = re.findall(r"\]\(([^)]+)\)", evidence)
+    text = "".join((ROOT / "docs" / "explanation" / page).read_text(encoding="utf-8") for page in pages)
+    numbers = re.findall(r"\d+\.\d+(?:e-\d+)?|\d+(?= %)", claim + found)
+    assert pages
+    assert [number for number in numbers if number not in text] == []

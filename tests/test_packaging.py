@@ -1,9 +1,6 @@
 """What the wheel holds: types for the programs that use it, the public lists, and honest lower bounds."""
 
-from __future__ import annotations
-
 import hashlib
-import importlib.util
 import os
 import platform
 import re
@@ -20,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests.installed_packages import tool
 
 import wordveil
 import wordveil_lab
@@ -42,13 +40,6 @@ wv.TEM(epsilon="nine")  # WANTED: expected "float"
 wv.TEM(epsilon=9.0, bogus=1)  # WANTED: Unexpected keyword argument "bogus"
 number: int = sanitizer("a").text  # WANTED: expression has type
 """
-
-
-def tool(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_stubs_say_what_the_package_exports():

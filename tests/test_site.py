@@ -1,7 +1,5 @@
 """The documentation site: built strictly, all its links lead somewhere, and nothing is loaded from elsewhere."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -13,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -89,19 +88,16 @@ def broken(pages):
     return found
 
 
-@pytest.mark.slow
 def test_every_link_of_the_site_leads_somewhere(pages):
     assert len(pages) > 50
     assert broken(pages) == []
 
 
-@pytest.mark.slow
 def test_no_markdown_is_left_in_the_text(pages):
     assert {path.name: page.unread for path, page in pages.items() if page.unread and "files" not in path.parts} == {}
     assert Page("<p>text\n- an item</p><pre>- code</pre>").unread == ["- an item"]
 
 
-@pytest.mark.slow
 def test_a_link_that_leads_nowhere_would_be_noticed(pages):
     path, page = next((path, page) for path, page in pages.items() if path.name == "limits.html")
     wrong = Page('<a href="absent.html"></a><a href="guarantees.html#nothing"></a><img src="none.svg">')
@@ -109,7 +105,6 @@ def test_a_link_that_leads_nowhere_would_be_noticed(pages):
     assert broken({path: page, **pages}) == []
 
 
-@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(site, pages):
     outside = {source for page in pages.values() for source in page.loaded if re.match(r"(https?:)?//", source)}
     assert outside == set()
@@ -119,7 +114,6 @@ def test_nothing_is_loaded_from_elsewhere(site, pages):
     assert named == []
 
 
-@pytest.mark.slow
 def test_the_reference_shows_every_public_name_and_every_command(site):
     from wordveil.cli.app import command_lines
     from wordveil.names import EXPORTS
@@ -131,7 +125,6 @@ def test_the_reference_shows_every_public_name_and_every_command(site):
     assert [name for name in command_lines() if not any(anchor.startswith(name) for anchor in commands)] == []
 
 
-@pytest.mark.slow
 def test_a_copied_command_comes_without_its_prompt(site):
     sheet = (site / "stylesheets" / "site.css").read_text(encoding="utf-8")
     assert "[data-md-copying] .gp { display: none; }" in sheet
@@ -141,40 +134,27 @@ def test_a_copied_command_comes_without_its_prompt(site):
     assert page.count('<span class="gp">$ </span>') > 5
 
 
-@pytest.mark.slow
 def test_pages_that_programs_make_stand_under_their_titles(site):
     page = (site / "mechanisms" / "tem.html").read_text(encoding="utf-8")
     assert "TEM (tem)" in re.sub(r"<[^>]+>", "", page.partition("<article")[0])
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 def test_the_site_is_searched_from_disk_and_shows_contributors_pages_last(site):
     address = f"{(site / 'index.html').as_uri()}?q=mechanism"
     page = subprocess.run(
         [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom", address],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    ).stdout
+        capture_output=True, text=True, check=True, timeout=120,
+    ).stdout  # fmt: skip
     assert re.search(r"md-search-result__meta\W+[1-9]\d* matching documents", page)
     links = re.findall(r'href="([^"#?]+\.html)[^"]*" class="md-search-result__link"', page)
     assert not any(re.match("(.*/)?(design/|changelog|vulnerabilities)", link) for link in links[:5])
 
 
-@pytest.mark.slow
 def test_a_strict_build_refuses_a_dead_link(site, tmp_path):
     for part in (
-        "docs",
-        "tools",
-        "README.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "SECURITY.md",
-        "mkdocs.yml",
-        "NOTICE",
-    ):
+        "docs", "tools", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "mkdocs.yml", "NOTICE",
+    ):  # fmt: skip
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copyfile
         copy(ROOT / part, tmp_path / part)
     for folder in ("src", "lab", "tests", "examples", ".ci"):

@@ -1,7 +1,5 @@
 """The page of vulnerabilities: each names its versions, its place in the changelog, and a test that exists."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from pathlib import Path

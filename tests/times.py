@@ -1,7 +1,5 @@
 """How the time of some work grows with its size, in whatever time this machine has for it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

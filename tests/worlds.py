@@ -3,8 +3,6 @@
 Whoever needs a table of words takes it from here. Draws come from `seeds`, so that `WORDVEIL_TEST_SHIFT` moves them.
 """
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from itertools import product

@@ -1,14 +1,16 @@
 """Running the command: in this process for speed, in one of its own where a whole process matters."""
 
-from __future__ import annotations
-
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
 
 import pytest
+from tests.cli.forging import facts_of
 
 from wordveil.cli.main import main
+from wordveil.runs.report import write_sealed
+from wordveil.runs.report_schema import sealed
 from worlds import made_up
 
 PROGRAM = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
@@ -24,15 +26,30 @@ class Answer:
 
 
 @pytest.fixture
-def wordveil(capfd):
-    """Run a command in this process."""
+def wordveil(capfd, tmp_path, monkeypatch):
+    """Run a command in this process, as typed in the test's folder: its words may stand in one string.
 
-    def run(*arguments: object) -> Answer:
+    One that must succeed is run by `done`; what a mistake is told is given by `refused`.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def run(command: str = "", *arguments: object) -> Answer:
         with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
+            main([*shlex.split(command), *map(str, arguments)])
         out, err = capfd.readouterr()
         return Answer(int(ended.value.code or 0), out, err)
 
+    def done(*arguments: object) -> Answer:
+        answer = run(*arguments)
+        assert answer.status == 0, answer.err
+        return answer
+
+    def refused(*arguments: object) -> str:
+        answer = run(*arguments)
+        assert answer.status == 2, answer.err
+        return answer.err
+
+    run.done, run.refused = done, refused
     return run
 
 
@@ -69,15 +86,18 @@ def released(wordveil, vocabulary, tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text(NOTE)
     for ending in ("json", "html"):
-        answer = wordveil(
-            *["sanitize", notes, "-o", tmp_path / f"{ending}.txt", "--vocabulary", vocabulary],
-            *["--report", tmp_path / f"r.{ending}", "-e", 8, "-m", "neighbours"],
+        wordveil.done(
+            f"sanitize {notes} -o {ending}.txt --vocabulary {vocabulary} --report r.{ending} -e 8 -m neighbours"
         )
-        assert answer.status == 0, answer.err
 
     def check(ending="json", *more, report=None, vocabulary=vocabulary):
         named = tmp_path / f"r.{ending}" if report is None else report
         return wordveil("report", tmp_path / f"{ending}.txt", "--verify", named, "--vocabulary", vocabulary, *more)
 
-    check.folder = tmp_path
+    def told(facts, *more):
+        """Check a report of other facts, under a checksum that fits them."""
+        write_sealed(sealed(facts), tmp_path / "told.json")
+        return check("json", *more, report=tmp_path / "told.json")
+
+    check.folder, check.facts, check.told = tmp_path, facts_of(tmp_path / "r.json"), told
     return check

@@ -1,7 +1,5 @@
 """Reports and their facts, taken apart and edited one by one."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re
@@ -25,12 +23,15 @@ def named(path: tuple[Any, ...]) -> str:
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)[1:]
 
 
-def forged(facts: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the facts with another value at a place."""
+def forged(facts: dict[str, Any], path: tuple[Any, ...], *chosen: Any) -> dict[str, Any]:
+    """Return the facts with another value at a place: the one that is chosen, or one of the same type."""
     other = copy.deepcopy(facts)
     inner = other
     for key in path[:-1]:
         inner = inner[key]
+    if chosen:
+        inner[path[-1]] = chosen[0]
+        return other
     value = inner[path[-1]]
     if isinstance(value, bool):
         value = not value

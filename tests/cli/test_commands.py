@@ -1,10 +1,9 @@
 """Every command does what its help says, and every mistake is told in one line with exit code 2."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import asdict
@@ -16,6 +15,7 @@ import seeds
 import wordveil as wv
 from wordveil.cli.app import command_examples, command_lines
 from wordveil.cli.main import main
+from wordveil.kernels.compiled import available_engines
 from wordveil.meaning.explanations import _distance, _nearest_pair, _typical_pair
 from wordveil.meaning.neighbour_points import neighbour_points
 from wordveil.names import DECODERS, MECHANISMS
@@ -37,8 +37,6 @@ GROUPS = (["vocabulary"], ["sentences"], ["prior"], ["budget"])
 
 
 # Options in a file.
-
-
 def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_path):
     options = tmp_path / "nightly.toml"
     options.write_text('[sanitize]\nmechanism = "tem"\nepsilon = 50\npublic-words = ["function"]\nyes = true\n')
@@ -52,18 +50,15 @@ def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_pat
     assert "exp(9.36 * t)" in typed
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[sanitize]\nepsilom = 3\n", "no option of this command: epsilom"),
-        ("[sanitise]\nepsilon = 3\n", "[sanitise] must be a table"),
-        ("epsilon = 3\n", "[epsilon] must be a table"),
-        ("[sanitize\n", "is no file of options"),
-        ('[sanitize]\nepsilon = "much"\n', "Invalid value for '--epsilon'"),
-        ("[sanitize]\nepsilon = true\n", "gives epsilon no value"),
-        ('[sanitize]\nset = "beta=x"\n', "beta"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), [
+    ("[sanitize]\nepsilom = 3\n", "no option of this command: epsilom"),
+    ("[sanitise]\nepsilon = 3\n", "[sanitise] must be a table"),
+    ("epsilon = 3\n", "[epsilon] must be a table"),
+    ("[sanitize\n", "is no file of options"),
+    ('[sanitize]\nepsilon = "much"\n', "Invalid value for '--epsilon'"),
+    ("[sanitize]\nepsilon = true\n", "gives epsilon no value"),
+    ('[sanitize]\nset = "beta=x"\n', "beta"),
+])  # fmt: skip
 def test_a_file_whose_options_are_none_is_refused(wordveil, tmp_path, text, said):
     options = tmp_path / "nightly.toml"
     options.write_text(text)
@@ -81,12 +76,9 @@ def test_a_file_that_names_no_command_of_a_group_is_refused(wordveil, tmp_path):
 
 
 # Help, version, listings.
-
-
 @pytest.mark.parametrize("words", HELPS, ids=" ".join)
 def test_every_command_has_help(wordveil, words):
-    answer = wordveil(*words, "--help")
-    assert answer.status == 0
+    answer = wordveil.done(*words, "--help")
     assert answer.err == ""
     assert answer.out.startswith(f"Usage: wordveil {' '.join(words)}".rstrip())
     shown = re.findall(r"^  (--?\w.*)$", answer.out, flags=re.MULTILINE)
@@ -98,8 +90,7 @@ def test_every_command_has_help(wordveil, words):
 @pytest.mark.parametrize("command", [" ".join(words) for words in HELPS if words and words not in GROUPS])
 def test_the_help_of_every_command_ends_with_two_examples(wordveil, command):
     shown = wordveil(*command.split(), "--help").out.partition("\nExamples:\n")[2].splitlines()
-    assert shown == [f"  {example}" for example in EXAMPLES[command]]
-    assert len(set(shown)) == 2
+    assert (shown, len(set(shown))) == ([f"  {example}" for example in EXAMPLES[command]], 2)
     assert all(f"{example} ".startswith(f"wordveil {command} ") for example in EXAMPLES[command])
 
 
@@ -107,10 +98,6 @@ def test_the_overview_names_every_command(wordveil):
     said = wordveil("--help").out
     assert set(re.findall(r"^  ([a-z][a-z-]*)  ", said, flags=re.MULTILINE)) == set(COMMANDS)
     assert re.findall(r"^  [a-z].*\.\.\.$", said, flags=re.MULTILINE) == [], "a line that does not fit is cut off"
-
-
-def test_the_version(wordveil):
-    assert wordveil("--version").out == f"wordveil {wv.__version__}\n"
 
 
 def test_mechanisms_are_listed_with_promise_and_standing(wordveil):
@@ -130,8 +117,6 @@ def test_mechanisms_are_listed_with_promise_and_standing(wordveil):
 
 
 # Vocabularies.
-
-
 def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
     vectors = seeds.rng(1).standard_normal((60, 4)).astype(np.float32)
     names = [f"w{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(60)]
@@ -139,8 +124,7 @@ def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
     source.write_text(
         "".join(f"{name} {' '.join(f'{x:.6f}' for x in row)}\n" for name, row in zip(names, vectors, strict=True))
     )
-    answer = wordveil("vocabulary", "import", source, tmp_path / "made", "--name", "mine")
-    assert answer.status == 0
+    answer = wordveil.done("vocabulary", "import", source, tmp_path / "made", "--name", "mine")
     info = wordveil("vocabulary", "info", "--vocabulary", tmp_path / "made", "--verify").out
     assert info.startswith(answer.out)
     assert info.endswith("checksum: verified\n")
@@ -152,16 +136,6 @@ def test_a_vocabulary_is_imported_shown_and_searched(wordveil, tmp_path):
     assert [line.split()[1] for line in near.splitlines()] == [names[i] for i in order]
     distances = [float(line.split()[0]) for line in near.splitlines()]
     assert distances == pytest.approx(np.linalg.norm(rows[order] - rows[0], axis=1), abs=1e-4)
-
-
-@pytest.mark.parametrize(
-    "rows", [[("one", "1 2")], [(f"word{c}", "1 2") for c in "abc"], [("1", "1 0"), ("ok", "0 1")]]
-)
-def test_a_table_of_a_few_words_is_imported(wordveil, tmp_path, rows):
-    (tmp_path / "small.txt").write_text("".join(f"{word} {values}\n" for word, values in rows))
-    answer = wordveil("vocabulary", "import", tmp_path / "small.txt", tmp_path / "made")
-    assert answer.status == 0
-    assert f"words:           {len(rows)}," in answer.out
 
 
 def test_neighbour_lists_are_built_now_or_later(wordveil, tmp_path):
@@ -179,8 +153,7 @@ def test_neighbour_lists_are_built_now_or_later(wordveil, tmp_path):
         ("all", [], [0, 1, 2, 3]), (2, [], [0, 1]), (tmp_path / "some.txt", [], [1, 2, 3]),
         (2, ["--counts", tmp_path / "counts.txt"], [2, 3]), ("all", ["--metric", "euclidean"], [0, 1, 2, 3]),
     ):  # fmt: skip
-        answer = wordveil("vocabulary", "neighbours", "build", *table, "-k", 2, "--outputs", outputs, *more)
-        assert answer.status == 0
+        answer = wordveil.done("vocabulary", "neighbours", "build", *table, "-k", 2, "--outputs", outputs, *more)
         lists = find_lists(embeddings, 2, outputs=ids, metric=wv.Euclidean() if "euclidean" in more else None)
         assert answer.out == f"2 nearest of {len(ids)} outputs for each of 4 words: {lists.checksum}\n"
     listed = re.search(r"neighbours: +(.*)\n", wordveil("vocabulary", "info", *table).out)[1]
@@ -197,34 +170,23 @@ def test_neighbour_lists_that_cannot_be_built_are_refused(wordveil, vocabulary, 
         (["-k", 65], "must be in [1, 64]"),
         (["--metric", "hamming"], "must be one of cosine, euclidean, angular"),
     ):
-        answer = wordveil("vocabulary", "neighbours", "build", "--vocabulary", vocabulary, *arguments)
-        assert answer.status == 2
-        assert problem in answer.err
+        assert problem in wordveil.refused("vocabulary", "neighbours", "build", "--vocabulary", vocabulary, *arguments)
     (tmp_path / "table.txt").write_text("a 1 2\nb 3 4\n")
-    answer = wordveil("vocabulary", "import", tmp_path / "table.txt", tmp_path / "made", "--order", "alphabet")
-    assert answer.status == 2
+    wordveil.refused("vocabulary", "import", tmp_path / "table.txt", tmp_path / "made", "--order", "alphabet")
     assert not (tmp_path / "made").exists()
-    answer = wordveil("vocabulary", "neighbours", "build")
-    assert answer.status == 2
-    assert "save this one first" in answer.err
+    assert "save this one first" in wordveil.refused("vocabulary", "neighbours", "build")
 
 
 def test_an_import_never_overwrites(wordveil, vocabulary, tmp_path):
     source = tmp_path / "vectors.txt"
     source.write_text("a 1 2\nb 3 4\n")
-    answer = wordveil("vocabulary", "import", source, vocabulary)
-    assert answer.status == 2
+    wordveil.refused("vocabulary", "import", source, vocabulary)
     assert wordveil("vocabulary", "info", "--vocabulary", vocabulary).out.startswith("name:            made up")
 
 
 # Explaining and calibrating.
-
-
 def test_explain_works_out_the_pairs_asked_for(wordveil, vocabulary):
-    answer = wordveil(
-        "explain", "-m", "tem", "-e", 2, "--vocabulary", vocabulary, "--pair", "babaq,dabaq", "--tokens", 9
-    )
-    assert answer.status == 0
+    answer = wordveil.done(f"explain -m tem -e 2 --vocabulary {vocabulary} --pair babaq,dabaq --tokens 9")
     guarantee = wv.TEM(epsilon=2.0).fit(wv.load_embeddings(vocabulary)).guarantee()
     assert answer.out.startswith(f"Promise: {guarantee.sentence()}.\nAssumes: ")
     assert "--verify" in answer.out
@@ -232,17 +194,6 @@ def test_explain_works_out_the_pairs_asked_for(wordveil, vocabulary):
     assert "Example: 'babaq' or 'dabaq' (distance" in answer.out
     assert "two texts of 9 tokens" in answer.out
     assert "Disclosed whatever the noise: the number of tokens" in answer.out
-
-
-@pytest.mark.parametrize("mechanism", ["laplace", "santext", "tem"])
-def test_explain_explains_every_mechanism(wordveil, vocabulary, mechanism):
-    answer = wordveil("explain", "-m", mechanism, "-e", 2, "--vocabulary", vocabulary)
-    assert len(re.findall(r"^Example.*: '", answer.out, flags=re.MULTILINE)) == 2
-
-
-def test_explain_takes_the_metric_of_the_mechanism(wordveil, vocabulary):
-    answer = wordveil("explain", "-m", "tem", "-e", 2, "--vocabulary", vocabulary, "--set", "metric=angular")
-    assert "angular distance t" in answer.out
 
 
 def test_calibrate_prints_the_epsilon_it_found(wordveil, vocabulary):
@@ -253,8 +204,7 @@ def test_calibrate_prints_the_epsilon_it_found(wordveil, vocabulary):
     assert [tuple(point) for point in found["curve"]] == list(expected.curve)
     lines = wordveil(*arguments).out.splitlines()
     kept = "santext keeps a word with probability 0.4, the mean over 200 public words"
-    assert lines[-1] == f"epsilon {round_up(expected.epsilon)}: {kept}"
-    assert len(lines) == len(expected.curve) + 2
+    assert (lines[-1], len(lines)) == (f"epsilon {round_up(expected.epsilon)}: {kept}", len(expected.curve) + 2)
 
 
 def test_calibrate_takes_frequencies(wordveil, vocabulary, tmp_path):
@@ -287,11 +237,10 @@ def test_calibrate_prints_the_points_that_the_library_finds(wordveil):
 
 
 # Sanitizing in this process.
-
-
 def test_sanitize_says_epsilon_guarantee_and_what_is_disclosed(wordveil, vocabulary, notes, tmp_path):
-    answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "--explain")
-    assert answer.status == 0
+    given = wordveil(f"sanitize {notes} --vocabulary {vocabulary} -e 5 --explain").err
+    assert ("default" in given, "at most exp(5)" in given) == (False, True)
+    answer = wordveil.done("sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", vocabulary, "--explain")
     assert answer.out == ""
     guarantee = wv.NeighbourResponse().fit(wv.load_embeddings(vocabulary)).guarantee()
     assert "epsilon 7 nats a word: the default of neighbours" in answer.err
@@ -307,12 +256,11 @@ def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path)
     public.write_text("# allowed to pass\nzZyzx\n\n")
     entries = list(wv.load_embeddings(vocabulary).words)
     barred.write_text("\n".join(entries[2:]))
-    answer = wordveil(
+    answer = wordveil.done(
         "sanitize", notes, "--vocabulary", vocabulary, "-m", "santext", "-e", 5, "--casing", "shape",
         "--per", "document", "--numbers", "vocabulary", "--markup", "html", "--public-words", public,
         "--exclude-outputs", barred, "--report", tmp_path / "r.json", "--threads", 1, "--set", "metric=angular",
     )  # fmt: skip
-    assert answer.status == 0
     released = answer.out.splitlines()
     assert released[0].endswith(", zZyzx."), "as it is listed"
     assert set(re.findall(r"[a-z]+", "".join(released).replace("zZyzx", ""))) <= set(entries[:2])
@@ -327,24 +275,16 @@ def test_every_choice_reaches_the_library(wordveil, vocabulary, notes, tmp_path)
 def test_typed_tokens_magnitudes_and_function_words(wordveil, vocabulary, tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("The babaq, 47, of maria.k@clinic.de isn't at 10:30.\n")
-    answer = wordveil(
+    answer = wordveil.done(
         "sanitize", note, "--vocabulary", vocabulary, "--unknown", "typed", "--numbers", "metric",
         "--grid", "number=0:90:30@3", "--grid", "money=1:100:10:log@1", "--public-words", "function", "--explain",
     )  # fmt: skip
-    assert answer.status == 0
     form = r"The [a-z]+, (0|30|60|90), of \w+\.\w+@(mail\.)?example\.\w+ isn't at \d\d:\d\d\.\n"
     assert re.fullmatch(form, answer.out)
     assert "assumes: both texts agree in " in answer.err
     assert "which listed public words stand where" in answer.err
     assert "on a public grid from 0 to 90 in steps of 30" in answer.err
     assert "from $1 to $100 by factors of 10: between two of them the loss is at most 1 nats" in answer.err
-
-
-@pytest.mark.parametrize("unknown", ["drop", "mask"])
-def test_policies_for_unknown_words(wordveil, vocabulary, notes, unknown):
-    released = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-q", "--unknown", unknown).out.splitlines()
-    assert released[0].endswith(", [unknown]." if unknown == "mask" else ".")
-    assert len(released[0].split()) == (3 if unknown == "mask" else 2)
 
 
 def test_a_whole_file_is_one_document(wordveil, vocabulary, notes):
@@ -364,146 +304,104 @@ def test_a_damaged_vocabulary_is_noticed_before_a_reported_run(wordveil, vocabul
     matrix.write_bytes(data)
     arguments = ["sanitize", notes, "-o", tmp_path / "out.txt", "--vocabulary", damaged]
     for extra in (["--verify"], ["--report", tmp_path / "r.json"]):
-        answer = wordveil(*arguments, *extra)
-        assert answer.status == 2
-        assert "checksum" in answer.err.splitlines()[-1]
+        assert "checksum" in wordveil.refused(*arguments, *extra).splitlines()[-1]
         assert not (tmp_path / "out.txt").exists()
 
 
 # Mistakes.
 
 MISTAKES = {
-    "unknown-command": (["nonsense"], "No such command 'nonsense'"),
-    "unknown-option": (["sanitize", "--nonsense"], "No such option"),
-    "no-number": (["sanitize", "NOTES", "--epsilon", "much"], "--epsilon"),
-    "missing-argument": (["vocabulary", "neighbors"], "Missing argument"),
-    "mechanism": (["sanitize", "NOTES", "-m", "magic"], "--mechanism='magic' must be one of "),
-    "epsilon": (["sanitize", "NOTES", "-e", "-1"], "--epsilon=-1.0 must be greater than 0."),
-    "setting-name": (["sanitize", "NOTES", "--set", "colour=3"], "must be NAME=VALUE with NAME one of "),
-    "setting-form": (["sanitize", "NOTES", "--set", "beta"], "--set='beta' must be NAME=VALUE"),
-    "setting-type": (
-        ["sanitize", "NOTES", "-m", "tem", "-e", "2", "--set", "beta=high"],
-        "--set beta='high' must be a number.",
-    ),
-    "metric": (
-        ["sanitize", "NOTES", "-m", "tem", "-e", "2", "--set", "metric=taxi"],
-        "--set metric='taxi' must be one of euclidean, angular",
-    ),
-    "unknown": (["sanitize", "NOTES", "--unknown", "keep"], "--unknown='keep' must be one of random, typed"),
-    "threads": (
-        ["sanitize", "NOTES", "--threads", "0"],
-        "--threads=0 must be at least 1; leave it out for one per processor.",
-    ),
-    "block": (["sanitize", "NOTES", "--block-tokens", "0"], "--block-tokens=0 must be at least 1"),
-    "output-is-folder": (["sanitize", "NOTES", "-o", "FOLDER"], "--output='FOLDER' must be a file, as the input is."),
-    "delimiter": (["sanitize", "ROWS", "--delimiter", "long"], "--delimiter='long' must be one ASCII character"),
-    "setting-strange": (["sanitize", "NOTES", "--set", "beta={[]: 1}"], "beta"),
-    "count": (["vocabulary", "neighbors", "babaq", "-k", "0"], "--count=0 must be at least 1"),
-    "guess": (["sanitise"], "Did you mean 'sanitize'"),
-    "own-help": (["sanitize", "NOTES", "EXTRA"], "See: wordveil sanitize --help"),
-    "absent-input": (["sanitize", "absent.txt"], "absent.txt: no such file"),
-    "absent-list": (["sanitize", "NOTES", "--public-words", "absent.lst"], "absent.lst"),
-    "absent-vocabulary": (["sanitize", "NOTES", "--vocabulary", "absent"], "absent"),
-    "list-of-bytes": (["sanitize", "NOTES", "--public-words", "BYTES"], "is not UTF-8"),
-    "output-folder": (["sanitize", "NOTES", "-o", "nowhere/out.txt"], "must lie in an existing directory"),
-    "same-file": (["sanitize", "NOTES", "-o", "NOTES"], "must differ from the input"),
-    "no-column": (["sanitize", "ROWS"], "column"),
-    "others": (
-        ["sanitize", "TABLE", "-c", "text", "-c", "note"],
-        "wordveil: --column text --column note leaves 1 other column of table.csv unnamed: id. --keep NAME copies one, "
-        "--keep-others copies all, --drop-others leaves them out.",
-    ),
-    "keep-and-all": (
-        ["sanitize", "TABLE", "-c", "text", "--keep", "id", "--keep-others"],
-        "wordveil: --keep cannot be combined with --keep-others. Give one of the two.",
-    ),
-    "misspelt-keep": (
-        ["sanitize", "TABLE", "-c", "text", "--keep", "note", "--keep", "idd"],
-        "wordveil: --keep='idd' is no other column of table.csv. Did you mean 'id'?",
-    ),
-    "kept-text": (["sanitize", "TABLE", "-c", "text", "--keep", "text"], "--keep='text' is a text column."),
-    "keep-of-text": (
-        ["sanitize", "NOTES", "--keep", "id"],
-        "--keep id cannot be given: the format text has no columns.",
-    ),
-    "wrong-column": (["sanitize", "ROWS", "--column", "txt"], "line 1"),
-    "pair": (["explain", "-e", "1", "--pair", "one"], "--pair='one' must be two words with a comma"),
-    "pair-word": (["explain", "-e", "1", "--pair", "babaq,zzz"], "pairs='zzz' is not in this vocabulary"),
-    "pair-kind": (["explain", "-e", "1", "--pair", "babaq,2019"], "--pair='2019' is a year and no word"),
-    "keep": (["calibrate", "--keep", "2"], "--keep=2.0 must be greater than 0 and less than 1."),
-    "word": (["vocabulary", "neighbors", "zzz"], "word='zzz' is not in this vocabulary"),
-    "no-default": (["sanitize", "NOTES", "-m", "laplace"], "wordveil calibrate --mechanism laplace"),
-    "resume-pipe": (["sanitize", "-", "--resume"], "wordveil: --resume needs an input file and an output file"),
-    "report-folder": (["sanitize", "NOTES", "--report", "nowhere/r.html"], "must lie in an existing directory"),
-    "audit-epsilon": (["audit", "-m", "laplace", "--dimensions", "2"], "wordveil: --epsilon must be given for laplace"),
-    "audit-setting": (["audit", "-m", "tem", "-e", "1", "--set", "beta"], "--set='beta' must be NAME=VALUE."),
-    "audit-report": (
-        ["audit", "-m", "tem", "-e", "1", "--report", "nowhere/r.json"],
-        "must lie in an existing directory",
-    ),
-    "release-report": (
-        ["release", "v.npy", "-o", "w.npy", "-e", "1", "--report", "nowhere/r.json"],
-        "must lie in an exist",
-    ),
-    "said-elsewhere": (
-        ["sanitize", "NOTES", "--set", "epsilon=3"],
-        "--set='epsilon=3' cannot be used; give it as --ep",
-    ),
-    "set-calibration": (["explain", "--set", "calibration=certified"], "give it as --calibration."),
-    "set-refuted": (["sanitize", "NOTES", "--set", "allow-refuted=True"], "give it as --allow-refuted."),
-    "epsilon-twice": (
-        ["sanitize", "NOTES", "-e", "4", "--epsilon", "400"],
-        "--epsilon is given 2 times; give it once.",
-    ),
-    "count-twice": (["vocabulary", "neighbors", "babaq", "-k", "2", "-k", "3"], "--count is given 2 times"),
-    "set-twice": (
-        ["sanitize", "NOTES", "-m", "tem", "-e", "2", "--set", "beta=0.1", "--set", "beta=0.2"],
-        "--set='beta=0.2' gives beta a second time; give it once.",
-    ),
-    "setting-domain": (
-        ["sanitize", "NOTES", "-m", "tem", "-e", "2", "--set", "beta=2"],
-        "--set beta=2 must be greater than 0 and less than 1",
-    ),
-    "output-of-input": (["sanitize", "NOTES", "-o", "NOTES"], "wordveil: --output='"),
-    "refuted": (["sanitize", "NOTES", "-m", "jaccard", "-e", "1"], "add --allow-refuted for an experiment"),
-    "classical": (
-        ["sanitize", "NOTES", "-m", "clipped-gaussian", "-e", "40", "--calibration", "classical"],
-        "Use --calibration analytic, or add --allow-refuted.",
-    ),
-    "no-format": (["sanitize", "strange.abc", "-c", "text"], "wordveil: --format must be one of"),
-    "several-columns": (["sanitize", "ROWS", "-c", "text,title"], "Give --column once for each column."),
-    "textbook-certificate": (
-        ["sanitize", "NOTES", "-m", "tem", "--calibration", "textbook", "--certificate", "c.json"],
-        "--calibration='textbook' uses no certificate; leave out one of the two.",
-    ),
-    "needless-certificate": (
-        ["sanitize", "NOTES", "-m", "laplace", "-e", "1", "--certificate", "c.json"],
-        "--certificate='c.json' cannot be used: laplace needs none.",
-    ),
-    "no-barring-list": (["sanitize", "NOTES", "--exclude-outputs", "absent.lst"], "absent.lst: No such file"),
-    "misspelt-barring-list": (["sanitize", "NOTES", "--exclude-outputs", "ofensive"], "did you mean offensive?"),
-    "misspelt-public-words": (["sanitize", "NOTES", "--public-words", "funtion"], "did you mean function?"),
-    "infinite-epsilon": (["sanitize", "NOTES", "-e", "inf"], "--epsilon=inf is not a finite number; it must be great"),
-    "no-epsilon": (["sanitize", "NOTES", "-e", "nan"], "--epsilon=nan is not a finite number; it must be greater"),
-    "calibrate-certified": (
-        ["calibrate", "-m", "tem", "--set", "calibration=certified"],
-        "Calibrate without it, then certify the epsilon found",
-    ),
-    "needed-setting": (
-        ["sanitize", "NOTES", "-m", "projection", "-e", "4"],
-        "wordveil: --set dimensions must be given",
-    ),
-    "report-form": (["sanitize", "NOTES", "--report", "r.pdf"], "must end in .json or .html"),
-}
+    "unknown-command": ("nonsense", "No such command 'nonsense'"),
+    "unknown-option": ("sanitize --nonsense", "No such option"),
+    "no-number": ("sanitize NOTES --epsilon much", "--epsilon"),
+    "missing-argument": ("vocabulary neighbors", "Missing argument"),
+    "mechanism": ("sanitize NOTES -m magic", "--mechanism='magic' must be one of "),
+    "epsilon": ("sanitize NOTES -e -1", "--epsilon=-1.0 must be greater than 0."),
+    "setting-name": ("sanitize NOTES --set colour=3", "must be NAME=VALUE with NAME one of "),
+    "setting-form": ("sanitize NOTES --set beta", "--set='beta' must be NAME=VALUE"),
+    "setting-type": ("sanitize NOTES -m tem -e 2 --set beta=high", "--set beta='high' must be a number."),
+    "metric": ("sanitize NOTES -m tem -e 2 --set metric=taxi", "--set metric='taxi' must be one of euclidean, angular"),
+    "unknown": ("sanitize NOTES --unknown keep", "--unknown='keep' must be one of random, typed"),
+    "threads": ("sanitize NOTES --threads 0", "--threads=0 must be at least 1; leave it out for one per processor."),
+    "block": ("sanitize NOTES --block-tokens 0", "--block-tokens=0 must be at least 1"),
+    "output-is-folder": ("sanitize NOTES -o FOLDER", "--output='FOLDER' must be a file, as the input is."),
+    "delimiter": ("sanitize ROWS --delimiter long", "--delimiter='long' must be one ASCII character"),
+    "setting-strange": ("sanitize NOTES --set 'beta={[]: 1}'", "beta"),
+    "count": ("vocabulary neighbors babaq -k 0", "--count=0 must be at least 1"),
+    "guess": ("sanitise", "Did you mean 'sanitize'"),
+    "own-help": ("sanitize NOTES EXTRA", "See: wordveil sanitize --help"),
+    "absent-input": ("sanitize absent.txt", "absent.txt: no such file"),
+    "absent-list": ("sanitize NOTES --public-words absent.lst", "absent.lst"),
+    "absent-vocabulary": ("sanitize NOTES --vocabulary absent", "absent"),
+    "list-of-bytes": ("sanitize NOTES --public-words BYTES", "is not UTF-8"),
+    "output-folder": ("sanitize NOTES -o nowhere/out.txt", "must lie in an existing directory"),
+    "same-file": ("sanitize NOTES -o NOTES", "must differ from the input"),
+    "no-column": ("sanitize ROWS", "column"),
+    "others": ("sanitize TABLE -c text -c note",
+     "wordveil: --column text --column note leaves 1 other column of table.csv unnamed: id. --keep NAME copies "
+     "one, --keep-others copies all, --drop-others leaves them out."),
+    "keep-and-all": ("sanitize TABLE -c text --keep id --keep-others",
+     "wordveil: --keep cannot be combined with --keep-others. Give one of the two."),
+    "misspelt-keep": ("sanitize TABLE -c text --keep note --keep idd",
+     "wordveil: --keep='idd' is no other column of table.csv. Did you mean 'id'?"),
+    "kept-text": ("sanitize TABLE -c text --keep text", "--keep='text' is a text column."),
+    "keep-of-text": ("sanitize NOTES --keep id", "--keep id cannot be given: the format text has no columns."),
+    "wrong-column": ("sanitize ROWS --column txt", "line 1"),
+    "pair": ("explain -e 1 --pair one", "--pair='one' must be two words with a comma"),
+    "pair-word": ("explain -e 1 --pair babaq,zzz", "pairs='zzz' is not in this vocabulary"),
+    "pair-kind": ("explain -e 1 --pair babaq,2019", "--pair='2019' is a year and no word"),
+    "keep": ("calibrate --keep 2", "--keep=2.0 must be greater than 0 and less than 1."),
+    "word": ("vocabulary neighbors zzz", "word='zzz' is not in this vocabulary"),
+    "no-default": ("sanitize NOTES -m laplace", "wordveil calibrate --mechanism laplace"),
+    "resume-pipe": ("sanitize - --resume", "wordveil: --resume needs an input file and an output file"),
+    "report-folder": ("sanitize NOTES --report nowhere/r.html", "must lie in an existing directory"),
+    "audit-epsilon": ("audit -m laplace --dimensions 2", "wordveil: --epsilon must be given for laplace"),
+    "audit-setting": ("audit -m tem -e 1 --set beta", "--set='beta' must be NAME=VALUE."),
+    "audit-report": ("audit -m tem -e 1 --report nowhere/r.json", "must lie in an existing directory"),
+    "release-report": ("release v.npy -o w.npy -e 1 --report nowhere/r.json", "must lie in an exist"),
+    "said-elsewhere": ("sanitize NOTES --set epsilon=3", "--set='epsilon=3' cannot be used; give it as --ep"),
+    "set-calibration": ("explain --set calibration=certified", "give it as --calibration."),
+    "set-refuted": ("sanitize NOTES --set allow-refuted=True", "give it as --allow-refuted."),
+    "epsilon-twice": ("sanitize NOTES -e 4 --epsilon 400", "--epsilon is given 2 times; give it once."),
+    "count-twice": ("vocabulary neighbors babaq -k 2 -k 3", "--count is given 2 times"),
+    "set-twice": ("sanitize NOTES -m tem -e 2 --set beta=0.1 --set beta=0.2",
+     "--set='beta=0.2' gives beta a second time; give it once."),
+    "setting-domain": ("sanitize NOTES -m tem -e 2 --set beta=2",
+     "--set beta=2 must be greater than 0 and less than 1"),
+    "output-of-input": ("sanitize NOTES -o NOTES", "wordveil: --output='"),
+    "refuted": ("sanitize NOTES -m jaccard -e 1", "add --allow-refuted for an experiment"),
+    "classical": ("sanitize NOTES -m clipped-gaussian -e 40 --calibration classical",
+     "Use --calibration analytic, or add --allow-refuted."),
+    "no-format": ("sanitize strange.abc -c text", "wordveil: --format must be one of"),
+    "several-columns": ("sanitize ROWS -c text,title", "Give --column once for each column."),
+    "textbook-certificate": ("sanitize NOTES -m tem --calibration textbook --certificate c.json",
+     "--calibration='textbook' uses no certificate; leave out one of the two."),
+    "needless-certificate": ("sanitize NOTES -m laplace -e 1 --certificate c.json",
+     "--certificate='c.json' cannot be used: laplace needs none."),
+    "no-barring-list": ("sanitize NOTES --exclude-outputs absent.lst", "absent.lst: No such file"),
+    "misspelt-barring-list": ("sanitize NOTES --exclude-outputs ofensive", "did you mean offensive?"),
+    "misspelt-public-words": ("sanitize NOTES --public-words funtion", "did you mean function?"),
+    "infinite-epsilon": ("sanitize NOTES -e inf", "--epsilon=inf is not a finite number; it must be great"),
+    "no-epsilon": ("sanitize NOTES -e nan", "--epsilon=nan is not a finite number; it must be greater"),
+    "calibrate-certified": ("calibrate -m tem --set calibration=certified",
+     "Calibrate without it, then certify the epsilon found"),
+    "needed-setting": ("sanitize NOTES -m projection -e 4", "wordveil: --set dimensions must be given"),
+    "binary": ("sanitize binary.tsv -c text", "this is a binary file, or text in another encoding"),
+    "textbook": ("certify -e 4 --calibration textbook -o c.json", "--calibration='textbook' needs no certificate"),
+    "engine": ("sanitize NOTES -o out.txt --engine mmx", f"must be one of {', '.join(available_engines())} here"),
+    "report-form": ("sanitize NOTES --report r.pdf", "must end in .json or .html"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_told_in_one_line(wordveil, vocabulary, notes, tmp_path, monkeypatch, name):
-    words, message = MISTAKES[name]
+    command, message = MISTAKES[name]
+    words = shlex.split(command)
     (tmp_path / "rows.jsonl").write_text('{"text": "babaq"}\n')
     (tmp_path / "FOLDER").mkdir()
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
     (tmp_path / "strange.abc").write_text("babaq\n")
+    (tmp_path / "binary.tsv").write_bytes(b'\x7fELF\x02\x01\x01\x00a"b,"c\x00\r\n"')
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.csv").write_text("id,text,note\n1,babaq,dabaq\n")
     places = {"NOTES": str(notes), "ROWS": "rows.jsonl", "TABLE": "table.csv", "BYTES": "bytes.txt"}
@@ -531,8 +429,7 @@ def test_tables_without_header_or_quotes(wordveil, vocabulary, tmp_path):
     path = tmp_path / "table.csv"
     path.write_text('1;"babaq\n2;dabaq\n')
     form = ["--no-header", "--delimiter", ";", "--quoting", "none"]
-    answer = wordveil("sanitize", path, "--vocabulary", vocabulary, "-c", 2, "--keep", 1, *form)
-    assert answer.status == 0, answer.err
+    answer = wordveil.done("sanitize", path, "--vocabulary", vocabulary, "-c", 2, "--keep", 1, *form)
     assert [line.split(";")[0] for line in answer.out.splitlines()] == ["1", "2"]
     assert "2 documents, 2 tokens" in answer.err
 
@@ -561,10 +458,9 @@ def test_text_of_another_language_needs_a_yes(wordveil, tmp_path, command):
     (tmp_path / "in.txt").write_text(FOREIGN * 2)
     arguments = [command, tmp_path / "in.txt", "-o", tmp_path / "out.txt"]
     for quiet in ([], ["-q"]):
-        refused = wordveil(*arguments, *quiet)
-        assert refused.status == 2
-        assert "warning: this does not look like English text" in refused.err
-        assert "give the same command with --yes" in refused.err
+        refused = wordveil.refused(*arguments, *quiet)
+        assert "warning: this does not look like English text" in refused
+        assert "give the same command with --yes" in refused
         assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
     assert wordveil(*arguments, "-q", "--yes").err == ""
     assert (tmp_path / "out.txt").read_text().count("\n") == 2
@@ -586,8 +482,7 @@ def test_a_promise_that_hides_nothing_needs_a_yes(wordveil, tmp_path, epsilon, a
     assert ("this promise hides nothing" in answer.err) == asked
     assert answer.status == (2 if asked else 0)
     assert (tmp_path / "out.txt").exists() == (not asked)
-    accepted = wordveil("sanitize", tmp_path / "in.txt", "-o", tmp_path / "accepted.txt", "-e", epsilon, "--yes")
-    assert accepted.status == 0
+    accepted = wordveil.done("sanitize", tmp_path / "in.txt", "-o", tmp_path / "accepted.txt", "-e", epsilon, "--yes")
     assert accepted.err.count("this promise hides nothing") == asked
 
 
@@ -604,30 +499,12 @@ def test_a_metric_promise_hides_nothing_where_even_near_words_are_told_apart(wor
         assert wordveil("sanitize", tmp_path / "in.txt", "-m", "santext", "-e", epsilon).status == status
 
 
-@pytest.mark.parametrize("quiet", [[], ["-q"]])
-def test_an_empty_input_is_warned_of(wordveil, tmp_path, quiet):
-    (tmp_path / "in.txt").write_text("")
-    answer = wordveil("sanitize", tmp_path / "in.txt", "-o", tmp_path / "out.txt", *quiet)
-    assert answer.status == 0
-    assert "warning: the input holds no documents" in answer.err
-
-
-def test_a_binary_file_is_no_table(wordveil, tmp_path):
-    for name in ("in.csv", "in.tsv"):
-        (tmp_path / name).write_bytes(b'\x7fELF\x02\x01\x01\x00a"b,"c\x00\r\n"')
-        answer = wordveil("sanitize", tmp_path / name, "-c", "text")
-        assert answer.status == 2
-        assert "this is a binary file, or text in another encoding" in answer.err
-
-
 def test_python_runs_the_package():
     done = subprocess.run([sys.executable, "-m", "wordveil", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"wordveil {wv.__version__}\n"
 
 
 # Decoders and their parameters.
-
-
 def _released(wordveil, tmp_path, *options):
     source, target = tmp_path / "in.txt", tmp_path / "out.txt"
     target.unlink(missing_ok=True)
@@ -644,16 +521,13 @@ def test_parameters_of_a_decoder_reach_it(wordveil, tmp_path):
     assert not set(second.split()) & {"doctor", "late"}, "t = 1 always gives the second nearest"
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--decoder-set", "c=1"), "--decoder-set needs --decoder"),
-        (("--decoder", "vickrey", "--decoder-set", "c=1"), "NAME one of t"),
-        (("--decoder", "vickrey", "--decoder-set", "t=2"), "t=2"),
-        (("--decoder", "nearest", "--decoder-set", "t=1"), "not taken by nearest; it takes none"),
-        (("--decoder", "rank-softmax", "--decoder-set", "epsilon=2"), "give it as --epsilon"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), [
+    (("--decoder-set", "c=1"), "--decoder-set needs --decoder"),
+    (("--decoder", "vickrey", "--decoder-set", "c=1"), "NAME one of t"),
+    (("--decoder", "vickrey", "--decoder-set", "t=2"), "t=2"),
+    (("--decoder", "nearest", "--decoder-set", "t=1"), "not taken by nearest; it takes none"),
+    (("--decoder", "rank-softmax", "--decoder-set", "epsilon=2"), "give it as --epsilon"),
+])  # fmt: skip
 def test_a_parameter_that_a_decoder_does_not_take_is_refused(wordveil, tmp_path, options, said):
     done, text = _released(wordveil, tmp_path, *options)
     assert done.status == 2

@@ -1,6 +1,4 @@
-"""What holds for every command: JSON, exit codes, completion, environment variables, short bodies; and `doctor`."""
-
-from __future__ import annotations
+"""What holds for every command: JSON, exit codes, completion, variables, short bodies, engines, commands of others."""
 
 import ast
 import json
@@ -10,15 +8,18 @@ import shutil
 import subprocess
 import sys
 from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import PROGRAM
 from typer.main import get_command
 
 import wordveil as wv
+from wordveil import plugins
 from wordveil.cli import demo, doctor, exit_codes
-from wordveil.cli.app import build_app, command_examples
-from wordveil.kernels.compiled import available_engines
+from wordveil.cli.app import COMMANDS, LABORATORY, build_app, command_examples, offered_commands
+from wordveil.kernels.compiled import available_engines, kernel_engine, pinned_engine
 from wordveil.vocabulary import packaged
 
 ROOT = Path(__file__).parents[2]
@@ -60,16 +61,14 @@ def test_json_says_what_the_library_says(wordveil, vocabulary):
     embeddings = wv.load_embeddings(vocabulary)
     told = json.loads(wordveil("explain", *own, "-m", "tem", "-e", 2, "--pair", "babaq,dabaq", "--json").out)
     guarantee = wv.TEM(epsilon=2.0).fit(embeddings).guarantee()
-    assert told["guarantee"]["epsilon"] == guarantee.epsilon
-    assert told["pairs"][0]["words"] == ["babaq", "dabaq"]
+    assert (told["guarantee"]["epsilon"], told["pairs"][0]["words"]) == (guarantee.epsilon, ["babaq", "dabaq"])
     assert told["disclosed"]
     info = json.loads(wordveil("vocabulary", "info", *own, "--verify", "--json").out)
     assert (info["words"], info["checksum"], info["checked"]) == (200, embeddings.header.checksum, True)
     near = json.loads(wordveil("vocabulary", "neighbors", "babaq", *own, "-k", 2, "--json").out)
     lines = wordveil("vocabulary", "neighbors", "babaq", *own, "-k", 2).out.split()
     assert [one["word"] for one in near] == lines[1::2]
-    audited = wordveil("audit", "-m", "laplace", "-e", 1, "--dimensions", 2, "--samples", 200, "--pairs", 1, "--json")
-    assert audited.status == 0
+    audited = wordveil.done("audit -m laplace -e 1 --dimensions 2 --samples 200 --pairs 1 --json")
     assert json.loads(audited.out)["refuted"] is False
     stock = json.loads(wordveil("sentences", "info", "--epsilon", 4, "--json").out)
     assert stock["chosen"]["size"] in stock["sizes"]
@@ -113,8 +112,7 @@ def test_every_environment_variable_of_ours_is_in_the_table():
 )
 def test_a_shell_can_complete_commands_and_options(typed, answer):
     asked = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1), "_WORDVEIL_COMPLETE": "complete_bash"}
-    program = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
-    run = subprocess.run(program, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+    run = subprocess.run(PROGRAM, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert answer in run.stdout.split()
 
@@ -133,8 +131,7 @@ def test_bodies_of_commands_are_short():
 
 def test_doctor_says_what_runs_here(wordveil):
     told = json.loads(wordveil("doctor", "--json").out)
-    assert told["version"] == wv.__version__
-    assert told["engine"]["runs_here"] == list(available_engines())
+    assert (told["version"], told["engine"]["runs_here"]) == (wv.__version__, list(available_engines()))
     assert told["dependencies"].keys() == {"numpy", "randomgen", "rich", "scipy", "threadpoolctl", "typer"}
     assert told["problems"] == []
     assert "checksum verified" in told["data"]["vocabulary"]
@@ -168,8 +165,7 @@ def test_the_demo_releases_the_note_of_the_examples_and_says_what_that_promises(
     note = (ROOT / "examples" / "clinical_note.txt").read_text(encoding="utf-8")
     assert note == demo.NOTE
     told = json.loads(wordveil("demo", "--json").out)
-    assert told["note"] == note
-    assert told["promise"].count("'diabetes' or ") == 2
+    assert (told["note"], told["promise"].count("'diabetes' or ")) == (note, 2)
     assert told["redacted"] in (ROOT / "docs" / "start" / "tutorial.md").read_text(encoding="utf-8")
     assert told["claim"].startswith("kept: 30 of 59 tokens")
     texts = [told[name] for name in ("released", "function_words_public", "denoised")]
@@ -188,3 +184,78 @@ def test_the_demo_releases_the_note_of_the_examples_and_says_what_that_promises(
     shown = wordveil("demo").out
     assert next(line for line in shown.splitlines() if line.startswith("==")) == "== a made-up note =="
     assert "Promise: local DP (proved)" in shown
+
+
+@pytest.fixture
+def entry_points(monkeypatch):
+    """Install packages that offer these commands, name -> "MODULE:ATTRIBUTE", and no others."""
+
+    def offered(**commands):
+        points = [EntryPoint(name, value, "wordveil.commands") for name, value in commands.items()]
+        monkeypatch.setattr(plugins, "_entry_points", lambda group: points if group == "commands" else [])
+
+    return offered
+
+
+def test_the_laboratory_brings_the_commands_that_a_mistake_names():
+    commands = offered_commands(COMMANDS)
+    assert set(commands) >= set(LABORATORY)
+    assert {name: command.function for name, command in commands.items() if name in LABORATORY} == {
+        name: f"wordveil_lab.commands.{name}:{name}" for name in LABORATORY
+    }
+    assert all(len(command_examples()[name]) == 2 for name in LABORATORY)
+
+
+@pytest.mark.parametrize("name", LABORATORY)
+def test_without_the_laboratory_its_commands_say_how_to_get_them(wordveil, entry_points, name):
+    entry_points()
+    for words in ([name], [name, "--help"], [name, "--json"]):
+        answer = wordveil(*words)
+        assert (answer.status, answer.out) == (2, "")
+        assert answer.err == (
+            f"wordveil: wordveil {name} comes with the laboratory; install it with: "
+            "pip install wordveil-lab (in a clone: pip install ./lab)\n"
+        )
+    assert f"  {name}  " not in wordveil("--help").out
+
+
+def test_help_shows_what_is_offered_and_loads_none_of_it():
+    program = "import sys; from wordveil.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    program += "print('LOADED', sorted(name for name in sys.modules if name.startswith(('wordveil_lab.', 'numpy'))))"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert "  evaluate  " in shown
+    assert shown.endswith("LOADED ['wordveil_lab.offers']\n")
+
+
+def test_a_command_of_wordveil_looks_for_no_other_package(wordveil, monkeypatch):
+    def asked(group):
+        raise AssertionError(group)
+
+    monkeypatch.setattr(plugins, "_entry_points", asked)
+    assert wordveil("demo", "--help").status == 0
+    assert wordveil("sanitize", "no-such-file.txt").status == 2
+
+
+def test_a_package_that_cannot_be_used_is_named(wordveil, entry_points):
+    entry_points(broken="no_such_module:command", number="math:pi")
+    assert "'broken' of the package an unnamed package cannot be loaded" in wordveil.refused("broken")
+    assert "is no OfferedCommand of wordveil.api" in wordveil("number").err
+    overview = wordveil.done("--help")
+    assert re.findall(r"^  (\w+) +Cannot be used here", overview.out, flags=re.MULTILINE) == ["broken", "number"]
+
+
+def test_no_package_takes_the_name_of_a_command_of_wordveil(entry_points):
+    entry_points(sanitize="wordveil_lab.offers:bench", quick="wordveil_lab.offers:bench")
+    assert set(offered_commands(COMMANDS)) == {"quick"}
+
+
+@pytest.mark.parametrize("engine", available_engines())
+def test_a_run_takes_the_engine_that_is_named_and_reports_what_computed(wordveil, tmp_path, engine, monkeypatch):
+    monkeypatch.setenv("WORDVEIL_ENGINE", available_engines()[-1])
+    (tmp_path / "in.txt").write_text("good film\n")
+    out = ["--output", tmp_path / "out.txt", "--report", tmp_path / "report.json"]
+    chosen = ["--mechanism", "tem", "--epsilon", 9.36, "--engine", engine]
+    assert wordveil("sanitize", tmp_path / "in.txt", *out, *chosen).status == 0
+    origin = json.loads((tmp_path / "report.json").read_text())["provenance"]
+    with pinned_engine(engine):
+        assert (origin["engine"], origin["arithmetic"]) == (kernel_engine("ceilings.c"), "")

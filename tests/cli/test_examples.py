@@ -1,7 +1,5 @@
 """The examples that help texts end with run."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

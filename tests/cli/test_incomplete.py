@@ -1,13 +1,12 @@
 """What ends a run that left files out, and what a retry of the command does."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import sys
 
 import pytest
+from tests.tables import write_rows
 
 from wordveil.cli.exit_codes import DONE, INCOMPLETE, MISTAKE, NO
 from wordveil.documents import DocumentSettings, tree_files
@@ -21,12 +20,10 @@ def digests(path):
 @pytest.fixture
 def partitions(tmp_path):
     """Four partitions: one is cut off, one has its column renamed."""
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     folder = tmp_path / "in"
     folder.mkdir()
     for number, column in enumerate(["body", "body", "text", "body"]):
-        table = pyarrow.table({column: [f"babaq dadaq {n}" for n in range(20)]})
-        parquet.write_table(table, folder / f"part-{number}.parquet")
+        write_rows(folder / f"part-{number}.parquet", {column: [f"babaq dadaq {n}" for n in range(20)]})
     whole = (folder / "part-1.parquet").read_bytes()
     (folder / "part-1.parquet").write_bytes(whole[: len(whole) // 2])
     return folder

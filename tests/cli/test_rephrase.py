@@ -1,7 +1,5 @@
 """`rephrase` and `sentences`: what they print, what they write, and mistakes told in one line."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -27,8 +25,7 @@ def built(tmp_path_factory):
 
 
 def test_a_stock_tells_what_it_is_and_what_was_dropped(wordveil, built):
-    told = wordveil("sentences", "info", "--stock", built / "stock", "--epsilon", 3, "--verify")
-    assert told.status == 0
+    told = wordveil.done("sentences", "info", "--stock", built / "stock", "--epsilon", 3, "--verify")
     assert re.search(r"^licence: +CC0-1.0$", told.out, flags=re.MULTILINE)
     assert re.search(r"^sizes: +4, 16$", told.out, flags=re.MULTILINE)
     assert re.search(r"^dropped: +.*perhaps a name 1$", told.out, flags=re.MULTILINE)
@@ -41,11 +38,10 @@ def test_a_stock_tells_what_it_is_and_what_was_dropped(wordveil, built):
 
 def test_the_summary_says_what_is_promised_disclosed_and_lost(wordveil, built, tmp_path):
     (tmp_path / "in.txt").write_text("The cook lost a hat. The king wept!\nA boat.\n")
-    answer = wordveil(
+    answer = wordveil.done(
         "rephrase", tmp_path / "in.txt", "--stock", built / "stock", "-e", 4, "--prototypes", 16, "-o",
         tmp_path / "out.txt", "--report", tmp_path / "out.json", "--explain",
     )  # fmt: skip
-    assert answer.status == 0
     assert "2 documents, 3 sentences" in answer.err
     assert "factor of at most exp(4); unit: one sentence of a text with a fixed number of sentences" in answer.err
     assert "a whole text: the losses of its sentences add up, 6 nats for a text of 1.5, the mean here" in answer.err
@@ -57,32 +53,27 @@ def test_the_summary_says_what_is_promised_disclosed_and_lost(wordveil, built, t
     assert report["options"]["prototypes"] == 16
     assert report["guarantee"]["unit"].startswith("one sentence")
     assert "wept" not in json.dumps(report)
-    checked = wordveil("report", tmp_path / "out.txt", "--verify", tmp_path / "out.json", "--stock", built / "stock")
-    assert checked.status == 0, checked.err
+    wordveil.done("report", tmp_path / "out.txt", "--verify", tmp_path / "out.json", "--stock", built / "stock")
 
 
 def test_numbers_on_a_grid_add_to_the_promise(wordveil, built, tmp_path):
     (tmp_path / "in.txt").write_text("They lost 12 boats.\n")
-    answer = wordveil(
+    answer = wordveil.done(
         "rephrase", tmp_path / "in.txt", "--stock", built / "stock", "-e", 4, "--prototypes", 4,
         "--numbers", "metric", "--grid", "number=0:100:50@0.5", "--explain",
     )  # fmt: skip
-    assert answer.status == 0
     assert "factor of at most exp(5)" in answer.err
     assert "1 nats over the whole range (2 steps); this is part of the sentence's epsilon" in answer.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["--prototypes", 5], "--prototypes=5 must be one of 4, 16"),
-        (["--epsilon", 0], "--epsilon=0.0 must be greater than 0"),
-        (["--numbers", "exact"], "--numbers='exact' must be made-up or metric."),
-        (["--numbers", "metric"], "wordveil: --numbers metric requires at least one --grid, and --grid requires"),
-        (["--report", "x.pdf"], "must end in .json or .html"),
-        (["--encoder", "no/such-model"], "wordveil[sentences]"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "problem"), [
+    (["--prototypes", 5], "--prototypes=5 must be one of 4, 16"),
+    (["--epsilon", 0], "--epsilon=0.0 must be greater than 0"),
+    (["--numbers", "exact"], "--numbers='exact' must be made-up or metric."),
+    (["--numbers", "metric"], "wordveil: --numbers metric requires at least one --grid, and --grid requires"),
+    (["--report", "x.pdf"], "must end in .json or .html"),
+    (["--encoder", "no/such-model"], "wordveil[sentences]"),
+])  # fmt: skip
 def test_mistakes_are_told_in_one_line(wordveil, built, arguments, problem):
     answer = wordveil("rephrase", built / "stock" / "words.txt", "--stock", built / "stock", *arguments)
     if "such-model" in str(arguments) and "wordveil[sentences]" not in answer.err:
@@ -93,25 +84,23 @@ def test_mistakes_are_told_in_one_line(wordveil, built, arguments, problem):
 
 
 def test_the_text_a_stock_was_built_from_is_refused(wordveil, built, tmp_path):
-    answer = wordveil("rephrase", built / "public.txt", "--stock", built / "stock", "-o", tmp_path / "out.txt")
-    assert answer.status == 2
-    assert "is text that the stock was built from" in answer.err
+    answer = wordveil.refused("rephrase", built / "public.txt", "--stock", built / "stock", "-o", tmp_path / "out.txt")
+    assert "is text that the stock was built from" in answer
     assert not (tmp_path / "out.txt").exists()
 
 
 def test_what_cannot_be_built_is_told(wordveil, built, tmp_path):
     for sizes, problem in (("4,many", "whole numbers between commas"), ("4000", "at most the number of sentences")):
-        answer = wordveil("sentences", "build", built / "public.txt", "-o", tmp_path / "new", "--prototypes", sizes)
-        assert answer.status == 2
-        assert problem in answer.err
+        answer = wordveil.refused(
+            "sentences", "build", built / "public.txt", "-o", tmp_path / "new", "--prototypes", sizes
+        )
+        assert problem in answer
     assert not (tmp_path / "new").exists()
     for more, problem in (
         ((), "holds no banking77.train.tsv or banking_data/train.csv, the training part of BANKING77"),
         ((built / "public.txt",), "takes no files"),
         (("--licence", "CC0-1.0"), "takes no files"),
     ):
-        answer = wordveil("sentences", "build", "--recipe", "support", "--data", built, "-o", tmp_path / "new", *more)
-        assert answer.status == 2
-        assert problem in answer.err
-    answer = wordveil("rephrase", built / "public.txt", "--stock", tmp_path)
-    assert answer.status == 2
+        answer = wordveil.refused("sentences build --recipe support --data", built, "-o", tmp_path / "new", *more)
+        assert problem in answer
+    wordveil.refused("rephrase", built / "public.txt", "--stock", tmp_path)

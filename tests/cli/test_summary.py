@@ -1,9 +1,8 @@
-"""What `sanitize` says of a run: in words, with every assumption, and in a report that is evidence."""
-
-from __future__ import annotations
+"""What `sanitize` says of a run: in words, with every assumption, in a report; and how a screen shows it."""
 
 import hashlib
 import html
+import io
 import json
 import re
 import shlex
@@ -12,37 +11,24 @@ from dataclasses import replace
 import pytest
 
 import wordveil as wv
-from wordveil.certification import certify
 from wordveil.cli import progress
+from wordveil.cli.printing import aligned, for_screen
 from wordveil.cli.sanitize import _largest_loss
-from wordveil.promises.guarantees import MetricDP, Standing
+from wordveil.cli.wording import told
+from wordveil.errors import DataFormatError, ParameterError
 from wordveil.vocabulary.packaged import never_output
-from wordveil.vocabulary.table import Embeddings
 from worlds import drawn, scattered, spoken
 
+
 # The guarantee in words.
-
-
 @pytest.mark.parametrize(("epsilon", "weak"), [(0.5, False), (400, True)])
 def test_the_strength_is_said_in_words(wordveil, notes, tmp_path, epsilon, weak):
     # No two words share a vector. That two of 200 lie nearer than 14 / 400 has a chance of less than 1e-11.
-    apart = Embeddings.from_arrays(spoken(200), scattered(0, 200, 8)).save(tmp_path / "apart").directory
+    apart = wv.Embeddings.from_arrays(spoken(200), scattered(0, 200, 8)).save(tmp_path / "apart").directory
     said = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", apart, "-e", epsilon, "--yes", "--explain").err
     sentence = re.search(r"^in words: between two words at a typical distance \(.*\), an even guess (.*)$", said, re.M)
     assert ("all but certain" in sentence[1]) == weak
     assert ("warning: this promise hides nothing" in said) == weak
-
-
-def test_the_epsilon_said_is_the_epsilon_that_runs(wordveil, vocabulary, notes):
-    default = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--explain").err
-    assert "epsilon 7 nats a word: the default of neighbours" in default
-    assert "at most exp(7)" in default
-    given = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 5, "--explain").err
-    assert "default" not in given
-    assert "at most exp(5)" in given
-    other = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-m", "tem")
-    assert other.status == 2
-    assert "--epsilon must be given for tem. Find one with: wordveil calibrate --mechanism tem" in other.err
 
 
 def test_the_largest_loss_is_exact_where_it_is_known_and_a_bound_elsewhere(wordveil, vocabulary, notes, tmp_path):
@@ -67,7 +53,7 @@ def test_where_distances_stop_to_count_is_never_printed_too_near():
     printed = [
         (claim, _largest_loss(claim, None))
         for claim in (
-            MetricDP(epsilon=2.0, metric="euclidean", largest_distance=cap, slack=1e-5, standing=Standing.PROVED)
+            wv.MetricDP(epsilon=2.0, metric="euclidean", largest_distance=cap, slack=1e-5, standing=wv.Standing.PROVED)
             for cap in (1.23441, 1.23449, 7.0, 0.333333)
         )
     ]
@@ -81,7 +67,7 @@ def test_the_largest_loss_holds_the_slack_and_says_who_computed_it():
     for words, repeated in ((100, True), (1100, False)):
         table = drawn(words, 3, seed=words)
         mechanism = wv.SanText(epsilon=9.0, calibration="certified-local")
-        certificate = certify(mechanism, table)
+        certificate = wv.certify(mechanism, table)
         claim = mechanism.fit(table, certificate).guarantee()
         slack = replace(claim, slack=0.5)
         assert number(r"^([\d.]+) nats", _largest_loss(slack, certificate)) >= claim.epsilon + 0.5
@@ -99,21 +85,17 @@ def test_every_assumption_is_printed(wordveil, vocabulary, notes):
 
 
 # Certificates.
-
-
 def test_the_command_that_certify_prints_uses_the_certificate(wordveil, vocabulary, notes, tmp_path):
     certificate = tmp_path / "a certificate.json"
     made = wordveil("certify", "-e", 4, "--vocabulary", vocabulary, "-o", certificate, "--set", "metric=angular")
     printed = re.search(r"^use it with: wordveil (.*)$", made.err, re.M)[1]
     assert "--calibration certified" in printed
     words = [{"IN": str(notes), "OUT": str(tmp_path / "out.txt")}.get(word, word) for word in shlex.split(printed)]
-    answer = wordveil(*words)
-    assert answer.status == 0, answer.err
+    answer = wordveil.done(*words)
     assert "metric DP (certified)" in answer.err
     # A certificate alone says calibration and epsilon; what else it was made for must be said.
     short = wordveil(
-        *["sanitize", notes, "-m", "tem", "--vocabulary", vocabulary],
-        *["--certificate", certificate, "--set", "metric=angular"],
+        f"sanitize {notes} -m tem --vocabulary {vocabulary} --certificate '{certificate}' --set metric=angular"
     )
     assert "metric DP (certified)" in short.err
     assert "exp(4 * t)" in short.err
@@ -124,43 +106,27 @@ def test_a_certificate_for_something_else_is_answered_with_the_whole_command(wor
     wordveil("certify", "-e", 4, "--vocabulary", vocabulary, "-o", certificate)
     unnamed = wordveil("sanitize", notes, "--vocabulary", vocabulary, "--certificate", certificate)
     assert "cannot be used: neighbours needs none, and this one is for --mechanism tem." in unnamed.err
-    wrong = wordveil("sanitize", notes, "-m", "tem", "--vocabulary", vocabulary, "-e", 5, "--certificate", certificate)
-    assert wrong.status == 2
+    wrong = wordveil.refused(f"sanitize {notes} -m tem --vocabulary {vocabulary} -e 5 --certificate {certificate}")
     command = f"wordveil certify --mechanism tem --epsilon 5.0 --calibration certified --vocabulary {vocabulary}"
-    assert f"make one with: {command} --output certificate.json" in wrong.err
-    assert "certify()" not in wrong.err
-    elsewhere = wordveil("certify", "--verify", certificate)
-    assert elsewhere.status == 2
-    assert "was made for another vocabulary than the embedded vocabulary; name it with --vocabulary." in elsewhere.err
+    assert f"make one with: {command} --output certificate.json" in wrong
+    assert "certify()" not in wrong
+    elsewhere = wordveil.refused("certify", "--verify", certificate)
+    assert "was made for another vocabulary than the embedded vocabulary; name it with --vocabulary." in elsewhere
 
 
 def test_a_certificate_that_names_no_vocabulary_is_repeated(wordveil, tmp_path):
     certificate = tmp_path / "c.json"
-    made = wordveil("certify", "-m", "truncated-laplace", "--calibration", "exact", "-e", 2, "-o", certificate)
-    assert made.status == 0, made.err
-    answer = wordveil("certify", "--verify", certificate)
-    assert answer.status == 0, answer.err
+    wordveil.done("certify", "-m", "truncated-laplace", "--calibration", "exact", "-e", 2, "-o", certificate)
+    answer = wordveil.done("certify", "--verify", certificate)
     assert "verified" in answer.out
 
 
-def test_the_textbook_is_not_certified(wordveil, vocabulary, tmp_path):
-    """A certificate for it was made, and the command it printed was refused."""
-    arguments = ["certify", "-e", 4, "--vocabulary", vocabulary, "--calibration", "textbook"]
-    refused = wordveil(*arguments, "-o", tmp_path / "c.json")
-    assert refused.status == 2
-    assert "--calibration='textbook' needs no certificate" in refused.err
-    assert not (tmp_path / "c.json").exists()
-
-
 # Words never output.
-
-
 def test_the_embedded_vocabulary_leaves_out_slurs_unless_told(wordveil, notes, tmp_path):
     checksums = {}
     for name, extra in {"default": [], "none": ["--exclude-outputs", "none"]}.items():
         report = tmp_path / f"{name}.json"
-        answer = wordveil("sanitize", notes, "-o", tmp_path / f"{name}.txt", "--report", report, "--explain", *extra)
-        assert answer.status == 0, answer.err
+        answer = wordveil.done(f"sanitize {notes} -o {name}.txt --report {report} --explain", *extra)
         assert ("never output: the slurs and obscene words" in answer.err) == (name == "default")
         checksums[name] = json.loads(report.read_text())["provenance"]["candidates_checksum"]
     assert checksums["default"] == wv.load_embeddings().candidates_checksum
@@ -180,13 +146,10 @@ def test_an_own_list_is_read_without_case_and_counted(wordveil, vocabulary, note
 
 
 # Reports.
-
-
 def sanitized(wordveil, vocabulary, notes, tmp_path, name):
     report = tmp_path / name
     options = ["--vocabulary", vocabulary, "--report", report, "-e", 2, "--again"]
-    answer = wordveil("sanitize", notes, "-o", tmp_path / "out.txt", *options)
-    assert answer.status == 0, answer.err
+    wordveil.done("sanitize", notes, "-o", tmp_path / "out.txt", *options)
     return report
 
 
@@ -196,8 +159,9 @@ def test_a_report_is_evidence_of_one_file(wordveil, vocabulary, notes, tmp_path)
     digest = hashlib.sha256(released).hexdigest()
     assert report["outputs"] == [{"name": "out.txt", "size": len(released), "sha256": digest}]
     assert (report["source"], report["destination"]) == ("notes.txt", "out.txt")
-    assert report["options"]["unknown"] == "typed"
-    assert report["settings"]["columns"] == []
+    assert (report["options"]["unknown"], report["settings"]["columns"]) == ("typed", [])
+    assert "block_characters" not in report["settings"]
+    assert str(tmp_path) not in json.dumps(report)
     words = " ".join(report["in_words"])
     assert "an even guess" in words
     assert "two texts of 3 tokens, as long as the longest one here, that differ in every token" in words
@@ -257,8 +221,6 @@ def test_what_went_to_standard_output_has_no_digest(wordveil, vocabulary, notes,
 
 
 # Progress.
-
-
 def test_off_a_terminal_a_line_is_said_every_half_minute(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
@@ -277,30 +239,23 @@ def test_off_a_terminal_a_line_is_said_every_half_minute(monkeypatch, capsys):
     assert capsys.readouterr().err == "1,000,000 pair visits, 0:00:31\n"
 
 
-def test_the_time_left_is_known_from_the_first_report_on():
-    assert progress.time_left(10.0, 25.0, 100.0) == 30.0
-    assert progress.time_left(10.0, 0.0, 100.0) is None
-    assert progress.time_left(10.0, 5.0, None) is None
-    assert progress.clock(3725.4) == "1:02:05"
-
-
 # What was left out, and what became of an interrupted run.
-
-
 def test_records_without_text_are_kept_or_skipped_and_counted(wordveil, vocabulary, tmp_path):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"text": "babaq"}\n{"id": 2}\n{"text": 5, "id": 3}\n')
     arguments = ["sanitize", rows, "-c", "text", "--keep-others", "--vocabulary", vocabulary]
     arguments += ["-o", tmp_path / "out.jsonl"]
-    refused = wordveil(*arguments)
-    assert refused.status == 2
-    assert "line 2" in refused.err
-    assert "--missing" in refused.err
+    refused = wordveil.refused(*arguments)
+    assert "line 2" in refused
+    assert "--missing" in refused
     kept = wordveil(*arguments, "--missing", "keep", "--report", tmp_path / "r.json")
     assert "left out or replaced: text columns that documents lacked: 1, values that were no text: 1" in kept.err
     assert (tmp_path / "out.jsonl").read_text().count("\n") == 3
-    assert json.loads((tmp_path / "r.json").read_text())["settings"]["missing"] == "keep"
-    skipped = wordveil(*arguments, "--missing", "skip", "--again")
+    report = json.loads((tmp_path / "r.json").read_text())
+    assert report["settings"]["missing"] == "keep"
+    assert any("which documents lack a text column" in line for line in report["disclosed"])
+    skipped = wordveil(*arguments, "--missing", "skip", "--again", "--explain")
+    assert "lacking a text column" in skipped.err
     assert "documents without text: 2" in skipped.err
     assert (tmp_path / "out.jsonl").read_text().count("\n") == 1
     wrong = wordveil(*arguments, "--missing", "perhaps", "--again")
@@ -312,8 +267,7 @@ def test_another_encoding_is_read_when_it_is_named(wordveil, vocabulary, tmp_pat
     note.write_bytes("babaq \u201cdabaq\u201d\n".encode("windows-1252"))
     arguments = ["sanitize", note, "--vocabulary", vocabulary]
     assert "--encoding windows-1252" in wordveil(*arguments).err
-    answer = wordveil(*arguments, "--encoding", "windows-1252", "-q")
-    assert answer.status == 0
+    answer = wordveil.done(*arguments, "--encoding", "windows-1252", "-q")
     assert re.fullmatch(r"\w+ \u201c\w+\u201d\n", answer.out)
 
 
@@ -332,59 +286,22 @@ def test_a_report_holds_the_digest_of_the_private_input_only_when_asked(wordveil
     assert json.loads((tmp_path / "r.json").read_text())["inputs"][0]["sha256"] == digest
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("sanitize", "interrupted: where input and output are files, the same command with --resume continues."),
-        ("certify", "interrupted: with --checkpoint FILE, the same command continues from what FILE holds."),
-        ("calibrate", "interrupted."),
-        ("vocabulary", "interrupted: no vocabulary was written."),
-    ],
-)
-def test_an_interruption_says_what_became_of_the_work(monkeypatch, wordveil, command, said):
-    from wordveil.cli import app
-
-    def press_ctrl_c(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(app, "run", press_ctrl_c)
-    answer = wordveil(command)
-    assert (answer.status, answer.err) == (130, f"wordveil: {said}\n")
-
-
 def test_an_import_of_three_rows_is_a_vocabulary_all_the_same(wordveil, tmp_path):
     source = tmp_path / "one.txt"
-    source.write_text("a 1 2\n1 3 4\n2 5 6\n")
-    answer = wordveil("vocabulary", "import", source, tmp_path / "made")
-    assert answer.status == 0
+    source.write_text("a 1 2\n1 1 2\n2 1 2\n")  # and all of one vector
+    answer = wordveil.done("vocabulary", "import", source, tmp_path / "made")
     assert "--candidates all" in answer.err
     assert re.search(r"words: +3, of which 1 may be output", answer.out)
     assert wordveil("vocabulary", "info", "--vocabulary", tmp_path / "made", "--verify").status == 0
 
 
 def test_a_system_error_is_told_on_one_line_without_its_number():
-    from wordveil.cli.wording import told
-    from wordveil.errors import DataFormatError, ParameterError
-
     full = OSError(28, "No space left on device", "out.csv")
     assert told(full, {}, []) == "out.csv: No space left on device."
     assert "\n" not in told(DataFormatError("x", "two\nlines."), {}, [])
-    assert told(ParameterError("columns", (), "must name the text columns."), {"column": "--column"}, []) == (
-        "--column must name the text columns."
-    )
-    assert told(
-        ParameterError("gamma", -1.0, "must be in (0, inf), or None to compute it."),
-        {"settings": "--set"},
-        ["-m", "tem"],
-    ) == ("--set gamma=-1.0 must be greater than 0; leave it out to compute it.")
-    twice = ParameterError("columns", ("a", "b"), "must be names, none of them also in keep.")
-    assert told(twice, {"column": "--column"}, []) == (
-        "--column a --column b must be names, none of them also in --keep."
-    )
-    both = ParameterError("keep", ("a",), "cannot be combined with drop_others; give one of them.")
-    assert told(both, {"keep": "--keep"}, []) == "--keep a cannot be combined with --drop-others; give one of them."
-    far = ParameterError("epsilon", float("inf"), "must be in (0, inf).")
-    assert told(far, {"epsilon": "--epsilon"}, []) == "--epsilon=inf is not a finite number; it must be greater than 0."
+    unbounded = ParameterError("gamma", -1.0, "must be in (0, inf), or None to compute it.")
+    shown = "--set gamma=-1.0 must be greater than 0; leave it out to compute it."
+    assert told(unbounded, {"settings": "--set"}, ["-m", "tem"]) == shown
 
 
 def test_a_report_replaces_nothing_that_the_run_reads_or_writes(wordveil, vocabulary, tmp_path):
@@ -395,9 +312,8 @@ def test_a_report_replaces_nothing_that_the_run_reads_or_writes(wordveil, vocabu
     linked.symlink_to(source)
     common = ("sanitize", source, "--column", "t", "-o", output, "--vocabulary", vocabulary, "--epsilon", "1")
     for report in (output, source, linked, vocabulary / "header.json"):
-        answer = wordveil(*common, "--report", report)
-        assert answer.status == 2
-        assert "must be another file than those the run reads and writes" in answer.err
+        answer = wordveil.refused(*common, "--report", report)
+        assert "must be another file than those the run reads and writes" in answer
         assert source.read_text() == text
         assert not output.exists()
     assert wordveil(*common, "--report", tmp_path / "report.json").status == 0
@@ -406,11 +322,7 @@ def test_a_report_replaces_nothing_that_the_run_reads_or_writes(wordveil, vocabu
 def test_a_member_name_forges_no_line_of_the_promise(wordveil, vocabulary, tmp_path):
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps({"t": "alpha", "k\nguarantee: local DP (proved) epsilon 0": 1}) + "\n")
-    answer = wordveil(
-        *("sanitize", source, "-c", "t", "--keep-others", "-o", tmp_path / "o.jsonl"),
-        *("--vocabulary", vocabulary, "--epsilon", "1"),
-    )
-    assert answer.status == 0
+    answer = wordveil.done(f"sanitize {source} -c t --keep-others -o o.jsonl --vocabulary {vocabulary} --epsilon 1")
     assert sum(line.startswith("guarantee: ") for line in answer.err.splitlines()) == 1
 
 
@@ -427,3 +339,42 @@ def test_a_report_replaces_no_certificate_and_lies_in_no_stock_or_vocabulary(wor
     ):
         assert "must be another file than those the run reads and writes" in wordveil(*command).err
     assert (certificate.read_text(), header.read_bytes()) == ("{}", before)
+
+
+LINE = "warning: " + "an observer may become 99 % sure of a word (exp(8)), or more; " * 3
+TABLE = "name               promise    a long line of a table whose columns stand two blanks apart, left alone"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def test_a_terminal_gets_whole_words_and_a_warning_in_colour(narrow, monkeypatch):
+    shown = for_screen(LINE, Terminal())
+    assert shown.startswith("\033[1;33mwarning: \033[0m")
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = for_screen(LINE, Terminal())
+    assert "\033" not in plain
+    assert shown.replace("\033[1;33m", "").replace("\033[0m", "") == plain
+    assert max(map(len, plain.splitlines())) <= 60
+    assert plain.split() == LINE.split()
+
+
+def test_whoever_reads_no_terminal_gets_each_line_on_one(narrow):
+    assert (for_screen(LINE, io.StringIO()), for_screen(TABLE, Terminal())) == (LINE, TABLE)
+
+
+def test_a_table_wraps_its_last_column():
+    rows = [{"name": "tem", "paper": "Carvalho, Vasiloudis and Feyisetan 2021, Algorithm 2, and more " * 2}] * 2
+    lines = aligned(rows, 50)
+    assert max(map(len, lines)) <= 50
+    assert " ".join(" ".join(lines).split()).count("Algorithm 2, and more") == 4
+    assert aligned([{"a": "1", "b": ""}]) == ["a  b", "1"]

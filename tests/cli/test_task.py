@@ -1,6 +1,4 @@
-"""What a classifier keeps of a public task: against scikit-learn, against texts without noise, and by hand."""
-
-from __future__ import annotations
+"""What a classifier keeps of a public task, against scikit-learn and by hand; and what `score` says of files."""
 
 import json
 
@@ -83,10 +81,9 @@ def test_the_command_prints_what_the_library_finds(wordveil, packaged, task, lin
     assert told["points"][0]["accuracy"]["share"] == found.accuracy.share
     assert f"{found.accuracy.share:.3f} {found.accuracy.error:5.3f} * ###" in wordveil(*arguments).out
     path.write_text("pets\tthe dog\nno label\n", encoding="utf-8")
-    wrong = wordveil(*arguments)
-    assert wrong.status == 2
-    assert "must be a label, a tab and a text" in wrong.err
-    assert "no label" not in wrong.err
+    wrong = wordveil.refused(*arguments)
+    assert "must be a label, a tab and a text" in wrong
+    assert "no label" not in wrong
 
 
 @pytest.mark.parametrize(
@@ -95,6 +92,36 @@ def test_the_command_prints_what_the_library_finds(wordveil, packaged, task, lin
 )
 def test_a_task_is_refused_where_it_would_not_be_looked_at(wordveil, tmp_path, other):
     (tmp_path / "task.tsv").write_text("one\ta dog\ntwo\ta cat\n" * 4, encoding="utf-8")
-    refused = wordveil("calibrate", *other, "--task", tmp_path / "task.tsv")
-    assert refused.status == 2
-    assert "--task works only with --mechanism neighbours" in refused.err
+    refused = wordveil.refused("calibrate", *other, "--task", tmp_path / "task.tsv")
+    assert "--task works only with --mechanism neighbours" in refused
+
+
+TEXTS = [f"sentence number {'abcdefghij'[i] * 4} of them" for i in range(10)]
+
+
+@pytest.fixture
+def files(tmp_path):
+    originals = TEXTS
+    (tmp_path / "a.txt").write_text("".join(f"{text}\n" for text in originals))
+    (tmp_path / "b.csv").write_text("said\n" + "".join(f"{text}\n" for text in originals))
+    rows = ({"text": text, "kind": i % 2} for i, text in enumerate(originals))
+    (tmp_path / "both.jsonl").write_text("".join(json.dumps({**row, "said": row["text"]}) + "\n" for row in rows))
+    return tmp_path
+
+
+def test_the_command_reads_what_documents_read(wordveil, files):
+    run = wordveil.done(
+        "score", "--original", files / "a.txt", "--released", files / "b.csv", "--released-column", "said"
+    )
+    assert "NO CLAIM GIVEN (10 texts)" in run.out
+    report = files / "report.html"
+    both = ("--original", files / "both.jsonl", "-c", "text", "--released-column", "said", "--label", "kind")
+    run = wordveil("score", *both, "--claimed", "0.1", "--report", report)
+    assert run.status == 1, run.err
+    assert "CONTRADICTED: epsilon 0.1 a text" in run.out
+    assert report.read_text().count("<svg") == len(GROUPS)
+    run = wordveil("score", "--original", files / "a.txt")
+    assert (run.status, "--released-column" in run.err) == (2, True)
+
+
+GROUPS = ("survival", "identification", "similarity", "fluency", "inference", "task")

@@ -1,7 +1,5 @@
 """At a terminal of one's own (a pseudo-terminal): questions, the keyboard as input, and a bar that spoils no text."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,10 +1,9 @@
 """Helpers shared by the document tests."""
 
-from __future__ import annotations
-
 import pytest
 
 from wordveil.arrays import ReleasedText
+from wordveil.runs.documents import run_documents
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +22,16 @@ def shout():
         ]
 
     return process
+
+
+def interrupted(source, target, calls, process, **options):
+    """Run, and stop by an interrupt from the keyboard after some calls."""
+    left = iter(range(calls))
+
+    def stopping(block):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return process(block)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_documents(source, target, stopping, **options)

@@ -4,8 +4,6 @@ Run as: python -m tests.documents.kill_driver SOURCE DESTINATION COLUMNS SECTION
 every point of death: before and after each fsync, rename and removal, and inside the transform. A second child resumes.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 import shutil

@@ -1,7 +1,5 @@
 """Inputs of other encodings are read as what they are and written as UTF-8."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -13,6 +11,8 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.documents.conftest import interrupted
+from tests.tables import write_rows
 
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.documents.streams import _Utf8Raw
@@ -68,15 +68,12 @@ def test_characters_cut_in_two_by_a_read_are_whole(text, encoding):
     assert stream.read().decode() == text.encode(encoding).decode(encoding)
 
 
-@pytest.mark.parametrize(
-    ("content", "encoding", "message"),
-    [
-        (b"fine\nzebra \x81fish", "windows-1252", r"in\.txt, byte 11: not valid cp1252\. Name the encoding"),
-        ("zebrafish".encode("utf-16-le"), "utf-16", "not valid utf-16"),
-        ("zebrafish".encode("utf-16-le")[:-1], "utf-16-le", "byte 16: not valid utf-16-le"),
-        (b"zebrafish \xff", "ascii", "byte 10: not valid ascii"),
-    ],
-)
+@pytest.mark.parametrize(("content", "encoding", "message"), [
+    (b"fine\nzebra \x81fish", "windows-1252", r"in\.txt, byte 11: not valid cp1252\. Name the encoding"),
+    ("zebrafish".encode("utf-16-le"), "utf-16", "not valid utf-16"),
+    ("zebrafish".encode("utf-16-le")[:-1], "utf-16-le", "byte 16: not valid utf-16-le"),
+    (b"zebrafish \xff", "ascii", "byte 10: not valid ascii"),
+])  # fmt: skip
 def test_a_wrong_encoding_is_told_with_its_place_and_no_content(tmp_path, shout, content, encoding, message):
     (tmp_path / "in.txt").write_bytes(content)
     with pytest.raises(DocumentFormatError, match=message) as caught:
@@ -93,10 +90,8 @@ def test_a_name_that_is_no_encoding_of_text_is_refused(name):
 
 
 def test_parquet_has_no_encoding_to_choose_but_a_tree_may_hold_some(tmp_path, identity):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     (tmp_path / "in").mkdir()
-    parquet.write_table(pyarrow.table({"t": ["naïve"]}), tmp_path / "in" / "a.parquet")
+    write_rows(tmp_path / "in" / "a.parquet", {"t": ["naïve"]})
     (tmp_path / "in" / "b.txt").write_bytes("naïve".encode("latin-1"))
     settings = DocumentSettings(columns=("t",), keep_others=True, encoding="latin-1")
     with pytest.raises(ParameterError, match="cannot be chosen"):
@@ -113,15 +108,7 @@ def test_an_interrupted_run_goes_on_in_the_same_encoding(tmp_path, shout):
         columns=("t",), keep_others=True, encoding="windows-1252", details=details, block_characters=100
     )
     run_documents(source, tmp_path / "whole.jsonl", shout, settings=settings)
-    calls = iter(range(3))
-
-    def stopping(block):
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return shout(block)
-
-    with pytest.raises(KeyboardInterrupt):
-        run_documents(source, target, stopping, settings=settings)
+    interrupted(source, target, 3, shout, settings=settings)
     resumed = DocumentSettings(
         columns=("t",), keep_others=True, encoding="cp1252", details=details
     )  # the same by another name

@@ -1,7 +1,5 @@
 """A full disk: the path is named, and what is left can be continued or is nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -10,12 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.tables import write_rows
 
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.files.journal import is_resumable
 from wordveil.runs.documents import run_documents
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of file sizes and tmpfs of Linux")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of file sizes and tmpfs of Linux"),
+]
 
 LIMITED = """
 import json, resource, sys
@@ -59,15 +61,12 @@ def prepare(folder: Path, kind: str) -> tuple[Path, str]:
         return folder / "in", ""
     source = folder / f"in.{kind}"
     if kind == "parquet":
-        pyarrow = pytest.importorskip("pyarrow")
-        parquet = pytest.importorskip("pyarrow.parquet")
-        parquet.write_table(pyarrow.table({"t": words}), source)
+        write_rows(source, {"t": words})
         return source, "t"
     source.write_text("\n".join(words))
     return source, ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["txt", "parquet", "tree"])
 def test_with_something_done_the_run_can_be_continued(tmp_path, kind):
     source, columns = prepare(tmp_path, kind)
@@ -89,7 +88,6 @@ def test_with_something_done_the_run_can_be_continued(tmp_path, kind):
     assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["txt", "parquet"])
 def test_with_nothing_done_nothing_is_left(tmp_path, kind):
     source, columns = prepare(tmp_path, kind)
@@ -114,7 +112,6 @@ def small_disk(tmp_path):
     subprocess.run(["umount", disk], check=True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("block", "kept"), [(50_000, True), (10_000_000, False)])
 def test_a_disk_that_is_really_full(tmp_path, small_disk, block, kept):
     source, columns = prepare(tmp_path, "txt")

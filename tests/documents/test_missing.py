@@ -1,17 +1,21 @@
-"""Records that lack a text column or hold something else there: refused, kept with null, or left out; never copied."""
+"""What a text column holds is never copied, by whatever path it is reached; records that lack it, or are left out."""
 
-from __future__ import annotations
-
+import gzip
 import json
+from collections import Counter
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.documents.conftest import interrupted
 from tests.documents.test_round_trip import check_output, json_values
+from tests.tables import read_rows, write_rows
 
 from wordveil.documents import DocumentSettings, FormatDetails
-from wordveil.errors import DocumentFormatError, ParameterError
-from wordveil.runs.documents import run_documents
+from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
+from wordveil.runs.documents import run_documents, run_tree_file
 
 SHOUT = lambda block: [[text and text.upper() for text in record.texts] for record in block]  # noqa: E731
 ODD = [12345, 1.5, True, False, {"zebra": "fish"}, {}, [["a", 7]], [{"zebra": 1}]]
@@ -95,14 +99,6 @@ def test_records_are_left_out_and_counted_and_nothing_of_them_is_listed(tmp_path
     assert summary.copied_columns == ["id"]
 
 
-def test_by_default_such_a_record_stops_the_run_and_the_message_says_how_to_go_on(tmp_path):
-    with pytest.raises(
-        DocumentFormatError, match=r"line 2: no column 't' among its 1\. .*--missing keep .*--missing skip"
-    ):
-        run(tmp_path, "refuse")
-    assert not (tmp_path / "out.jsonl").exists()
-
-
 @pytest.mark.parametrize("missing", ["keep", "skip"])
 def test_a_malformed_line_is_refused_whatever_happens_to_records_without_text(tmp_path, missing):
     for line in (b'{"id": 1', b'{"id": 1} {"id": 2}', b"{'id': 1}", b'{"t": 5, "id": }'):
@@ -141,24 +137,12 @@ def test_a_file_of_one_record_cannot_lose_it():
 @pytest.mark.parametrize("missing", ["keep", "skip"])
 def test_a_resumed_run_counts_the_whole(tmp_path, missing):
     whole, out = run(tmp_path, missing)
-    calls = []
-
-    def stopping(block):
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        calls.append(block)
-        return SHOUT(block)
-
     settings = DocumentSettings(
-        columns=("t",),
-        keep_others=True,
-        missing=missing,
-        block_characters=1,
+        columns=("t",), keep_others=True, missing=missing, block_characters=1,
         details=FormatDetails(section_documents=1),
-    )
+    )  # fmt: skip
     (tmp_path / "out.jsonl").unlink()
-    with pytest.raises(KeyboardInterrupt):
-        run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", stopping, settings=settings)
+    interrupted(tmp_path / "in.jsonl", tmp_path / "out.jsonl", 2, SHOUT, settings=settings)
     resumed = run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", SHOUT, settings=settings, resume=True)
     assert (resumed.documents, resumed.gaps) == (whole.documents, whole.gaps)
     assert resumed.resumed_documents > 0
@@ -178,7 +162,215 @@ def test_of_many_copied_members_the_rest_is_named_as_such(tmp_path):
     assert summary.copied_columns[-1] == "member 999"
 
 
-def test_the_choice_is_checked(tmp_path):
-    (tmp_path / "in.jsonl").write_bytes(LINES)
-    with pytest.raises(ParameterError, match="missing='drop' must be one of refuse, keep, skip"):
-        DocumentSettings(columns=["t"], keep_others=True, missing="drop").open(tmp_path / "in.jsonl")
+MISSING = ["refuse", "keep", "skip"]
+
+
+def selected(value, name="in.jsonl", **options):
+    return json.loads(check_output(name, json.dumps(value).encode(), process=SHOUT, **options))
+
+
+@pytest.mark.parametrize("missing", MISSING)
+@pytest.mark.parametrize("name", ["in.jsonl", "in.json"])
+def test_a_column_inside_a_kept_one_is_sanitized(name, missing):
+    options = {"columns": ("a.b",), "keep": ("a",), "missing": missing}
+    assert selected({"a": {"b": "maria", "c": "x"}, "d": "y"}, name, **options) == {"a": {"b": "MARIA", "c": "x"}}
+    assert selected({"a": [{"b": "maria"}, {"b": None}]}, name, **options) == {"a": [{"b": "MARIA"}, {"b": None}]}
+    both = {"a": {"b": "maria"}, "a.b": ["maria"]}
+    assert selected(both, name, **options) == {"a": {"b": "MARIA"}, "a.b": ["MARIA"]}
+
+
+def test_a_column_is_found_at_any_depth_of_what_is_kept():
+    deep = {"t": "one", "a": {"b": {"c": "maria", "d": "x"}, "b.c": "maria"}, "a.b": {"c": "maria"}}
+    out = {"t": "ONE", "a": {"b": {"c": "MARIA", "d": "x"}, "b.c": "MARIA"}, "a.b": {"c": "MARIA"}}
+    for keep in (("a", "a.b"), ("a.b", "a"), None):
+        assert selected(deep, columns=("t", "a.b.c"), keep=keep, missing="keep") == out
+
+
+def test_a_text_column_that_holds_an_object_is_null_whatever_is_chosen_in_it():
+    for more in ({"columns": ("a", "a.b")}, {"columns": ("a",), "keep": ("a.c",)}):
+        value = {"a": {"b": "maria", "c": "maria"}}
+        assert selected(value, missing="keep", **more) == {"a": None}
+        assert selected({"a": ["maria", {"c": "x"}]}, missing="keep", **more) == {"a": ["MARIA", None]}
+        with pytest.raises(DocumentFormatError, match="column 'a' holds an object"):
+            selected(value, **more)
+    flat = {"a": "maria", "a.b": "maria"}
+    assert selected(flat, columns=("a", "a.b")) == {"a": "MARIA", "a.b": "MARIA"}
+
+
+names = st.sampled_from(["a", "b", "a.b"])
+leaves = st.sampled_from(["secret", "secret", None, 1])
+
+
+def members(inner):
+    return st.dictionaries(names, st.one_of(inner, st.lists(inner, max_size=2)), min_size=1, max_size=3)
+
+
+values = members(st.one_of(leaves, members(st.one_of(leaves, members(leaves)))))
+columns = st.lists(st.sampled_from(["a.b", "a.b.a", "a.b.b", "a", "b"]), min_size=1, max_size=2, unique=True)
+keeps = st.one_of(st.none(), st.lists(names, min_size=1, max_size=2, unique=True))
+
+
+def marked(value, chosen, old="secret", new="private", path=()):
+    """The value with every such string at or under a chosen path replaced, by a rule that knows no tree."""
+    if isinstance(value, dict):
+        return {name: marked(inner, chosen, old, new, (*path, name)) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [marked(inner, chosen, old, new, path) for inner in value]
+    private = any(".".join(path[:depth]) in chosen for depth in range(1, len(path) + 1))
+    return new if value == old and private else value
+
+
+@settings(max_examples=300)
+@given(values, columns, keeps, st.sampled_from(["keep", *MISSING]), st.sampled_from(["l", ""]))
+def test_no_choice_of_columns_copies_a_text(value, chosen, keep, missing, ending):
+    text = json.dumps(marked(value, chosen)).encode()
+    keep = None if keep is None else [name for name in keep if name not in chosen]
+    options = {"columns": tuple(chosen), "keep": keep, "missing": missing}
+    hide = lambda block: [[text and "hidden" for text in record.texts] for record in block]  # noqa: E731
+    try:
+        out = check_output(f"in.json{ending}", text, process=hide, **options)
+    except WordveilError:
+        return
+    assert b"private" not in out
+
+
+def test_members_that_occur_twice_are_sanitized_twice():
+    text = b'{"a": {"b": "maria", "b": "maria"}, "a": {"b": "maria"}, "\\u0061.b": "maria"}'
+    out = check_output("in.jsonl", text, process=SHOUT, columns=("a.b",))
+    assert (out.count(b"MARIA"), out.count(b"maria")) == (4, 0)
+
+
+def test_columns_that_occur_twice_are_sanitized_twice():
+    out = check_output("in.csv", b"t,a,t\nmaria,x,maria\n", process=SHOUT, columns=("t",), keep=("a",))
+    assert out == b"t,a,t\nMARIA,x,MARIA\n"
+
+
+def test_names_have_a_limit_of_dots():
+    with pytest.raises(ParameterError, match="at most 8 dots"):
+        selected({"a": "b"}, columns=(".".join("abcdefghij"),))
+
+
+@pytest.mark.parametrize("columns", [("a.b",), ("a.b", "a.c"), ("a.b", "a")])
+@pytest.mark.parametrize("keep", [None, ("a",), ("id",)])
+def test_parquet_copies_no_text_column_either(tmp_path, columns, keep):
+    write_rows(tmp_path / "in.parquet", {"a": [{"b": "maria"}], "a.b": ["maria"], "a.c": ["maria"], "id": ["x"]})
+    keep = None if keep is None else tuple(name for name in keep if name not in columns)
+    chosen = DocumentSettings(columns=columns, keep=keep, keep_others=keep is None)
+    copied = 0 if "a.c" in columns or keep is not None else 1
+    try:
+        run_documents(tmp_path / "in.parquet", tmp_path / "out.parquet", SHOUT, settings=chosen)
+    except WordveilError:
+        assert keep is not None or "a" in columns
+        return
+    out = json.dumps(read_rows(tmp_path / "out.parquet"))
+    assert (out.count("maria"), "MARIA" in out) == (copied, True)
+
+
+def test_parquet_columns_of_one_name_are_refused_or_sanitized(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrays = [pyarrow.array(["maria"]), pyarrow.array(["maria"])]
+    parquet.write_table(pyarrow.Table.from_arrays(arrays, names=["t", "t"]), tmp_path / "in.parquet")
+    with pytest.raises(DocumentFormatError, match="two columns of one name"):
+        run_documents(
+            tmp_path / "in.parquet",
+            tmp_path / "out.parquet",
+            SHOUT,
+            settings=DocumentSettings(columns=("t",), keep_others=True),
+        )
+
+
+ROWS = [{"user": n % 3 or None, "text": f"secret {n}", "kind": f"only in {n}"} for n in range(40)]
+FORMATS = ("jsonl", "jsonl.gz", "json", "csv", "no header.csv", "parquet")
+
+
+def write(folder, form, rows):
+    folder.mkdir(exist_ok=True)
+    place, lines = folder / f"a.{form}", "".join(json.dumps(row) + "\n" for row in rows)
+    if form == "jsonl":
+        place.write_text("\n" + lines)
+    elif form == "jsonl.gz":
+        place.write_bytes(gzip.compress(lines.encode()))
+    elif form == "json":
+        place.write_text(json.dumps(rows, indent=1))
+    elif form.endswith("csv"):
+        header = "" if "header" in form else "user,text,kind\n"
+        place.write_text(header + "".join(f"{row['user'] or ''},{row['text']},{row['kind']}\n" for row in rows))
+    else:
+        schema = {"user": pa.int64(), "text": pa.string(), "kind": pa.string()}
+        columns = {name: pa.array([row[name] for row in rows], kind) for name, kind in schema.items()}
+        columns["kind"] = columns["kind"].dictionary_encode()
+        pq.write_table(pa.table(columns), place, row_group_size=7)
+    return place.name
+
+
+def choices_of(form):
+    headless = "header" in form
+    details = FormatDetails(row_group_rows=8, section_documents=4, header=not headless)
+    return DocumentSettings(
+        columns=("2" if headless else "text",), keep_others=True, details=details, block_characters=200
+    )
+
+
+def released(folder, form, out, leave_out=()):
+    """The output's bytes, and counts; a document becomes its ordinal."""
+    seen = []
+
+    def process(records):
+        seen.extend(record.ordinal for record in records)
+        return [[f"{record.texts[0]}!".upper()] for record in records]
+
+    out.mkdir()
+    name, counts = next(folder.iterdir()).name, Counter()
+    how = {"settings": choices_of(form), "counts": counts, "leave_out": leave_out}
+    made, tally = run_tree_file(str(folder), name, out, process, **how)
+    assert seen == list(range(counts["documents"]))
+    return made.read_bytes(), tally
+
+
+@pytest.mark.parametrize("lost", [{0}, {39}, {3, 4, 5, 6, 7, 8, 20}, set(range(40)) - {17}, set(range(40))], ids=len)
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_file_is_as_if_they_had_never_stood_in_it(form, lost, tmp_path):
+    write(tmp_path / "all", form, ROWS)
+    write(tmp_path / "less", form, [row for n, row in enumerate(ROWS) if n not in lost])
+    out, tally = released(tmp_path / "all", form, tmp_path / "out", lost)
+    assert tally["gaps"] == {"left_out": len(lost)}
+    assert tally["counts"] == ({"documents": 40 - len(lost)} if len(lost) < 40 else tally["counts"])
+    kept = [n for n in range(40) if n not in lost]
+    if form == "json":  # white space between elements may stay
+        assert [row["text"] for row in json.loads(out)] == [f"SECRET {n}!" for n in kept]
+    elif form == "no header.csv" and not kept:
+        assert not out.strip()
+    else:
+        expected, _ = released(tmp_path / "less", form, tmp_path / "expected")
+        assert out == expected
+    plain = gzip.decompress(out) if form.endswith("gz") else out
+    for n in lost:
+        assert f"only in {n}".encode() + b"|" not in plain.replace(b'"', b"|").replace(b"\n", b"|")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_values_of_any_kind_are_read_as_they_are_written(form, tmp_path):
+    name = write(tmp_path / "all", form, ROWS)
+    with choices_of(form).open_values(str(tmp_path / "all" / name), "1" if "header" in form else "user") as reader:
+        read = [record.texts for record in reader if not record.structural]
+    none = [""] if "csv" in form else [None]
+    assert read == [[str(row["user"])] if row["user"] else none for row in ROWS]
+
+
+def test_a_column_that_is_absent_is_no_value_in_json_and_an_error_in_a_table(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "secret"}\n{"text": "secret", "user": 7}\n')
+    with DocumentSettings(columns=("text",), keep=("user",)).open_values(str(tmp_path / "a.jsonl"), "user") as reader:
+        assert [record.texts for record in reader] == [[], ["7"]]
+    (tmp_path / "b.jsonl").write_text('{"text": "secret", "user": {"id": [1, "b"]}}\n')
+    with (
+        pytest.raises(DocumentFormatError, match="column 'user' holds an object"),
+        DocumentSettings(columns=("text",), keep=("user",)).open_values(str(tmp_path / "b.jsonl"), "user") as reader,
+    ):
+        list(reader)
+    (tmp_path / "a.csv").write_text("text\nsecret\n")
+    with (
+        pytest.raises(DocumentFormatError, match="no column 'user'"),
+        DocumentSettings(columns=("text",), keep_others=True).open_values(str(tmp_path / "a.csv"), "user") as reader,
+    ):
+        list(reader)

@@ -1,18 +1,14 @@
 """No column is copied that was not named: the run stops before it reads a text, and lists the others."""
 
-from __future__ import annotations
-
-import csv
-import gzip
-import io
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
+from tests.documents.test_missing import marked
 from tests.documents.test_round_trip import check_output
-from tests.documents.test_selection import marked
+from tests.tables import read_rows, write_rows
 
 from wordveil.documents import DocumentSettings, FormatDetails, Selection
 from wordveil.errors import DocumentFormatError, ParameterError
@@ -23,40 +19,6 @@ ROWS = [
     {"customer": "maria", "email": "m@clinic.org", "text": "one"},
     {"customer": "jon", "email": "j@clinic.org", "text": "two"},
 ]
-
-
-def write(path, rows):
-    """Write rows in the format of the file's name."""
-    ending = path.name.partition(".")[2]
-    if ending == "parquet":
-        pyarrow = pytest.importorskip("pyarrow")
-        pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(rows), path)
-        return
-    out = io.StringIO(newline="")
-    if ending == "json":
-        json.dump(rows, out, indent=1)
-    elif ending.startswith("jsonl"):
-        out.writelines(json.dumps(row) + "\n" for row in rows)
-    else:
-        writer = csv.DictWriter(out, rows[0], delimiter="\t" if ending == "tsv" else ",", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    data = out.getvalue().encode()
-    path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
-
-
-def read(path):
-    """Read them back."""
-    ending = path.name.partition(".")[2]
-    if ending == "parquet":
-        return pytest.importorskip("pyarrow.parquet").read_table(path).to_pylist()
-    data = path.read_bytes()
-    text = (gzip.decompress(data) if ending.endswith("gz") else data).decode()
-    if ending == "json":
-        return json.loads(text)
-    if ending.startswith("jsonl"):
-        return [json.loads(line) for line in text.splitlines()]
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t" if ending == "tsv" else ","))
 
 
 class Shouting:
@@ -97,33 +59,33 @@ def stopped(source, target, error=ParameterError, match=None, **choice):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_a_word_on_the_others_nothing_is_read(tmp_path, name):
-    write(tmp_path / name, ROWS)
-    message = stopped(tmp_path / name, tmp_path / name.replace("in.", "out."))
+def test_without_a_word_on_the_others_and_with_a_wrong_one_nothing_is_read(tmp_path, name):
+    write_rows(tmp_path / name, ROWS)
+    target = tmp_path / name.replace("in.", "out.")
+    message = stopped(tmp_path / name, target)
     assert "leaves 2 other columns of" in message
     assert "unnamed: customer, email." in message
     assert all(way in message for way in ("keep=[...]", "keep_others=True", "drop_others=True"))
     assert "maria" not in message
+    assert "Did you mean 'email'?" in stopped(tmp_path / name, target, match="emial", keep=("customer", "emial"))
+    with pytest.raises((ParameterError, DocumentFormatError), match="zzz") as caught:
+        run(tmp_path / name, target, keep=("customer", "zzz"))
+    assert "customer" not in str(caught.value).replace(str(tmp_path), "")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_kept_column_is_copied_and_the_rest_left_out(tmp_path, name):
+def test_a_kept_column_is_copied_and_all_are_where_that_is_asked_for_and_said_first(tmp_path, name):
     target = tmp_path / name.replace("in.", "out.")
-    write(tmp_path / name, ROWS)
+    write_rows(tmp_path / name, ROWS)
     summary = run(tmp_path / name, target, keep=("customer",)).summary
-    assert read(target) == [{"customer": row["customer"], "text": row["text"].upper()} for row in ROWS]
+    assert read_rows(target) == [{"customer": row["customer"], "text": row["text"].upper()} for row in ROWS]
     assert summary.copied_columns == ["customer"]
     summary = run(tmp_path / name, target, drop_others=True).summary
-    assert read(target) == [{"text": row["text"].upper()} for row in ROWS]
+    assert read_rows(target) == [{"text": row["text"].upper()} for row in ROWS]
     assert summary.copied_columns == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_all_are_copied_where_that_is_asked_for_and_it_is_said_first(tmp_path, name):
-    target = tmp_path / name.replace("in.", "out.")
-    write(tmp_path / name, ROWS)
     process = run(tmp_path / name, target, keep_others=True)
-    assert read(target) == [row | {"text": row["text"].upper()} for row in ROWS]
+    assert read_rows(target) == [row | {"text": row["text"].upper()} for row in ROWS]
     assert process.told_first == ["every column besides the text is copied unchanged: customer, email"]
     assert process.summary.copied_columns == ["customer", "email"]
 
@@ -135,38 +97,18 @@ def test_a_file_of_texts_alone_asks_nothing(tmp_path, name):
         (tmp_path / name).write_text("one\ntwo\n")
         assert run(tmp_path / name, target, columns=()).records == 2
     else:
-        write(tmp_path / name, [{"text": row["text"]} for row in ROWS])
+        write_rows(tmp_path / name, [{"text": row["text"]} for row in ROWS])
         assert run(tmp_path / name, target).records == 2
-        assert read(target) == [{"text": "ONE"}, {"text": "TWO"}]
+        assert read_rows(target) == [{"text": "ONE"}, {"text": "TWO"}]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_misspelt_column_is_refused_with_a_hint(tmp_path, name):
-    write(tmp_path / name, ROWS)
-    target = tmp_path / name.replace("in.", "out.")
-    assert "Did you mean 'email'?" in stopped(tmp_path / name, target, match="emial", keep=("customer", "emial"))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_column_that_is_nowhere_is_refused_and_nothing_is_released(tmp_path, name):
-    write(tmp_path / name, ROWS)
-    target = tmp_path / name.replace("in.", "out.")
-    with pytest.raises((ParameterError, DocumentFormatError), match="zzz") as caught:
-        run(tmp_path / name, target, keep=("customer", "zzz"))
-    assert "customer" not in str(caught.value).replace(str(tmp_path), "")
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "kept"),
-    [
-        ("in.csv", "text,n,n\none,hidden,shown\n", "n"),
-        ("in.jsonl", '{"text": "one", "n": "hidden", "n": "shown"}\n', "n"),
-        ("in.json", '[{"n": "hidden", "text": "one", "n": "shown"}]', "n"),
-        ("in.json", '[{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}]', "n"),
-        ("in.jsonl", '{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}', "n.m"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "kept"), [
+    ("in.csv", "text,n,n\none,hidden,shown\n", "n"),
+    ("in.jsonl", '{"text": "one", "n": "hidden", "n": "shown"}\n', "n"),
+    ("in.json", '[{"n": "hidden", "text": "one", "n": "shown"}]', "n"),
+    ("in.json", '[{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}]', "n"),
+    ("in.jsonl", '{"text": "one", "n": {"m": "hidden"}, "n": {"m": "shown"}}', "n.m"),
+])  # fmt: skip
 def test_a_kept_column_that_stands_twice_is_refused(tmp_path, name, content, kept):
     (tmp_path / name).write_text(content)
     message = stopped(tmp_path / name, tmp_path / "out", DocumentFormatError, match="twice", keep=(kept,))
@@ -193,7 +135,7 @@ def test_a_format_that_forgets_to_ask_copies_nothing():
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.json"])
 def test_a_later_record_with_further_members_is_refused_at_its_line(tmp_path, name):
-    write(tmp_path / name, [{"text": "one"}, {"text": "two"}, {"text": "three", "zebra": 1, "fish": 2}])
+    write_rows(tmp_path / name, [{"text": "one"}, {"text": "two"}, {"text": "three", "zebra": 1, "fish": 2}])
     target = tmp_path / name.replace("in.", "out.")
     with pytest.raises(DocumentFormatError, match=r"line \d+: members .* first record does not have: 2\.") as caught:
         run(tmp_path / name, target)
@@ -205,52 +147,52 @@ def test_a_later_record_with_further_members_is_refused_at_its_line(tmp_path, na
 @pytest.mark.parametrize("name", ["in.jsonl", "in.json"])
 def test_what_later_records_have_besides_is_left_out_and_counted_or_copied(tmp_path, name):
     rows = [{"text": "one", "id": 1}, {"text": "two", "id": 2, "zebra": 1}, {"text": "six", "fish": 2, "zebra": 3}]
-    write(tmp_path / name, rows)
+    write_rows(tmp_path / name, rows)
     target = tmp_path / name.replace("in.", "out.")
     for choice, kept in (({"drop_others": True}, {"text"}), ({"keep": ("id",)}, {"text", "id"})):
         summary = run(tmp_path / name, target, **choice).summary
-        assert [set(row) for row in read(target)] == [kept & set(row) for row in rows]
+        assert [set(row) for row in read_rows(target)] == [kept & set(row) for row in rows]
         assert summary.gaps == {"members": 3}
     summary = run(tmp_path / name, target, keep_others=True).summary
-    assert [set(row) for row in read(target)] == [set(row) for row in rows]
+    assert [set(row) for row in read_rows(target)] == [set(row) for row in rows]
     assert (summary.gaps, summary.copied_columns) == ({}, ["id", "zebra", "fish"])
 
 
 def test_a_member_of_a_later_record_may_be_kept(tmp_path):
-    write(tmp_path / "in.jsonl", [{"text": "one"}, {"text": "two", "lang": "en"}])
+    write_rows(tmp_path / "in.jsonl", [{"text": "one"}, {"text": "two", "lang": "en"}])
     run(tmp_path / "in.jsonl", tmp_path / "out.jsonl", keep=("lang",))
-    assert read(tmp_path / "out.jsonl") == [{"text": "ONE"}, {"text": "TWO", "lang": "en"}]
+    assert read_rows(tmp_path / "out.jsonl") == [{"text": "ONE"}, {"text": "TWO", "lang": "en"}]
 
 
 def test_a_record_that_is_skipped_asks_nothing(tmp_path):
-    write(tmp_path / "in.jsonl", [{"text": "one"}, {"zebra": 2}])
+    write_rows(tmp_path / "in.jsonl", [{"text": "one"}, {"zebra": 2}])
     process = run(tmp_path / "in.jsonl", tmp_path / "out.jsonl", missing="skip")
     assert process.summary.gaps == {"skipped": 1}
-    assert read(tmp_path / "out.jsonl") == [{"text": "ONE"}]
+    assert read_rows(tmp_path / "out.jsonl") == [{"text": "ONE"}]
 
 
 def test_the_columns_of_all_files_of_a_tree_are_looked_at_first(tmp_path):
     root, target = tmp_path / "in", tmp_path / "out"
     root.mkdir()
-    write(root / "a.csv", [{"text": "one"}])
-    write(root / "b.jsonl", [{"text": "one", "email": "m@clinic.org"}])
-    write(root / "c.parquet", [{"text": "one", "phone": "555"}])
+    write_rows(root / "a.csv", [{"text": "one"}])
+    write_rows(root / "b.jsonl", [{"text": "one", "email": "m@clinic.org"}])
+    write_rows(root / "c.parquet", [{"text": "one", "phone": "555"}])
     (root / "d.txt").write_text("one\n")
     (root / "e.csv").write_bytes(b'text,fax\n"never closed\n')
     assert "unnamed: email, phone, fax." in stopped(root, target)
     assert "Did you mean 'email'?" in stopped(root, target, keep=("emial",))
     process = run(root, target, drop_others=True)
     assert (process.records, process.summary.files) == (4, 4)
-    assert read(target / "b.jsonl") == [{"text": "ONE"}]
+    assert read_rows(target / "b.jsonl") == [{"text": "ONE"}]
 
 
 def test_a_column_of_one_file_of_a_tree_is_kept_and_one_of_none_refused(tmp_path):
     root, target = tmp_path / "in", tmp_path / "out"
     root.mkdir()
-    write(root / "a.jsonl", [{"text": "one", "id": 7}])
-    write(root / "b.jsonl", [{"text": "two"}])
+    write_rows(root / "a.jsonl", [{"text": "one", "id": 7}])
+    write_rows(root / "b.jsonl", [{"text": "two"}])
     run(root, target, keep=("id",))
-    assert read(target / "a.jsonl") == [{"text": "ONE", "id": 7}]
+    assert read_rows(target / "a.jsonl") == [{"text": "ONE", "id": 7}]
     with pytest.raises(ParameterError, match="keep='zzz' is in no record"):
         run(root, tmp_path / "other", keep=("id", "zzz"))
     assert not (tmp_path / "other").exists()
@@ -261,34 +203,24 @@ NESTED = [{"id": 1, "msg": {"lang": "en", "body": {"text": "one", "at": 5}}, "tu
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.json", "in.parquet"])
-@pytest.mark.parametrize(
-    ("choice", "expected"),
-    [
-        ({"drop_others": True}, {"msg": {"body": {"text": "ONE"}}, "turns": [{"text": "TWO"}]}),
-        (
-            {"keep": ("msg.lang", "turns")},
-            {"msg": {"lang": "en", "body": {"text": "ONE"}}, "turns": [{"who": "m", "text": "TWO"}]},
-        ),
-        (
-            {"keep": ("id", "msg.body")},
-            {"id": 1, "msg": {"body": {"text": "ONE", "at": 5}}, "turns": [{"text": "TWO"}]},
-        ),
-        (
-            {"keep_others": True},
-            {"id": 1, "msg": {"lang": "en", "body": {"text": "ONE", "at": 5}}, "turns": [{"who": "m", "text": "TWO"}]},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("choice", "expected"), [
+    ({"drop_others": True}, {"msg": {"body": {"text": "ONE"}}, "turns": [{"text": "TWO"}]}),
+    ({"keep": ("msg.lang", "turns")}, {"msg": {"lang": "en", "body": {"text": "ONE"}}, "turns": [{"who": "m",
+     "text": "TWO"}]}),
+    ({"keep": ("id", "msg.body")}, {"id": 1, "msg": {"body": {"text": "ONE", "at": 5}}, "turns": [{"text": "TWO"}]}),
+    ({"keep_others": True}, {"id": 1, "msg": {"lang": "en", "body": {"text": "ONE", "at": 5}}, "turns": [{"who": "m",
+     "text": "TWO"}]}),
+])  # fmt: skip
 def test_members_beside_a_nested_text_are_other_columns(tmp_path, name, choice, expected):
-    write(tmp_path / name, NESTED)
+    write_rows(tmp_path / name, NESTED)
     target = tmp_path / name.replace("in.", "out.")
     run(tmp_path / name, target, columns=("msg.body.text", "turns.text"), **choice)
-    assert read(target) == [expected]
+    assert read_rows(target) == [expected]
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.json", "in.parquet"])
 def test_members_beside_a_nested_text_are_asked_for_by_their_whole_path(tmp_path, name):
-    write(tmp_path / name, NESTED)
+    write_rows(tmp_path / name, NESTED)
     target, columns = tmp_path / name.replace("in.", "out."), ("msg.body.text", "turns.text")
     message = stopped(tmp_path / name, target, columns=columns)
     assert "unnamed: id, msg.lang, msg.body.at, turns.who." in message
@@ -296,9 +228,9 @@ def test_members_beside_a_nested_text_are_asked_for_by_their_whole_path(tmp_path
 
 
 def test_parquet_keeps_a_part_of_a_struct_without_text(tmp_path):
-    write(tmp_path / "in.parquet", [{"text": "one", "meta": {"a": "x", "b": "y"}}, {"text": "two", "meta": None}])
+    write_rows(tmp_path / "in.parquet", [{"text": "one", "meta": {"a": "x", "b": "y"}}, {"text": "two", "meta": None}])
     run(tmp_path / "in.parquet", tmp_path / "out.parquet", keep=("meta.b",))
-    assert read(tmp_path / "out.parquet") == [{"text": "ONE", "meta": {"b": "y"}}, {"text": "TWO", "meta": None}]
+    assert read_rows(tmp_path / "out.parquet") == [{"text": "ONE", "meta": {"b": "y"}}, {"text": "TWO", "meta": None}]
 
 
 @pytest.mark.parametrize("kind", ["list_", "large_list", "fixed"])
@@ -309,7 +241,7 @@ def test_parquet_leaves_members_out_of_every_kind_of_list(tmp_path, kind):
     turns = pa.array([[{"who": "maria", "text": "one"}], [{"who": "jon", "text": None}]], lists)
     pq.write_table(pa.table({"turns": turns}), tmp_path / "in.parquet")
     run(tmp_path / "in.parquet", tmp_path / "out.parquet", columns=("turns.text",), drop_others=True)
-    assert read(tmp_path / "out.parquet") == [{"turns": [{"text": "ONE"}]}, {"turns": [{"text": None}]}]
+    assert read_rows(tmp_path / "out.parquet") == [{"turns": [{"text": "ONE"}]}, {"turns": [{"text": None}]}]
     assert b"maria" not in (tmp_path / "out.parquet").read_bytes()
     assert pq.read_schema(tmp_path / "out.parquet").field("turns").type.value_type == pa.struct(
         [("text", pa.large_string())]
@@ -328,7 +260,7 @@ def test_a_table_without_a_header_has_numbers_for_names(tmp_path):
 
 
 def test_many_columns_are_counted_beyond_the_first(tmp_path):
-    write(tmp_path / "in.csv", [{"text": "one", **{f"c{n}": "x" for n in range(30)}}])
+    write_rows(tmp_path / "in.csv", [{"text": "one", **{f"c{n}": "x" for n in range(30)}}])
     message = stopped(tmp_path / "in.csv", tmp_path / "out.csv")
     assert "leaves 30 other columns" in message
     assert "c19 and 10 more. " in message

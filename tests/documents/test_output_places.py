@@ -1,7 +1,5 @@
 """What the output shows beside its words does not follow the lengths of private texts: members, row groups, blocks."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

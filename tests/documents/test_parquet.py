@@ -1,7 +1,5 @@
 """Parquet: schema, other columns and row groups; nested text; errors."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import subprocess
@@ -77,12 +75,6 @@ def test_selected_texts_are_replaced_and_nulls_stay(tmp_path, shout):
     untouched = ["id", "kind", "when", "raw"]
     assert written.select(untouched).schema.equals(plain(table()).select(untouched).schema)
     assert written.select(untouched).to_pylist() == table().select(untouched).to_pylist()
-
-
-def test_private_values_are_nowhere_in_the_file(tmp_path):
-    source = pa.table({"text": pa.array(["zebrafish"] * 20).dictionary_encode(), "n": list(range(20))})
-    run(tmp_path, lambda block: [["word"] for _ in block], source=source, columns=("text",))
-    assert b"zebra" not in (tmp_path / "out.parquet").read_bytes()
 
 
 def laden():
@@ -180,32 +172,19 @@ def test_a_damaged_file_is_told_in_one_line_that_names_it(tmp_path, identity):
     assert all("in.parquet" in message and "\n" not in message for message in messages)
 
 
-def test_bytes_do_not_depend_on_the_block_and_row_groups_have_fixed_rows(tmp_path, shout):
-    written = set()
-    for block in (1, 300, 2000, 10**8):
-        run(tmp_path, shout, block=block, columns=("text",))
-        written.add((tmp_path / "out.parquet").read_bytes())
-    assert len(written) == 1
-    metadata = pq.ParquetFile(tmp_path / "out.parquet").metadata
-    assert max(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)) == 10
-
-
 def test_empty_tables_stay_empty(tmp_path, identity):
     summary, written = run(tmp_path, identity, source=table().slice(0, 0), columns=("text",))
     assert summary.documents == 0
     assert written.equals(plain(pq.read_table(tmp_path / "in.parquet")))
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"columns": ("nope",)}, DocumentFormatError, "no column 'nope' among its 7"),
-        ({"columns": ("chat.nope",)}, DocumentFormatError, r"no column 'chat\.nope'"),
-        ({"columns": ("id",)}, DocumentFormatError, "row 1: column 'id' holds int values, not text"),
-        ({"columns": ("chat",)}, DocumentFormatError, "row 1: column 'chat' holds dict values, not text"),
-        ({"columns": ()}, ParameterError, "must name the text columns"),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"columns": ("nope",)}, DocumentFormatError, "no column 'nope' among its 7"),
+    ({"columns": ("chat.nope",)}, DocumentFormatError, r"no column 'chat\.nope'"),
+    ({"columns": ("id",)}, DocumentFormatError, "row 1: column 'id' holds int values, not text"),
+    ({"columns": ("chat",)}, DocumentFormatError, "row 1: column 'chat' holds dict values, not text"),
+    ({"columns": ()}, ParameterError, "must name the text columns"),
+])  # fmt: skip
 def test_wrong_columns_are_refused(tmp_path, identity, options, error, message):
     with pytest.raises(error, match=message):
         run(tmp_path, identity, **options)

@@ -1,7 +1,5 @@
 """A run that dies at any moment is continued to the same bytes; another run is refused."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -13,11 +11,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.documents.conftest import interrupted
 from tests.dying import check_deaths
+from tests.tables import write_rows
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, FormatDetails
-from wordveil.errors import ParameterError, ResumeError
+from wordveil.errors import ResumeError
 from wordveil.files.journal import is_resumable
 from wordveil.files.run_key import load_run_key, remove_run_key, run_key_path, save_run_key
 from wordveil.runs.documents import Callbacks, run_documents
@@ -39,11 +39,7 @@ def prepare(folder: Path, kind: str) -> tuple[Path, str]:
         return folder / "in", "t"
     path = folder / f"in.{kind}"
     if kind == "parquet":
-        import pyarrow
-        import pyarrow.parquet
-
-        table = pyarrow.table({"t": [f"row {n}" for n in range(22)], "n": list(range(22))})
-        pyarrow.parquet.write_table(table, path)
+        write_rows(path, {"t": [f"row {n}" for n in range(22)], "n": list(range(22))})
         return path, "t"
     path.write_bytes(gzip.compress(FEW_LINES) if kind.endswith("gz") else FEW_LINES)
     return path, "" if kind == "txt" else "t"
@@ -69,19 +65,6 @@ def pair(tmp_path) -> tuple[Path, Path]:
     """An input of 40 lines, and where its output goes."""
     (tmp_path / "in.jsonl").write_bytes(LINES)
     return tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-
-
-def interrupted(source: Path, target: Path, calls: int, process, **options) -> None:
-    """Run, and stop by an interrupt from the keyboard after some calls."""
-    left = iter(range(calls))
-
-    def stopping(block):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return process(block)
-
-    with pytest.raises(KeyboardInterrupt):
-        run_documents(source, target, stopping, **options)
 
 
 def small(**changes) -> DocumentSettings:
@@ -185,25 +168,13 @@ def test_resume_refuses_a_tree_with_a_file_edited_whether_it_was_read_or_not(tmp
 
 
 def test_resume_refuses_a_table_whose_copied_column_was_edited(tmp_path, shout):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = pyarrow.table({"t": [f"row {n}" for n in range(50)], "n": list(range(50))})
-    parquet.write_table(table, tmp_path / "in.parquet", compression="NONE")
+    columns = {"t": [f"row {n}" for n in range(50)], "n": list(range(50))}
+    write_rows(tmp_path / "in.parquet", columns)
     settings = small(details=FormatDetails(row_group_rows=7))
     interrupted(tmp_path / "in.parquet", tmp_path / "out.parquet", 3, shout, settings=settings)
-    other = table.set_column(1, "n", pyarrow.array([*range(49), 7]))
-    parquet.write_table(other, tmp_path / "in.parquet", compression="NONE")
+    write_rows(tmp_path / "in.parquet", columns | {"n": [*range(49), 7]})
     with pytest.raises(ResumeError, match=r"differs in: input\."):
         run_documents(tmp_path / "in.parquet", tmp_path / "out.parquet", shout, settings=settings, resume=True)
-
-
-def test_resume_names_the_very_setting_that_differs(tmp_path, shout, pair):
-    source, target = pair
-    facts = {"options": {"unknown": "random", "casing": "sentence"}}
-    interrupted(source, target, 3, shout, settings=small(), fingerprint=facts)
-    other = {"options": {"unknown": "mask", "casing": "sentence"}}
-    with pytest.raises(ResumeError, match=r"differs in: documents\.missing, options\.unknown\. "):
-        run_documents(source, target, shout, settings=small(missing="keep"), fingerprint=other, resume=True)
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.jsonl.gz"])
@@ -297,33 +268,6 @@ def test_journal_and_output_are_for_the_owner_only_and_hold_no_text(tmp_path, sh
     partial, journal = tmp_path / ".out.jsonl.partial", tmp_path / ".out.jsonl.journal"
     assert [path.stat().st_mode & 0o777 for path in (partial, partial / "whole", journal)] == [0o700, 0o600, 0o600]
     assert b"line number" not in (tmp_path / ".out.jsonl.journal").read_bytes()
-
-
-def test_resume_starts_anew_where_nothing_was_interrupted(tmp_path, shout):
-    (tmp_path / "in.jsonl").write_bytes(LINES)
-    summary = run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", shout, settings=small(), resume=True)
-    assert (summary.documents, summary.resumed_documents) == (40, 0)
-
-
-def test_two_runs_never_write_one_output(tmp_path, shout, pair):
-    source, target = pair
-
-    refused = []
-
-    def nested(block):
-        before = (tmp_path / ".out.jsonl.journal").read_bytes()
-        for resume in (False, True):
-            with pytest.raises(ParameterError, match="is being written by another run"):
-                run_documents(source, target, shout, settings=small(), resume=resume)
-        assert (tmp_path / ".out.jsonl.journal").read_bytes() == before, "the journal of a living run is left alone"
-        refused.append(block)
-        return shout(block)
-
-    run_documents(source, target, nested, settings=small())
-    assert len(refused) > 3
-    run_documents(source, tmp_path / "other.jsonl", shout, settings=small())
-    # Ids hold the input's name, not the output's.
-    assert target.read_bytes() == (tmp_path / "other.jsonl").read_bytes()
 
 
 def test_run_key_is_kept_for_the_owner_until_it_is_removed(tmp_path):

@@ -1,7 +1,5 @@
 """Trees: what is taken and what is not, malformed files among good ones, names of any bytes."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections import Counter
@@ -79,8 +77,7 @@ def test_links_and_what_is_no_file_are_not_followed_but_told(tmp_path, shout):
     (root / ".git" / "c.txt").write_bytes(b"hidden\n")
     (root / "photo.jpg").write_bytes(b"\xff")
     found = tree_files(root, DocumentSettings())
-    assert found.taken == ["a.txt", "sub/b.txt"]
-    assert found.other == ["photo.jpg", "pipe.txt"]
+    assert (found.taken, found.other) == (["a.txt", "sub/b.txt"], ["photo.jpg", "pipe.txt"])
     assert found.hidden == [".git/", ".hidden.txt"]
     inside = ["sub/inside.txt", "sub/same.txt", "sub/to_hidden.txt"]
     assert found.links == ["folder", "nothing.txt", "out.txt", "self.txt", *inside, "up.txt"]
@@ -110,17 +107,10 @@ def mixed(tmp_path):
     """A tree of good and bad files; the bad ones begin well."""
     good = b'{"t": "fine", "id": 1}\n'
     return write(
-        tmp_path / "in",
-        a_jsonl=good * 2,
-        b_jsonl=good * 9 + b"{",
-        c_jsonl=b'{"u": "zebra"}\n',
-        d_jsonl=good,
-        e_txt=b"fine\n" * 9 + b"\xff",
-        f_csv=b"t,n\nx,1\nzebra\n",
-        g_jsonl_gz=b"no gzip",
-        h_parquet=b"no parquet",
+        tmp_path / "in", a_jsonl=good * 2, b_jsonl=good * 9 + b"{", c_jsonl=b'{"u": "zebra"}\n', d_jsonl=good,
+        e_txt=b"fine\n" * 9 + b"\xff", f_csv=b"t,n\nx,1\nzebra\n", g_jsonl_gz=b"no gzip", h_parquet=b"no parquet",
         i_txt=b"fine\n",
-    )
+    )  # fmt: skip
 
 
 def test_malformed_files_are_left_out_and_told_and_the_others_are_done(tmp_path, shout):

@@ -1,7 +1,6 @@
-"""Files that are there whole or not at all, and one writer at a time."""
+"""Files that are there whole or not at all, one writer at a time, and the one journal of what was done."""
 
-from __future__ import annotations
-
+import json
 import os
 import stat
 import sys
@@ -10,9 +9,10 @@ from functools import partial
 import pytest
 from tests.dying import Death, in_child
 
-from wordveil.errors import ParameterError, ResumeError
+from wordveil.errors import ResumeError
 from wordveil.files import atomic
-from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, open_private, publish, stamp, write_whole
+from wordveil.files.atomic import Unfinished, is_replaceable, open_private, publish, stamp, write_whole
+from wordveil.files.journal import RUN_KEY, Journal, file_identity
 
 
 def mode(path):
@@ -75,34 +75,6 @@ def test_a_private_file_follows_no_link(tmp_path):
         open_private(tmp_path / "link", start=2)
 
 
-def test_an_unfinished_file_goes_on_where_it_was_and_is_refused_where_it_is_shorter(tmp_path):
-    with open_private(tmp_path / "file") as file:
-        file.write(b"0123456789")
-    with open_private(tmp_path / "file", start=4) as file:
-        file.write(b"x")
-    assert (tmp_path / "file").read_bytes() == b"0123x"
-    with pytest.raises(ResumeError, match="cut off"):
-        open_private(tmp_path / "file", start=6)
-    with pytest.raises(ResumeError, match="gone"):
-        open_private(tmp_path / "none", start=0)
-
-
-def test_one_run_at_a_time_writes_an_output(tmp_path):
-    target = tmp_path / "out.txt"
-    check_not_busy(target)
-    held = Unfinished(target, keep=False)
-    assert mode(held.folder) == 0o700
-    for again in (partial(Unfinished, target, keep=True), partial(Unfinished, target, keep=False)):
-        with pytest.raises(ParameterError, match=r"destination='out.txt' is being written by another run"):
-            again()
-    held.release()
-    held = Unfinished(target, keep=True)
-    held.remove()
-    held.release()
-    with pytest.raises(ResumeError, match="gone"):
-        Unfinished(target, keep=True)
-
-
 def test_what_is_complete_takes_its_place_and_can_do_so_again(tmp_path):
     target = tmp_path / "out.txt"
     (tmp_path / "link.txt").symlink_to("out.txt")
@@ -146,3 +118,55 @@ def test_a_folder_goes_though_another_process_is_at_work_in_it(tmp_path, monkeyp
     monkeypatch.setattr(os, "rmdir", meanwhile)
     atomic._remove(tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def journal(path, **changes):
+    return Journal(path, {"epsilon": 2.0, "options": {"casing": "shape", "per": "token"}, RUN_KEY: "ab", **changes})
+
+
+def test_progress_is_taken_over_by_an_equal_identity_alone(tmp_path):
+    path = tmp_path / "journal"
+    assert not journal(path).load()
+    one = journal(path)
+    one.position, one.tally = {"file": 1, "output": 700}, {"counts": {"tokens": 3}}
+    one.save()
+    assert path.stat().st_mode & 0o777 == 0o600
+    other = journal(path)
+    assert other.load()
+    assert (other.position, other.tally, other.product) == (one.position, one.tally, None)
+    with pytest.raises(ResumeError, match=r"differs in: epsilon, options\.per\. .* or start without --resume\."):
+        journal(path, epsilon=3.0, options={"casing": "shape", "per": "document"}).load()
+    with pytest.raises(ResumeError, match=r"differs in: run key\. "):
+        journal(path, **{RUN_KEY: "cd"}).load()
+    other.remove()
+    assert not journal(path).load()
+
+
+def test_a_complete_output_needs_its_key_no_more(tmp_path):
+    one = journal(tmp_path / "journal")
+    one.product = "whole"
+    one.save()
+    other = journal(tmp_path / "journal", **{RUN_KEY: "cd"})
+    assert other.load()
+    assert other.product == "whole"
+
+
+OLD = {"version": 2, "fingerprint": {}, "records": 4, "documents": 4, "position": 100, "tally": {}, "complete": False}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", json.dumps(OLD).encode(), b'{"version": 3}'])
+def test_damaged_journals_and_those_of_other_versions_are_refused(tmp_path, content):
+    (tmp_path / "journal").write_bytes(content)
+    with pytest.raises(ResumeError, match=r"is damaged or of another version: name another file\.$"):
+        Journal(tmp_path / "journal", {}, remedy="name another file").load()
+
+
+def test_an_edit_anywhere_in_a_file_changes_its_identity(tmp_path):
+    path, seen = tmp_path / "in.txt", set()
+    content = bytearray(b"word " * 600_000)
+    for place in (None, 0, len(content) // 2, len(content) - 1):
+        if place is not None:
+            content[place] ^= 1
+        path.write_bytes(content)
+        seen.add(json.dumps(file_identity(path)))
+    assert len(seen) == 4

@@ -11,7 +11,6 @@ import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.files.secret import Secret
 from wordveil.integrations.conversation import FOUND, Conversation, Message, Replies
-from wordveil.promises.number_grids import NumberGrid
 from wordveil.text.kinds import KINDS, kind
 
 SECRET = Secret(bytes(32))
@@ -110,7 +109,7 @@ def test_public_texts_go_out_verbatim_and_what_a_conversation_adds_is_declared()
 
 
 def test_what_keeps_no_kinds_and_a_rephraser_are_refused_also_where_it_reads_numbers():
-    base, numbers = leak_free.sanitizer(), (NumberGrid.parse("number=0:100:1@1"),)
+    base, numbers = leak_free.sanitizer(), (wv.NumberGrid.parse("number=0:100:1@1"),)
     for sanitizer, problem in (
         (wv.Sanitizer(base.embeddings, base.mechanism), "unknown='typed'"),
         (wv.Rephraser(epsilon=6, prototypes=64).sanitizer, "unknown='typed'"),

@@ -368,8 +368,6 @@ def test_an_agent_with_public_tools_goes_on_and_says_nothing_raw():
 
 
 # Who may ask, and whose noise it is.
-
-
 @pytest.mark.parametrize(
     ("method", "path"), [*(each[:2] for each in chat.ROUTES), ("POST", "/v1/none"), ("DELETE", "/v1/conversations")]
 )

@@ -120,13 +120,8 @@ def test_public_tools_come_from_a_file_and_anything_else_is_refused(start, tmp_p
     file.write_text(json.dumps([tool, schema]))
     assert start("--upstream", VENDOR, "--public-tools", file, terminal=True)[0].tools.names == {"look_up"}
     for wrong in (
-        "",
-        "7",
-        "[7]",
-        '[{"type": "function"}]',
-        '[{"type": "json_object"}]',
-        '[{"function": {"name": "x"}}]',
-    ):
+        "", "7", "[7]", '[{"type": "function"}]', '[{"type": "json_object"}]', '[{"function": {"name": "x"}}]',
+    ):  # fmt: skip
         file.write_text(wrong)
         served, printed = start("--upstream", VENDOR, "--public-tools", file, terminal=True)
         assert served is None

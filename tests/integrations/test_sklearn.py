@@ -55,8 +55,7 @@ def test_texts_go_through_the_classes_in_their_shape():
 def test_clones_have_the_same_parameters_and_a_key_of_their_own():
     made = TextSanitizer(epsilon=3.0, sanitizer=leak_free.sanitizer())
     other = clone(made)
-    assert other.get_params()["epsilon"] == 3.0
-    assert other.sanitizer.mechanism == made.sanitizer.mechanism
+    assert (other.get_params()["epsilon"], other.sanitizer.mechanism) == (3.0, made.sanitizer.mechanism)
     assert other.sanitizer.source is not made.sanitizer.source
     assert TextSanitizer(epsilon=3.0).guarantee.epsilon == pytest.approx(3.0, abs=1e-12)
     assert clone(PrivateVectors(wv.MultivariateLaplace(epsilon=2.0))).mechanism == wv.MultivariateLaplace(epsilon=2.0)

@@ -312,7 +312,7 @@ def kinds_of_tokens_follow_laws_of_their_own(example: Example) -> None:
         the_claim_holds_on_the_exact_channel(points)
     for span in randomizer.surrogates.spans():
         if len(span.ids) > 1 << 10:
-            continue  # `tests/text/test_surrogates.py` draws the long ones
+            continue  # `tests/text/test_kinds.py` draws the long ones
         inputs = np.array(span.codes, dtype=np.int32)
         law = randomizer.law(inputs)
         assert law.shape == (len(inputs), len(span.ids))

@@ -1,11 +1,13 @@
 """Small public vocabularies and what the pipeline tests share."""
 
-from __future__ import annotations
+import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import seeds
+from wordveil.files.secret import Secret
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 from worlds import made_up
@@ -36,3 +38,28 @@ def far_apart() -> Embeddings:
 @pytest.fixture
 def source() -> RandomSource:
     return RandomSource(KEY)
+
+
+@pytest.fixture
+def service(tmp_path):
+    """Makes a service's releaser of a sanitizer, over a ledger of its own; gives what a request is made of, too."""
+    for library in ("fastapi", "sqlalchemy"):
+        pytest.importorskip(library, reason="needs the extra serve")
+    releasing, messages, access, charges, costs, ledgers, settings = (
+        importlib.import_module(f"wordveil.service.{name}")
+        for name in ("releasing", "messages", "access", "charges", "costs", "ledger", "settings")
+    )
+    ledger = ledgers.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
+
+    def made(sanitizer):
+        opened = settings.Opened(sanitizer)
+        promise = costs.cost_of(opened.guarantee, 1).promise_id
+        ledger.allowance = charges.Allowance(promise=promise, units={"key": 10**18})
+        releaser = releasing.Releaser(ledger, Secret(b"s" * 32), {"default": opened})
+        caller = access.Caller(id="ab" * 8, scopes=frozenset(["release"]))
+        return SimpleNamespace(
+            releaser=releaser, ledger=ledger, caller=caller, Asked=releasing.Asked, messages=messages
+        )
+
+    yield made
+    ledger.close()

@@ -5,8 +5,6 @@ A document is released once for each assignment of draws. `Everything` is a sour
 stand-ins, spreads and writes is the sanitizer itself.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Real text through the classes: what a release is without its noise, and nothing of what a release may not read."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +7,6 @@ from hypothesis import strategies as st
 import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.randomness import RandomSource
 
 WORDS = wv.load_embeddings().words
 CERTAIN = 45.0  # nats: another face with probability 256 / exp(45), below 1e-17 a word
@@ -17,7 +14,7 @@ MECHANISM = wv.NeighbourResponse(epsilon=CERTAIN, outputs="classes:256")
 
 
 def sanitizer(**options) -> wv.Sanitizer:
-    source = RandomSource.seeded_for_tests(seeds.seed(31))
+    source = wv.RandomSource.seeded_for_tests(seeds.seed(31))
     return wv.Sanitizer(
         wv.load_embeddings(), MECHANISM, options=wv.TextOptions(unknown="typed", **options), source=source
     )

@@ -1,7 +1,5 @@
 """A complete release is left alone: by a retry, by a run that forgot it, and by one of another input or setting."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -11,17 +9,16 @@ import stat
 import numpy as np
 import pytest
 from tests.beside import hidden
+from tests.tables import write_rows
 
 import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.records import record_path
-from wordveil.files.run_key import run_source
 from wordveil.runs.sanitize import RunReport, sanitize_documents
-from wordveil.runs.vectors import VectorSettings, release_vector_file
 
-ROWS = "".join(json.dumps({"text": f"Maria was in Uppsala {n}", "ward": n}) + "\n" for n in range(30))
+ROWS = [{"text": f"Maria was in Uppsala {n}", "ward": n} for n in range(30)]
 KINDS = ["in.jsonl", "in.jsonl.gz", "in.parquet", "tree"]
 
 
@@ -32,27 +29,19 @@ def content(path):
 
 def write(folder, kind):
     """Return an input of a kind, and the output."""
-    import gzip
-
     if kind == "tree":
         (folder / "in" / "sub").mkdir(parents=True)
-        (folder / "in" / "a.jsonl").write_text(ROWS)
-        (folder / "in" / "sub" / "b.jsonl").write_text(ROWS)
+        write_rows(folder / "in" / "a.jsonl", ROWS)
+        write_rows(folder / "in" / "sub" / "b.jsonl", ROWS)
         return folder / "in", folder / "out"
-    path = folder / kind
-    if kind.endswith(".parquet"):
-        pyarrow = pytest.importorskip("pyarrow")
-        rows = [json.loads(line) for line in ROWS.splitlines()]
-        pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(rows), path)
-    else:
-        path.write_bytes(gzip.compress(ROWS.encode()) if kind.endswith(".gz") else ROWS.encode())
-    return path, folder / f"out{path.name.removeprefix('in')}"
+    write_rows(folder / kind, ROWS)
+    return folder / kind, folder / f"out{kind.removeprefix('in')}"
 
 
 def run(table, source, output, *, epsilon=8.0, columns=("text",), **options) -> tuple[RunReport, list[str]]:
     """Release as the command does, with a fresh key; returns the report and what was told."""
     told: list[str] = []
-    randomness = run_source(output, resume=options.get("resume", False))
+    randomness = wv.run_source(output, resume=options.get("resume", False))
     sanitizer = wv.Sanitizer(table, wv.NeighbourResponse(epsilon=epsilon, outputs=None), source=randomness, threads=1)
     settings = DocumentSettings(columns=columns, drop_others=True)
     return sanitize_documents(source, output, sanitizer, settings=settings, notice=told.append, **options), told
@@ -133,7 +122,7 @@ def test_a_release_that_was_moved_away_is_not_made_once_more_unasked(vocabulary,
         with pytest.raises(ParameterError, match=r"was released from the same input .* and is gone\. again=True"):
             run(vocabulary, source, output, resume=resume)
     assert not output.exists()
-    source.write_text(ROWS.replace("Uppsala", "Bologna and Lund"))  # of the next night
+    write_rows(source, [{**row, "text": "Bologna and Lund"} for row in ROWS])  # of the next night
     assert run(vocabulary, source, output)[0].documents == 30
 
 
@@ -202,7 +191,7 @@ def test_the_record_tells_nothing_of_the_text(vocabulary, tmp_path):
         "bad_files": 1, "columns": [], "gaps": {},
         "counts": {"documents": 60, "exempt": 0, "longest": 5, "tokens": 300},
     }  # fmt: skip
-    for value in (hashlib.sha256(ROWS.encode()).hexdigest(), secret.hex(), "Maria", "bad.jsonl"):
+    for value in (hashlib.sha256((source / "a.jsonl").read_bytes()).hexdigest(), secret.hex(), "Maria", "bad.jsonl"):
         assert value not in record
     before = facts["input"]  # of names, places and times alone
     for path in source.rglob("[ab].jsonl"):
@@ -238,19 +227,19 @@ def test_vectors_are_released_once_too(tmp_path, ending):
     source, output = tmp_path / "in.npy", tmp_path / f"out{ending}"
     np.save(source, seeds.rng(0).standard_normal((40, 5)))
     mechanism = wv.MultivariateLaplace(epsilon=5.0)
-    first = release_vector_file(source, output, mechanism)
+    first = wv.release_vector_file(source, output, mechanism)
     before, told, delivered = content(output), [], []
     other = {"notice": told.append, "deliver": delivered.append, "resume": True}
-    second = release_vector_file(source, output, mechanism, **other)
+    second = wv.release_vector_file(source, output, mechanism, **other)
     assert (second.finished, second.rows, second.guarantee) == (first.finished, 40, first.guarantee)
     assert content(output) == before
     assert told == [f"complete already, since {first.finished}: nothing is released anew."]
     assert delivered == []
     with pytest.raises(ResumeError, match=r"differs in: grid\."):
-        release_vector_file(source, output, mechanism, settings=VectorSettings(grid=2.0**-4), resume=True)
+        wv.release_vector_file(source, output, mechanism, settings=wv.VectorSettings(grid=2.0**-4), resume=True)
     with pytest.raises(ParameterError, match="is there already"):
-        release_vector_file(source, output, mechanism)
+        wv.release_vector_file(source, output, mechanism)
     assert content(output) == before
-    release_vector_file(source, output, mechanism, again=True, notice=told.append)
+    wv.release_vector_file(source, output, mechanism, again=True, notice=told.append)
     assert re.fullmatch(rf"writing over out\{ending}: a second release .* adds its loss .*", told[1])
     assert content(output) != before

@@ -1,24 +1,20 @@
 """Released files read back: only what a report vouches for, in its own format, resumable, the promise unchanged."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 
 import pytest
 from tests.denoising.conftest import few, prior, sentences  # noqa: F401 (fixtures)
+from tests.tables import read_rows, write_rows
 
 import seeds
 import wordveil as wv
-from wordveil.denoising.denoiser import Denoiser
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ChecksumError, DataFormatError, ParameterError
-from wordveil.promises.number_grids import NumberGrid
 from wordveil.runs import denoise as denoising_runs
 from wordveil.runs.denoise import DenoisedTexts, ReleaseReport, denoise_documents
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import read_and_attacked, write_facts, write_report
-from wordveil.runs.sanitize import sanitize_documents
 
 MECHANISM = wv.SanText(epsilon=2.5, metric=wv.Angular())
 OPTIONS = wv.TextOptions(unknown="typed", public_words=frozenset({"not"}))
@@ -29,22 +25,18 @@ ORIGINALS = sentences(60, seed=4)
 def folder(tmp_path, few):  # noqa: F811
     """A private file, what was released of it, and the report."""
     records = [{"id": i, "text": text, "note": "kept"} for i, text in enumerate(ORIGINALS)]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_rows(tmp_path / "in.jsonl", records)
     source = seeds.source(1)
     sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=source)
     settings = DocumentSettings(columns=("text",), keep=("id",))
-    report = sanitize_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", sanitizer, settings=settings)
+    report = wv.sanitize_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", sanitizer, settings=settings)
     write_report(report, tmp_path / "report.json", Evidence.of_run(sanitizer, report))
     return tmp_path
 
 
 @pytest.fixture
 def denoiser(few, prior):  # noqa: F811
-    return Denoiser(few, MECHANISM, options=OPTIONS, prior=prior, public=sentences(60, seed=6), least=0.0)
-
-
-def rows(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return wv.Denoiser(few, MECHANISM, options=OPTIONS, prior=prior, public=sentences(60, seed=6), least=0.0)
 
 
 def denoised(folder, denoiser, **choices):
@@ -54,9 +46,9 @@ def denoised(folder, denoiser, **choices):
 
 def test_a_released_file_is_read_in_its_own_format_and_keeps_its_promise(folder, denoiser):
     told = denoised(folder, denoiser, deliver=lambda said: write_facts(said, folder / "read.json"))
-    texts = [row["text"] for row in rows(folder / "out.jsonl")]
-    assert [row["text"] for row in rows(folder / "read.jsonl")] == [own.text for own in denoiser.read(texts)]
-    assert [set(row) for row in rows(folder / "read.jsonl")] == [{"id", "text"}] * len(texts)
+    texts = [row["text"] for row in read_rows(folder / "out.jsonl")]
+    assert [row["text"] for row in read_rows(folder / "read.jsonl")] == [own.text for own in denoiser.read(texts)]
+    assert [set(row) for row in read_rows(folder / "read.jsonl")] == [{"id", "text"}] * len(texts)
     before, after = (json.loads((folder / name).read_text()) for name in ("report.json", "read.json"))
     assert after == json.loads(json.dumps(told))
     for name in ("guarantee", "disclosed", "provenance", "options", "settings", "tokens", "documents"):
@@ -86,7 +78,7 @@ def test_the_check_is_what_keeps_an_original_out(folder, denoiser, monkeypatch):
     monkeypatch.setattr(ReleaseReport, "check", lambda self, release: None)
     report = ReleaseReport.load(folder / "report.json")
     denoise_documents(folder / "in.jsonl", report, folder / "read.jsonl", denoiser)
-    assert len(rows(folder / "read.jsonl")) == len(ORIGINALS)
+    assert len(read_rows(folder / "read.jsonl")) == len(ORIGINALS)
 
 
 def test_a_denoised_file_is_no_release(folder, denoiser):
@@ -101,8 +93,7 @@ def test_a_denoised_file_is_no_release(folder, denoiser):
 
 def test_a_report_rebuilds_its_mechanism_and_runs_no_other_code(folder):
     report = ReleaseReport.load(folder / "report.json")
-    assert report.mechanism() == MECHANISM
-    assert report.options == OPTIONS
+    assert (report.mechanism(), report.options) == (MECHANISM, OPTIONS)
     facts = json.loads((folder / "report.json").read_text())
     others = (
         "SanText(epsilon=2.5)", "Other(epsilon=1.0)", "__import__('os').getcwd()", "print('x')", "sanitize(texts='x')",
@@ -116,18 +107,14 @@ def test_a_report_rebuilds_its_mechanism_and_runs_no_other_code(folder):
             ReleaseReport.load(folder / "other.json").mechanism()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        wv.TextOptions(unknown="mask", casing="shape", per="document", markup="html"),
-        wv.TextOptions(
-            unknown="typed", numbers="metric", grids=(NumberGrid(kind="number", low=0, high=9, step=1, epsilon=1.0),)
-        ),
-    ],
-)
+@pytest.mark.parametrize("options", [
+    wv.TextOptions(unknown="mask", casing="shape", per="document", markup="html"),
+    wv.TextOptions(unknown="typed", numbers="metric",
+        grids=(wv.NumberGrid(kind="number", low=0, high=9, step=1, epsilon=1.0),)),
+])  # fmt: skip
 def test_the_options_of_a_release_are_read_back(folder, few, options):  # noqa: F811
     sanitizer = wv.Sanitizer(few, MECHANISM, options=options, source=seeds.source(1))
-    report = sanitize_documents(
+    report = wv.sanitize_documents(
         folder / "in.jsonl",
         folder / "again.jsonl",
         sanitizer,
@@ -165,13 +152,10 @@ def test_an_interrupted_run_is_resumed_to_the_same_bytes_and_counts(folder, deno
 def test_a_sanitizer_s_run_writes_what_the_denoiser_reads_of_it(folder, few, denoiser):  # noqa: F811
     sanitizer = wv.Sanitizer(few, MECHANISM, options=OPTIONS, source=seeds.source(1))
     settings = DocumentSettings(columns=("text",), keep=("id",))
-    report = sanitize_documents(
-        folder / "in.jsonl",
-        folder / "both.jsonl",
-        sanitizer,
-        settings=settings,
+    report = wv.sanitize_documents(
+        folder / "in.jsonl", folder / "both.jsonl", sanitizer, settings=settings,
         afterwards=DenoisedTexts(denoiser=denoiser),
-    )
+    )  # fmt: skip
     denoised(folder, denoiser)
     assert (folder / "both.jsonl").read_bytes() == (folder / "read.jsonl").read_bytes()
     assert report.guarantee == sanitizer.guarantee
@@ -182,9 +166,9 @@ def test_a_sanitizer_s_run_writes_what_the_denoiser_reads_of_it(folder, few, den
 
 def test_texts_that_are_refused_are_counted(folder, few, prior, denoiser):  # noqa: F811
     least = denoiser.calibration.named - 0.01
-    strict = Denoiser(few, MECHANISM, options=OPTIONS, prior=prior, public=sentences(60, seed=6), least=least)
+    strict = wv.Denoiser(few, MECHANISM, options=OPTIONS, prior=prior, public=sentences(60, seed=6), least=least)
     told = denoised(folder, strict)
     refused = told["denoised"]["refused_texts"]
-    before, after = (Counter(row["text"] for row in rows(folder / name)) for name in ("out.jsonl", "read.jsonl"))
+    before, after = (Counter(row["text"] for row in read_rows(folder / name)) for name in ("out.jsonl", "read.jsonl"))
     assert 0 < refused <= (before & after).total()
     assert f"left as released: {refused:,} texts" in read_and_attacked(told)[-1]

@@ -1,7 +1,5 @@
 """The exact law of the whole pipeline against what it prints: claim, unit and assumptions, in any configuration."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass, fields, replace
@@ -17,17 +15,13 @@ from tests.sanitizing.exact_pipeline import Ready, channel, excess, largest_loss
 
 import seeds
 import wordveil as wv
-from wordveil.certification import certify
 from wordveil.errors import ParameterError
 from wordveil.mechanisms import grids
 from wordveil.mechanisms.grids import noise_counts
-from wordveil.mechanisms.precomputation import precompute
 from wordveil.mechanisms.stand_ins import StandIns
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises import release as releases
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, PrivacyUnit
-from wordveil.promises.number_grids import NumberGrid
-from wordveil.promises.release import TextOptions
 from wordveil.randomness import multiply_high
 from wordveil.sanitizing.fitting import fit_words
 from wordveil.text import surrogates
@@ -125,7 +119,7 @@ def distance(name, a, b):
 def fitted(mechanism, table, metric, excluded):
     """The mechanism on the vocabulary, and its exact channel."""
     if mechanism in PRECOMPUTED:
-        randomizer = precompute(fitted(PRECOMPUTED[mechanism], table, metric, excluded)[0])
+        randomizer = wv.precompute(fitted(PRECOMPUTED[mechanism], table, metric, excluded)[0])
         return randomizer, channel(randomizer)
     if mechanism in NOISE:
         randomizer = fit_words(NOISE[mechanism], vocabulary(table, flat=True, excluded=excluded))
@@ -139,13 +133,11 @@ def fitted(mechanism, table, metric, excluded):
     kind, parameters = SELECTION[mechanism]
     made = kind(**parameters, metric=metric_of(metric, embeddings))
     needed = getattr(made, "needs_certificate", False)
-    randomizer = fit_words(made, embeddings, certify(made, embeddings) if needed else None)
+    randomizer = fit_words(made, embeddings, wv.certify(made, embeddings) if needed else None)
     return randomizer, channel(randomizer)
 
 
 # The oracle: what a document shows whatever the noise, and what its draws stand for.
-
-
 @dataclass(frozen=True)
 class Token:
     known: bool
@@ -158,7 +150,7 @@ def shape_of(word):
     return "upper" if word.isupper() and len(word) > 1 else "capital" if word[0].isupper() else "lower"
 
 
-GRID = NumberGrid(kind="number", low=5, high=9, step=2, epsilon=0.7)
+GRID = wv.NumberGrid(kind="number", low=5, high=9, step=2, epsilon=0.7)
 
 
 def kind_of(word):
@@ -265,7 +257,7 @@ class Configuration:
     table: str
     metric: str
     excluded: tuple
-    options: TextOptions
+    options: wv.TextOptions
 
 
 def hold(config, one, other):
@@ -318,31 +310,26 @@ def undrawn(kind):
 
 def test_every_option_is_drawn_with_every_value():
     @dataclass(frozen=True, kw_only=True)
-    class More(TextOptions):
+    class More(wv.TextOptions):
         accents: bool = False
         casing: Literal["sentence", "vocabulary", "shape", "title"] = "sentence"
 
-    assert undrawn(TextOptions) == {}
-    assert undrawn(More) == {"accents": set(), "casing": {"title"}}
+    assert (undrawn(wv.TextOptions), undrawn(More)) == ({}, {"accents": set(), "casing": {"title"}})
 
 
 def choices(chosen):
     """Options that fit each other: numbers keep their magnitude on a grid, and only where tokens are typed."""
     metric = {"unknown": "typed", "grids": (GRID,)} if chosen["numbers"] == "metric" else {}
-    return TextOptions(**chosen | metric)
+    return wv.TextOptions(**chosen | metric)
 
 
-options = st.fixed_dictionaries({each.name: st.sampled_from(VALUES[each.name]) for each in fields(TextOptions)}).map(
+options = st.fixed_dictionaries({each.name: st.sampled_from(VALUES[each.name]) for each in fields(wv.TextOptions)}).map(
     choices
 )
 configurations = st.builds(
-    Configuration,
-    mechanism=st.sampled_from([*DRAWN, *NOISE]),
-    table=st.sampled_from(list(TABLES)),
-    metric=st.sampled_from(METRICS),
-    excluded=st.sampled_from([(), (), ("cc",)]),
-    options=options,
-).filter(lambda c: fits(c.mechanism, c.metric))
+    Configuration, mechanism=st.sampled_from([*DRAWN, *NOISE]), table=st.sampled_from(list(TABLES)),
+    metric=st.sampled_from(METRICS), excluded=st.sampled_from([(), (), ("cc",)]), options=options,
+).filter(lambda c: fits(c.mechanism, c.metric))  # fmt: skip
 
 
 def fits(mechanism, metric):
@@ -382,7 +369,7 @@ def test_every_configuration_keeps_what_it_prints(config, documents):
     check(config, documents)
 
 
-DEFAULT = Configuration("santext-certified", "plain", "euclidean", (), TextOptions(per="document"))
+DEFAULT = Configuration("santext-certified", "plain", "euclidean", (), wv.TextOptions(per="document"))
 
 
 def find_a_breach():
@@ -413,15 +400,12 @@ def joined(self, ids, draws, **how):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "forgotten",
-    [
-        "which listed public words stand where",
-        "which tokens are unknown",
-        "which tokens are typed",
-        "which positions of a document",
-    ],
-)
+@pytest.mark.parametrize("forgotten", [
+    "which listed public words stand where",
+    "which tokens are unknown",
+    "which tokens are typed",
+    "which positions of a document",
+])  # fmt: skip
 def test_an_assumption_that_is_not_printed_is_found(monkeypatch, forgotten):
     real = releases._agreement
     monkeypatch.setattr(
@@ -431,8 +415,6 @@ def test_an_assumption_that_is_not_printed_is_found(monkeypatch, forgotten):
 
 
 # Five words, every mechanism, a document that holds one twice beside a token outside the vocabulary.
-
-
 @pytest.mark.parametrize("mechanism", [*DRAWN, *NOISE])
 @pytest.mark.parametrize("text", ["{} zz", "{0} {0} zz"])
 def test_an_unknown_token_beside_a_word_tells_nothing_more_of_it(mechanism, text):
@@ -450,7 +432,7 @@ def test_an_unknown_token_beside_a_word_tells_nothing_more_of_it(mechanism, text
 
 @pytest.mark.parametrize("mechanism", PRECOMPUTED)
 def test_precomputed_rows_keep_the_promise_or_are_refused(mechanism):
-    config = replace(DEFAULT, mechanism=mechanism, table="five", options=TextOptions())
+    config = replace(DEFAULT, mechanism=mechanism, table="five", options=wv.TextOptions())
     try:
         randomizer, matrix = fitted(mechanism, "five", "euclidean", ())
     except ParameterError:
@@ -475,14 +457,14 @@ def test_stand_ins_that_join_known_words_are_noticed_on_five_words(monkeypatch):
 
 def test_a_word_in_two_texts_of_a_record_is_drawn_once():
     randomizer, matrix = fitted("santext-certified", "plain", "euclidean", ())
-    found, _ = law(randomizer, matrix, TextOptions(per="document"), ["aa", "aa"])
+    found, _ = law(randomizer, matrix, wv.TextOptions(per="document"), ["aa", "aa"])
     assert all(title == body for title, body in found)
     assert sorted(found.values()) == pytest.approx(sorted(matrix[0]))
-    apart, _ = law(randomizer, matrix, TextOptions(), ["aa", "aa"])
+    apart, _ = law(randomizer, matrix, wv.TextOptions(), ["aa", "aa"])
     assert len(apart) == 9
 
 
-METRIC = TextOptions(unknown="typed", numbers="metric", grids=(GRID,), per="document")
+METRIC = wv.TextOptions(unknown="typed", numbers="metric", grids=(GRID,), per="document")
 TYPED = [
     ("7 aa 9", "5 aa 9"),
     ("1 aa 19", "19 aa 2"),

@@ -20,19 +20,13 @@ import pytest
 
 import seeds
 import wordveil as wv
-from wordveil.denoising.counting import build_prior
-from wordveil.denoising.denoiser import Denoiser
 from wordveil.documents import DocumentSettings
 from wordveil.files.run_key import save_run_key
-from wordveil.files.secret import Secret
 from wordveil.kernels.compiled import available_engines
 from wordveil.metrics.distances import Mahalanobis
-from wordveil.promises.number_grids import NumberGrid
 from wordveil.randomness import DocumentStreams
 from wordveil.runs.sanitize import fingerprint, sanitize_documents
 from wordveil.runs.tables import released_columns
-from wordveil.runs.vectors import VectorSettings, release_vectors
-from wordveil.sentences.rephrasing import Rephraser
 
 STORED = Path(__file__).with_name("golden_journeys.json")
 BECAUSE = "golden_journeys.json holds the digests of what these draws release"
@@ -89,7 +83,7 @@ def sanitizer(**options):
 
 
 def test_text(held):
-    grid = NumberGrid(kind="number", low=0, high=100, step=5, epsilon=0.5)
+    grid = wv.NumberGrid(kind="number", low=0, high=100, step=5, epsilon=0.5)
     plain, typed = sanitizer(unknown="random"), sanitizer(numbers="metric", grids=(grid,))
     once = sanitizer(per="document", casing="shape")
     held("text", [each(TEXT * 3, document_id="a").text for each in (plain, typed, once)])
@@ -138,21 +132,22 @@ def test_parquet_tree(held, tmp_path):
 
 def test_vectors(held):
     mechanisms = (wv.ClippedLaplace(epsilon=8.0), wv.MultivariateLaplace(epsilon=2.0))
-    settings = VectorSettings(grid=2.0**-6)  # so coarse that the last bits of no processor's logarithm show
+    settings = wv.VectorSettings(grid=2.0**-6)  # so coarse that the last bits of no processor's logarithm show
     given = {"settings": settings, "name": "rows"}
     released = [
-        release_vectors(ROWS / 64.0, each, source=wv.RandomSource(KEY), **given).vectors.tolist() for each in mechanisms
+        wv.release_vectors(ROWS / 64.0, each, source=wv.RandomSource(KEY), **given).vectors.tolist()
+        for each in mechanisms
     ]
     table = {"vocabulary": TABLE, "source": wv.RandomSource(KEY)}
-    fitted = release_vectors(TABLE.vectors, mechanisms[1], **table, **given)
+    fitted = wv.release_vectors(TABLE.vectors, mechanisms[1], **table, **given)
     held("vectors", [*released, fitted.vectors.tolist()])
 
 
 def test_rephrase(held):
     """Over the stock that comes with wordveil: one that is built here has rows of this machine's last bits."""
-    grid = NumberGrid(kind="number", low=0, high=20, step=1, epsilon=0.5)
+    grid = wv.NumberGrid(kind="number", low=0, high=20, step=1, epsilon=0.5)
     text = "The soldier sold 5 apples. A doctor painted the small boat. We saw nothing!"
-    made = [Rephraser(epsilon=6.0, grids=grids, source=wv.RandomSource(KEY)) for grids in ((), (grid,))]
+    made = [wv.Rephraser(epsilon=6.0, grids=grids, source=wv.RandomSource(KEY)) for grids in ((), (grid,))]
     held("rephrase", [each(text, document_id="a").text for each in made])
 
 
@@ -160,8 +155,8 @@ def test_denoise(held):
     words = [["the", "a"], ["dog", "cat", "bird"], ["runs", "sleeps", "sings"], ["here", "there"]]
     table = wv.Embeddings.from_arrays([word for group in words for word in group], ROWS[:10, :3], candidate_rule="all")
     public = [" ".join(choice) + "." for choice in product(*words) if len(choice[1]) != len(choice[2])]
-    made = Denoiser(
-        table, wv.SanText(epsilon=0.25), prior=build_prior(public * 9, table, source="x"), public=public, least=0.0
+    made = wv.Denoiser(
+        table, wv.SanText(epsilon=0.25), prior=wv.build_prior(public * 9, table, source="x"), public=public, least=0.0
     )
     held("denoise", [each.text for each in made.read(["The dog sings here.", "A runs bird there!", "The a a the."])])
 
@@ -178,27 +173,16 @@ def test_spark(held, tmp_path):
     (texts,) = task(iter([batch]))
     rows = pa.RecordBatch.from_pylist([{workers.ID: f"n{i}", "row": row} for i, row in enumerate(ROWS.tolist())])
     where = {"column": "row", "name": "golden", "key_file": str(tmp_path / "key"), "dimensions": 4}
-    settings = VectorSettings(grid=2.0**-6)
+    settings = wv.VectorSettings(grid=2.0**-6)
     vectors = workers.Vectors.for_frame((wv.ClippedLaplace(epsilon=8.0), None, settings), **where)
     held("spark", [texts.to_pylist(), [part.to_pylist() for part in vectors(iter([rows]))]])
 
 
-def test_service(held, tmp_path):
-    for library in ("fastapi", "sqlalchemy"):
-        pytest.importorskip(library, reason="needs the extra serve")
-    releasing, messages, access, charges, costs, ledgers, settings = (
-        importlib.import_module(f"wordveil.service.{name}")
-        for name in ("releasing", "messages", "access", "charges", "costs", "ledger", "settings")
-    )
-    opened = settings.Opened(sanitizer=sanitizer())
-    ledger = ledgers.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
-    ledger.allowance = charges.Allowance(promise=costs.cost_of(opened.guarantee, 1).promise_id, units={"key": 10**18})
-    made = releasing.Releaser(ledger, Secret(b"s" * 32), {"default": opened})
-    caller = access.Caller(id="ab" * 8, scopes=frozenset(["release"]))
-    request = messages.TextRequest(text=TEXT)
-    asked = releasing.Asked(texts=[TEXT, TEXT[:20]], how=request, caller=caller, retry="again", nonce="n" * 16)
-    (counted,) = made.count([asked])
-    charged = replace(ledger.charge(counted.charge), salt="5a" * 32)
-    (answer,) = made.draw([(counted, charged)])
-    ledger.close()
+def test_service(held, service):
+    made = service(sanitizer())
+    request = made.messages.TextRequest(text=TEXT)
+    asked = made.Asked(texts=[TEXT, TEXT[:20]], how=request, caller=made.caller, retry="again", nonce="n" * 16)
+    (counted,) = made.releaser.count([asked])
+    charged = replace(made.ledger.charge(counted.charge), salt="5a" * 32)
+    (answer,) = made.releaser.draw([(counted, charged)])
     held("service", [answer.texts, answer.tokens, answer.cost])

@@ -24,10 +24,8 @@ from wordveil.mechanisms.projection_matrices import principal_directions
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.runs.sanitize import fingerprint
-from wordveil.runs.vectors import VectorSettings, release_vector_file, release_vectors
 from wordveil.runs.vectors.binding import bind
 from wordveil.runs.vectors.releasing import RowReleaser
-from wordveil.vocabulary.table import Embeddings
 from worlds import SIXTEEN, sixteen
 
 TABLE = sixteen()
@@ -123,11 +121,7 @@ def test_the_arithmetic_is_named_with_all_that_rounds():
     assert numpy.startswith(f"NumPy {np.__version__} ")
     assert rest
     assert arithmetic_name() == elsewhere("import json; from wordveil.kernels.arithmetic import arithmetic_name as a\n"
-                                          "print(json.dumps(a()))", **kept_choices())  # fmt: skip
-
-
-def kept_choices():
-    return {name: os.environ[name] for name in OLDER if name in os.environ}
+                                          "print(json.dumps(a()))", **{name: os.environ[name] for name in OLDER if name in os.environ})  # fmt: skip
 
 
 def fitted_mechanisms():
@@ -147,7 +141,7 @@ def test_every_array_and_number_that_fitting_computes_is_in_the_name(mechanism):
     said = ("mechanism", "dimensions", "claim")
     for field in fields(randomizer):
         value = getattr(randomizer, field.name)
-        if field.name in said or isinstance(value, Embeddings | WordRows):
+        if field.name in said or isinstance(value, wv.Embeddings | WordRows):
             continue
         other = changed(value)
         assert replace(randomizer, **{field.name: other}).public_data != ours, field.name
@@ -188,7 +182,7 @@ def test_noise_around_two_public_matrices_is_never_the_same(eigensolver):
 
     def released(by):
         eigensolver(by)
-        return release_vectors(rows, PRINCIPAL, vocabulary=TABLE, source=source, name="rows").vectors
+        return wv.release_vectors(rows, PRINCIPAL, vocabulary=TABLE, source=source, name="rows").vectors
 
     one, again, other = released(0.0), released(0.0), released(2.0**-12)
     assert np.array_equal(one, again)
@@ -198,14 +192,14 @@ def test_noise_around_two_public_matrices_is_never_the_same(eigensolver):
 def test_a_release_is_not_resumed_around_another_matrix(tmp_path, eigensolver):
     rows = seeds.rng(5).standard_normal((300, 4))
     np.save(tmp_path / "in.npy", rows)
-    settings = VectorSettings(block_rows=100)
+    settings = wv.VectorSettings(block_rows=100)
 
     def stop(done, total):
         if done >= 100:
             raise KeyboardInterrupt
 
     def run(**how):
-        release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", PRINCIPAL, vocabulary=TABLE, **how)
+        wv.release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", PRINCIPAL, vocabulary=TABLE, **how)
 
     with pytest.raises(KeyboardInterrupt):
         run(settings=settings, progress=stop)
@@ -290,7 +284,7 @@ def test_a_releaser_names_what_its_rows_depend_on(eigensolver):
     for name, by in (("one", 0.0), ("other", 2.0**-12)):
         eigensolver(by)
         binding = bind(PRINCIPAL, 4, TABLE)
-        made[name] = RowReleaser.for_settings(binding, VectorSettings(grid=2.0**-8), source, "rows").fingerprint()
+        made[name] = RowReleaser.for_settings(binding, wv.VectorSettings(grid=2.0**-8), source, "rows").fingerprint()
     unlike = {fact for fact in made["one"] if made["one"][fact] != made["other"][fact]}
     assert unlike == {"noise", "public_data"}
     assert json.loads(json.dumps(made["one"])) == made["one"]

@@ -11,7 +11,6 @@ import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.files.run_key import save_run_key
-from wordveil.files.secret import Secret
 from wordveil.runs.sanitize import fingerprint, sanitize_documents
 from wordveil.runs.tables import released_columns
 from wordveil.sanitizing.places import Place, nonces
@@ -95,20 +94,9 @@ def test_a_row_of_spark_is_read_once(sanitizer, reads, tmp_path):
     assert reads == dict.fromkeys(TEXTS, 1)
 
 
-def test_a_request_of_the_service_is_read_once(sanitizer, reads, tmp_path):
-    for library in ("fastapi", "sqlalchemy"):
-        pytest.importorskip(library, reason="needs the extra serve")
-    releasing, messages, access, charges, costs, ledgers, settings = (
-        importlib.import_module(f"wordveil.service.{name}")
-        for name in ("releasing", "messages", "access", "charges", "costs", "ledger", "settings")
-    )
-    opened = settings.Opened(sanitizer)
-    ledger = ledgers.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
-    ledger.allowance = charges.Allowance(promise=costs.cost_of(opened.guarantee, 1).promise_id, units={"key": 10**18})
-    made = releasing.Releaser(ledger, Secret(b"s" * 32), {"default": opened})
-    caller = access.Caller(id="ab" * 8, scopes=frozenset(["release"]))
-    how = messages.BatchRequest(texts=TEXTS[:4])
-    answer = made.release(releasing.Asked(texts=TEXTS[:4], how=how, caller=caller))
-    ledger.close()
+def test_a_request_of_the_service_is_read_once(sanitizer, reads, service):
+    made = service(sanitizer)
+    how = made.messages.BatchRequest(texts=TEXTS[:4])
+    answer = made.releaser.release(made.Asked(texts=TEXTS[:4], how=how, caller=made.caller))
     assert (len(answer.texts), answer.tokens) == (4, 8)
     assert reads == dict.fromkeys(TEXTS[:4], 1)

@@ -1,9 +1,5 @@
 """Runs over document sets: reports, keys, resume, and bytes that depend on key, input and settings alone."""
 
-from __future__ import annotations
-
-import gzip
-import hashlib
 import json
 import os
 import shutil
@@ -13,24 +9,20 @@ import sys
 
 import pytest
 from tests.beside import hidden
+from tests.cli.conftest import PROGRAM
 from tests.dying import Death, in_child
+from tests.tables import write_rows
 
 import seeds
 import wordveil as wv
-from wordveil import __version__
-from wordveil.documents import DocumentSettings, FormatDetails
+from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
-from wordveil.files.journal import is_resumable
+from wordveil.files.journal import is_resumable, journal_path
 from wordveil.files.records import record_path
 from wordveil.files.run_key import run_key_path, run_source
-from wordveil.promises.guarantees import NoGuarantee
-from wordveil.promises.release import TextOptions
-from wordveil.randomness import RandomSource
 from wordveil.runs import engine as engine
-from wordveil.runs.digests import FileDigest
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
-from wordveil.runs.sanitize import sanitize_documents
 
 KEY = seeds.key(16)
 MECHANISM = wv.TEM(epsilon=2.0)
@@ -53,23 +45,16 @@ def text_file(tmp_path, lines):
 
 
 def sanitizer_for(table, source=None, **options):
-    return wv.Sanitizer(table, MECHANISM, options=TextOptions(**options), source=source or RandomSource(KEY), threads=1)
-
-
-def run(table, path, output, *, block=1 << 20, resume=False, again=False, source=None, progress=None, **settings):
-    return sanitize_documents(
-        path,
-        output,
-        sanitizer_for(table, source),
-        settings=DocumentSettings(block_characters=block, **settings),
-        resume=resume,
-        again=again,
-        progress=progress,
+    return wv.Sanitizer(
+        table, MECHANISM, options=wv.TextOptions(**options), source=source or wv.RandomSource(KEY), threads=1
     )
 
 
-def left_behind(folder):
-    return hidden(folder)
+def run(table, path, output, *, block=1 << 20, resume=False, again=False, source=None, progress=None, **settings):
+    return wv.sanitize_documents(
+        path, output, sanitizer_for(table, source), settings=DocumentSettings(block_characters=block, **settings),
+        resume=resume, again=again, progress=progress,
+    )  # fmt: skip
 
 
 def test_a_run_is_the_sanitizer_on_every_record(vocabulary, text_file, lines, tmp_path):
@@ -79,19 +64,6 @@ def test_a_run_is_the_sanitizer_on_every_record(vocabulary, text_file, lines, tm
     assert (tmp_path / "out.txt").read_text(encoding="utf-8").split("\n")[:-1] == expected
     assert (report.documents, report.files, report.resumed_documents) == (len(lines), 1, 0)
     assert report.tokens == sum(sanitizer(line).tokens for line in lines)
-
-
-def test_the_report_says_what_was_released(vocabulary, text_file, tmp_path):
-    report = run(vocabulary, text_file, tmp_path / "out.txt")
-    assert report.guarantee == sanitizer_for(vocabulary).guarantee
-    assert report.provenance.version == __version__
-    assert report.provenance.checksum == vocabulary.header.checksum
-    assert any("the number of documents" in line for line in report.disclosed)
-    assert report.seconds > 0
-    assert report.tokens_per_second == pytest.approx(report.tokens / report.seconds)
-    facts = json.loads(json.dumps(report.as_dict()))
-    assert facts["tokens"] == report.tokens
-    assert facts["guarantee"]["sentence"] == report.guarantee.sentence()
 
 
 @pytest.mark.slow
@@ -105,50 +77,10 @@ def test_bytes_do_not_depend_on_blocks(vocabulary, text_file, tmp_path, block):
 def test_equal_documents_differ_and_a_retry_repeats(vocabulary, text_file, tmp_path):
     run(vocabulary, text_file, tmp_path / "one.txt")
     run(vocabulary, text_file, tmp_path / "two.txt")
-    run(vocabulary, text_file, tmp_path / "three.txt", source=RandomSource())
+    run(vocabulary, text_file, tmp_path / "three.txt", source=wv.RandomSource())
     written = [(tmp_path / name).read_text(encoding="utf-8") for name in ("one.txt", "two.txt", "three.txt")]
     assert written[0] == written[1] != written[2]
     assert len(set(written[0].split("\n")[140:150])) > 5
-
-
-@pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "rows.json", "rows.csv", "rows.tsv"])
-def test_columns_are_sanitized_and_others_copied_and_listed(vocabulary, tmp_path, name):
-    rows = [{"id": str(i), "text": f"babaq dadaq {i}", "note": "keepme"} for i in range(20)]
-    if ".json" in name:
-        body = json.dumps(rows) if name.endswith(".json") else "".join(json.dumps(row) + "\n" for row in rows)
-    else:
-        separator = "," if name.endswith(".csv") else "\t"
-        body = "\n".join([separator.join(rows[0]), *(separator.join(row.values()) for row in rows)]) + "\n"
-    data = body.encode()
-    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    output = tmp_path / f"out.{name.split('.', 1)[1]}"
-    report = run(vocabulary, tmp_path / name, output, columns=("text",), keep_others=True)
-    raw = output.read_bytes()
-    written = (gzip.decompress(raw) if name.endswith(".gz") else raw).decode()
-    assert report.documents == 20
-    assert any(line == "these columns, copied unchanged: id, note" for line in report.disclosed)
-    assert written.count("keepme") == 20
-    assert "babaq dadaq 1" not in written
-    dropped = run(vocabulary, tmp_path / name, output, columns=("text",), drop_others=True, again=True)
-    assert not any("copied unchanged" in line for line in dropped.disclosed)
-
-
-def test_a_tree_keeps_its_names_and_says_so(vocabulary, tmp_path):
-    tree = tmp_path / "in"
-    (tree / "deep").mkdir(parents=True)
-    (tree / "a.txt").write_text("babaq dadaq\n" * 3)
-    (tree / "deep" / "b.txt").write_text("babaq dadaq\n" * 3)
-    (tree / "photo.jpg").write_bytes(b"\xff\xd8")
-    report = run(vocabulary, tree, tmp_path / "out")
-    assert sorted(p.relative_to(tmp_path / "out").as_posix() for p in (tmp_path / "out").rglob("*.txt")) == [
-        "a.txt",
-        "deep/b.txt",
-    ]
-    assert report.skipped_files == 1
-    assert (report.files, report.documents, report.tokens) == (2, 6, 12)
-    assert any("file names" in line for line in report.disclosed)
-    assert (tmp_path / "out" / "a.txt").read_text() != (tmp_path / "out" / "deep" / "b.txt").read_text()
-    assert left_behind(tmp_path) == []
 
 
 class Cut(BaseException):
@@ -181,7 +113,7 @@ def test_a_resumed_run_gives_the_bytes_and_counts_of_an_uninterrupted_one(vocabu
     assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
     assert (resumed.documents, resumed.tokens) == (whole.documents, whole.tokens)
     assert resumed.resumed_documents >= documents
-    assert left_behind(tmp_path) == []
+    assert hidden(tmp_path) == []
 
 
 def interrupted(vocabulary, text_file, tmp_path):
@@ -193,7 +125,7 @@ def interrupted(vocabulary, text_file, tmp_path):
 def test_a_resume_with_another_key_is_refused_and_keeps_everything(vocabulary, text_file, tmp_path):
     output = interrupted(vocabulary, text_file, tmp_path)
     with pytest.raises(ResumeError, match="differs in: run key"):
-        run(vocabulary, text_file, output, resume=True, source=RandomSource())
+        run(vocabulary, text_file, output, resume=True, source=wv.RandomSource())
     assert run_key_path(output).read_bytes() == KEY
     run(vocabulary, text_file, output, resume=True, source=run_source(output, resume=True))
     run(vocabulary, text_file, tmp_path / "whole.txt")
@@ -205,41 +137,16 @@ def test_a_resume_with_other_choices_is_refused(vocabulary, text_file, tmp_path)
     others = [
         sanitizer_for(vocabulary, unknown="mask", casing="shape"),
         sanitizer_for(vocabulary.without_outputs(["babaq"])),
-        wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.5), source=RandomSource(KEY)),
+        sanitizer_for(vocabulary.with_header(casing="cased")),
+        wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.5), source=wv.RandomSource(KEY)),
     ]
-    for other, named in zip(
-        others, [r"options\.casing, options\.unknown", "candidates_checksum", "mechanism"], strict=True
-    ):
+    facts = [r"options\.casing, options\.unknown", "candidates_checksum", "noise", "mechanism"]
+    for other, named in zip(others, facts, strict=True):
         with pytest.raises(ResumeError, match=f"differs in: .*{named}"):
-            sanitize_documents(text_file, output, other, settings=DocumentSettings(), resume=True)
+            wv.sanitize_documents(text_file, output, other, settings=DocumentSettings(), resume=True)
     text_file.write_text("changed\n")
     with pytest.raises(ResumeError, match="differs in: input"):
         run(vocabulary, text_file, output, resume=True)
-
-
-def test_a_resume_under_another_reading_of_texts_is_refused(vocabulary, text_file, tmp_path):
-    output = interrupted(vocabulary, text_file, tmp_path)
-    other = vocabulary.with_header(casing="cased")
-    with pytest.raises(ResumeError, match=r"differs in: .*noise"):
-        sanitize_documents(text_file, output, sanitizer_for(other), settings=DocumentSettings(), resume=True)
-
-
-def test_the_key_must_be_there_and_private(vocabulary, text_file, tmp_path):
-    output = interrupted(vocabulary, text_file, tmp_path)
-    key = run_key_path(output)
-    key.chmod(0o644)
-    with pytest.raises(ResumeError, match="can be read by others"):
-        run_source(output, resume=True)
-    key.unlink()
-    with pytest.raises(ResumeError, match="does not exist"):
-        run_source(output, resume=True)
-    assert run_source(output).export_key() != KEY, "a run that starts anew takes a fresh key"
-
-
-def test_resume_starts_anew_where_nothing_was_interrupted(vocabulary, text_file, tmp_path):
-    report = run(vocabulary, text_file, tmp_path / "out.txt", resume=True)
-    assert report.resumed_documents == 0
-    assert left_behind(tmp_path) == []
 
 
 def test_no_key_lies_about_where_a_run_cannot_be_resumed(vocabulary, text_file, tmp_path, monkeypatch):
@@ -254,35 +161,16 @@ def test_no_key_lies_about_where_a_run_cannot_be_resumed(vocabulary, text_file, 
     assert seen == []
     run(vocabulary, text_file, tmp_path / "out.txt")
     assert seen == [".out.txt.key"]
-    assert left_behind(tmp_path) == []
+    assert hidden(tmp_path) == []
 
 
 def test_a_mistyped_second_start_does_not_spoil_an_interrupted_run(vocabulary, text_file, tmp_path):
     output = interrupted(vocabulary, text_file, tmp_path)
     with pytest.raises(DocumentFormatError, match="no such file"):
-        run(vocabulary, tmp_path / "nots.txt", output, source=RandomSource())
+        run(vocabulary, tmp_path / "nots.txt", output, source=wv.RandomSource())
     run(vocabulary, text_file, output, resume=True, source=run_source(output, resume=True))
     run(vocabulary, text_file, tmp_path / "whole.txt")
     assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX files")
-def test_outputs_have_the_usual_mode_and_replaced_files_keep_theirs(vocabulary, text_file, tmp_path):
-    mask = os.umask(0o027)
-    try:
-        run(vocabulary, text_file, tmp_path / "new.txt")
-        (tmp_path / "old.txt").write_text("old")
-        (tmp_path / "old.txt").chmod(0o600)
-        run(vocabulary, text_file, tmp_path / "old.txt", again=True)
-    finally:
-        os.umask(mask)
-    assert stat.S_IMODE((tmp_path / "new.txt").stat().st_mode) == 0o640
-    assert stat.S_IMODE((tmp_path / "old.txt").stat().st_mode) == 0o600
-
-
-def test_whole_files_are_one_document(vocabulary, text_file, tmp_path):
-    report = run(vocabulary, text_file, tmp_path / "out.txt", details=FormatDetails(whole_file=True))
-    assert report.documents == 1
 
 
 def test_the_html_report_escapes_and_repeats_the_promise(vocabulary, text_file, tmp_path):
@@ -299,96 +187,33 @@ def test_the_html_report_escapes_and_repeats_the_promise(vocabulary, text_file, 
 def test_reports_of_runs_without_a_guarantee(vocabulary, text_file, tmp_path):
     source = seeds.source(1)
     report = run(vocabulary, text_file, tmp_path / "out.txt", source=source)
-    assert isinstance(report.guarantee, NoGuarantee)
+    assert isinstance(report.guarantee, wv.NoGuarantee)
     for name in ("report.html", "report.json"):
         write_report(report, tmp_path / name, Evidence.of_run(sanitizer_for(vocabulary, source), report))
         assert "no guarantee (refuted)" in (tmp_path / name).read_text(encoding="utf-8")
-
-
-def test_reports_know_two_forms(vocabulary, text_file, tmp_path):
-    report = run(vocabulary, text_file, tmp_path / "out.txt")
     with pytest.raises(ParameterError, match=r"report='report.pdf' must end in .json or .html"):
         write_report(report, tmp_path / "report.pdf", Evidence.of_run(sanitizer_for(vocabulary), report))
-
-
-def test_the_report_names_files_settings_and_digests_of_what_was_written(vocabulary, tmp_path):
-    (tmp_path / "data").mkdir()
-    source, output = tmp_path / "data" / "in.jsonl", tmp_path / "out.jsonl"
-    source.write_text('{"text": "babaq dadaq", "id": 1}\n' * 3)
-    settings = DocumentSettings(columns=("text",), keep_others=True, missing="keep", encoding="latin-1")
-    report = sanitize_documents(source, output, sanitizer_for(vocabulary, unknown="mask"), settings=settings)
-    assert (report.source, report.destination) == ("in.jsonl", "out.jsonl")
-    written = output.read_bytes()
-    digest = hashlib.sha256(written).hexdigest()
-    assert report.outputs == (FileDigest(name="out.jsonl", size=len(written), sha256=digest),)
-    assert report.settings["columns"] == ("text",)
-    assert (report.settings["missing"], report.settings["encoding"]) == ("keep", "iso8859-1")
-    assert "block_characters" not in report.settings
-    assert report.options["unknown"] == "mask"
-    facts = json.loads(json.dumps(report.as_dict()))
-    assert facts["outputs"][0]["sha256"] == digest
-    assert str(tmp_path) not in json.dumps(facts)
-
-
-def test_the_digest_of_the_private_input_is_in_the_report_only_where_it_is_asked_for(vocabulary, text_file, tmp_path):
-    report = run(vocabulary, text_file, tmp_path / "out.txt")
-    private = text_file.read_bytes()
-    digest = hashlib.sha256(private).hexdigest()
-    assert digest not in json.dumps(report.as_dict())
-    assert report.as_dict()["inputs"] == []
-    asked = report.with_inputs(text_file)
-    assert asked.inputs == (FileDigest(name="notes.txt", size=len(private), sha256=digest),)
 
 
 def test_the_report_of_a_tree_has_every_file_and_only_counts_those_left_out(vocabulary, tmp_path):
     tree = tmp_path / "in"
     (tree / "deep").mkdir(parents=True)
-    (tree / "a.txt").write_text("babaq dadaq\n")
-    (tree / "deep" / "b.txt").write_text("babaq\n")
+    (tree / "a.txt").write_text("babaq dadaq\n" * 3)
+    (tree / "deep" / "b.txt").write_text("babaq dadaq\n" * 3)
     (tree / "bad.txt").write_bytes(b"babaq \xff\n")
     for name in ("Maria_HIV.pdf", ".Maria_HIV.txt"):
         (tree / name).write_text("babaq\n")
     said: list[str] = []
-    report = sanitize_documents(tree, tmp_path / "out", sanitizer_for(vocabulary), notice=said.append)
+    report = wv.sanitize_documents(tree, tmp_path / "out", sanitizer_for(vocabulary), notice=said.append)
     assert [file.name for file in report.outputs] == ["a.txt", "deep/b.txt"]
-    assert (report.files, report.skipped_files, report.bad_files, report.tokens) == (2, 2, 1, 3)
+    assert (tmp_path / "out" / "a.txt").read_text() != (tmp_path / "out" / "deep" / "b.txt").read_text()
+    assert any("file names" in line for line in report.disclosed)
+    assert (report.files, report.skipped_files, report.bad_files, report.tokens) == (2, 2, 1, 12)
     assert "Maria" not in json.dumps(report.as_dict())
     assert "bad.txt" not in json.dumps(report.as_dict())
     assert "Maria_HIV.pdf" in " ".join(said)
     assert ".Maria_HIV.txt" in " ".join(said)
     assert [file.name for file in report.with_inputs(tree).inputs] == ["a.txt", "bad.txt", "deep/b.txt"]
-
-
-@pytest.mark.parametrize("missing", ["keep", "skip"])
-def test_records_without_text_are_counted_and_disclosed(vocabulary, tmp_path, missing):
-    content = '{"text": "babaq"}\n{"id": 1}\n{"text": 4711}\n{"text": {"Maria": 1}}\n'
-    (tmp_path / "in.jsonl").write_text(content)
-    report = run(
-        vocabulary, tmp_path / "in.jsonl", tmp_path / "out.jsonl", columns=("text",), keep_others=True, missing=missing
-    )
-    counts = (report.documents, report.missing_texts, report.replaced_values, report.skipped_documents)
-    assert counts == {"keep": (4, 1, 2, 0), "skip": (1, 0, 0, 3)}[missing]
-    written = (tmp_path / "out.jsonl").read_text()
-    assert "4711" not in written
-    assert "Maria" not in written
-    told = {"keep": "which documents lack a text column", "skip": "lacking a text column"}
-    assert any(told[missing] in line for line in report.disclosed)
-    (tmp_path / "in.jsonl").write_text('{"text": "babaq"}\n')
-    plain = run(vocabulary, tmp_path / "in.jsonl", tmp_path / "plain.jsonl", columns=("text",), keep_others=True)
-    assert not any("text column" in line for line in plain.disclosed)
-
-
-@pytest.mark.slow
-def test_a_text_too_long_to_be_read_is_told_with_its_file_and_line(vocabulary, tmp_path):
-    (tmp_path / "in.jsonl").write_text(
-        '{"t": "babaq"}\n{"t": "' + "babaq " * 1_500_001 + '"}\n{"t": "' + "9" * 9_000_000 + '"}\n'
-    )
-    expected = (
-        r"in\.jsonl, line 3: the text of 9000000 characters must have a space or line end before a letter in every"
-    )
-    with pytest.raises(DocumentFormatError, match=expected):
-        run(vocabulary, tmp_path / "in.jsonl", tmp_path / "out.jsonl", columns=("t",), block=10**9)
-    assert left_behind(tmp_path) == []
 
 
 def test_the_key_is_gone_before_the_output_is_there(vocabulary, text_file, tmp_path, monkeypatch):
@@ -415,7 +240,7 @@ def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_con
             death = Death(left)
             death.around_the_disk()
             complete = resume and not run_key_path(output).exists()
-            source = run_source(output, resume=resume) if resume else RandomSource(KEY)  # not before the fork
+            source = run_source(output, resume=resume) if resume else wv.RandomSource(KEY)  # not before the fork
             assert complete or source.export_key() == KEY
             run(vocabulary, text_file, output, block=7000, resume=resume, source=source)
 
@@ -432,10 +257,10 @@ def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_con
         if is_resumable(output):
             assert in_child(steps_of(0, resume=True))[0] == 0
             assert output.read_bytes() == whole
-            assert left_behind(tmp_path) == []
+            assert hidden(tmp_path) == []
         for path in (output, record_path(output)):
             path.unlink(missing_ok=True)
-        for path in [tmp_path / name for name in left_behind(tmp_path)]:
+        for path in [tmp_path / name for name in hidden(tmp_path)]:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert status == 0
     assert {(False, True, True), (False, True, False), (True, True, False), (True, False, False)} <= outcomes
@@ -449,9 +274,7 @@ def test_a_run_whose_report_fails_is_not_released_again_by_resuming(vocabulary, 
     tree = tmp_path / "in"
     tree.mkdir()
     (tree / "a.txt").write_text(text_file.read_text())
-    pyarrow = pytest.importorskip("pyarrow")
-    table = pyarrow.table({"t": text_file.read_text().splitlines()})
-    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "in.parquet")
+    write_rows(tmp_path / "in.parquet", {"t": text_file.read_text().splitlines()})
     for source, output in (
         (text_file, tmp_path / "out.txt"),
         (tree, tmp_path / "out"),
@@ -464,17 +287,17 @@ def test_a_run_whose_report_fails_is_not_released_again_by_resuming(vocabulary, 
             options = {"settings": settings, "resume": True, "notice": said.append}
             if deliver is failing:
                 with pytest.raises(OSError, match="add --resume"):
-                    sanitize_documents(source, output, sanitizer, deliver=deliver, **options)
-                assert left_behind(tmp_path) == [f".{output.name}.journal"]
+                    wv.sanitize_documents(source, output, sanitizer, deliver=deliver, **options)
+                assert hidden(tmp_path) == [f".{output.name}.journal"]
             else:
-                sanitize_documents(source, output, sanitizer, deliver=deliver, **options)
+                wv.sanitize_documents(source, output, sanitizer, deliver=deliver, **options)
             written.append([p.read_bytes() for p in (output.iterdir() if output.is_dir() else [output])])
         assert written[0] == written[1] == written[2]
         assert said[1:] == ["the output of the interrupted run is complete: nothing is released anew."] * 2
         (report,) = reports
         assert report.documents == report.resumed_documents == 150
         assert report.tokens > 1000
-        assert left_behind(tmp_path) == []
+        assert hidden(tmp_path) == []
 
 
 def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_file, tmp_path):
@@ -483,12 +306,12 @@ def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_fi
 
     output = tmp_path / "out.txt"
     with pytest.raises(OSError, match="add --resume"):
-        sanitize_documents(text_file, output, sanitizer_for(vocabulary), deliver=failing)
+        wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary), deliver=failing)
     output.write_bytes(text_file.read_bytes())  # the private text, say
     reports = []
     sanitizer = sanitizer_for(vocabulary, run_source(output, resume=True))
     with pytest.raises(ResumeError, match="is not what the interrupted run wrote"):
-        sanitize_documents(text_file, output, sanitizer, deliver=reports.append, resume=True)
+        wv.sanitize_documents(text_file, output, sanitizer, deliver=reports.append, resume=True)
     assert reports == []
 
 
@@ -497,8 +320,8 @@ def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_fi
 def test_the_command_writes_its_report_before_the_run_counts_as_done(text_file, tmp_path):
     output, report = tmp_path / "out.txt", tmp_path / "r.json"
     report.symlink_to("/dev/full")
-    command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "sanitize", str(text_file)]
-    command += ["--epsilon", "4", "--resume", "--yes", "-q", "-o", str(output), "--report", str(report)]
+    options = ["--epsilon", "4", "--resume", "--yes", "-q", "-o", str(output), "--report", str(report)]
+    command = [*PROGRAM, "sanitize", str(text_file), *options]
     written = []
     for _ in range(2):
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -508,7 +331,7 @@ def test_the_command_writes_its_report_before_the_run_counts_as_done(text_file, 
     subprocess.run(command, check=True)
     assert written == [output.read_bytes()] * 2
     assert json.loads(report.read_text())["documents"] == 150
-    assert left_behind(tmp_path) == []
+    assert hidden(tmp_path) == []
 
 
 def test_a_second_run_leaves_the_key_of_the_first(vocabulary, text_file, tmp_path):
@@ -516,12 +339,13 @@ def test_a_second_run_leaves_the_key_of_the_first(vocabulary, text_file, tmp_pat
     refused = []
 
     def second(done, total, documents, tokens):
-        key = run_key_path(output).read_bytes()
+        key, journal = run_key_path(output).read_bytes(), journal_path(output).read_bytes()
         for resume in (False, True):
             with pytest.raises(ParameterError, match="is being written by another run") as caught:
                 run(vocabulary, text_file, output, resume=resume)
             refused.append(str(caught.value))
         assert run_key_path(output).read_bytes() == key == KEY
+        assert journal_path(output).read_bytes() == journal, "the journal of a living run is left alone"
 
     run(vocabulary, text_file, output, block=500, progress=second)
     assert refused

@@ -1,10 +1,11 @@
 """Texts through the whole pipeline: layout, choices around the mechanism, exact laws, and invariance of the bytes."""
 
-from __future__ import annotations
-
+import json
 import re
+import subprocess
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -15,9 +16,10 @@ from scipy import stats
 
 import seeds
 import wordveil as wv
-from wordveil.errors import ParameterError
+from wordveil.documents import DocumentSettings
+from wordveil.errors import DocumentFormatError
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
-from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit
 from wordveil.promises.release import MASK, TextOptions
 from wordveil.randomness import RandomSource, random_bits
 from wordveil.text.characters import GAP_CHARACTERS
@@ -47,28 +49,24 @@ layout = st.sampled_from([" ", "\n", ", ", ". ", "! ", "\t", " (", ") ", "\r\n",
 def test_layout_is_kept_to_the_character(far_apart, pairs, start):
     text = start + "".join(word + gap for word, gap in pairs)
     release = sanitizer_for(far_apart, wv.SanText(epsilon=1.0), casing="vocabulary")(text)
-    assert release.text == text
-    assert release.tokens == len(pairs)
+    assert (release.text, release.tokens) == (text, len(pairs))
 
 
-@pytest.mark.parametrize(
-    ("options", "text", "released"),
-    [
-        ({"unknown": "mask"}, "Cat saw Maria.", f"Cat {MASK} {MASK}."),
-        ({"unknown": "mask"}, "Maria. Maria! cat", f"{MASK}. {MASK}! Cat"),
-        ({"unknown": "drop"}, "Cat saw Maria, dog.", "Cat, dog."),
-        ({"unknown": "mask"}, "+1 (555) 010-9999, a@b.org http://x.y/z?q #tag", f"{MASK}, {MASK} {MASK} {MASK}"),
-        ({"casing": "vocabulary"}, "Cat DOG. Tree", "cat dog. tree"),
-        ({"casing": "sentence"}, "cat DOG. tree", "Cat dog. Tree"),
-        ({"casing": "shape"}, "Cat DOG tree", "Cat DOG tree"),
-        ({"public_words": {"maria"}, "unknown": "mask"}, "cat saw MARIA", f"Cat {MASK} maria"),
-        ({"public_words": {"HIV"}, "casing": "vocabulary"}, "hiv, Hiv, cat", "HIV, HIV, cat"),
-        ({"markup": "html", "casing": "vocabulary"}, "cat<BR />dog", "cat<br />dog"),
-        ({"markup": "html", "unknown": "mask"}, "cat <a href=x>dog", f"Cat {MASK}dog"),
-        ({}, "", ""),
-        ({}, " \n", " \n"),
-    ],
-)
+@pytest.mark.parametrize(("options", "text", "released"), [
+    ({"unknown": "mask"}, "Cat saw Maria.", f"Cat {MASK} {MASK}."),
+    ({"unknown": "mask"}, "Maria. Maria! cat", f"{MASK}. {MASK}! Cat"),
+    ({"unknown": "drop"}, "Cat saw Maria, dog.", "Cat, dog."),
+    ({"unknown": "mask"}, "+1 (555) 010-9999, a@b.org http://x.y/z?q #tag", f"{MASK}, {MASK} {MASK} {MASK}"),
+    ({"casing": "vocabulary"}, "Cat DOG. Tree", "cat dog. tree"),
+    ({"casing": "sentence"}, "cat DOG. tree", "Cat dog. Tree"),
+    ({"casing": "shape"}, "Cat DOG tree", "Cat DOG tree"),
+    ({"public_words": {"maria"}, "unknown": "mask"}, "cat saw MARIA", f"Cat {MASK} maria"),
+    ({"public_words": {"HIV"}, "casing": "vocabulary"}, "hiv, Hiv, cat", "HIV, HIV, cat"),
+    ({"markup": "html", "casing": "vocabulary"}, "cat<BR />dog", "cat<br />dog"),
+    ({"markup": "html", "unknown": "mask"}, "cat <a href=x>dog", f"Cat {MASK}dog"),
+    ({}, "", ""),
+    ({}, " \n", " \n"),
+])  # fmt: skip
 def test_choices(far_apart, options, text, released):
     result = sanitizer_for(far_apart, wv.SanText(epsilon=1.0), **options)(text).text
     assert result.replace(f"{MASK} dog", f"{MASK}dog") == released
@@ -111,8 +109,6 @@ def test_words_with_equal_vectors_are_treated_alike(vocabulary):
 
 
 # Exact laws.
-
-
 def chi_square(observed_words, law, entries) -> float:
     counts = np.array([observed_words.count(word) for word in entries])
     assert counts.sum() == len(observed_words)
@@ -147,14 +143,13 @@ def test_the_laplace_pipeline_on_a_line_follows_its_closed_form(tiny):
         wv.MultivariateLaplace(epsilon=epsilon),
         wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=1.5)),
     ):
+        assert (mechanism.name, mechanism.paper) == ("laplace", wv.MultivariateLaplace.paper)
         released = words_of(sanitizer_for(tiny, mechanism, casing="vocabulary")("alpha " * N).text)
         assert chi_square(released, law, candidates) >= ALPHA
         assert chi_square(released, law[::-1], candidates) < ALPHA
 
 
 # Per document.
-
-
 def test_per_document_draws_once_for_each_known_word(vocabulary):
     sanitizer = sanitizer_for(vocabulary, wv.SanText(epsilon=0.1), per="document", casing="vocabulary")
     entries = list(vocabulary.words)
@@ -166,21 +161,6 @@ def test_per_document_draws_once_for_each_known_word(vocabulary):
         assert len(set(released[2::3])) > 5, "unknown words are replaced one by one"
     assert batch.texts[0] != batch.texts[2], "equal documents with different ids draw independently"
     assert sanitizer.guarantee.unit is PrivacyUnit.DOCUMENT_WORD
-
-
-def test_per_document_follows_the_channel_over_documents(tiny):
-    mechanism = wv.SanText(epsilon=2.0)
-    sanitizer = sanitizer_for(tiny, mechanism, per="document", casing="vocabulary")
-    batch = sanitizer.release_batch(["beta beta"] * 20_000, ids=[str(i) for i in range(20_000)])
-    pairs = [words_of(text) for text in batch.texts]
-    assert all(a == b for a, b in pairs)
-    entries = [tiny.words[i] for i in tiny.candidates]
-    assert chi_square([a for a, _ in pairs], mechanism.fit(tiny).channel()[1], entries) >= ALPHA
-
-
-def test_per_token_draws_each_occurrence(vocabulary):
-    released = words_of(sanitizer_for(vocabulary, wv.SanText(epsilon=0.1))(f"{vocabulary.words[0]} " * 50).text)
-    assert len(set(released)) > 20
 
 
 # Retries, batches, threads, blocks.
@@ -254,15 +234,7 @@ def test_progress_counts_every_token(vocabulary):
     assert sum(done) == 80
 
 
-def test_empty_batches():
-    table = wv.Embeddings.from_arrays(["a", "b"], [[0.0], [1.0]])
-    batch = sanitizer_for(table, wv.SanText(epsilon=1.0)).release_batch([])
-    assert (list(batch.texts), batch.tokens, batch.exempt) == ([], 0, 0)
-
-
 # Guarantee and provenance.
-
-
 def test_the_guarantee_is_the_mechanisms(vocabulary):
     mechanism = wv.TEM(epsilon=2.0)
     release = sanitizer_for(vocabulary, mechanism)("babaq")
@@ -279,43 +251,6 @@ def test_the_guarantee_is_the_mechanisms(vocabulary):
     assert release.provenance.version == wv.__version__
     narrowed = sanitizer_for(vocabulary.without_outputs(["babaq"]), mechanism)
     assert narrowed.provenance.candidates_checksum != release.provenance.candidates_checksum
-
-
-def test_decoding_makes_a_token_of_a_vector(vocabulary):
-    assert sanitizer_for(vocabulary, wv.MultivariateLaplace(epsilon=2.0)).guarantee.unit is PrivacyUnit.TOKEN
-
-
-def test_a_test_source_gives_no_guarantee(vocabulary):
-    sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=seeds.source(1))
-    release = sanitizer("babaq")
-    assert isinstance(release.guarantee, NoGuarantee)
-    assert release.guarantee.standing is Standing.REFUTED
-    assert release.provenance.test_source
-
-
-def test_public_words_that_are_no_token_are_refused(vocabulary):
-    with pytest.raises(ParameterError, match="public_words='two words' is not one token"):
-        sanitizer_for(vocabulary, wv.TEM(epsilon=2.0), public_words={"two words"})
-
-
-def test_decoded_names_its_decoder(vocabulary):
-    decoded = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=1.0))
-    assert decoded.name == "laplace"
-    assert decoded.paper == wv.MultivariateLaplace.paper
-    randomizer = decoded.fit(vocabulary)
-    assert randomizer.draw_width == randomizer.randomizer.draw_width
-    assert randomizer.guarantee().epsilon == 1.0
-
-
-def test_the_quick_start_of_the_readme(packaged):
-    sanitizer = wv.Sanitizer(packaged, wv.TEM(epsilon=4.0))
-    release = sanitizer("Maria was diagnosed with depression in March.")
-    assert release.tokens == 7
-    assert release.text.endswith(".")
-    candidates = {packaged.words[i] for i in packaged.candidates}
-    assert all(word.lower() in candidates for word in release.text[:-1].split())
-    assert release.guarantee.epsilon == 4.0
-    assert release.disclosed
 
 
 def test_a_sentence_passes_few_modules_and_four_of_its_room(packaged):
@@ -379,3 +314,87 @@ def test_a_mechanism_that_answers_unknown_tokens_gets_them(tiny, unknown, per):
     written = {"random": "alpha beta, beta alpha.", "typed": "alpha beta, beta alpha.", "drop": "alpha, alpha."}
     assert sanitizer("delta zz, yy delta.").text == written[unknown]
     assert "replaced by a public word" not in "\n".join(sanitizer.disclosed)
+
+
+CHUNKS = "wordveil.text.encoding"
+
+
+@pytest.fixture(scope="module")
+def text(vocabulary):
+    """Two thousand words in sentences, some of them unknown, with what may hold a space."""
+    generator = seeds.rng(3)
+    entries = [
+        *vocabulary.words[:40], "zzyzx", "Zzyzx 😀", "5 000", "<br />", "i", "babaq's", "dadaq-babaq", "日本。日本",
+    ]  # fmt: skip
+    ends = [" ", " ", " ", ", ", ". ", "\n", "... (", " <b x ", ""]
+    return "".join(entries[i] + ends[j] for i, j in generator.integers(0, [[len(entries), len(ends)]] * 2000))
+
+
+@pytest.mark.parametrize("options", [
+    {},
+    {"unknown": "drop"},
+    {"unknown": "mask"},
+    {"per": "document"},
+    {"per": "document", "unknown": "drop", "casing": "shape"},
+    {"markup": "html", "public_words": frozenset({"babaq"})},
+])  # fmt: skip
+def test_a_text_in_pieces_becomes_what_it_becomes_whole(vocabulary, text, monkeypatch, options):
+    def release():
+        sanitizer = wv.Sanitizer(
+            vocabulary, wv.TEM(epsilon=2.0), options=wv.TextOptions(**options), source=wv.RandomSource(KEY), threads=1
+        )
+        batch = sanitizer.release_batch(["short", text, "", text, "end"], ids=list("abcde"))
+        return batch.texts, batch.tokens, batch.exempt
+
+    whole = release()
+    monkeypatch.setattr(f"{CHUNKS}.LONG", 50)
+    monkeypatch.setattr("wordveil.mechanisms.wrapper.TOGETHER", 17)
+    assert release() == whole
+
+
+def test_a_long_text_in_a_file_becomes_what_it_becomes_whole(vocabulary, text, tmp_path, monkeypatch):
+    records = [text if number % 7 == 3 else None if number % 7 == 4 else "babaq dadaq" for number in range(20)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in records))
+    for block in (1 << 24, 9000):
+        sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=wv.RandomSource(KEY), threads=1)
+        settings = DocumentSettings(columns=("text",), keep_others=True, block_characters=block)
+        wv.sanitize_documents(tmp_path / "in.jsonl", tmp_path / f"{block}.jsonl", sanitizer, settings=settings)
+        monkeypatch.setattr(f"{CHUNKS}.LONG", 5000)
+    assert (tmp_path / f"{1 << 24}.jsonl").read_bytes() == (tmp_path / "9000.jsonl").read_bytes()
+
+
+def test_what_is_too_long_is_refused_with_a_remedy(vocabulary, tmp_path, monkeypatch):
+    (tmp_path / "in.txt").write_text("babaq\n" + "zebrafish," * 10)
+    for name, size in {"LONG": 10, "LONGEST": 50}.items():
+        monkeypatch.setattr(f"{CHUNKS}.{name}", size)
+    sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0))
+    with pytest.raises(DocumentFormatError, match=r"in\.txt, line 2: the text of 100 characters must .*into lines\.$"):
+        wv.sanitize_documents(tmp_path / "in.txt", tmp_path / "out.txt", sanitizer)
+    monkeypatch.setattr("wordveil.documents.base.MAX_RECORD_BYTES", 99)
+    with pytest.raises(DocumentFormatError, match=r"line 2: the line is longer than 99 bytes\. Break it into several"):
+        wv.sanitize_documents(tmp_path / "in.txt", tmp_path / "out.txt", sanitizer)
+    assert not (tmp_path / "out.txt").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a new process is read from /proc")
+@pytest.mark.parametrize("ending", ["txt", "jsonl"])
+def test_the_memory_for_one_line_of_24_megabytes_is_bounded(tmp_path, ending):
+    line = "She saw Don't-Ask again, at last. And the other one said no! " * 400_000
+    text = line if ending == "txt" else json.dumps({"text": line})
+    (tmp_path / f"in.{ending}").write_text(text + "\n")
+    program = """
+import re, sys
+import numpy as np
+import wordveil as wv
+vocabulary = wv.Embeddings.from_arrays(["she", "saw", "again", "other", "one"], np.eye(5))
+wv.sanitize_documents(sys.argv[1], sys.argv[2], wv.Sanitizer(vocabulary, wv.SanText(epsilon=3.0), threads=1))
+print(*re.findall(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read()))
+"""
+    if ending == "jsonl":
+        settings = 'settings=wv.documents.DocumentSettings(columns=("text",))'
+        program = program.replace("threads=1))", f"threads=1), {settings})")
+    arguments = [tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"]
+    run = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, check=True)
+    assert int(run.stdout) < 390_000  # kilobytes: twelve for a character, and what every run needs
+    assert (tmp_path / f"out.{ending}").stat().st_size > len(line) // 2

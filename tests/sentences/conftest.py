@@ -1,7 +1,5 @@
 """Small stocks of made-up public sentences."""
 
-from __future__ import annotations
-
 import sys
 from itertools import product
 from pathlib import Path

@@ -39,13 +39,9 @@ def served(request, tmp_path_factory):
     url = "" if request.param == "sqlite" else request.getfixturevalue("postgres").fresh()
     default = "default=neighbours:epsilon=8,k=16"
     settings = (
-        default,
-        "letters=rephrase",
-        "short=neighbours:epsilon=4,k=8",
-        "noisy=neighbours:epsilon=1",
-        "far=tem:epsilon=9",
-        "readable=redact",
-    )
+        default, "letters=rephrase", "short=neighbours:epsilon=4,k=8", "noisy=neighbours:epsilon=1",
+        "far=tem:epsilon=9", "readable=redact",
+    )  # fmt: skip
     opened = [word for each in settings for word in ("--setting", each)]
     running = Served(tmp_path_factory.mktemp("served"), "--subject-budget", "100", "--rate", "60", *opened, url=url)
     yield running

@@ -4,11 +4,11 @@ import contextlib
 import socket
 import sqlite3
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import httpx
+from tests.cli.conftest import PROGRAM
 
 
 class RefusedError(Exception):
@@ -36,8 +36,7 @@ class Served:
         self.key = (self.place / self.state / "first-key").read_text().strip()
 
     def start(self):
-        command = [sys.executable, "-c", "from wordveil.cli.main import main; main()", "serve", "--debug-log"]
-        command += ["--port", str(self.port), *self.options]
+        command = [*PROGRAM, "serve", "--debug-log", "--port", str(self.port), *self.options]
         if "--state" not in self.options:
             command += ["--state", str(self.place / self.state)]
         with self.log.open("ab") as log:

@@ -12,12 +12,11 @@ from decimal import Decimal
 from fractions import Fraction
 
 import wordveil as wv
-from wordveil.promises.guarantees import Standing
 from wordveil.service.charges import BudgetSpentError, Charge, Charged
 from wordveil.service.costs import Cost, cost_of
 from wordveil.service.ledger import Ledger
 
-PROMISE = wv.LocalDP(epsilon=7.0, slack=1e-9, standing=Standing.PROVED, scope=("vocabulary abab",))
+PROMISE = wv.LocalDP(epsilon=7.0, slack=1e-9, standing=wv.Standing.PROVED, scope=("vocabulary abab",))
 COST = cost_of(PROMISE, 1)
 ACCOUNT = "subject:someone"
 GROUP = 3  # charges made together

@@ -115,8 +115,7 @@ def test_a_budget_is_spent_to_the_unit_and_then_refused_with_what_is_left(ledger
     assert [ledger.charge(charge()).repeated for _ in range(2)] == [False, False]
     with pytest.raises(BudgetSpentError) as refused:
         ledger.charge(charge())
-    assert refused.value.account == ACCOUNT
-    assert refused.value.left == nats(COST.units - 1)
+    assert (refused.value.account, refused.value.left) == (ACCOUNT, nats(COST.units - 1))
     ledger.grant(ACCOUNT, granted(1))
     assert ledger.charge(charge()).left == {ACCOUNT: "0"}
     assert left(ledger) == 0
@@ -357,13 +356,11 @@ def test_what_one_is_refused_for_refuses_no_other_that_shares_its_way_to_the_dis
     found = ledger.charge_all(asked * 5)
     refused = [[type(each) if isinstance(each, Exception) else None for each in found[i::5]] for i in range(5)]
     assert refused[0] == refused[2] == refused[3] == [None] * 5
-    assert refused[1] == [None] * 2 + [BudgetSpentError] * 3
-    assert refused[4] == [RetryError] * 5
+    assert (refused[1], refused[4]) == ([None] * 2 + [BudgetSpentError] * 3, [RetryError] * 5)
     assert len({each.salt for each in found[2::5] + found[3::5]}) == 1
     assert [each.left[poor] for each in found[1:10:5]] == [nats(COST.units), "0"]
     assert len({each.release for each in found[::5]}) == 5
-    assert left(ledger, poor) == 0
-    assert left(ledger, rich) == Fraction((30 - 5 - 2 - 1) * COST.units, 10**9)
+    assert (left(ledger, poor), left(ledger, rich)) == (0, Fraction((30 - 5 - 2 - 1) * COST.units, 10**9))
     assert recorded(ledger, rich) == Fraction(8 * COST.units, 10**9)
 
 

@@ -1,7 +1,9 @@
-"""Who has no key, or nothing to pay with, is in nobody's way: connections, bodies, memory, counts and deadlines."""
+"""Who has no key, or sends odd headers, is in nobody's way. WORDVEIL_FUZZ_REQUESTS says how many requests are tried."""
 
 import asyncio
 import json
+import os
+import re
 import resource
 import socket
 import time
@@ -12,6 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 import uvicorn
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sqlalchemy.exc import OperationalError
 from tests.service.serving import Served
 from uvicorn.server import ServerState
@@ -260,8 +264,7 @@ def test_however_many_keys_are_tried_the_ledger_is_asked_once_a_moment(ledger):
 
     found = asyncio.run(tried())
     assert len(looks) == 1
-    assert found[:300] == [None] * 300
-    assert found[300].id == late.split("_")[1]
+    assert (found[:300], found[300].id) == ([None] * 300, late.split("_")[1])
     assert asyncio.run(callers.find(key)) is None  # a revoked key is nobody's after the look
 
 
@@ -289,3 +292,44 @@ def test_an_answer_that_does_not_begin_in_time_is_an_error_and_one_that_began_ma
     assert answered(guard, "/")[:2] == (200, b"")  # not for who has no key
     status, body, _, _ = answered(guard, "/late")
     assert (status, json.loads(body)["error"]["code"]) == (504, "timeout")
+
+
+REQUESTS = int(os.environ.get("WORDVEIL_FUZZ_REQUESTS", "200"))
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory):
+    running = Served(tmp_path_factory.mktemp("fuzzed"), "--subject-budget", "100", "--rate", "1000000")
+    yield running
+    assert "internal " not in running.log.read_text()
+    running.end()
+
+
+OURS = ["authorization", "idempotency-key", "idempotency-nonce"]
+FRAMING = ["content-type", "content-length", "transfer-encoding", "content-encoding", "expect", "connection", "upgrade"]
+NAMES = st.sampled_from([*OURS, *FRAMING, "host", "accept", "cookie", "origin", "range", "x-forwarded-for"])
+VALUES = st.binary(max_size=60) | st.sampled_from(
+    [b"Bearer wv_", b"-1", b"chunked", b"gzip", b"100-continue", b"9" * 40]
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=REQUESTS, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(sent=st.lists(st.tuples(NAMES, VALUES), max_size=6), with_key=st.booleans())
+def test_no_header_makes_it_fail(fuzzed, sent, with_key):
+    lines = [f"{name}: ".encode() + value for name, value in sent]
+    own = [f"authorization: Bearer {fuzzed.key}".encode()] if with_key else []
+    body = b'{"text": "x"}'
+    head = [b"POST /v1/sanitize HTTP/1.1", b"host: x", b"connection: close", b"content-type: application/json", *own]
+    whole = b"\r\n".join([*head, *lines, f"content-length: {len(body)}".encode(), b"", body])
+    with socket.create_connection(("127.0.0.1", fuzzed.port), timeout=1) as raw:
+        raw.sendall(whole)
+        answer = b""
+        try:
+            while part := raw.recv(65536):
+                answer += part
+        except (TimeoutError, ConnectionResetError):
+            pass  # it waits for a body that never comes, or will hear no more
+    assert not re.match(rb"HTTP/1\.1 5", answer), answer
+    if answer.startswith(b"HTTP/1.1 200"):
+        assert with_key

@@ -52,14 +52,9 @@ def receipts(destination):
 def test_bytes_are_those_of_one_process(spark, tree, sanitizer, tmp_path):
     root, key, told, seen = tree(), os.urandom(16), [], []
     report = veil.sanitize_files(
-        spark,
-        root,
-        tmp_path / "out",
-        sanitizer(wv.RandomSource(key)),
-        settings=JSONL,
-        notice=told.append,
+        spark, root, tmp_path / "out", sanitizer(wv.RandomSource(key)), settings=JSONL, notice=told.append,
         progress=lambda *done: seen.append(done),
-    )
+    )  # fmt: skip
     assert contents(tmp_path / "out") == undisturbed(root, tmp_path / "one", sanitizer, key)
     assert (report.documents, report.files, report.bad_files) == (600, 12, 1)
     assert report.tokens == wv.sanitize_documents(root, tmp_path / "two", sanitizer(), settings=JSONL).tokens

@@ -15,11 +15,10 @@ import wordveil as wv
 from wordveil import spark as veil
 from wordveil.errors import ParameterError, ResumeError, TooLittleKeptError
 from wordveil.runs.sanitize import fingerprint
-from wordveil.runs.vectors import VectorSettings, release_vectors
 from wordveil.spark.workers import Texts, packed_for_tasks
 
 pytestmark = MARKS
-ALL = VectorSettings(keep_others=True)
+ALL = wv.VectorSettings(keep_others=True)
 functions = pytest.importorskip("pyspark.sql.functions", reason="needs the extra spark")
 
 
@@ -220,7 +219,7 @@ def test_vectors_are_released_row_by_row(spark, key):
     other = sorted(veil.release(frame.repartition(5), "v", mechanism, ids="id", key_file=key, settings=ALL).collect())
     assert one == other
     noise = np.array([row.v for row in one]) - rows
-    plain = release_vectors(np.zeros((4000, 6)), mechanism).vectors
+    plain = wv.release_vectors(np.zeros((4000, 6)), mechanism).vectors
     assert 0.7 < noise.std() / plain.std() < 1.4
     frame = spark.createDataFrame([(1, [1.0]), (2, [1.0, 2.0])], "id int, v array<float>")
     with pytest.raises(Exception, match="must hold 1 numbers in every row"):

@@ -16,10 +16,7 @@ from wordveil.errors import ChecksumError, ParameterError, ResumeError
 from wordveil.kernels.compiled import available_engines
 from wordveil.mechanisms import projection
 from wordveil.mechanisms.projection_matrices import principal_directions
-from wordveil.metrics.distances import Angular, Euclidean
-from wordveil.randomness import RandomSource
 from wordveil.runs.sanitize import fingerprint
-from wordveil.runs.vectors import VectorSettings, release_vectors
 from wordveil.spark import budgets, tree_budgets, workers
 from wordveil.spark.workers import ID, Texts, Vectors, packed_for_tasks, shared
 
@@ -58,7 +55,7 @@ def arrived(task):
 
 def vectors(key, mechanism=PRINCIPAL, **settings):
     where = {"column": "e", "name": "n", "key_file": key, "dimensions": 6}
-    return Vectors.for_frame((mechanism, TABLE, VectorSettings(**settings)), **where)
+    return Vectors.for_frame((mechanism, TABLE, wv.VectorSettings(**settings)), **where)
 
 
 def batch():
@@ -68,8 +65,8 @@ def batch():
 def test_vectors_are_those_of_one_machine(key):
     task = arrived(vectors(key))
     (released,) = task(iter([batch()]))
-    source = RandomSource(Path(key).read_bytes())
-    alone = release_vectors(ROWS, PRINCIPAL, vocabulary=TABLE, source=source, name=json.dumps(["n", "e"]))
+    source = wv.RandomSource(Path(key).read_bytes())
+    alone = wv.release_vectors(ROWS, PRINCIPAL, vocabulary=TABLE, source=source, name=json.dumps(["n", "e"]))
     # Numbers of rows are their ids here; the column is in the name.
     assert np.array_equal(np.array(released.column("e").to_pylist(), dtype=np.float32), alone.vectors)
 
@@ -90,7 +87,7 @@ def test_vectors_are_refused_on_a_host_of_another_version_or_vocabulary(key, mon
     next(task(iter([batch()])))
     saved = TABLE.save(tmp_path / "v")
     where = {"column": "e", "name": "n", "key_file": key, "dimensions": 6}
-    task = arrived(Vectors.for_frame((PRINCIPAL, saved, VectorSettings()), **where))
+    task = arrived(Vectors.for_frame((PRINCIPAL, saved, wv.VectorSettings()), **where))
     matrix = np.load(tmp_path / "v" / "vectors.npy", mmap_mode="r+")
     matrix[3] += 1.0
     matrix.flush()
@@ -136,7 +133,7 @@ def tripled(monkeypatch, tmp_path):
     return install(monkeypatch, tmp_path / "site", OWN).Tripled()
 
 
-@pytest.mark.parametrize("known", [Euclidean(), Angular(), None], ids=["euclidean", "angular", "own"])
+@pytest.mark.parametrize("known", [wv.Euclidean(), wv.Angular(), None], ids=["euclidean", "angular", "own"])
 def test_texts_and_both_counts_refuse_another_host_where_its_words_would_differ(
     key, another_host, tmp_path, known, tripled
 ):

@@ -1,7 +1,5 @@
 """A session whose workers run another Python is refused before its job, in one sentence that names the remedy."""
 
-from __future__ import annotations
-
 import os
 import sys
 

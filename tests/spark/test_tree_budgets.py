@@ -109,13 +109,9 @@ def test_a_person_written_as_7_and_as_7_point_0_is_one(spark, sanitizer, tmp_pat
     (tmp_path / "in" / "more.jsonl").write_text('{"user": 7e0, "text": "Maria saw a film"}\n')
     budget = veil.UserBudget(user="user", max_nats=8.0 * 4, over="truncate")
     report = veil.sanitize_files(
-        spark,
-        tmp_path / "in",
-        tmp_path / "out",
-        sanitizer(),
-        settings=DocumentSettings(columns=("text",), drop_others=True),
-        budget=budget,
-    )
+        spark, tmp_path / "in", tmp_path / "out", sanitizer(),
+        settings=DocumentSettings(columns=("text",), drop_others=True), budget=budget,
+    )  # fmt: skip
     assert (report.documents, report.budget["users_over"]) == (2, 1), "one of user 7, one of nobody's"
 
 
@@ -136,15 +132,12 @@ def test_a_person_who_is_named_by_no_text_and_no_number_is_refused(spark, saniti
     assert [place.name for place in (tmp_path / "out").glob("a.*")] == []
 
 
-@pytest.mark.parametrize(
-    ("spellings", "name"),
-    [
-        ([7, 7.0, "7", " 7 ", "7e0", Decimal("7.00")], "7.0"),
-        ([None, "", "  ", "nan", float("nan")], None),
-        ([True, "true", "TRUE "], "true"),
-        (["ana", " ana"], "ana"),
-    ],
-)
+@pytest.mark.parametrize(("spellings", "name"), [
+    ([7, 7.0, "7", " 7 ", "7e0", Decimal("7.00")], "7.0"),
+    ([None, "", "  ", "nan", float("nan")], None),
+    ([True, "true", "TRUE "], "true"),
+    (["ana", " ana"], "ana"),
+])  # fmt: skip
 def test_all_spellings_of_a_person_are_one_name(spellings, name):
     assert {person(spelling) for spelling in spellings} == {name}
 

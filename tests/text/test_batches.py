@@ -1,7 +1,5 @@
 """What is done for a batch at once equals what the reference does for each text alone: reading and writing."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from itertools import islice
@@ -92,15 +90,9 @@ def assert_reads_as_the_reference(encoder, texts):
 )
 def test_a_batch_is_its_texts_read_alone(engine, texts, markup, casing, numbers, public, typed):
     encoder = Encoder(
-        lookup=lookup,
-        index=ENGINES[engine](),
-        casing=casing,
-        tokenizer=Tokenizer(markup=markup),
-        numbers=numbers,
-        public_words=public,
-        keep_shapes=True,
-        typed=typed,
-    )
+        lookup=lookup, index=ENGINES[engine](), casing=casing, tokenizer=Tokenizer(markup=markup), numbers=numbers,
+        public_words=public, keep_shapes=True, typed=typed,
+    )  # fmt: skip
     assert_reads_as_the_reference(encoder, texts)
 
 
@@ -184,22 +176,16 @@ def written_alone(writer, pieces):
 @pytest.mark.usefixtures("tiny_pieces")
 @many
 @given(
-    texts=st.lists(long_texts | mixed, max_size=3),
-    draw=st.randoms(use_true_random=False),
-    markup=markups,
-    casing=st.sampled_from(["sentence", "vocabulary", "shape"]),
-    mask=st.sampled_from(["", "[unknown]"]),
+    texts=st.lists(long_texts | mixed, max_size=3), draw=st.randoms(use_true_random=False), markup=markups,
+    casing=st.sampled_from(["sentence", "vocabulary", "shape"]), mask=st.sampled_from(["", "[unknown]"]),
     dropping=st.sampled_from([0, 0, 1, 10, 1000]),
-)
+)  # fmt: skip
 def test_long_texts_in_pieces_are_those_read_and_written_whole(engine, texts, draw, markup, casing, mask, dropping):
     index = ENGINES[engine]()
     encoder = Encoder(
-        lookup=lookup,
-        index=index,
-        tokenizer=Tokenizer(markup=markup),
-        keep_shapes=casing == "shape",
+        lookup=lookup, index=index, tokenizer=Tokenizer(markup=markup), keep_shapes=casing == "shape",
         public_words=frozenset({"film"}),
-    )
+    )  # fmt: skip
     writer = Writer(words=WORDS, index=index, casing=casing, mask=mask)
     texts = list(map(PrivateText, texts))
     parts = list(encoder.encode_parts(texts))
@@ -276,15 +262,12 @@ def test_written_texts_are_those_of_the_reference(engine, texts, draw, casing, m
     writer = Writer(words=RELEASED, index=index, casing=casing, mask=mask, cased=cased, typed=typed)
     last = [draw.random() < 0.7 for _ in texts]
     batch = EncodedBatch(
-        gaps=GAPS,
-        ids=np.empty(0, np.int32),
-        before=np.array([gap for text in texts for gap, _ in text], np.int32),
+        gaps=GAPS, ids=np.empty(0, np.int32), before=np.array([gap for text in texts for gap, _ in text], np.int32),
         closing=np.array([draw.randrange(len(GAPS)) for _ in texts], np.int32),
-        counts=np.array([len(text) for text in texts], np.int64),
-        exempt=np.zeros(len(texts), np.int64),
+        counts=np.array([len(text) for text in texts], np.int64), exempt=np.zeros(len(texts), np.int64),
         shapes=np.array([i % 3 for text in texts for _, i in text], np.uint8) if casing == "shape" else None,
         last=np.array(last, np.bool_),
-    )
+    )  # fmt: skip
     released = np.array([-1 if dropping and i % 5 == 0 else i for text in texts for _, i in text], np.int32)
     expected, begun, start = [], [], 0
     for text, is_last in zip(batch.texts(), last, strict=True):

@@ -1,6 +1,4 @@
-"""Encoding: every id is what the surface said, every other token is unknown and leaves no trace in a gap."""
-
-from __future__ import annotations
+"""Encoding: every id is what the surface said, no unknown token shows in a gap; and how words are written again."""
 
 import re
 import unicodedata
@@ -13,6 +11,7 @@ from tests.times import assert_proportional
 
 from wordveil.errors import ParameterError
 from wordveil.text.characters import GAP_CHARACTERS
+from wordveil.text.detokenization import apply_casing, apply_shapes, detokenize
 from wordveil.text.encoding import Encoder
 from wordveil.text.readings import read, split_contraction
 from wordveil.text.tokenizer import Tokenizer
@@ -45,55 +44,27 @@ def shown(text, words=WORDS, **settings):
 
 
 READINGS = [
-    ("The", ["the"], ["", ""]),
-    ("don't", ["do", "n't"], ["", "", ""]),
-    ("DON’T", ["do", "n't"], ["", "", ""]),
-    ("Don`t", ["do", "n't"], ["", "", ""]),
-    ("can't", ["ca", "n't"], ["", "", ""]),
-    ("won't", ["wo", "n't"], ["", "", ""]),
-    ("He's", ["he", "'s"], ["", "", ""]),
-    ("we're", ["we", "'re"], ["", "", ""]),
-    ("I've", ["i", "'ve"], ["", "", ""]),
-    ("she'll", ["she", "'ll"], ["", "", ""]),
-    ("I'd", ["i", "'d"], ["", "", ""]),
-    ("I'm", ["i", "'m"], ["", "", ""]),
-    ("John's", ["john", "'s"], ["", "", ""]),
-    ("Maria's", ["*", "'s"], ["", "", ""]),
-    ("couldn't've", ["could", "n't", "'ve"], ["", "", "", ""]),
-    ("cannot", ["cannot"], ["", ""]),
-    ("o'clock", ["o'clock"], ["", ""]),
-    ("mother-in-law", ["mother", "in", "law"], ["", "-", "-", ""]),
+    ("The", ["the"], ["", ""]), ("don't", ["do", "n't"], ["", "", ""]), ("DON’T", ["do", "n't"], ["", "", ""]),
+    ("Don`t", ["do", "n't"], ["", "", ""]), ("can't", ["ca", "n't"], ["", "", ""]),
+    ("won't", ["wo", "n't"], ["", "", ""]), ("He's", ["he", "'s"], ["", "", ""]),
+    ("we're", ["we", "'re"], ["", "", ""]), ("I've", ["i", "'ve"], ["", "", ""]),
+    ("she'll", ["she", "'ll"], ["", "", ""]), ("I'd", ["i", "'d"], ["", "", ""]), ("I'm", ["i", "'m"], ["", "", ""]),
+    ("John's", ["john", "'s"], ["", "", ""]), ("Maria's", ["*", "'s"], ["", "", ""]),
+    ("couldn't've", ["could", "n't", "'ve"], ["", "", "", ""]), ("cannot", ["cannot"], ["", ""]),
+    ("o'clock", ["o'clock"], ["", ""]), ("mother-in-law", ["mother", "in", "law"], ["", "-", "-", ""]),
     ("mother-in-law's", ["mother", "in", "law", "'s"], ["", "-", "-", "", ""]),
-    ("well-Maria", ["well", "*"], ["", "-", ""]),
-    ("it's-known", ["it", "'s", "known"], ["", "", "-", ""]),
-    ("well\u2011known", ["well", "known"], ["", "-", ""]),
-    ("Maria-Anna", ["*", "*"], ["", "-", ""]),
-    ("Maria-Anna's", ["*", "*", "'s"], ["", "-", "", ""]),
-    ("john-law@law.com", ["*"], ["", ""]),
-    ("http://well-known.com/the-law", ["*"], ["", ""]),
-    ("co-op", ["co-op"], ["", ""]),
-    ("E-mail", ["e-mail"], ["", ""]),
-    ("NAI\u0308VE", ["naïve"], ["", ""]),
-    ("ca\u00adfe\u0301", ["café"], ["", ""]),
-    ("\ufeffgo", ["go"], ["", ""]),
-    ("U.S.", ["u.s."], ["", ""]),
-    ("e.g.", ["e.g"], ["", ""]),
-    ("J.K.", ["*"], ["", ""]),
-    ("foo_bar", ["foo_bar"], ["", ""]),
-    ("the_law", ["*"], ["", ""]),
-    ("2", ["*"], ["", ""]),
-    ("10/10", ["*"], ["", ""]),
-    ("2-year-old", ["*"], ["", ""]),
-    ("Москва", ["москва"], ["", ""]),
-    ("日本", ["日本"], ["", ""]),
-    ("日本語", ["*"], ["", ""]),
-    ("y'all", ["*"], ["", ""]),
-    ("x@y.org", ["x@y.org"], ["", ""]),
-    ("john@law.com", ["*"], ["", ""]),
-    ("the/law/well", ["*"], ["", ""]),
-    ("LEMME", ["*", "*"], ["", "", ""]),
-    ("a-a'sn'tn't", ["a", "a", "'s", "n't", "n't"], ["", "-", "", "", "", ""]),
-    ("#law", ["*"], ["", ""]),
+    ("well-Maria", ["well", "*"], ["", "-", ""]), ("it's-known", ["it", "'s", "known"], ["", "", "-", ""]),
+    ("well\u2011known", ["well", "known"], ["", "-", ""]), ("Maria-Anna", ["*", "*"], ["", "-", ""]),
+    ("Maria-Anna's", ["*", "*", "'s"], ["", "-", "", ""]), ("john-law@law.com", ["*"], ["", ""]),
+    ("http://well-known.com/the-law", ["*"], ["", ""]), ("co-op", ["co-op"], ["", ""]),
+    ("E-mail", ["e-mail"], ["", ""]), ("NAI\u0308VE", ["naïve"], ["", ""]), ("ca\u00adfe\u0301", ["café"], ["", ""]),
+    ("\ufeffgo", ["go"], ["", ""]), ("U.S.", ["u.s."], ["", ""]), ("e.g.", ["e.g"], ["", ""]),
+    ("J.K.", ["*"], ["", ""]), ("foo_bar", ["foo_bar"], ["", ""]), ("the_law", ["*"], ["", ""]), ("2", ["*"], ["", ""]),
+    ("10/10", ["*"], ["", ""]), ("2-year-old", ["*"], ["", ""]), ("Москва", ["москва"], ["", ""]),
+    ("日本", ["日本"], ["", ""]), ("日本語", ["*"], ["", ""]),
+    ("y'all", ["*"], ["", ""]), ("x@y.org", ["x@y.org"], ["", ""]),
+    ("john@law.com", ["*"], ["", ""]), ("the/law/well", ["*"], ["", ""]), ("LEMME", ["*", "*"], ["", "", ""]),
+    ("a-a'sn'tn't", ["a", "a", "'s", "n't", "n't"], ["", "-", "", "", "", ""]), ("#law", ["*"], ["", ""]),
 ]  # fmt: skip
 
 
@@ -103,26 +74,12 @@ def test_readings(token, words, gaps):
     assert shown(f"go {token}!") == (["", " " + gaps[0], *gaps[1:-1], gaps[-1] + "!"], ["go", *words])
 
 
-@pytest.mark.parametrize(
-    ("token", "parts"),
-    [
-        ("don't", ("do", "n't")), ("ain't", ("ai", "n't")), ("can't", ("ca", "n't")), ("shan't", ("sha", "n't")),
-        ("Maria's", ("Maria", "'s")), ("THEY'RE", ("THEY", "'RE")), ("gonna", ("gon", "na")), ("Gimme", ("Gim", "me")),
-        ("gotta", ("got", "ta")), ("lemme", ("lem", "me")), ("wanna", ("wan", "na")), ("cannot", ("can", "not")),
-        ("n't", None), ("'s", None), ("o'clock", None), ("cat", None), ("rock'n'roll", None), ("", None),
-    ],
-)  # fmt: skip
-def test_penn_splits(token, parts):
-    assert split_contraction(token) == parts
-
-
 def test_a_missing_clitic_is_read_as_its_full_word():
     words = ["do", "not", "can", "will", "they", "are", "have", "i", "am", "s", "john"]
     assert shown("don't", words)[1] == ["do", "not"]
     assert shown("can't won't", words)[1] == ["can", "not", "will", "not"]
     assert shown("they're I'm they've", words)[1] == ["they", "are", "i", "am", "they", "have"]
-    assert shown("John's", words)[1] == ["john", "s"]
-    assert shown("John's", ["john"])[1] == ["john", "*"]
+    assert (shown("John's", words)[1], shown("John's", ["john"])[1]) == (["john", "s"], ["john", "*"])
     assert shown("Maria's lemme", ["john"])[1] == ["*", "*", "*", "*"]
 
 
@@ -188,20 +145,6 @@ def test_shapes():
     assert len(encoded.ids) == len(encoded.shapes)
     (plain,) = encoder(keep_shapes=True).encode(["The LAW is"])
     assert plain.shapes.tolist() == [1, 2, 0]
-
-
-def test_empty_inputs():
-    assert encoder().encode([]) == []
-    (encoded,) = encoder(keep_shapes=True).encode([""])
-    assert (encoded.gaps, encoded.ids.tolist(), encoded.shapes.tolist()) == ([""], [], [])
-    (encoded,) = encoder().encode([" ... "])
-    assert (encoded.gaps, encoded.ids.tolist()) == ([" ... "], [])
-    assert encoded.ids.dtype == np.int32
-
-
-def test_repr_shows_no_text():
-    (encoded,) = encoder().encode(["Maria's law"])
-    assert repr(encoded) == "EncodedText(tokens=3, unknown=1, exempt=0)"
 
 
 # -- Oracle: one token at a time, written for reading, not for speed -----------------------------------------------
@@ -273,8 +216,12 @@ TEXTS = st.one_of(
 
 
 @given(TEXTS)
-def test_ids_agree_with_the_oracle(text):
-    assert shown(text)[1] == [word for token in Tokenizer().split(text)[1::2] for word in oracle(token)]
+def test_ids_agree_with_the_oracle_and_gaps_hold_listed_characters_only(text):
+    gaps, words = shown(text)
+    assert words == [word for token in Tokenizer().split(text)[1::2] for word in oracle(token)]
+    assert len(gaps) == len(words) + 1
+    assert set("".join(gaps)) <= GAP_CHARACTERS
+    assert not any(unicodedata.category(c)[0] == "N" for c in "".join(gaps))
 
 
 @given(TEXTS, st.sampled_from(["unknown", "vocabulary"]))
@@ -285,29 +232,6 @@ def test_where_a_token_is_cut_does_not_depend_on_what_is_known_of_it(text, numbe
     for words in (uncut, uncut[::2], [word for word in uncut if word.isalpha()]):
         (encoded,) = encoder(words, numbers=numbers).encode([text])
         assert encoded.gaps == nothing.gaps
-
-
-@given(TEXTS)
-def test_gaps_hold_listed_characters_only(text):
-    gaps, words = shown(text)
-    assert len(gaps) == len(words) + 1
-    assert set("".join(gaps)) <= GAP_CHARACTERS
-    assert not any(unicodedata.category(c)[0] == "N" for c in "".join(gaps))
-
-
-@pytest.mark.slow
-@given(st.lists(TEXTS, max_size=6), st.booleans())
-def test_a_text_encodes_alike_in_any_batch(texts, keep_shapes):
-    settings = {"keep_shapes": keep_shapes, "public_words": frozenset({"the", "😀"})}
-    together = encoder(**settings).encode(texts)
-    for text, encoded in zip(texts, together, strict=True):
-        (alone,) = encoder(**settings).encode([text])
-        assert encoded.gaps == alone.gaps
-        assert encoded.ids.tolist() == alone.ids.tolist()
-        assert encoded.exempt == alone.exempt
-        if keep_shapes:
-            assert encoded.shapes.tolist() == alone.shapes.tolist()
-            assert len(encoded.shapes) == len(encoded.ids)
 
 
 @given(st.lists(TEXTS, max_size=4))
@@ -340,3 +264,88 @@ def test_a_token_of_many_parts_is_read_in_time_in_proportion_to_its_length(unit)
         assert len(reading.gaps) == len(reading.ids) + 1
 
     assert_proportional(work, 2_000)
+
+
+GAPS = st.sampled_from([" ", ", ", ". ", "\n", "-", " (", ") ", "… "])
+WORD = st.text(alphabet="abcdefgh'é", min_size=1, max_size=5)
+
+
+@given(st.data(), st.lists(WORD, max_size=8))
+def test_interleaves(data, words):
+    gaps = data.draw(st.lists(GAPS, min_size=len(words) + 1, max_size=len(words) + 1))
+    expected = gaps[0] + "".join(word + gap for word, gap in zip(words, gaps[1:], strict=True))
+    assert detokenize(gaps, words) == expected
+
+
+@given(st.text(alphabet=st.sampled_from("ab'-. \n(),!9é€"), max_size=40))
+def test_undoes_the_split_of_text_without_adjacent_tokens(text):
+    pieces = Tokenizer().split(text)
+    if "" not in pieces[2:-1:2]:
+        assert detokenize(pieces[::2], pieces[1::2]) == text
+
+
+@pytest.mark.parametrize(("gaps", "words", "text"), [
+    (["", ""], ["a"], "a"), ([""], [], ""), (["(", "", ")"], ["do", "n't"], "(don't)"),
+    (["", "", ""], ["it", "’s"], "it’s"), (["", "", "", "!"], ["good", "movie", "'s"], "good movie's!"),
+    (["", " ", "."], ["a", ""], "a."), (["", " ", " ", ""], ["a", "", "b"], "a b"), (["", " ", ""], ["", "b"], "b"),
+    (["", ", ", " ", "."], ["a", "", "b"], "a, b."), (["", " ", " ", " ", "."], ["a", "", "", "b"], "a b."),
+    (["", " ", ")"], ["", ""], ")"), (["", "-", ""], ["a", "b"], "a-b"),
+])  # fmt: skip
+def test_detokenize(gaps, words, text):
+    assert detokenize(gaps, words) == text
+
+
+def test_detokenize_refuses_unequal_lengths():
+    with pytest.raises(ParameterError, match="gaps=2 must hold one more entry than the 2 words"):
+        detokenize(["", ""], ["secret", "words"])
+
+
+SENTENCES = [
+    ("hello there. how are you? fine! ok", "Hello there. How are you? Fine! Ok"),
+    ("i think i'm i’ve right, am i", "I think I'm I’ve right, am I"),
+    ("maybe (i) or i. it is", "Maybe (I) or I. It is"),
+    ("i-beam hi-fi wi-i i_x i.e. this", "I-beam hi-fi wi-i i_x i.e. This"),
+    ("“quoted.” then 'more.' (well)", "“Quoted.” Then 'more.' (Well)"),
+    ("so...\n\n“really?”\nyes", "So...\n\n“Really?”\nYes"),
+    ("great.<br /><br />the end", "Great.<br /><br />The end"),
+    ("<p>first</p>", "<p>First</p>"),
+    ("  - élan. ünder", "  - Élan. Ünder"),
+    ("no.space here 3.5 x", "No.space here 3.5 x"),
+    ("end. ßa", "End. ßa"),
+    ("", ""),
+    ("...", "..."),
+    ("один. два", "Один. Два"),
+]
+
+
+@pytest.mark.parametrize(("text", "cased"), SENTENCES)
+def test_sentence_casing(text, cased):
+    assert apply_casing(text) == apply_casing(cased) == cased
+
+
+def test_other_casings():
+    assert apply_casing("so i said. i left NASA", cased=True) == "So i said. I left NASA"
+    assert apply_casing("i said. so", "vocabulary") == "i said. so"
+    with pytest.raises(ParameterError, match="casing='shape' must be 'sentence' or 'vocabulary'"):
+        apply_casing("a", "shape")
+
+
+@given(st.text(max_size=60))
+def test_casing_is_idempotent_and_changes_case_only(text):
+    cased = apply_casing(text)
+    assert apply_casing(cased) == cased
+    assert len(cased) == len(text)
+    assert all(a == b or b == a.upper() for a, b in zip(text, cased, strict=True))
+
+
+@pytest.mark.parametrize("unit", ["(", '."', ". ", "i", "<a ", ".<b"])
+def test_casing_time_stays_linear(unit):
+    assert len(apply_casing(unit * 20_000)) == len(unit) * 20_000  # quadratic time would take minutes
+
+
+def test_apply_shapes():
+    words = ["movie", "nasa", "i", "", "élan"]
+    assert apply_shapes(words, np.array([1, 2, 0, 1, 1], np.uint8)) == ["Movie", "NASA", "i", "", "Élan"]
+    assert words[0] == "movie"
+    with pytest.raises(ParameterError, match="shapes=1 must hold one entry for each of the 5 words"):
+        apply_shapes(words, np.zeros(1, np.uint8))

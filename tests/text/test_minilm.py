@@ -1,7 +1,5 @@
 """MiniLM's forward pass against PyTorch's own transformer layers, its pieces against the published tokenizer."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 

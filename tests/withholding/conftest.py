@@ -1,10 +1,7 @@
 """Real texts, where the shared data sets are here, and the redactor that all tests try."""
 
-from __future__ import annotations
-
 import gzip
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,14 +15,6 @@ def redactor():
     return Redactor()
 
 
-@pytest.fixture(scope="session")
-def data():
-    folder = Path(os.environ.get("WORDVEIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
-    if not (folder / "privacy").is_dir():
-        pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
-    return folder
-
-
 def lines_of(path: Path) -> Iterator[str]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as file:
@@ -33,13 +22,13 @@ def lines_of(path: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def marked(data):
+def marked(data_directory):
     """The sentences of the Presidio set, each with its marked values."""
-    return [json.loads(line) for line in lines_of(data / "privacy" / "presidio-synth.jsonl.gz")]
+    return [json.loads(line) for line in lines_of(data_directory / "privacy" / "presidio-synth.jsonl.gz")]
 
 
 @pytest.fixture(scope="session")
-def real_texts(data, marked):
+def real_texts(data_directory, marked):
     """Texts of eight public sets: tables of one column and JSON records alike."""
     texts = [row["text"] for row in marked]
     for name, most in (
@@ -47,7 +36,7 @@ def real_texts(data, marked):
         ("sentences/banking77.test.tsv", 600),
         ("documents/agnews.test.tsv", 600),
     ):
-        rows = list(lines_of(data / name))[1:]
+        rows = list(lines_of(data_directory / name))[1:]
         texts += [row.rstrip("\n").split("\t")[-1] for row in rows[:: max(1, len(rows) // most)]]
     for name, most in (
         ("privacy/mts-dialog.test.jsonl.gz", 200),
@@ -56,7 +45,7 @@ def real_texts(data, marked):
         ("documents/multidogo-customer.jsonl.gz", 800),
         ("documents/imdb.test10k.jsonl.gz", 300),
     ):
-        rows = list(lines_of(data / name))
+        rows = list(lines_of(data_directory / name))
         records = (json.loads(row) for row in rows[:: max(1, len(rows) // most)])
         texts += [max((value for value in record.values() if isinstance(value, str)), key=len) for record in records]
     return texts

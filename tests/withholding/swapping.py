@@ -1,7 +1,5 @@
 """Texts that agree in kept tokens, places, kinds and layout: every hidden token swapped for another of its kind."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -13,6 +11,7 @@ from wordveil.withholding.linking import DocumentLinks
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.tokens import tokenize
 
+GERMAN = "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
 LETTERS = "bcdfghjklmnpqrstvwxz"
 OTHERS = {
     Kind.LETTER: ("b", "q", "x"),

@@ -1,27 +1,23 @@
 """What an adversary found in redaction, each held by a test that failed before."""
 
-import json
 import re
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from tests.tables import write_rows
 from tests.times import assert_proportional
 
 import seeds
+import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.kernels.compiled.library import withholding_library
-from wordveil.randomness import RandomSource
 from wordveil.withholding import compiled, redactor
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.linking import PersonLinks, persons_of, spelled_alike
-from wordveil.withholding.redactor import Redactor
-from wordveil.withholding.rule import Rule
-from wordveil.withholding.runs import redact_documents
-from wordveil.withholding.words import PublicWords
 
 ENGINES = [False, True]
 
@@ -35,39 +31,38 @@ def compiled_or_not(request, monkeypatch):
 
 
 def released(text: str, **rule) -> str:
-    return Redactor(rule=Rule(**rule)).release(PrivateText(text), Counter())
+    return wv.Redactor(rule=wv.Rule(**rule)).release(PrivateText(text), Counter())
 
 
 def test_words_to_hide_and_words_declared_public_are_shown_nowhere():
-    words = PublicWords(hidden=frozenset({"secrethide"}), added=frozenset({"secretadd"}))
-    one = Redactor(words=words)
+    words = wv.PublicWords(hidden=frozenset({"secrethide"}), added=frozenset({"secretadd"}))
+    one = wv.Redactor(words=words)
     shown = f"{words!r} {one!r} {one.provenance!r} {one.choices()!r} {one.redaction('We saw it.')!r}"
     assert "secret" not in shown
-    assert Redactor(words=PublicWords()).provenance != one.provenance
+    assert wv.Redactor(words=wv.PublicWords()).provenance != one.provenance
 
 
 def test_no_value_of_a_redactor_holds_a_token_that_it_has_met(compiled_or_not):
-    one = Redactor()
+    one = wv.Redactor()
     one.redact("We saw Zqxqz there.")
     assert "Zqxqz" not in str(asdict(one.words))
 
 
-@pytest.mark.parametrize("word", ["Password", "pin", "is", "are"])
-def test_no_word_is_hidden_whose_letters_hide_a_secret(word):
-    with pytest.raises(ParameterError, match="announces a secret") as refused:
-        PublicWords(hidden=frozenset({"zqx", word}))
+@pytest.mark.parametrize(("name", "word", "problem"), [
+    *(("hidden", word, "announces a secret") for word in ("Password", "pin", "is", "are")),
+    *(("hidden", word, "must not hold I") for word in ("i", "I'm", "i\u2019ve")),
+    *((name, "doctor's", "without 's") for name in ("added", "hidden")),
+])  # fmt: skip
+def test_no_word_is_hidden_whose_letters_hide_a_secret(name, word, problem):
+    """Nor one that would leave all the same, or do nothing: a pronoun, a possessive."""
+    with pytest.raises(ParameterError, match=problem) as refused:
+        wv.PublicWords(**{name: frozenset({"zqx", word})})
     assert "zqx" not in str(refused.value)
 
 
-@pytest.mark.parametrize("word", ["i", "I'm", "i\u2019ve"])
-def test_a_pronoun_that_leaves_all_the_same_is_refused_among_words_to_hide(word):
-    with pytest.raises(ParameterError, match="must not hold I"):
-        PublicWords(hidden=frozenset({"zqx", word}))
-
-
 def test_titles_months_and_days_to_hide_are_hidden_where_others_are_kept(compiled_or_not):
-    words = PublicWords(hidden=frozenset({"mr", "may", "monday"}))
-    one = Redactor(words=words, rule=Rule(titles=True, calendar=True))
+    words = wv.PublicWords(hidden=frozenset({"mr", "may", "monday"}))
+    one = wv.Redactor(words=words, rule=wv.Rule(titles=True, calendar=True))
     text = "We saw Mr. Qx and Dr. Qx on Monday and Tuesday, 5 May and 5 June."
     shown = "We saw [name]. [name] and Dr. [name] on [name] and Tuesday, [number] [name] and [number] June."
     assert one.release(PrivateText(text), Counter()) == shown
@@ -84,19 +79,16 @@ def test_a_long_unit_takes_time_in_proportion(unit, compiled_or_not):
     assert_proportional(lambda n: released(unit * n), 2_000)
 
 
-@pytest.mark.parametrize(
-    ("unit", "rule"),
-    [
-        *((unit, Rule()) for unit in ("pin: ", "my pin: x ", "pin is ", "pin: a-b ", "Zq. House-Table. House. ")),
-        ("Good-\nSo.\n", Rule()),
-        ("Good the password\n", Rule()),
-        ("NOW-\nIT. ", Rule()),
-        ("Mr-\nThe. ", Rule(titles=True)),
-        ("The table window garden chair paper river\nHow.\n", Rule(strict=True)),
-    ],
-)
+@pytest.mark.parametrize(("unit", "rule"), [
+    *((unit, wv.Rule()) for unit in ("pin: ", "my pin: x ", "pin is ", "pin: a-b ", "Zq. House-Table. House. ")),
+    ("Good-\nSo.\n", wv.Rule()),
+    ("Good the password\n", wv.Rule()),
+    ("NOW-\nIT. ", wv.Rule()),
+    ("Mr-\nThe. ", wv.Rule(titles=True)),
+    ("The table window garden chair paper river\nHow.\n", wv.Rule(strict=True)),
+])  # fmt: skip
 def test_verdicts_that_could_follow_from_each_other_take_time_in_proportion(unit, rule, compiled_or_not):
-    redactor = Redactor(rule=rule)
+    redactor = wv.Redactor(rule=rule)
     opening = "Zq.\ntable window garden chair paper river stone apple password\n"
     assert_proportional(lambda n: redactor.release(PrivateText(opening + unit * n), Counter()), 200)
 
@@ -107,10 +99,31 @@ def test_compounds_that_lengthen_a_run_of_words_take_time_in_proportion(compiled
     assert_proportional(lambda n: released("We saw it. " + "the-end money water people " * n + words), 200)
 
 
-def test_what_secrets_announce_ends_where_it_did(compiled_or_not):
-    text = "pin: pin: we saw pin is\nour house pin is\n\nthe house\nis ours. The pin: house\npin: a table\nwe saw it"
-    shown = "pin: pin: [word] pin is\n[word] pin is\n\n[word]\nis ours. The pin: [word]\npin: [word]\nwe saw it"
-    assert released(text) == shown
+ACCENTS = "\u00b4`\u00a8\u00af\u00b8\u02c2\u02d9\u02db\u0384\u1fbd\u309b\ua700\uff40"
+CUTS = "\u2032\u00b7\u2027\u2044\u2212\u00ac\u2122\u00d7\u201a\U0001f600\U0001f3fd\x07\x7f"
+SHOWN = {
+    "what secrets announce ends where it did": (
+        {}, "pin: pin: we saw pin is\nour house pin is\n\nthe house\nis ours. The pin: house\npin: a table\nwe saw it",
+        "pin: pin: [word] pin is\n[word] pin is\n\n[word]\nis ours. The pin: [word]\npin: [word]\nwe saw it"),
+    "a month that is a name needs its number": ({"calendar": True}, "We saw May 5.", "We saw May [number]."),
+    "and needs it close": (
+        {"calendar": True}, "We saw 5 (all of them: 6), \nno, (May) came",
+        "We saw [number] (all of them: [number]), \nno, ([name]) came"),
+    "marks at the ends of a word leave it": (
+        {}, "We saw `it` there \U0001f600all of us\U0001f44d\U0001f3fd", "We saw `it` there [other]all of us[other]"),
+    **{f"a name after a title that is kept, strict: {strict}": (
+        {"titles": True, "strict": strict}, "We saw Dr. Happy there.", "We saw Dr. [name] there.")
+       for strict in (False, True)},
+    **{f"{sign!r} in {cut}": ({}, f"We saw {sign.join(cut.split())} of us.", "We saw [word] of us.")
+       for sign in ACCENTS + CUTS for cut in ("so me", "it, all")},
+}  # fmt: skip
+"""What was found -> rule, text and release."""
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_was_found_is_shown_as_it_should_be(name, compiled_or_not):
+    rule, text, shown = SHOWN[name]
+    assert released(text, **rule) == shown
 
 
 @pytest.mark.parametrize(
@@ -122,15 +135,10 @@ def test_numbers_are_beside_each_other_whatever_marks_are_between(between, compi
     assert released("We had 4 of the 7.", numbers=(0, 10)) == "We had 4 of the 7."
 
 
-def test_a_month_that_is_a_name_needs_its_number_close(compiled_or_not):
-    assert released("We saw May 5.", calendar=True) == "We saw May [number]."
-    assert released("We saw 5 (all of them: 6), \nno, (May) came", calendar=True).endswith("([name]) came")
-
-
 @pytest.mark.parametrize("text", ["<brMaria>", "<brMaria>Garcia>", "<brMaria!>", "<br\u00e9>"])
 def test_what_begins_like_a_line_break_is_a_unit_like_others(text, compiled_or_not):
     counts = Counter()
-    shown = Redactor().release(PrivateText(f"We saw {text} there."), counts)
+    shown = wv.Redactor().release(PrivateText(f"We saw {text} there."), counts)
     assert counts["hidden"] >= 1
     assert re.sub(r"\[(?:name|word|link)\]", "", shown) in (
         "We saw <> there.",
@@ -139,26 +147,10 @@ def test_what_begins_like_a_line_break_is_a_unit_like_others(text, compiled_or_n
     )
 
 
-ACCENTS = "\u00b4`\u00a8\u00af\u00b8\u02c2\u02d9\u02db\u0384\u1fbd\u309b\ua700\uff40"
-CUTS = "\u2032\u00b7\u2027\u2044\u2212\u00ac\u2122\u00d7\u201a\U0001f600\U0001f3fd\x07\x7f"
-
-
-@pytest.mark.parametrize("sign", ACCENTS + CUTS)
-def test_a_sign_that_is_not_listed_cuts_no_word_into_kept_pieces(sign, compiled_or_not):
-    assert released(f"We saw so{sign}me of the house.") == "We saw [word] of the house."
-    assert released(f"We saw it,{sign}all of the house.") == "We saw [word] of the house."
-
-
 @pytest.mark.parametrize("text", ["so\u00b4", "\u02c2so", "\u24c8o", "\U0001f142o"])
 def test_an_accent_or_a_circled_letter_is_part_of_its_word(text, compiled_or_not):
     assert "so" not in released(f"We saw {text} there")
     assert re.fullmatch(r"We saw \[(?:word|name)\] there", released(f"We saw {text} there"))
-
-
-def test_marks_at_the_ends_of_a_word_leave_it(compiled_or_not):
-    assert released("We saw `it` there \U0001f600all of us\U0001f44d\U0001f3fd") == (
-        "We saw `it` there [other]all of us[other]"
-    )
 
 
 ALIKE = [
@@ -173,19 +165,14 @@ def test_linked_are_those_that_the_page_calls_equal(one, other, equal):
     person = PersonLinks(seeds.source(1), "ann")
     assert (spelled_alike(one) == spelled_alike(other)) is equal
     assert (person.number(one, Kind.CAPITALIZED) == person.number(other, Kind.CAPITALIZED)) is equal
-    document = Redactor(link="document").redact(f"We saw {one} and {other} there.")
+    document = wv.Redactor(link="document").redact(f"We saw {one} and {other} there.")
     assert ("[name-2]" not in document) is equal
-
-
-def test_a_name_after_a_title_is_hidden_where_titles_are_kept(compiled_or_not):
-    assert released("We saw Dr. Happy there.", titles=True) == "We saw Dr. [name] there."
-    assert "Happy" not in released("We saw Dr. Happy there.", titles=True, strict=True)
 
 
 def test_an_interrupt_while_a_pass_learns_leaves_the_next_one_whole(monkeypatch):
     if withholding_library() is None:
         pytest.skip("no compiled pass is built here")
-    one, text = Redactor(), ["We saw Jos\xe9 and the caf\xe9."]
+    one, text = wv.Redactor(), ["We saw Jos\xe9 and the caf\xe9."]
     expected = one.release_all(text, Counter())
     passed = compiled.compiled_pass(one.words, one.rule)
     passed._close()
@@ -213,9 +200,9 @@ def test_nobody_is_nobody_and_one_person_is_one(tmp_path: Path):
 def test_persons_whose_names_are_one_number_are_not_one_person(tmp_path, one, other):
     text = "We saw Zqmaria there and it was good for all of us."
     rows = [{"who": who, "text": text} for who in (one, other, one)]
-    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_rows(tmp_path / "in.jsonl", rows)
     settings = DocumentSettings(columns=("text",), drop_others=True)
-    redact_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", Redactor(link="who"), settings=settings)
+    wv.redact_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", wv.Redactor(link="who"), settings=settings)
     first, second, third = (tmp_path / "out.jsonl").read_text().splitlines()
     assert first == third != second
 
@@ -234,30 +221,26 @@ def test_whether_there_is_a_release_does_not_depend_on_the_length_of_hidden_word
     for name, letters in (("short", 4), ("long", 40_000)):
         lines = [" ".join(["z" * letters] * 30), *["it was good for all of us and we saw it"] * 40]
         (tmp_path / f"{name}.txt").write_text("\n".join(lines))
-        redact_documents(tmp_path / f"{name}.txt", tmp_path / f"{name}.out", Redactor())
+        wv.redact_documents(tmp_path / f"{name}.txt", tmp_path / f"{name}.out", wv.Redactor())
     assert (tmp_path / "short.out").read_bytes() == (tmp_path / "long.out").read_bytes()
 
 
 def test_no_report_confirms_a_guess_of_a_word_of_the_owners(tmp_path):
     (tmp_path / "in.txt").write_text("it was good for all of us\n")
-    one = PublicWords(added=frozenset({"zq"}), hidden=frozenset({"hope"}))
-    other = PublicWords(added=frozenset({"zx"}), hidden=frozenset({"good"}))
-    listed = PublicWords(hidden=frozenset({"hope"})), PublicWords(hidden=frozenset({"zq"}))
-    assert len({str([Redactor(words=words).disclosed, words.choices()]) for words in listed}) == 1
+    one = wv.PublicWords(added=frozenset({"zq"}), hidden=frozenset({"hope"}))
+    other = wv.PublicWords(added=frozenset({"zx"}), hidden=frozenset({"good"}))
+    listed = wv.PublicWords(hidden=frozenset({"hope"})), wv.PublicWords(hidden=frozenset({"zq"}))
+    assert len({str([wv.Redactor(words=words).disclosed, words.choices()]) for words in listed}) == 1
     for words in (one, other):
-        found = redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", Redactor(words=words), again=True).as_dict()
-        assert words.digest == PublicWords().digest
-        assert Redactor(words=words).guarantee == Redactor(words=other).guarantee
-        assert found["provenance"]["checksum"] == PublicWords().digest
-    source = RandomSource(seeds.key(6))
-    assert Redactor(words=one, source=source).own_words() != Redactor(words=other, source=source).own_words()
-    assert Redactor(words=one).own_words() != Redactor(words=one).own_words()
-
-
-@pytest.mark.parametrize("name", ["added", "hidden"])
-def test_a_possessive_among_the_owners_words_is_refused_since_it_would_do_nothing(name):
-    with pytest.raises(ParameterError, match="without 's"):
-        PublicWords(**{name: frozenset({"doctor's"})})
+        found = wv.redact_documents(
+            tmp_path / "in.txt", tmp_path / "out.txt", wv.Redactor(words=words), again=True
+        ).as_dict()
+        assert words.digest == wv.PublicWords().digest
+        assert wv.Redactor(words=words).guarantee == wv.Redactor(words=other).guarantee
+        assert found["provenance"]["checksum"] == wv.PublicWords().digest
+    source = wv.RandomSource(seeds.key(6))
+    assert wv.Redactor(words=one, source=source).own_words() != wv.Redactor(words=other, source=source).own_words()
+    assert wv.Redactor(words=one).own_words() != wv.Redactor(words=one).own_words()
 
 
 def test_a_document_of_several_persons_links_nobody_to_another(tmp_path: Path):
@@ -269,5 +252,5 @@ def test_a_document_of_several_persons_links_nobody_to_another(tmp_path: Path):
 
 def test_a_document_of_a_line_is_a_line_after_its_release(tmp_path: Path):
     (tmp_path / "in.txt").write_text("It was good.<br />We saw it.\rAll of it.\nThe end of it.\n", newline="")
-    redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", Redactor())
+    wv.redact_documents(tmp_path / "in.txt", tmp_path / "out.txt", wv.Redactor())
     assert (tmp_path / "out.txt").read_text() == "It was good. We saw it. All of it.\nThe end of it.\n"

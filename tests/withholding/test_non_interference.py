@@ -1,7 +1,5 @@
 """Swapping every hidden token for another of its kind leaves every byte of a release as it is."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -25,20 +23,14 @@ TEXTS = st.lists(st.tuples(PIECES, st.sampled_from(GAPS)), max_size=40).map(
     lambda parts: "".join(piece + gap for piece, gap in parts)
 )
 RULES = st.builds(
-    Rule,
-    strict=st.booleans(),
-    titles=st.booleans(),
-    calendar=st.booleans(),
+    Rule, strict=st.booleans(), titles=st.booleans(), calendar=st.booleans(),
     numbers=st.sampled_from([None, (0, 10), (2, 7)]),
-)
+)  # fmt: skip
 WORDS = st.builds(
-    PublicWords,
-    common=st.sampled_from(COMMON),
-    packs=st.sampled_from([(), PACKS[:1], PACKS]),
+    PublicWords, common=st.sampled_from(COMMON), packs=st.sampled_from([(), PACKS[:1], PACKS]),
     added=st.sampled_from([frozenset(), frozenset({"maria", "zq"})]),
-    hidden=st.sampled_from([frozenset(), frozenset({"the", "may", "mr", "monday"})]),
-    sensitive=st.booleans(),
-)
+    hidden=st.sampled_from([frozenset(), frozenset({"the", "may", "mr", "monday"})]), sensitive=st.booleans(),
+)  # fmt: skip
 REMEMBERED: dict[PublicWords, PublicWords] = {}
 
 

@@ -1,7 +1,5 @@
 """What the pages on redaction say: the table of cases is run, and words that promise too much are refused."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,28 +1,31 @@
-"""Lists, laws, linking, refusals and the promise of a redactor, and the traps that must not embarrass."""
+"""Lists, laws, linking, refusals and the promise of a redactor; and dates moved together, by an exact law."""
 
-from __future__ import annotations
-
+import datetime
 import pickle
+import re
 from collections import Counter
+from fractions import Fraction
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.withholding.swapping import GERMAN
 
 import seeds
+import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ChecksumError, ParameterError, TooLittleKeptError
-from wordveil.promises.guarantees import NoGuarantee, Standing
 from wordveil.withholding import words as lists
+from wordveil.withholding.dates import MONTHS, drawn_shift, moved
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, Slot, surrogate_generators
-from wordveil.withholding.redactor import Redactor
-from wordveil.withholding.rule import Rule
 from wordveil.withholding.words import COMMON, LISTS, PACKS, Mark, PublicWords, closed_list
 
 
 @pytest.mark.parametrize("name", ["An", "Do", "So", "Will", "May"])
 def test_names_that_arefunction_words_leave_nowhere_but_as_openers(name):
-    redactor = Redactor(rule=Rule(strict=True))
+    redactor = wv.Redactor(rule=wv.Rule(strict=True))
     assert name not in redactor.redact(f"We met {name} yesterday. We saw Mr. {name} Smith and {name}.").split()
 
 
@@ -83,47 +86,27 @@ def test_no_word_of_the_list_is_mostly_written_with_a_capital():
 
 def test_words_of_the_owner_are_added_and_taken_away():
     words = PublicWords(added=frozenset({"Metoprolol"}), hidden=frozenset({"house"}))
-    assert Redactor(words=words).redact("She takes metoprolol at the house.") == "She takes metoprolol at the [word]."
+    assert (
+        wv.Redactor(words=words).redact("She takes metoprolol at the house.") == "She takes metoprolol at the [word]."
+    )
     with pytest.raises(ParameterError, match="plain letters"):
         PublicWords(added=frozenset({"two words"}))
-    with pytest.raises(ParameterError, match="clinic"):
-        PublicWords(packs=("law",))
-    with pytest.raises(ParameterError, match="1000, 2000"):
-        PublicWords(common=5000)
 
 
 def test_a_value_is_equal_where_its_lists_are_and_travels():
     words = PublicWords(added=frozenset({"zq"}))
     assert pickle.loads(pickle.dumps(words)) == words
-    assert hash(Redactor(words=words)) == hash(Redactor(words=PublicWords(added=frozenset({"zq"}))))
-
-
-def test_what_is_asked_for_is_kept_and_said():
-    text = "On Monday, May 5, Dr Adams saw 7 of 12 men with cancer."
-    rule = Rule(titles=True, calendar=True, numbers=(0, 10))
-    redactor = Redactor(words=PublicWords(sensitive=True), rule=rule)
-    assert redactor.redact(text) == "On Monday, May 5, Dr [name] saw 7 of [number] men with cancer."
-    said = " ".join(redactor.disclosed)
-    for part in ("titles", "months", "from 0 to 10", "health"):
-        assert part in said
-        assert part not in " ".join(Redactor().disclosed)
+    assert hash(wv.Redactor(words=words)) == hash(wv.Redactor(words=PublicWords(added=frozenset({"zq"}))))
 
 
 def test_linked_placeholders_agree_where_tokens_do_and_nowhere_else():
-    redactor = Redactor(link="document")
+    redactor = wv.Redactor(link="document")
     text = "We saw Maria and Tom. Maria left, tom stayed; Anna wrote 7 and 8 and 7."
     assert redactor.redact(text) == (
         "We saw [name-1] and [name-2]. [name-1] left, [word-1] stayed; "
         "[name-3] wrote [number-1] and [number-2] and [number-1]."
     )
     assert "equal" in redactor.guarantee.sentence()
-
-
-def test_surrogates_are_placed_by_what_is_public_alone():
-    redactor = Redactor(law="surrogate", source=seeds.source(5))
-    one, other = (redactor.release(PrivateText(f"We saw {name} at 7."), Counter(), "id") for name in ("Maria", "Tom"))
-    assert one == other
-    assert "Maria" not in one
 
 
 @pytest.mark.parametrize("printed", ["name", "word", "number", "link"])
@@ -137,7 +120,7 @@ def test_every_surrogate_is_of_its_generator(printed):
 
 def test_a_law_that_is_the_same_for_equal_slots_is_exact_on_a_small_table():
     """The whole channel: for each pair of inputs of one kind, the law of outputs is one law, drawn from one stream."""
-    redactor = Redactor(law="surrogate", source=seeds.source(7))
+    redactor = wv.Redactor(law="surrogate", source=seeds.source(7))
     inputs = ["Maria", "Tom", "Zq", "Grant", "Vienna"]
     channel = {
         name: [redactor.release(PrivateText(f"so {name} went"), Counter(), str(i)) for i in range(300)]
@@ -147,20 +130,12 @@ def test_a_law_that_is_the_same_for_equal_slots_is_exact_on_a_small_table():
     assert len(set(channel["Maria"])) > 40
 
 
-def test_text_of_another_language_is_refused_and_a_short_text_is_not(redactor):
-    german = (
-        "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
-    )
-    with pytest.raises(TooLittleKeptError, match="another language") as refused:
-        redactor.redact(german)
-    assert "Johannes" not in str(refused.value)
-    assert redactor.redact("Johannes Berlin") == "[name]"
-
-
 def test_every_release_has_a_guarantee_that_speaks_of_loss_only_between_texts_that_agree(redactor):
     redaction = redactor.redaction("We saw Maria.")
+    with pytest.raises(TooLittleKeptError, match="another language"):
+        redactor.redact(GERMAN)
     assert redaction.guarantee.loss(0.0) == 0.0
-    assert redaction.guarantee.standing is Standing.PROVED
+    assert redaction.guarantee.standing is wv.Standing.PROVED
     assert redaction.guarantee.largest_loss() is None
     assert (
         "agree in kept tokens, where they stand, the kinds of all others and layout" in redaction.guarantee.sentence()
@@ -171,26 +146,141 @@ def test_every_release_has_a_guarantee_that_speaks_of_loss_only_between_texts_th
 
 
 def test_surrogates_of_a_seeded_source_promise_nothing():
-    assert isinstance(Redactor(law="surrogate", source=seeds.source(1)).guarantee, NoGuarantee)
-    assert not isinstance(Redactor(source=seeds.source(1)).guarantee, NoGuarantee)
-
-
-def test_choices_that_do_not_exist_are_refused():
-    with pytest.raises(ParameterError, match="placeholder, surrogate"):
-        Redactor(law="class")
-    with pytest.raises(ParameterError, match="the name of a column"):
-        Redactor(link="")
-    with pytest.raises(ParameterError, match="0-10"):
-        Rule(numbers=(3, 1))
+    assert isinstance(wv.Redactor(law="surrogate", source=seeds.source(1)).guarantee, wv.NoGuarantee)
+    assert not isinstance(wv.Redactor(source=seeds.source(1)).guarantee, wv.NoGuarantee)
 
 
 def test_counts_are_those_of_the_spans(redactor):
     text, counts = "We saw Maria Garcia at 7 in a zqx.", Counter()
     redactor.release(PrivateText(text), counts)
     spans = redactor.spans(text)
-    assert counts["kept"] == sum(span.kept for span in spans)
-    assert counts["hidden"] == len(spans) - counts["kept"]
+    assert (counts["kept"], counts["hidden"]) == (sum(span.kept for span in spans), len(spans) - counts["kept"])
     assert Counter(span.kind.printed for span in spans if not span.kept) == {
         k: counts[k] for k in ("name", "number", "word")
     }
     assert [text[span.start : span.end] for span in spans if not span.kept] == ["Maria", "Garcia", "7", "zqx"]
+
+
+DATES = st.dates(datetime.date(1811, 1, 1), datetime.date(2188, 1, 1))
+FORMS = (
+    lambda date: date.isoformat(),
+    lambda date: f"{date.day} {MONTHS[date.month - 1]} {date.year}",
+    lambda date: f"{MONTHS[date.month - 1]} {date.day}, {date.year}",
+)
+DAYS = 12
+
+
+def read(text: str) -> list[datetime.date]:
+    """The dates of a release, read without the code under test."""
+    months = "|".join(MONTHS)
+    found = re.finditer(rf"(\d{{4}})-(\d\d)-(\d\d)|(\d+) ({months}) (\d{{4}})|({months}) (\d+), (\d{{4}})", text)
+    return [
+        datetime.date(
+            int(date[1] or date[6] or date[9]),
+            int(date[2] or 1 + MONTHS.index(date[5] or date[7])),
+            int(date[3] or date[4] or date[8]),
+        )
+        for date in found
+    ]
+
+
+@given(st.lists(st.tuples(DATES, st.sampled_from(FORMS)), min_size=1, max_size=6), st.integers(1, 3650))
+def test_every_interval_is_kept_and_every_shift_is_within_its_bound(dates, days):
+    texts = [f"She came on {write(date)}." for date, write in dates]
+    redactor = wv.Redactor(days=days, source=seeds.source(31))
+    (row,) = redactor.release_rows([texts], judged=False)
+    shifts = {(new - old).days for text, (old, _) in zip(row, dates, strict=True) for new in read(text)}
+    assert len([new for text in row for new in read(text)]) == len(dates)
+    assert len(shifts) == 1
+    assert abs(*shifts) <= days
+
+
+def audit(move, days: int, apart: int, start: datetime.date) -> Fraction:
+    """The total variation between the laws of one timeline and of the same so many days later, by enumeration."""
+    intervals = (0, 3, 40)
+    laws = [
+        Counter(
+            tuple(move((start + datetime.timedelta(later + each)).isoformat(), shift) for each in intervals)
+            for shift in range(-days, days + 1)
+        )
+        for later in (0, apart)
+    ]
+    outputs = laws[0].keys() | laws[1].keys()
+    return Fraction(sum(abs(laws[0][each] - laws[1][each]) for each in outputs), 2 * (2 * days + 1))
+
+
+def keeps_the_year(text: str, shift: int) -> str:
+    """A twin: what leaves the year comes in again at its other end."""
+    new = datetime.date.fromisoformat(moved(text, shift))
+    return text[:4] + new.isoformat()[4:]
+
+
+STARTS = (datetime.date(2026, 6, 1), datetime.date(2026, 12, 28), datetime.date(2024, 2, 20))
+
+
+@pytest.mark.parametrize("start", STARTS, ids=str)
+@pytest.mark.parametrize("apart", [0, 1, 5, 24, 25, 400])
+def test_the_law_is_exact(start, apart):
+    assert audit(moved, DAYS, apart, start) == min(Fraction(1), Fraction(apart, 2 * DAYS + 1))
+
+
+def test_a_twin_that_keeps_the_year_is_refuted():
+    start = datetime.date(2026, 12, 28)
+    assert audit(keeps_the_year, DAYS, 5, start) > Fraction(5, 2 * DAYS + 1)
+
+
+def test_shifts_are_uniform_over_documents():
+    """Of 25 shifts each is drawn as often as a binomial says, at 1e-9 in all (a bound by Hoeffding)."""
+    n = 20_000
+    source = seeds.source(32)
+    counts = Counter(drawn_shift(source, f"document {i}", DAYS) for i in range(n))
+    assert set(counts) == set(range(-DAYS, DAYS + 1))
+    most = (n * 24.7 / 2) ** 0.5  # 2 * 25 * exp(-2 * most**2 / n) < 1e-9
+    assert max(abs(count - n / 25) for count in counts.values()) < most
+
+
+def test_a_document_has_one_shift_and_another_its_own():
+    redactor = wv.Redactor(days=1000, source=seeds.source(33))
+    rows, again = (
+        redactor.release_rows([["On 2026-03-14.", "On 14 March 2026."]] * 40, [str(n) for n in range(40)], judged=False)
+        for _ in range(2)
+    )
+    assert all(read(one) == read(other) for one, other in rows)
+    assert len({tuple(read(one)) for one, _ in rows}) > 25
+    assert again == rows
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["03/04/2026", "2026-02-30", "2026-13-01", "1776-07-04", "14 march 2026", "14 Mar 2026", "14 March", "x2026-03-14",
+     "2026-03-14-7", "2026-03-14T10:00", "31 April 2026", "\u0661\u0664 March 2026"],
+)  # fmt: skip
+def test_dates_of_other_forms_are_hidden(text):
+    assert not read(wv.Redactor(days=100).redact(f"She came on {text}."))
+
+
+@given(st.data())
+def test_texts_that_agree_in_dates_and_kinds_are_released_alike(data):
+    dates = data.draw(st.lists(DATES, min_size=1, max_size=3))
+
+    def text(names):
+        return " ".join(f"{name} came on {date}." for name, date in zip(names, dates, strict=True))
+
+    names = st.lists(st.sampled_from(["Zqx", "Brtw", "Maria", "Xkcd"]), min_size=len(dates), max_size=len(dates))
+    redactor = wv.Redactor(days=50, source=seeds.source(34))
+    one, other = (redactor.release(PrivateText(text(data.draw(names))), Counter(), None, None, 7) for _ in range(2))
+    assert one == other
+
+
+def test_what_is_said_and_refused():
+    redactor = wv.Redactor(days=100)
+    assert "dates written in full" in redactor.guarantee.sentence()
+    assert any("d / 201" in line for line in redactor.disclosed)
+    assert "leave moved" in redactor.redaction("We saw her on 2026-03-14.").claim.may_say
+    assert isinstance(wv.Redactor(days=100, source=seeds.source(1)).guarantee, wv.NoGuarantee)
+    for days in (0, -1, 3651):
+        with pytest.raises(ParameterError, match="1 to 3650"):
+            wv.Redactor(days=days)
+    for rule in (wv.Rule(calendar=True), wv.Rule(numbers=(0, 31))):
+        with pytest.raises(ParameterError, match="months and numbers"):
+            wv.Redactor(days=10, rule=rule)

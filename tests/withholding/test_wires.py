@@ -1,17 +1,15 @@
 """Every wire gives what the redactor gives, and equal bytes for texts that agree in what is shown."""
 
-from __future__ import annotations
-
 import asyncio
-import csv
-import gzip
 import importlib
 import json
 from collections import Counter
 from copy import copy
 
 import pytest
-from tests.withholding.swapping import swapped, wire_texts
+from tests.integrations.test_tables import LIBRARIES
+from tests.tables import write_rows
+from tests.withholding.swapping import GERMAN, swapped, wire_texts
 
 import seeds
 import wordveil as wv
@@ -20,9 +18,6 @@ from wordveil.documents.base import FormatDetails
 from wordveil.errors import ParameterError, TooLittleKeptError, WordveilError
 from wordveil.files.secret import Secret
 from wordveil.integrations.conversation import Conversation, Message
-from wordveil.withholding.redactor import Redactor
-from wordveil.withholding.rule import Rule
-from wordveil.withholding.runs import redact_documents
 
 FEW = [
     "Please call Maria Garcia at 555-0147.", None, "", "The house of E. Smith is old.", "My PIN is 4711, not B12.",
@@ -31,25 +26,14 @@ FEW = [
 REQUESTS = 20  # to a vendor, each of so many messages that enough of its words are kept
 MANY = wire_texts()
 TEXTS = FEW + MANY[0]
-OTHER = [None if text is None else swapped(text, Redactor(), seeds.rng(21)) for text in FEW] + MANY[1]
-RELEASED = [None if text is None else Redactor().release(text, Counter()) for text in TEXTS]
-GERMAN = "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
-LIBRARIES = {
-    "pandas": (
-        "pandas",
-        lambda module, rows: module.DataFrame(rows),
-        lambda table: table.astype(object).where(table.notna(), None),
-    ),
-    "polars": ("polars", lambda module, rows: module.DataFrame(rows), lambda table: table.to_dict(as_series=False)),
-    "pyarrow": ("arrow", lambda module, rows: module.table(rows), lambda table: table.to_pydict()),
-    "datasets": ("datasets", lambda module, rows: module.Dataset.from_dict(rows), lambda table: table.to_dict()),
-}
+OTHER = [None if text is None else swapped(text, wv.Redactor(), seeds.rng(21)) for text in FEW] + MANY[1]
+RELEASED = [None if text is None else wv.Redactor().release(text, Counter()) for text in TEXTS]
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 def test_the_texts_differ_and_their_releases_do_not():
     assert sum(one != other for one, other in zip(TEXTS, OTHER, strict=True)) > 350
-    assert [None if text is None else Redactor().release(text, Counter()) for text in OTHER] == RELEASED
+    assert [None if text is None else wv.Redactor().release(text, Counter()) for text in OTHER] == RELEASED
 
 
 def table_of(library, texts, redactor=None):
@@ -58,18 +42,17 @@ def table_of(library, texts, redactor=None):
     name, make, read = LIBRARIES[library]
     sanitize = importlib.import_module(f"wordveil.integrations.{name}").sanitize
     rows = {"text": texts, "id": [*range(len(texts))]}
-    release = sanitize(make(module, rows), ["text"], redactor or Redactor(), drop_others=True)
-    table = read(release.table)
-    return (table["text"].tolist() if library == "pandas" else table["text"]), release
+    release = sanitize(make(module, rows), ["text"], redactor or wv.Redactor(), drop_others=True)
+    return read(release.table)["text"], release
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_every_table_gives_what_the_redactor_gives(library):
     texts, release = table_of(library, TEXTS)
     assert texts == table_of(library, OTHER)[0] == RELEASED
-    assert release.guarantee == Redactor().guarantee
+    assert release.guarantee == wv.Redactor().guarantee
     assert json.loads(release.as_json())["guarantee"]["promise"] == "withholding"
-    assert set(Redactor().disclosed) <= set(release.disclosed)
+    assert set(wv.Redactor().disclosed) <= set(release.disclosed)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -88,13 +71,15 @@ def test_every_file_gives_equal_bytes_for_texts_that_agree(tmp_path, ending):
     outputs = []
     for name, texts in (("one", TEXTS), ("other", OTHER)):
         private, released = tmp_path / f"{name}.{ending}", tmp_path / f"{name}.out.{ending}"
+        rows = [{"text": text or "", "id": n} for n, text in enumerate(texts)]
+        rows = [row for row in rows if "\n" not in row["text"]] if ending == "txt" else rows
         if ending == "tree":
             for part in ("here.jsonl", "there/under.csv"):
                 (private / part).parent.mkdir(parents=True, exist_ok=True)
-                write(private / part, [text or "" for text in texts])
+                write_rows(private / part, rows)
         else:
-            write(private, [text or "" for text in texts])
-        redact_documents(private, released, Redactor(), settings=settings)
+            write_rows(private, rows)
+        wv.redact_documents(private, released, wv.Redactor(), settings=settings)
         files = sorted(path for path in (*released.rglob("*"), released) if path.is_file())
         outputs.append([path.read_bytes() for path in files])
     assert outputs[0] == outputs[1]
@@ -103,44 +88,23 @@ def test_every_file_gives_equal_bytes_for_texts_that_agree(tmp_path, ending):
     assert ending.endswith("gz") or all(b"[name]" in output for output in outputs[0])
 
 
-def write(path, texts):
-    """Write a file of one column of texts, and one more."""
-    rows = [{"text": text, "id": n} for n, text in enumerate(texts)]
-    if path.suffix == ".txt":
-        path.write_text("".join(f"{text}\n" for text in texts if "\n" not in text), encoding="utf-8")
-    elif path.suffix == ".gz":
-        path.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode(), mtime=0))
-    elif path.suffix == ".parquet":
-        arrow, parquet = (importlib.import_module(name) for name in ("pyarrow", "pyarrow.parquet"))
-        parquet.write_table(arrow.Table.from_pylist(rows), path)
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    elif path.suffix == ".json":
-        path.write_text(json.dumps(rows))
-    else:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, ["text", "id"], delimiter="," if path.suffix == ".csv" else "\t")
-            writer.writeheader()
-            writer.writerows(rows)
-
-
 def test_tables_link_within_a_row_and_not_by_a_column():
-    linked = Redactor(link="document").release_rows([["Maria came.", None, "Maria left, Tom not."]])
+    linked = wv.Redactor(link="document").release_rows([["Maria came.", None, "Maria left, Tom not."]])
     assert linked == [["[name-1] came.", None, "[name-1] left, [name-2] not."]]
     with pytest.raises(ParameterError, match="names a column"):
-        Redactor(link="who").release_rows([["Maria came."]])
+        wv.Redactor(link="who").release_rows([["Maria came."]])
 
 
 def test_surrogates_of_a_row_are_those_of_its_id_and_key():
     def drawn(texts, ids, part=""):
-        return Redactor(law="surrogate", source=seeds.source(22)).release_rows([[text] for text in texts], ids, part)
+        return wv.Redactor(law="surrogate", source=seeds.source(22)).release_rows([[text] for text in texts], ids, part)
 
     names = [f"so {name} went" for name in ("Maria", "Tom", "Zq", "Anna", "Bob", "Eve", "Kim", "Lee") * 8]
     ids = [str(n) for n in range(len(names))]
     assert drawn(names, ids) == drawn(names[::-1], ids)
     assert drawn(names, ids) == drawn(names[::-1], ids[::-1])[::-1]
     assert drawn(names, ids) != drawn(names, ids, "other columns")
-    one = Redactor(law="surrogate")
+    one = wv.Redactor(law="surrogate")
     assert copy(one).source is not one.source
 
 
@@ -149,15 +113,17 @@ def spoken(redactor, texts, **how):
 
 
 def test_a_conversation_gives_what_the_redactor_gives():
-    assert spoken(Redactor(), TEXTS) == spoken(Redactor(), OTHER) == [text for text in RELEASED if text is not None]
-    talk = Conversation(Redactor(rule=Rule(strict=True)), public=["Maria says."])
+    assert (
+        spoken(wv.Redactor(), TEXTS) == spoken(wv.Redactor(), OTHER) == [text for text in RELEASED if text is not None]
+    )
+    talk = Conversation(wv.Redactor(rule=wv.Rule(strict=True)), public=["Maria says."])
     assert talk.release([Message("system", "Maria says.")]) == ["Maria says."]
     assert talk.of("me").release([Message("user", "Doctors saw Maria.")]) == ["[name] saw [name]."]
     assert "withholding" in talk.guarantee.sentence()
     assert talk.found("[name] came.") == []
     secret = Secret(bytes(32))
     names = [f"so {name} went" for name in ("Maria", "Tom", "Zq", "Anna", "Bob", "Eve", "Kim", "Lee") * 2]
-    made_up = [spoken(Redactor(law="surrogate"), names, secret=secret, owner=owner) for owner in ("me", "me", "you")]
+    made_up = [spoken(wv.Redactor(law="surrogate"), names, secret=secret, owner=owner) for owner in ("me", "me", "you")]
     assert made_up[0] == made_up[1] != made_up[2]
     with pytest.raises(TooLittleKeptError):
         talk.release([Message("user", GERMAN)])
@@ -176,7 +142,7 @@ def test_a_vendor_behind_the_proxy_hears_equal_bytes_for_texts_that_agree():
     async def heard(texts):
         vendor = vendors.Vendor(lambda _: vendors.whole("yes"))
         app = Proxy(
-            conversation=Conversation(Redactor()), transport=vendor, upstream="http://vendor.test/v1/", token=token
+            conversation=Conversation(wv.Redactor()), transport=vendor, upstream="http://vendor.test/v1/", token=token
         ).app()
         head = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         transport = httpx.ASGITransport(app=app)
@@ -219,15 +185,14 @@ def test_a_service_gives_what_the_redactor_gives(releaser):
     from wordveil.service.messages import DenoiseRequest, HidesRequest
 
     words = wv.PublicWords(common=8000, packs=("spoken", "clinic", "bank"))
-    right = [Redactor(words=words).release(text, Counter()) for text in TEXTS if text is not None]
+    right = [wv.Redactor(words=words).release(text, Counter()) for text in TEXTS if text is not None]
     answer = answered(releaser, TEXTS, "readable")
     assert answer.texts == right
     assert answered(releaser, OTHER, "tight").texts == answered(releaser, TEXTS, "tight").texts
     assert (answer.cost, answer.left, answer.seal) == ("0", {}, "")
-    assert answer.guarantee == Redactor(words=words).guarantee.as_dict()
+    assert answer.guarantee == wv.Redactor(words=words).guarantee.as_dict()
     told = {each["name"]: each for each in releaser.listed()}
-    assert told["readable"]["words"] == len(words)
-    assert told["readable"]["guarantee"]["promise"] == "withholding"
+    assert (told["readable"]["words"], told["readable"]["guarantee"]["promise"]) == (len(words), "withholding")
     among = releaser.hides_among(
         HidesRequest(words=["house", "maria", "7", "I", "Doctor", "Maria"], setting="readable")
     ).words
