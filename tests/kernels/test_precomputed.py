@@ -73,10 +73,11 @@ def test_rows_made_beforehand_draw_the_same_words(seed, v, cap, skip, aimed):
 def test_edges_between_rows_made_beforehand_need_their_bound(monkeypatch):
     """The broken twin, whose bound is nothing, takes one side of edges that lie within it."""
     rows, kernel = both(metric_table(), rate=1.1, cap=2.0)
-    ids = np.full(300, 5, dtype=np.int32)
-    words = random_words(1, 300, kernel)
-    sums = np.cumsum(rows.weights(ids[:1])[0])
-    words[:, 0] = [min(int(sums[i % 59] / sums[-1] * 2.0**64) + i % 5 - 2, 2**64 - 1) for i in range(300)]
+    ids = np.repeat(np.arange(20, dtype=np.int32), 59)
+    words = random_words(1, len(ids), kernel)
+    sums = np.cumsum(rows.weights(ids[::59]), axis=1)
+    edges = (sums / sums[:, -1:])[:, :59].ravel()
+    words[:, 0] = [min(int(edge * 2.0**64) + i % 5 - 2, 2**64 - 1) for i, edge in enumerate(edges.tolist())]
     drawn = rows.draw(ids, words)
     assert np.array_equal(kernel.draw(ids, words), drawn)
     monkeypatch.setattr(IdealRows, "error", lambda rows, terms: 0.0)

@@ -96,7 +96,7 @@ def test_a_rate_is_one_rate_however_it_is_written(kind):
     assert len({domain(kind(epsilon=written)) for written in (8, 8.0, np.float64(8))}) == 1
     rows, source = np.ones((2, 3)), seeds.source(1)
     draws = [
-        release_vectors(rows, wv.MultivariateLaplace(epsilon=written), source=source).vectors
+        wv.release_vectors(rows, wv.MultivariateLaplace(epsilon=written), source=source).vectors
         for written in (8, 8.0, np.float64(8))
     ]
     assert np.array_equal(draws[0], draws[1])

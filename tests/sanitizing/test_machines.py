@@ -120,8 +120,8 @@ def test_the_arithmetic_is_named_with_all_that_rounds():
     assert blas.startswith(("OpenBLAS ", "BLAS "))
     assert numpy.startswith(f"NumPy {np.__version__} ")
     assert rest
-    assert arithmetic_name() == elsewhere("import json; from wordveil.kernels.arithmetic import arithmetic_name as a\n"
-                                          "print(json.dumps(a()))", **{name: os.environ[name] for name in OLDER if name in os.environ})  # fmt: skip
+    program = "import json; from wordveil.kernels.arithmetic import arithmetic_name as a; print(json.dumps(a()))"
+    assert arithmetic_name() == elsewhere(program, **{name: os.environ[name] for name in OLDER if name in os.environ})
 
 
 def fitted_mechanisms():
