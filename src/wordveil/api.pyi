@@ -151,7 +151,11 @@ from wordveil.parameters import check_draws as check_draws
 from wordveil.parameters import check_positive as check_positive
 from wordveil.parameters import check_whole as check_whole
 from wordveil.parameters import checked_ids as checked_ids
+from wordveil.plugins import build_mechanism as build_mechanism
+from wordveil.plugins import foreign_names as foreign_names
+from wordveil.plugins import mechanism_class as mechanism_class
 from wordveil.promises.certificates import Certificate as Certificate
+from wordveil.promises.certificates import code_name as code_name
 from wordveil.promises.composing import compose_releases as compose_releases
 from wordveil.promises.composing import compose_tokens as compose_tokens
 from wordveil.promises.composing import to_local as to_local
@@ -377,6 +381,7 @@ __all__ = [
     "available_engines",
     "build_app",
     "build_classes",
+    "build_mechanism",
     "build_prior",
     "build_stock",
     "calibrate",
@@ -396,6 +401,7 @@ __all__ = [
     "clean_slots",
     "clip_to_ball",
     "clipped_diameter",
+    "code_name",
     "compose_many",
     "compose_releases",
     "compose_tokens",
@@ -409,6 +415,7 @@ __all__ = [
     "fill_slots",
     "fit_words",
     "followed_recipe",
+    "foreign_names",
     "gathered_recipe",
     "gaussian_log_delta",
     "generic_pair",
@@ -429,6 +436,7 @@ __all__ = [
     "lower_bound",
     "make_case",
     "measure_retrieval",
+    "mechanism_class",
     "minilm_installed",
     "minilm_pieces",
     "minilm_states",

@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.installed_packages import install
 from typer.testing import CliRunner
 
 import seeds
@@ -204,6 +205,25 @@ def test_only_the_promises_whose_epsilon_is_given_are_compared():
     assert {t.group for t in contenders(None, (), (6.0,))} == {Group.LOCAL, Group.NEIGHBOUR, Group.REFUTED}
     with pytest.raises(ParameterError, match="no row for the kinds of epsilon given"):
         contenders(("mahalanobis",), (), (6.0,))
+
+
+def test_a_mechanism_of_another_package_has_rows_of_its_promise_and_none_of_older_code(monkeypatch, tmp_path, world):
+    code = "import wordveil as wv\nclass Mine(wv.NeighbourResponse):\n    name = 'mine'\n"
+    offers = "[wordveil.mechanisms]\nmine = mine:Mine\n"
+    plans = []
+    for version in ("1.0", "1.1"):
+        with monkeypatch.context() as patch:
+            install(patch, tmp_path / version, code, version=version, offers=offers)
+            targets = contenders(("mine",), (3.0,), (8.0,))
+            assert {(target.group, target.epsilon) for target in targets} == {(Group.METRIC, 3.0), (Group.LOCAL, 8.0)}
+            league = run_league(Plan(targets=targets, tasks=chosen_tasks(("deniability",)), repeats=2), world)
+            plans.append({cell.key for row in league.rows for cell in row.cells if row.label == "mine @ 8"})
+            (own,) = (row for row in league.rows if row.label == "mine @ 8")
+            assert own.guarantee["epsilon"] == 8.0
+            assert own.cells
+            (other,) = (row for row in league.rows if row.label == "mine @ 3")
+            assert "promises local DP: no row of metric DP" in other.note
+    assert plans[0].isdisjoint(plans[1])
 
 
 def test_unknown_names_and_epsilons_are_refused():

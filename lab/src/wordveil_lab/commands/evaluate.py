@@ -28,7 +28,12 @@ class ComparedRows:
     """Which promises are compared."""
 
     mechanisms: Annotated[
-        str, Option("--mechanisms", "-m", help="all, or names joined by commas; tem includes tem-certified.")
+        str,
+        Option(
+            "--mechanisms",
+            "-m",
+            help="all of ours, or names joined by commas, of plugins too; tem includes tem-certified.",
+        ),
     ] = "all"
     epsilon: Annotated[
         list[float] | None, Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several.")

@@ -78,6 +78,13 @@ class Target:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfferedTarget(Target):
+    """A row of another package's mechanism; `code` names its build, so that no result of older code is taken for it."""
+
+    code: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contender:
     """A fitted row.
 

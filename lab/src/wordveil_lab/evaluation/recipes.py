@@ -30,12 +30,16 @@ from wordveil.api import (
     SelectionMechanism,
     VectorRandomizer,
     WordRandomizer,
+    build_mechanism,
     clipped_diameter,
+    code_name,
+    foreign_names,
     laplace_delta,
     laplace_to_local,
+    mechanism_class,
     round_down,
 )
-from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings, Target
+from wordveil_lab.evaluation.promises import Contender, Group, OfferedTarget, PromiseSettings, Target
 
 
 @dataclass(frozen=True)
@@ -298,7 +302,8 @@ def contenders(
     """Return the rows to be fitted.
 
     Args:
-        names: Row names or their first parts ("tem" takes "tem-certified" too); None takes all.
+        names: Row names or their first parts ("tem" takes "tem-certified" too), and mechanisms of other packages,
+            which are given epsilon alone; None takes all of wordveil's.
         epsilons: Of metric DP, per unit of Euclidean distance; none leaves that group out, as below.
         local_epsilons: Of local, neighbour and refuted rows, nats.
         rank_epsilons: Of metric DP, per unit of neighbour-rank distance.
@@ -309,14 +314,21 @@ def contenders(
     for epsilon in (*epsilons, *local_epsilons, *rank_epsilons):
         if not (math.isfinite(epsilon) and epsilon > 0):
             raise ParameterError("epsilon", epsilon, "must be in (0, inf).")
+    offered = sorted(set(names or ()).intersection(foreign_names("mechanisms", known_names())))
     for wanted in names or ():
-        if not any(_matches(name, wanted) for _, name in RECIPES):
+        if wanted not in offered and not any(_matches(name, wanted) for _, name in RECIPES):
             raise ParameterError("mechanisms", wanted, f"must be all or among {', '.join(known_names())}.")
     chosen = {Group.METRIC: epsilons, Group.RANK: rank_epsilons}
     found = tuple(
         Target(name=name, group=group, epsilon=epsilon)
         for group, name in RECIPES
         if names is None or any(_matches(name, wanted) for wanted in names)
+        for epsilon in chosen.get(group, local_epsilons)
+    )
+    found += tuple(
+        OfferedTarget(name=name, group=group, epsilon=epsilon, code=code_name(mechanism_class(name)))
+        for name in offered
+        for group in (Group.METRIC, Group.LOCAL)
         for epsilon in chosen.get(group, local_epsilons)
     )
     if not found:
@@ -334,4 +346,14 @@ def fit_contender(target: Target, embeddings: Embeddings, settings: PromiseSetti
     Raises:
         ParameterError: If the mechanism has no parameters for this epsilon on this vocabulary.
     """
-    return RECIPES[target.group, target.name](RowPlan(embeddings, target.epsilon, settings))
+    plan = RowPlan(embeddings, target.epsilon, settings)
+    if not isinstance(target, OfferedTarget):
+        return RECIPES[target.group, target.name](plan)
+    mechanism = build_mechanism(target.name, {"epsilon": target.epsilon})
+    vectors = isinstance(mechanism, wv.VectorMechanism)
+    found = _decoded(plan, mechanism) if vectors else _selected(mechanism.fit(embeddings))
+    if found.guarantee.promise != f"{target.group} DP":
+        raise ParameterError(
+            "mechanisms", target.name, f"promises {found.guarantee.promise}: no row of {target.group} DP."
+        )
+    return found
