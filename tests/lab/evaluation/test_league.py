@@ -215,14 +215,20 @@ def test_a_mechanism_of_another_package_has_rows_of_its_promise_and_none_of_olde
         with monkeypatch.context() as patch:
             install(patch, tmp_path / version, code, version=version, offers=offers)
             targets = contenders(("mine",), (3.0,), (8.0,))
-            assert {(target.group, target.epsilon) for target in targets} == {(Group.METRIC, 3.0), (Group.LOCAL, 8.0)}
+            assert {(target.group, target.epsilon) for target in targets} == {
+                (Group.METRIC, 3.0),
+                (Group.LOCAL, 8.0),
+                (Group.NEIGHBOUR, 8.0),
+            }
             league = run_league(Plan(targets=targets, tasks=chosen_tasks(("deniability",)), repeats=2), world)
             plans.append({cell.key for row in league.rows for cell in row.cells if row.label == "mine @ 8"})
             (own,) = (row for row in league.rows if row.label == "mine @ 8")
             assert own.guarantee["epsilon"] == 8.0
             assert own.cells
-            (other,) = (row for row in league.rows if row.label == "mine @ 3")
-            assert "promises local DP: no row of metric DP" in other.note
+            assert [row.label for row in league.rows if row.guarantee is not None] == ["mine @ 8"]
+            plan = Plan(targets=targets[:1], tasks=chosen_tasks(("deniability",)), repeats=2)
+            (alone,) = run_league(plan, world).rows[2:]
+            assert "promises local DP: no row of metric DP" in alone.note
     assert plans[0].isdisjoint(plans[1])
 
 

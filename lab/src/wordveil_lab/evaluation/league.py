@@ -21,7 +21,7 @@ from wordveil.api import Embeddings, ParameterError, SanText, WordveilError
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.cells import Cell, Cells, cell_key, compute_cell, digest, promise_key
-from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings, Target
+from wordveil_lab.evaluation.promises import Baseline, Group, OfferedTarget, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import fit_contender
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 
@@ -172,10 +172,17 @@ def run_league(
             "dimensions": header.dimensions,
             "checksum": header.checksum,
         },
-        rows=tuple(rows[_place(job.target)] for job in jobs),
+        rows=_in_their_group([rows[_place(job.target)] for job in jobs]),
         seconds=time.perf_counter() - started,
         cached=sum(job.cached for job in jobs),
     )
+
+
+def _in_their_group(rows: Sequence[LeagueRow]) -> tuple[LeagueRow, ...]:
+    """Leave out rows of another package that failed, where a row of another group shows what the mechanism promises."""
+    shown = {row.target.name for row in rows if isinstance(row.target, OfferedTarget) and row.guarantee is not None}
+    failed = [row for row in rows if isinstance(row.target, OfferedTarget) and row.guarantee is None]
+    return tuple(row for row in rows if row not in failed or row.target.name not in shown)
 
 
 def _place(target: Target | Baseline) -> str:

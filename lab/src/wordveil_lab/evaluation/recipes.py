@@ -328,7 +328,7 @@ def contenders(
     found += tuple(
         OfferedTarget(name=name, group=group, epsilon=epsilon, code=code_name(mechanism_class(name)))
         for name in offered
-        for group in (Group.METRIC, Group.LOCAL)
+        for group in (Group.METRIC, Group.LOCAL, Group.NEIGHBOUR)
         for epsilon in chosen.get(group, local_epsilons)
     )
     if not found:

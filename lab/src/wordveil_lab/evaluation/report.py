@@ -324,7 +324,10 @@ def as_csv(report: dict[str, Any]) -> str:
 
 def as_latex(report: dict[str, Any]) -> str:
     """Return the tables for LaTeX with the package booktabs, each after a comment that says what it is of."""
-    lines = [f"% wordveil {report['version']}: {' '.join(report['command'].split())}"]
+    lines = [
+        f"% wordveil {report['version']}: {' '.join(report['command'].split())}",
+        r"% Needs \usepackage{booktabs}. After +-: the standard error of the mean over runs.",
+    ]
     for group, text in report["groups"].items():
         rows = [row for row in report["rows"] if row["group"] == group]
         for heading, head, body in group_tables(report, rows, every=False) if rows else ():
