@@ -350,8 +350,8 @@ def fit_contender(target: Target, embeddings: Embeddings, settings: PromiseSetti
     if not isinstance(target, OfferedTarget):
         return RECIPES[target.group, target.name](plan)
     mechanism = build_mechanism(target.name, {"epsilon": target.epsilon})
-    vectors = isinstance(mechanism, wv.VectorMechanism)
-    found = _decoded(plan, mechanism) if vectors else _selected(mechanism.fit(embeddings))
+    fitted = mechanism.fit(embeddings)
+    found = _decoded(plan, mechanism) if fitted.releases == "vectors" else _selected(fitted)
     if found.guarantee.promise != f"{target.group} DP":
         raise ParameterError(
             "mechanisms", target.name, f"promises {found.guarantee.promise}: no row of {target.group} DP."
