@@ -271,7 +271,7 @@ def _shown(entry: Any) -> str:
         entry = entry.item()  # as Python writes it; NumPy's own form differs between its versions
     if (
         type(entry) in _SCALARS
-        or isinstance(entry, np.longdouble | np.clongdouble)
+        or kind in (np.longdouble, np.clongdouble)
         or (_is_ours(kind) and isinstance(entry, Enum))
     ):
         return repr(entry)
