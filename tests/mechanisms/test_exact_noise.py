@@ -13,10 +13,11 @@ from scipy import integrate, stats
 import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms import exact_noise, fixed_point
-from wordveil.mechanisms.exact_noise import LaplaceLaw, NormalLaw, RadialLaw, RealSums, nearest_points, scale_at_least
+from wordveil.mechanisms.exact_noise import LaplaceLaw, NormalLaw, RadialLaw, RealSums, nearest_points
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.rows import clip_to_ball
 from wordveil.mechanisms.truncated_law import noise_deviation
+from wordveil.promises.rounding import scale_at_least
 
 PRECISION = 400
 GRID = 2.0**-9

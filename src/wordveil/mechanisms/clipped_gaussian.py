@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 
 from wordveil.errors import RefutedClaimError
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
-from wordveil.mechanisms.exact_noise import scale_at_least
 from wordveil.mechanisms.gaussian_scale import (
     analytic_scale,
     classical_scale,
@@ -21,7 +20,7 @@ from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.parameters import check_choice, check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss
-from wordveil.promises.rounding import round_up
+from wordveil.promises.rounding import round_up, scale_at_least
 from wordveil.vocabulary.table import Embeddings
 
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import ClassVar
 
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
-from wordveil.mechanisms.exact_noise import scale_at_least
 from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, Standing
+from wordveil.promises.rounding import scale_at_least
 
 
 @dataclass(frozen=True, kw_only=True)

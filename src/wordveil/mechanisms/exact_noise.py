@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
-from wordveil.errors import ParameterError
 from wordveil.mechanisms import fixed_point
 from wordveil.mechanisms.fixed_point import Bits, Interval, around, times
 from wordveil.mechanisms.rows import multiply_rows
@@ -329,29 +328,7 @@ def _noise_within(
     if sums.mixing is None:
         return law.exact(bits, columns, level, p)
     noise = law.exact(bits, range(len(sums.mixing)), level, p)  # once for all columns: each is a sum of all of it
-    return [_weighted(sums.mixing[:, column].tolist(), noise) for column in columns]
-
-
-def _weighted(weights: list[float], noise: list[Interval]) -> tuple[Fraction, ...]:
-    """Return the ends of a sum of intervals by weights, exactly: integers over the finest of the weights' units."""
-    ratios = [weight.as_integer_ratio() for weight in weights]
-    finest = max(unit for _, unit in ratios)
-    factors = [numerator * (finest // unit) for numerator, unit in ratios]
-    products = [sorted((factor * low, factor * high)) for factor, (low, high) in zip(factors, noise, strict=True)]
-    return tuple(Fraction(sum(ends), finest) for ends in zip(*products, strict=True))
-
-
-def scale_at_least(guess: float, squared: Fraction) -> float:
-    """Return the smallest float64 from a guess on whose square is at least a rational number.
-
-    Raises:
-        ParameterError: If there is none: the noise would have to be wider than float64 can say.
-    """
-    if not math.isfinite(guess):
-        raise ParameterError("scale", guess, "must be finite; the noise is too wide, so give a larger epsilon.")
-    while Fraction(guess) ** 2 < squared:
-        guess = math.nextafter(guess, math.inf)
-    return guess
+    return [fixed_point.weighted(sums.mixing[:, column].tolist(), noise) for column in columns]
 
 
 def _lengths(vectors: Float64Array, axis: int) -> Float64Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import lru_cache
 
 from wordveil.randomness import BitArray
@@ -127,3 +128,12 @@ def _ln2(q: int) -> int:
 @lru_cache(maxsize=8)
 def _pi(q: int) -> int:
     return 16 * _odd_powers(1, 5, q, -1) - 4 * _odd_powers(1, 239, q, -1)  # Machin
+
+
+def weighted(weights: list[float], noise: list[Interval]) -> tuple[Fraction, ...]:
+    """Return the ends of a sum of intervals by weights, exactly: integers over the finest of the weights' units."""
+    ratios = [weight.as_integer_ratio() for weight in weights]
+    finest = max(unit for _, unit in ratios)
+    factors = [numerator * (finest // unit) for numerator, unit in ratios]
+    products = [sorted((factor * low, factor * high)) for factor, (low, high) in zip(factors, noise, strict=True)]
+    return tuple(Fraction(sum(ends), finest) for ends in zip(*products, strict=True))

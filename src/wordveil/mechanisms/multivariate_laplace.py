@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.mechanisms.exact_noise import RealSums, scale_at_least
+from wordveil.mechanisms.exact_noise import RealSums
 from wordveil.mechanisms.on_grid import RadialRandomizer
 from wordveil.mechanisms.rows import checked_rows, row_distances
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
+from wordveil.promises.rounding import scale_at_least
 
 
 @dataclass(frozen=True, kw_only=True)

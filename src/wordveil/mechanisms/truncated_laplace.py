@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
-from wordveil.mechanisms.exact_noise import LaplaceLaw, scale_at_least
+from wordveil.mechanisms.exact_noise import LaplaceLaw
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.mechanisms.truncated_law import (
@@ -27,7 +27,7 @@ from wordveil.mechanisms.truncated_law import (
 from wordveil.parameters import check_choice, check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss, generic_pair
-from wordveil.promises.rounding import round_up
+from wordveil.promises.rounding import round_up, scale_at_least
 from wordveil.vocabulary.table import Embeddings
 
 ADVICE = "Use calibration='certified', or ClippedGaussian, or pass allow_refuted=True for an experiment."

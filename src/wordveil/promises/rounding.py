@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from wordveil.errors import ParameterError
+
 _TOLERATED = Decimal("1e-12")
 _SHORT, _NEAR = 6, 1e-9  # digits of a short number, and how far below one an epsilon may lie to be claimed as it
 
@@ -59,3 +61,16 @@ def at_least(exact: Fraction) -> float:
 def summed(values: Iterable[float]) -> float:
     """Return the sum of finite numbers, rounded up."""
     return at_least(sum(map(Fraction, values), Fraction(0)))
+
+
+def scale_at_least(guess: float, squared: Fraction) -> float:
+    """Return the smallest float64 from a guess on whose square is at least a rational number.
+
+    Raises:
+        ParameterError: If there is none: the noise would have to be wider than float64 can say.
+    """
+    if not math.isfinite(guess):
+        raise ParameterError("scale", guess, "must be finite; the noise is too wide, so give a larger epsilon.")
+    while Fraction(guess) ** 2 < squared:
+        guess = math.nextafter(guess, math.inf)
+    return guess
