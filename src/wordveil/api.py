@@ -74,7 +74,7 @@ _HOMES = {
     "wordveil.meaning.neighbour_points": "neighbour_points",
     "wordveil.sanitizing.places": "nonces",
     "wordveil.runs.engine": "check_report_path",
-    "wordveil.plugins": "build_mechanism, foreign_names, mechanism_class",
+    "wordveil.plugins": "build_mechanism, foreign_names, mechanism_class, object_at",
     "wordveil.promises.certificates": "code_name",
     "wordveil.promises.guarantees": "PrivacyUnit, within_scope",
     "wordveil.promises.html": "page as html_page, row as html_row, table as html_table",

@@ -154,6 +154,7 @@ from wordveil.parameters import checked_ids as checked_ids
 from wordveil.plugins import build_mechanism as build_mechanism
 from wordveil.plugins import foreign_names as foreign_names
 from wordveil.plugins import mechanism_class as mechanism_class
+from wordveil.plugins import object_at as object_at
 from wordveil.promises.certificates import Certificate as Certificate
 from wordveil.promises.certificates import code_name as code_name
 from wordveil.promises.composing import compose_releases as compose_releases
@@ -446,6 +447,7 @@ __all__ = [
     "neighbour_points",
     "noise_deviation",
     "nonces",
+    "object_at",
     "open_gpu",
     "open_vocabulary",
     "overlap_graph",

@@ -12,9 +12,13 @@ names nobody else can take.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, fields
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from wordveil.errors import ParameterError, WordveilError
@@ -114,6 +118,35 @@ def load_foreign(points: Sequence[EntryPoint]) -> tuple[Any, str]:
         return points[0].load(), where
     except Exception as problem:
         raise WordveilError(f"{where} cannot be loaded ({type(problem).__name__}: {problem}).") from problem
+
+
+def object_at(place: str) -> Any:
+    """Return what a Python path names: "MODULE:NAME", or "FILE.py:NAME", which is run as a module of its own.
+
+    Raises:
+        ParameterError: If the path leads nowhere.
+    """
+    module, _, attribute = place.rpartition(":")
+    try:
+        found = _module_of_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+        return getattr(found, attribute)
+    except (ImportError, AttributeError, OSError, SyntaxError, ValueError) as problem:
+        raise ParameterError("python", place, f"cannot be loaded ({type(problem).__name__}).") from problem
+
+
+def _module_of_file(path: Path) -> ModuleType:
+    """Return the module of a file; the same bytes are run once, so that a class of theirs stays one class."""
+    code = path.read_bytes()
+    name = f"{path.stem}_{hashlib.sha256(code).hexdigest()[:16]}"
+    if name not in sys.modules:
+        module = sys.modules[name] = ModuleType(name)  # dataclasses look their module up
+        module.__file__ = str(path)
+        try:
+            exec(compile(code, str(path), "exec"), vars(module))  # noqa: S102 (the caller named it to be run)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
 
 
 def _named(kind: str, name: str, own: Mapping[str, str], base: str) -> Any:

@@ -8,7 +8,6 @@ unit of distance, else local DP).
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any
 
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.mechanisms.common import Mechanism, Randomizer
-from wordveil.plugins import build_mechanism
+from wordveil.plugins import build_mechanism, object_at
 from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NoGuarantee, Standing
 from wordveil.vocabulary.table import Embeddings
 
@@ -35,10 +34,10 @@ Adapted = Randomizer | Foreign
 
 
 def load_mechanism(name: str, parameters: Mapping[str, Any]) -> Any:
-    """Return the mechanism of a name ("laplace") or a Python path ("my_module:MyMechanism"), with the parameters given.
+    """Return the mechanism of a name ("laplace") or a Python path ("my_module:MyMechanism", "file.py:MyMechanism").
 
-    A class at a path is called with those it takes. `ParameterError` if the name or path leads nowhere, or a parameter
-    is not one the mechanism takes.
+    A class at a path is called with the parameters it takes. `ParameterError` if the name or path leads nowhere, or a
+    parameter is not one the mechanism takes.
     """
     given = {key: value for key, value in parameters.items() if value is not None}
     if ":" in name:
@@ -47,11 +46,7 @@ def load_mechanism(name: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def _from_path(path: str, given: Mapping[str, Any]) -> Any:
-    module, _, attribute = path.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as problem:
-        raise ParameterError("mechanism", path, f"cannot be loaded ({type(problem).__name__}).") from problem
+    found = object_at(path)
     if not inspect.isclass(found):
         return found
     taken = inspect.signature(found).parameters

@@ -27,7 +27,8 @@ class Attacked:
         str | None, Option("--mechanism", "-m", help="One of wordveil's mechanisms; see: wordveil mechanisms.")
     ] = None
     python: Annotated[
-        str | None, Option("--python", metavar="MODULE:NAME", help="Your own mechanism or callable instead.")
+        str | None,
+        Option("--python", metavar="FILE.py:NAME", help="Your own mechanism or callable instead; MODULE:NAME, too."),
     ] = None
     epsilon: Annotated[float | None, Option("--epsilon", "-e", help="The epsilon claimed.")] = None
     delta: Annotated[float | None, Option("--delta", help="The delta claimed.")] = None

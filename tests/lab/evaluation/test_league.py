@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import seeds
 from wordveil.cli.app import build_app
 from wordveil.errors import ParameterError
+from wordveil.mechanisms.common import OWN_CODE
 from wordveil.mechanisms.laplace_profile import laplace_delta
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
 from wordveil_lab.evaluation.audits import AuditSettings
@@ -230,6 +231,29 @@ def test_a_mechanism_of_another_package_has_rows_of_its_promise_and_none_of_olde
             (alone,) = run_league(plan, world).rows[2:]
             assert "promises local DP: no row of metric DP" in alone.note
     assert plans[0].isdisjoint(plans[1])
+
+
+def test_a_mechanism_of_a_file_has_a_row_beside_the_others_and_none_of_older_code(tmp_path, world):
+    file, tasks = tmp_path / "mine.py", chosen_tasks(("deniability",))
+    found = []
+    for doubled in ("", "\n    epsilon: float = 2.0"):
+        file.write_text(f"import wordveil as wv\nclass Mine(wv.NeighbourResponse):\n    name = 'mine'{doubled}\n")
+        targets = contenders(("neighbours-16",), (), (8.0,), places=(f"{file}:Mine",))
+        league = run_league(Plan(targets=targets, tasks=tasks, repeats=2), world, workers=2)
+        rows = {row.label: row for row in league.rows}
+        own = rows["mine @ 8"].guarantee
+        assert own == {**rows["neighbours-16 @ 8"].guarantee, "assumptions": own["assumptions"]}
+        assert own["assumptions"] == (OWN_CODE,)
+        found.append(rows["mine @ 8"].cells[0])
+    assert found[0].key != found[1].key
+    assert found[0].scores == found[1].scores
+    for wrong, problem in (
+        (f"{file}:Nobody", "cannot be loaded"),
+        (f"{file}:wv", "must name the class of a mechanism"),
+        ("wordveil:TEM", "is called 'tem', as another is"),
+    ):
+        with pytest.raises(ParameterError, match=problem):
+            contenders((), (), (8.0,), places=(wrong,))
 
 
 def test_unknown_names_and_epsilons_are_refused():

@@ -35,6 +35,10 @@ class ComparedRows:
             help="all of ours, or names joined by commas, of plugins too; tem includes tem-certified.",
         ),
     ] = "all"
+    python: Annotated[
+        list[str] | None,
+        Option("--python", metavar="FILE.py:CLASS", help="A mechanism of your own beside them; repeat for several."),
+    ] = None
     epsilon: Annotated[
         list[float] | None, Option("--epsilon", "-e", help="Loss per unit of distance; repeat for several.")
     ] = None
@@ -53,7 +57,7 @@ class ComparedRows:
 
         names = None if self.mechanisms == "all" else tuple(name.strip() for name in self.mechanisms.split(","))
         given = (self.epsilon or (), self.local_epsilon or (), self.rank_epsilon or ())
-        return contenders(names, *map(tuple, given if any(given) else DEFAULTS))
+        return contenders(names, *map(tuple, given if any(given) else DEFAULTS), places=tuple(self.python or ()))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,9 +79,15 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedTarget(Target):
-    """A row of another package's mechanism; `code` names its build, so that no result of older code is taken for it."""
+    """A row of somebody else's mechanism.
+
+    Attributes:
+        code: Names its build, so that no result of older code is taken for it.
+        place: The Python path of its class; "" for an installed package's, which its name finds.
+    """
 
     code: str
+    place: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

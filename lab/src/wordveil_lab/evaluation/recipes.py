@@ -26,6 +26,7 @@ import wordveil as wv
 from wordveil.api import (
     Decoder,
     Embeddings,
+    Mechanism,
     ParameterError,
     SelectionMechanism,
     VectorRandomizer,
@@ -37,6 +38,7 @@ from wordveil.api import (
     laplace_delta,
     laplace_to_local,
     mechanism_class,
+    object_at,
     round_down,
 )
 from wordveil_lab.evaluation.promises import Contender, Group, OfferedTarget, PromiseSettings, Target
@@ -298,6 +300,8 @@ def contenders(
     epsilons: tuple[float, ...],
     local_epsilons: tuple[float, ...],
     rank_epsilons: tuple[float, ...] = (),
+    *,
+    places: tuple[str, ...] = (),
 ) -> tuple[Target, ...]:
     """Return the rows to be fitted.
 
@@ -307,6 +311,7 @@ def contenders(
         epsilons: Of metric DP, per unit of Euclidean distance; none leaves that group out, as below.
         local_epsilons: Of local, neighbour and refuted rows, nats.
         rank_epsilons: Of metric DP, per unit of neighbour-rank distance.
+        places: Python paths of classes of mechanisms, which are given epsilon alone and called by their names.
 
     Raises:
         ParameterError: If a name is not known, an epsilon is not finite and positive, or no row is left.
@@ -314,7 +319,8 @@ def contenders(
     for epsilon in (*epsilons, *local_epsilons, *rank_epsilons):
         if not (math.isfinite(epsilon) and epsilon > 0):
             raise ParameterError("epsilon", epsilon, "must be in (0, inf).")
-    offered = sorted(set(names or ()).intersection(foreign_names("mechanisms", known_names())))
+    offered = {name: "" for name in sorted(set(names or ()).intersection(foreign_names("mechanisms", known_names())))}
+    offered |= {_own_class(place).name: place for place in places}
     for wanted in names or ():
         if wanted not in offered and not any(_matches(name, wanted) for _, name in RECIPES):
             raise ParameterError("mechanisms", wanted, f"must be all or among {', '.join(known_names())}.")
@@ -326,14 +332,34 @@ def contenders(
         for epsilon in chosen.get(group, local_epsilons)
     )
     found += tuple(
-        OfferedTarget(name=name, group=group, epsilon=epsilon, code=code_name(mechanism_class(name)))
-        for name in offered
+        OfferedTarget(name=name, group=group, epsilon=epsilon, code=_code(name, place), place=place)
+        for name, place in offered.items()
         for group in (Group.METRIC, Group.LOCAL, Group.NEIGHBOUR)
         for epsilon in chosen.get(group, local_epsilons)
     )
     if not found:
         raise ParameterError("mechanisms", ",".join(names or ()), "have no row for the kinds of epsilon given.")
     return found
+
+
+def _own_class(place: str) -> Any:
+    """Return the class of a mechanism at a Python path.
+
+    Raises:
+        ParameterError: If the path leads to none, or to one whose name is a row's or a package's.
+    """
+    found = object_at(place)
+    if not (isinstance(found, type) and issubclass(found, Mechanism)):
+        raise ParameterError("python", place, "must name the class of a mechanism.")
+    if found.name in known_names() or foreign_names("mechanisms", ()).count(found.name):
+        raise ParameterError("python", place, f"is called {found.name!r}, as another is: give it a name of its own.")
+    return found
+
+
+def _code(name: str, place: str) -> str:
+    """Return what tells one build of somebody's mechanism from others: of a file, its bytes."""
+    own = _own_class(place) if place else mechanism_class(name)
+    return f"{own.__module__}.{own.__qualname__}" if place.partition(":")[0].endswith(".py") else code_name(own)
 
 
 def _matches(name: str, wanted: str) -> bool:
@@ -349,7 +375,8 @@ def fit_contender(target: Target, embeddings: Embeddings, settings: PromiseSetti
     plan = RowPlan(embeddings, target.epsilon, settings)
     if not isinstance(target, OfferedTarget):
         return RECIPES[target.group, target.name](plan)
-    mechanism = build_mechanism(target.name, {"epsilon": target.epsilon})
+    given = {"epsilon": target.epsilon}
+    mechanism = _own_class(target.place)(**given) if target.place else build_mechanism(target.name, given)
     fitted = mechanism.fit(embeddings)
     found = _decoded(plan, mechanism) if fitted.releases == "vectors" else _selected(fitted)
     if found.guarantee.promise != f"{target.group} DP":
