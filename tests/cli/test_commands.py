@@ -44,7 +44,7 @@ def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_pat
     said.write_text("the garden and the river\n")
     answer = wordveil("--config", options, "sanitize", said, "--explain")
     assert answer.out.split()[::2] == ["The", "and", "river"], "50 nats by distance keep every word of a line so short"
-    assert answer.err.startswith("options by --config: mechanism, epsilon, public-words, yes\n")
+    assert answer.err.startswith("options by a file: mechanism, epsilon, public-words, yes\n")
     typed = wordveil("--config", options, "sanitize", said, "-e", "9.36", "--explain").err
     assert "exp(50 * t)" in answer.err
     assert "exp(9.36 * t)" in typed

@@ -85,6 +85,10 @@ COMMANDS: dict[str, str] = {
 """Command -> its line in the overview; `wordveil.cli.NAME` (_ for -) holds a function NAME, or `app` for a group.
 Other packages bring more (`offered`)."""
 
+CONFIG = "WORDVEIL_CONFIG"
+"""The variable that names a file of options where --config does not. There is none for a single option: such a variable
+would change a release unseen, where a file is told of with what it says."""
+
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]  # typer names only this one of the errors it raises
 COMPLETION = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 """Variables in which a shell that completes a command line says what was typed so far."""
@@ -120,7 +124,7 @@ class Command(TyperCommand):
         if named := ctx.default_map:
             ctx.default_map = dict(self._by_config(ctx, name, value) for name, value in named.items())
             if not {"-q", "--quiet"}.intersection(args):
-                typer.echo(f"options by --config: {', '.join(named)}", err=True)
+                typer.echo(f"options by a file: {', '.join(named)}", err=True)
         parser = self.make_parser(ctx)
         _, _, order = parser.parse_args(args=list(args))
         single = (param for param in order if not getattr(param, "multiple", False) and param.nargs == 1)
@@ -203,16 +207,18 @@ def _root(
     ctx: typer.Context,
     config: Annotated[
         list[Path] | None,
-        Option("--config", metavar="FILE", help="Options by command, such as epsilon = 7 under [sanitize]; TOML."),
+        Option(
+            "--config", metavar="FILE", help=f"Options by command, in TOML: epsilon = 7 under [sanitize]. Or {CONFIG}."
+        ),
     ] = None,
     version: bool = Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
-    debug: bool = Option(False, "--debug", help="Show a traceback instead of a one-line error."),
+    debug: bool = Option(False, "--debug", help="Show the log of the run, and a traceback of an error."),
 ) -> None:
     """Release text with a stated, checkable privacy guarantee."""
     if config and len(config) > 1:
         raise USAGE_ERROR(f"--config is given {len(config)} times; give it once.", ctx)
-    if config:
-        ctx.default_map = _options_of(config[0])
+    if files := config or [Path(name) for name in [os.environ.get(CONFIG)] if name]:
+        ctx.default_map = _options_of(files[0])
 
 
 def _declared(command: Callable[..., int | None]) -> Callable[..., int | None]:

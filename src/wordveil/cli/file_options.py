@@ -36,6 +36,10 @@ AllowBadFilesOption = Annotated[
 ]
 QuietOption = Annotated[bool, Option("--quiet", "-q", help="No summary on standard error.")]
 YesOption = Annotated[bool, Option("--yes", help="Go on after a warning that stops the run, without a question.")]
+DryRunOption = Annotated[
+    bool,
+    Option("--dry-run", help="Look at the files' beginnings, say what the run would do and take, and release nothing."),
+]
 PreviewOption = Annotated[
     int, Option("--preview", min=0, help="Show so many public sentences, before and after, and release nothing.")
 ]

@@ -41,6 +41,8 @@ def main(arguments: list[str] | None = None) -> None:
     # Garbage is collected less often, and not at exit: about 12 % of the time of a first sentence.
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)
+    if "--debug" in given:
+        _log_to_standard_error()
     try:
         with _no_interrupt_lost():
             from wordveil.cli.app import run
@@ -60,6 +62,17 @@ def main(arguments: list[str] | None = None) -> None:
         expected = isinstance(error, WordveilError | OSError)
         say(f"wordveil: {_told(error, given) if expected else _internal(error)}")
         sys.exit(MISTAKE if expected else INTERNAL_ERROR)
+
+
+def _log_to_standard_error() -> None:
+    """Show wordveil's own log: those of the libraries it uses might hold anything."""
+    import logging
+
+    shown = logging.StreamHandler()
+    shown.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+    log = logging.getLogger("wordveil")
+    log.addHandler(shown)
+    log.setLevel(logging.DEBUG)
 
 
 def _told(error: Exception, given: list[str]) -> str:

@@ -11,7 +11,13 @@ from typer import Option
 
 from wordveil.cli.common import counted, read_word_list, say
 from wordveil.cli.exit_codes import DONE
-from wordveil.cli.file_options import AllowBadFilesOption, DestinationOption, PreviewOption, SourceArgument
+from wordveil.cli.file_options import (
+    AllowBadFilesOption,
+    DestinationOption,
+    DryRunOption,
+    PreviewOption,
+    SourceArgument,
+)
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import ReadingOptions, Running
 from wordveil.cli.summary import Summary, copied, missed, promised
@@ -131,6 +137,7 @@ def redact(
     source: SourceArgument = "-",
     output: DestinationOption = "-",
     preview: PreviewOption = 0,
+    dry_run: DryRunOption = False,
     *,
     public: PublicLists,
     place: InPlace,
@@ -158,6 +165,10 @@ def redact(
         source=run_source(output, resume=running.resume),
     )
     settings = reading.settings()
+    if dry_run:
+        from wordveil.cli.dry_run import dry_run as told
+
+        return told(source, output, settings, redactor)
     if preview:
         _show(redactor, source, settings, preview)
         return DONE

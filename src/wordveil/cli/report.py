@@ -20,7 +20,7 @@ from wordveil.errors import DataFormatError, ParameterError, WordveilError, prin
 
 if TYPE_CHECKING:
     from wordveil.promises.release import Provenance
-    from wordveil.runs.report_check import Bound
+    from wordveil.runs.beforehand import UserBudget
     from wordveil.runs.report_schema import StoredReport
     from wordveil.runs.vectors.binding import Binding
     from wordveil.sanitizing.sanitizer import Sanitizer
@@ -316,8 +316,8 @@ def _nameless(note: str) -> str:
     return re.sub(r"(?s) words of .*; the other ", " words of it; the other ", note)
 
 
-def _budget(facts: Mapping[str, Any]) -> Bound | None:
-    from wordveil.spark.budgets import UserBudget
+def _budget(facts: Mapping[str, Any]) -> UserBudget | None:
+    from wordveil.runs.beforehand import UserBudget
 
     told = facts.get("budget")
     return None if told is None else UserBudget(**{name: told[name] for name in ("user", "max_nats", "over")})

@@ -22,11 +22,13 @@ from wordveil.cli.exit_codes import DONE
 from wordveil.cli.file_options import (
     AllowBadFilesOption,
     DestinationOption,
+    DryRunOption,
     PreviewOption,
     SourceArgument,
     ThreadsOption,
     YesOption,
 )
+from wordveil.cli.first_reading import Lasting, PerUser
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import BLOCK_TOKENS, ReadingOptions, Running
 from wordveil.cli.summary import Summary, copied, missed, promised
@@ -153,9 +155,12 @@ def sanitize(
     output: DestinationOption = "-",
     denoise: DenoiseOption = None,
     preview: PreviewOption = 0,
+    dry_run: DryRunOption = False,
     *,
     wanted: Wanted,
     reading: ReadingOptions,
+    per_user: PerUser,
+    lasting: Lasting,
     around: Around,
     speed: Speed,
     running: Running,
@@ -172,7 +177,12 @@ def sanitize(
     from wordveil.runs.sanitize import sanitize_documents
 
     settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
-    job = Job.prepared_for(source, output, wanted, around, running, care, speed)
+    budget = per_user.budget()
+    job = Job.prepared_for(source, output, wanted, around, running, care, speed, lasting)
+    if dry_run:
+        from wordveil.cli.dry_run import dry_run as told
+
+        return told(source, output, settings, job.sanitizer)
     if preview:
         if denoise is not None:
             raise ParameterError("--preview", preview, "shows what is released: leave out --denoise.")
@@ -184,10 +194,9 @@ def sanitize(
         settings = replace(settings, block_characters=min(settings.block_characters, BLOCK_CHARACTERS))
         afterwards = denoised_texts(job.sanitizer, cast("Style", denoise))
     with document_bar(source, output, quiet=running.quiet) as progress:
-        options = job.options(settings)
-        result = sanitize_documents(
-            source, output, job.sanitizer, settings=settings, progress=progress, afterwards=afterwards, **options
-        )
+        options: dict[str, Any] = {"progress": progress, "afterwards": afterwards, **job.options(settings)}
+        options |= {"settings": settings, "budget": budget, "ids": lasting.ids}
+        result = sanitize_documents(source, output, job.sanitizer, **options)
     return job.end(result, settings, allowed=allow_bad_files)
 
 
@@ -215,14 +224,22 @@ class Job:
 
     @classmethod
     def prepared_for(
-        cls, source: str, output: str, wanted: Wanted, around: Around, running: Running, care: Care, speed: Speed
+        cls,
+        source: str,
+        output: str,
+        wanted: Wanted,
+        around: Around,
+        running: Running,
+        care: Care,
+        speed: Speed,
+        lasting: Lasting | None = None,
     ) -> Job:
         """Return the run that is asked for; choices that do not fit are refused before anything is read."""
-        from wordveil.files.run_key import run_source
         from wordveil.sanitizing.sanitizer import Sanitizer
 
+        lasting = lasting or Lasting()
         options = around.text_options()
-        lists = *(around.public_words or ()), around.exclude_outputs
+        lists = *(around.public_words or ()), around.exclude_outputs, lasting.key_file
         running.check_report(source, output, *lists, wanted.certificate, wanted.vocabulary)
         verify = care.verify or running.report is not None
         embeddings, barred = sanitizing_vocabulary(wanted.vocabulary, around.exclude_outputs, verify=verify)
@@ -231,7 +248,7 @@ class Job:
             embeddings,
             prepared.mechanism,
             options=options,
-            source=run_source(output, resume=running.resume),
+            source=lasting.source(output, resume=running.resume),
             threads=speed.threads,
             device=speed.device,
             engine=speed.engine,

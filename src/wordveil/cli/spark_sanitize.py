@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated
 
 from typer import Argument, Option
 
 from wordveil.cli.common import Wanted
 from wordveil.cli.file_options import AllowBadFilesOption
+from wordveil.cli.first_reading import PerUser
 from wordveil.cli.progress import row_bar
 from wordveil.cli.running import ReadingOptions, Running
 from wordveil.cli.sanitize import Around, Care, EngineOption, Job, Speed
-
-if TYPE_CHECKING:
-    from wordveil.spark.budgets import Over, UserBudget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,37 +32,6 @@ class Cluster:
     bad_files: Annotated[
         str, Option("--bad-files", help="Files that cannot be read: leave-out, and name them at the end, or stop.")
     ] = "leave-out"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PerUser:
-    """A bound for each person."""
-
-    user_column: Annotated[
-        str | None, Option("--user-column", metavar="NAME", help="The column that names the person behind a document.")
-    ] = None
-    max_nats_per_user: Annotated[
-        float | None,
-        Option("--max-nats-per-user", help="The most that all documents of one person may lose in this release."),
-    ] = None
-    over_budget: Annotated[
-        str,
-        Option(
-            "--over-budget",
-            help="For persons above it: stop the run, drop all their documents, or truncate (keep the first).",
-        ),
-    ] = "stop"
-
-    def budget(self) -> UserBudget | None:
-        from wordveil.errors import ParameterError
-        from wordveil.spark.budgets import UserBudget
-
-        if self.user_column is None and self.max_nats_per_user is None:
-            return None
-        if self.user_column is None or self.max_nats_per_user is None:
-            raise ParameterError("--user-column", self.user_column, "must come together with --max-nats-per-user.")
-        over = cast("Over", self.over_budget)
-        return UserBudget(user=self.user_column, max_nats=self.max_nats_per_user, over=over)
 
 
 def spark_sanitize(

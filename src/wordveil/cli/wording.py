@@ -18,6 +18,8 @@ _OPTIONS = {
     "destination": "--output",
     "source": "IN",
     "columns": "--column",
+    "max_nats": "--max-nats-per-user",
+    "user": "--user-column",
     "candidate_rule": "--candidates",
     "every_output": "--exclude-outputs",
     "block_characters": "--block-tokens",
@@ -27,6 +29,7 @@ _OPTIONS = {
 """Parameter of the library -> option, where the name alone does not say it."""
 
 _PHRASES = (
+    (r"\bover='drop' or 'truncate'", "--over-budget drop or truncate"),
     (r"(?<!-)\b(calibration|numbers)='([\w-]+)'", r"--\1 \2"),
     (r"at least one grid, and a grid requires", "at least one --grid, and --grid requires"),
     (r"pass allow_refuted=True", "add --allow-refuted"),

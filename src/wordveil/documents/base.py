@@ -42,6 +42,7 @@ class Record:
         structural: True for what is no document and is copied: header line, brackets, blank lines.
         closes_section: True where a section of the input ends (see `DocumentReader`).
         line: Line of the file where the record begins, or its row in a Parquet file; for messages.
+        id: What a column of its own calls the document; "" goes by its place.
     """
 
     ordinal: int
@@ -52,15 +53,16 @@ class Record:
     structural: bool = False
     closes_section: bool = False
     line: int = 0
+    id: str = field(default="", repr=False)
 
     @property
     def key(self) -> str:
-        """Document id of the record: input name and ordinal."""
-        return f"{self.source}:{self.ordinal}"
+        """Document id of the record: its own, or input name and ordinal."""
+        return self.id or f"{self.source}:{self.ordinal}"
 
     def text_key(self, index: int) -> str:
-        """Document id of one text of the record: input name, ordinal and position among its texts."""
-        return f"{self.source}:{self.ordinal}:{index}"
+        """Document id of one text of the record: the record's, and position among its texts."""
+        return f"{self.key}:{index}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from wordveil.errors import ResumeError
 from wordveil.files.atomic import sibling, write_whole
 from wordveil.files.journal import is_resumable, journal_path, stored
-from wordveil.randomness import RandomSource
+from wordveil.randomness import KEY_BYTES, RandomSource
 
 
 def run_key_path(destination: str | os.PathLike[str]) -> Path:
@@ -26,7 +26,7 @@ def save_run_key(path: Path, key: bytes) -> None:
     write_whole(path, key, private=True)
 
 
-def load_run_key(path: Path) -> bytes:
+def load_run_key(path: Path, remedy: str = "Start without --resume.") -> bytes:
     """Read a run key back."""
     try:
         mode = path.stat().st_mode
@@ -34,9 +34,9 @@ def load_run_key(path: Path) -> bytes:
     except FileNotFoundError:
         key = b""
     if not key:
-        raise ResumeError(f"{path} does not exist or is empty: the run cannot continue. Start it without --resume.")
+        raise ResumeError(f"{path} does not exist or is empty. {remedy}")
     if os.name == "posix" and mode & 0o077:
-        raise ResumeError(f"{path} can be read by others (mode {mode & 0o777:04o}). Start without --resume.")
+        raise ResumeError(f"{path} can be read by others (mode {mode & 0o777:04o}). {remedy}")
     return key
 
 
@@ -50,12 +50,24 @@ def key_digest(source: RandomSource) -> str:
     return hashlib.blake2b(source.export_key() + b"aes", digest_size=16).hexdigest()
 
 
-def run_source(destination: str | os.PathLike[str], *, resume: bool = False) -> RandomSource:
-    """Return the randomness of a run: a fresh key, or the key of the interrupted run at this destination.
+def run_source(
+    destination: str | os.PathLike[str], *, resume: bool = False, key_file: str | os.PathLike[str] | None = None
+) -> RandomSource:
+    """Return the randomness of a run: a fresh key, the key of the interrupted run at this destination, or one's own.
+
+    Args:
+        destination: The output.
+        resume: Whether an interrupted run goes on.
+        key_file: A file of 16 secret bytes, of mode 0600, which stays: a document that did not change is released as
+            it was before. Whoever has it can remove the noise of all that was released under it.
 
     Raises:
-        ResumeError: If an interrupted run is there but its key is missing or readable by others.
+        ResumeError: If an interrupted run is there but its key is missing or readable by others, or one's own is.
+        ParameterError: If one's own key is not 16 bytes.
     """
+    if key_file is not None:
+        made = f"A new key is made with: (umask 077; head -c {KEY_BYTES} /dev/urandom > {Path(key_file).name})"
+        return RandomSource(load_run_key(Path(key_file), made))
     path = run_key_path(destination)
     if not resume or not is_resumable(destination):
         return RandomSource()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,19 @@ Answers = ReleasedRows
 """For each record of a block, one released text per text, None for None."""
 
 Process = Callable[[list[Record]], Answers]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What is known of the documents of a file before it is run: which are left out, and the ids of the others."""
+
+    leave_out: Collection[int] = ()
+    ids: Sequence[str] | None = None  # None goes by the file and the place in it
+
+
+Beforehand = Callable[[Sequence[tuple[str, DocumentSettings]]], list[Known]]
+"""Reads all files, each with its settings, once before they are run."""
+
 Progress = Callable[[int, int | None, int], None]
 """Called with raw bytes read, raw bytes in total (None for standard input) and documents done."""
 
@@ -83,6 +96,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     again: bool | None = None,
     counts: Counter[str] | None = None,
     callbacks: Callbacks | None = None,
+    beforehand: Beforehand | None = None,
 ) -> DocumentSummary:
     """Run a document set through a function and write the same formats; errors are those of `sanitize_documents`.
 
@@ -98,6 +112,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         again: Whether to write over an output that is there; None does so unasked, and remembers nothing of the run.
         counts: The caller's counts, which the process adds to: kept over a resume, and less those of malformed files.
         callbacks: Progress, notices to the owner, and the end.
+        beforehand: Reads all files before the first is run; nothing is read where the output is complete.
     """
     origin, target = os.fspath(source), os.fspath(destination)
     settings, calls = settings or DocumentSettings(), callbacks or Callbacks()
@@ -118,7 +133,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         files = [_File(origin, None, settings)]
     counts = Counter() if counts is None else counts
     given: dict[str, Any] = {"process": process, "counts": counts, "calls": calls, "choice": settings}
-    work = _Documents(target=target, files=files, tree=tree, **given)
+    work = _Documents(target=target, files=files, tree=tree, beforehand=beforehand, **given)
     facts = {**settings.fingerprint(), "input": read, **(fingerprint or {})} if read else None
     if facts and any(compression_of(file.name or target) == "gz" for file in files):
         facts["gzip"] = gzip_library()
@@ -146,7 +161,7 @@ def run_tree_file(
     Returns:
         Where the output lies in the folder, and what was counted ("counts", "gaps", "columns").
     """
-    file = _File(str(Path(root) / name), name, settings.for_file(name), leave_out)
+    file = _File(str(Path(root) / name), name, settings.for_file(name), Known(leave_out=leave_out))
     work = _Documents(target=name, files=[file], tree=None, process=process, counts=counts, calls=Callbacks())
     for _ in work.steps(folder, {}):
         pass
@@ -158,7 +173,7 @@ class _File:
     path: str
     name: str | None  # in a tree, and in the ids of its documents
     settings: DocumentSettings
-    leave_out: Collection[int] = ()
+    known: Known = field(default_factory=Known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +197,7 @@ class _Documents:
     counts: Counter[str]
     calls: Callbacks
     choice: DocumentSettings | None = None  # of the whole document set; None where this is one file of it
+    beforehand: Beforehand | None = None
     _gaps: Counter[str] = field(default_factory=Counter)
     _columns: list[str] = field(default_factory=list)
     _bad_files: list[str] = field(default_factory=list)
@@ -217,6 +233,9 @@ class _Documents:
 
     def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
         first = position.get("file", 0)
+        if self.beforehand is not None:
+            found = self.beforehand([(file.path, file.settings) for file in self.files])
+            self.files = [replace(file, known=known) for file, known in zip(self.files, found, strict=True)]
         for index in range(first, len(self.files)):
             here = position if index == first and position.get("records") else {}
             if not here:
@@ -247,10 +266,10 @@ class _Documents:
             self._output(folder, index).parent.mkdir(parents=True, exist_ok=True)
         with file.settings.open(file.path) as reader:
             reader.source = file.name or reader.source
-            reader.format.leave_out = file.leave_out
+            reader.format.leave_out = file.known.leave_out
             done = here.get("records", 0)
             with closing(self._sink(reader, index, folder, here.get("output"))) as sink:
-                for block in blocks(_after(reader, done), file.settings):
+                for block in blocks(_after(_named(reader, file.known.ids), done), file.settings):
                     self._block(reader, block, sink)
                     done += len(block)
                     self._note(reader)
@@ -328,8 +347,15 @@ class _Documents:
         )
 
 
-def _after(reader: DocumentReader, done: int) -> Iterator[Record]:
-    records = iter(reader)
+def _named(records: Iterable[Record], ids: Sequence[str] | None) -> Iterator[Record]:
+    """Give each document its id, where there are ids."""
+    for record in records:
+        if ids is not None and not record.structural:
+            record.id = ids[record.ordinal]
+        yield record
+
+
+def _after(records: Iterator[Record], done: int) -> Iterator[Record]:
     for _ in range(done):
         if next(records, None) is None:
             raise ResumeError("The input is shorter than in the interrupted run. Start without --resume.")

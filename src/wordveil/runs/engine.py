@@ -17,6 +17,7 @@ Standard output, devices and pipes are written directly; a pipe as input leaves 
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -36,6 +37,9 @@ Position = Mapping[str, Any]
 
 Notice = Callable[[str], None]
 """Called with a line for the owner of the input, which may name files; it is for no report that travels."""
+
+LOG = logging.getLogger("wordveil")
+"""How runs go. A log travels: it holds no text and no name of a file or column, and counts only what releases show."""
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
@@ -133,6 +137,8 @@ class Run:
         line = complete or self.completion.second(target)
         if line:
             self.notice(line)
+        if complete:
+            LOG.info("complete already: nothing is released anew")
         return bool(complete)
 
     def _written(self, target: Path, journal: Journal, *, going_on: bool) -> None:
@@ -144,7 +150,9 @@ class Run:
             self._work(unfinished.folder, journal)
             self._publish(target, journal)
         except BaseException as error:
-            if not self._is_worth_keeping(error, journal):
+            kept = self._is_worth_keeping(error, journal)
+            LOG.warning("stopped; %s", "resume goes on with what is done" if kept else "nothing is left of the run")
+            if not kept:
                 unfinished.remove()
                 journal.remove()
                 remove_run_key(run_key_path(target))
@@ -163,10 +171,12 @@ class Run:
         remove_run_key(run_key_path(target))  # nothing is left to draw
         replace = self.completion is not None and self.completion.replaces(target)
         publish(target, journal.product, journal.written, replace=replace)
+        LOG.info("the output is in its place")
 
     def _taken_up(self, journal: Journal) -> bool:
         if self.resume and journal.load():
             taken = self.work.restore(journal.tally)
+            LOG.info("going on with an interrupted run")
             told = f"going on with the interrupted run: {taken} are taken over."
             complete = "the output of the interrupted run is complete: nothing is released anew."
             self.notice(told if journal.product is None else complete)

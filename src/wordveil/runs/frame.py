@@ -16,7 +16,7 @@ from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance, Reported
 from wordveil.runs.digests import COPIED, TREE, FileDigest, digests_of, file_digests
 from wordveil.runs.documents import Callbacks, DocumentSummary, Process, run_documents
-from wordveil.runs.engine import Notice, silent
+from wordveil.runs.engine import LOG, Notice, silent
 
 R = TypeVar("R")
 
@@ -152,13 +152,18 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
     reports: list[R] = []
 
     def published(summary: DocumentSummary) -> None:
-        reports.append(report(summary, time.perf_counter() - started))
+        seconds, read_tokens = time.perf_counter() - started, sum(counts[name] for name in tokens)
+        reports.append(report(summary, seconds))
+        done = summary.documents, read_tokens, len(summary.bad_files), seconds
+        LOG.info("%d documents with %d tokens are released; %d files could not be read; %.1f s", *done)
         if deliver is not None:
             deliver(reports[0])
 
     def told(done: int, total: int | None, documents: int) -> None:
+        read_tokens = sum(counts[name] for name in tokens)
+        LOG.debug("%d documents with %d tokens so far", documents, read_tokens)
         if progress is not None:
-            progress(done, total, documents, sum(counts[name] for name in tokens))
+            progress(done, total, documents, read_tokens)
 
     calls = Callbacks(progress=told, notice=notice or silent, read=read, published=published)
     summary = run_documents(source, destination, process, counts=counts, callbacks=calls, **run)

@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Protocol
+from typing import Any
 
 from wordveil.errors import DataFormatError
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.rounding import claimed
+from wordveil.runs.beforehand import UserBudget
 from wordveil.runs.digests import COPIED, TREE
 from wordveil.runs.evidence import ALWAYS_ASSUMED, Evidence
 from wordveil.runs.report import form
@@ -33,19 +34,6 @@ _SINCE = {
 """Facts that reports have since they have a schema: in an older one they would stand unchecked."""
 _GIVEN = ("version", "engine")  # of the machine that released
 _LONGEST = 160  # characters shown of a value
-
-
-class Bound(Protocol):
-    """What bounds the losses of one person; see `spark.budgets.UserBudget`."""
-
-    def tokens(self, sanitizer: Sanitizer) -> int:
-        """Return how many tokens of one person may be released."""
-
-    def sentence(self) -> str:
-        """Return what the bound promises."""
-
-    def disclosed(self) -> str:
-        """Return what it discloses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +80,7 @@ def damage(report: StoredReport) -> list[str]:
 
 
 def contradictions(
-    report: StoredReport, source: Sanitizer | Binding, budget: Bound | None = None
+    report: StoredReport, source: Sanitizer | Binding, budget: UserBudget | None = None
 ) -> list[Contradiction]:
     """Return where a report says something else of its release than its mechanism, vocabulary and choices come to."""
     facts = json.loads(json.dumps(report.facts))
@@ -138,7 +126,7 @@ def _promise(guarantee: Guarantee, provenance: Any) -> dict[str, Any]:
 
 
 def _texts(
-    report: StoredReport, facts: Mapping[str, Any], sanitizer: Sanitizer, budget: Bound | None
+    report: StoredReport, facts: Mapping[str, Any], sanitizer: Sanitizer, budget: UserBudget | None
 ) -> dict[str, Any]:
     older = report.schema == (0, 0)
     disclosed = run_disclosures(sanitizer, {**facts, **_copied_before_there_was_a_field(facts)} if older else facts)

@@ -19,6 +19,7 @@ from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
 from wordveil.promises.release import KEYED, BatchRelease
 from wordveil.promises.rows import into_rows
+from wordveil.runs.beforehand import FirstReading, UserBudget
 from wordveil.runs.digests import FileDigest, file_digests
 from wordveil.runs.documents import Answers, DocumentSummary
 from wordveil.runs.engine import Notice
@@ -80,6 +81,8 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     deliver: Callable[[RunReport], None] | None = None,
     afterwards: Afterwards | None = None,
     watch: InputWatch | None = None,
+    budget: UserBudget | None = None,
+    ids: str | None = None,
 ) -> RunReport:
     """Sanitize a file, a directory tree or standard input, in its own format.
 
@@ -101,6 +104,9 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
         watch: `sanitizer.watch(warn)`: counts unknown words for the owner, and calls `warn` before a text is released
             that does not look like what the vocabulary is for, or at the end if there were no words. The first blocks
             decide, up to 10 000 words; a resumed run is not judged again. None warns as Python does.
+        budget: What bounds the loss of all documents of one person; files are read once more then.
+        ids: The column that names each document: its noise goes by that name, wherever it stands. Under one key a
+            document that did not change is then released as it was. Files are read once more.
 
     Returns:
         The report of the run.
@@ -110,8 +116,8 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
         OSError: If the disk is full; names the output, and says whether the run can be resumed.
         ResumeError: If the interrupted run, or the complete output, had another input, other settings, vocabulary or
             version.
-        ParameterError: If settings or destination do not fit, the output is there and `again` was not asked for, or
-            another run is writing there.
+        ParameterError: If settings or destination do not fit, the output is there and `again` was not asked for,
+            another run is writing there, a user is over the budget that stops, or ids repeat.
     """
     settings = settings or DocumentSettings()
     counts, here = Counter[str](), Counter[str]()  # of the whole run, and of this process's part
@@ -130,15 +136,23 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     def reported(summary: DocumentSummary, seconds: float) -> RunReport:
         spent = seconds, here["tokens"]
         report = run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent)
+        if budget is not None:
+            told = budget.told(users=counts["users_over"], documents=counts["documents_left_out"])
+            report = replace(report, budget=told, disclosed=(*report.disclosed, budget.disclosed()))
         return report if afterwards is None else replace(report, denoised=afterwards.facts(counts))
 
+    beforehand = None
+    if budget is not None or ids is not None:
+        beforehand = FirstReading(sanitizer=sanitizer, budget=budget, ids=ids, counts=counts)
+        beforehand.check(settings)
     report, was_complete = run_and_report(
         source,
         destination,
         process,
         reported,
         settings=settings,
-        fingerprint={**fingerprint(sanitizer), **({} if afterwards is None else afterwards.fingerprint())},
+        fingerprint={**fingerprint(sanitizer), **_facts(afterwards, budget, ids)},
+        beforehand=beforehand,
         randomness=sanitizer.source,
         resume=resume,
         again=again,
@@ -151,6 +165,15 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
     if not was_complete:
         watch.finish(counts["documents"], counts["tokens"] + counts["exempt"])
     return report
+
+
+def _facts(afterwards: Afterwards | None, budget: UserBudget | None, ids: str | None) -> dict[str, Any]:
+    """Return what an output depends on besides, of what was asked for."""
+    return {
+        **({} if afterwards is None else afterwards.fingerprint()),
+        **({} if budget is None else {"budget": asdict(budget)}),
+        **({} if ids is None else {"ids": ids}),
+    }
 
 
 def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:

@@ -12,7 +12,8 @@ content under one key; the key lies in a 0600 file that every executor reads, an
 Needs the extra `spark` (PySpark 4) and Java 17.
 """
 
-from wordveil.spark.budgets import Over, UserBudget, within_budget
+from wordveil.runs.beforehand import Over, UserBudget
+from wordveil.spark.budgets import within_budget
 from wordveil.spark.files import sanitize_files
 from wordveil.spark.frames import release, sanitize
 from wordveil.spark.keys import run_key

@@ -27,6 +27,7 @@ from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import sibling, write_whole
 from wordveil.files.journal import file_identity, is_resumable
 from wordveil.files.run_key import run_key_path
+from wordveil.runs.beforehand import UserBudget
 from wordveil.runs.completion import Completion
 from wordveil.runs.documents import UNNAMED, Answers, DocumentSummary, run_tree_file
 from wordveil.runs.engine import Notice, Position, Run, silent
@@ -35,7 +36,6 @@ from wordveil.runs.preconditions import check_tree, tell, tree_file_identity, tr
 from wordveil.runs.sanitize import RunReport, add_counts, fingerprint, release_records, run_report
 from wordveil.sanitizing.input_watch import InputWatch
 from wordveil.sanitizing.sanitizer import Sanitizer
-from wordveil.spark.budgets import UserBudget
 from wordveil.spark.keys import check_repeatable
 from wordveil.spark.pythons import check_workers
 from wordveil.spark.tree_budgets import check_columns, leave_out_over_budget, left_out_of

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from wordveil.runs.beforehand import UserBudget
 from wordveil.runs.tables import TableRelease
 from wordveil.sanitizing.sanitizer import Sanitizer
-from wordveil.spark.budgets import UserBudget, tokens_of_rows, without
+from wordveil.spark.budgets import left_out, tokens_of_rows, told, without
 from wordveil.spark.frames import (
     FILE_AND_ROW,
     bare,
@@ -69,8 +70,8 @@ def save(  # noqa: PLR0913 (those of `sanitize`, and of what is written)
     promise, lost = promise_of(written, names, sanitizer), None
     frame = with_ids(dataframe, ids, taken=names, check=check_ids)
     if budget is not None:
-        lost = budget.left_out(tokens_of_rows(frame, names, sanitizer, budget.user), sanitizer).persist()
-        promise = replace(promise, budget=budget.told(lost), disclosed=(*promise.disclosed, budget.disclosed()))
+        lost = left_out(budget, tokens_of_rows(frame, names, sanitizer, budget.user), sanitizer).persist()
+        promise = replace(promise, budget=told(budget, lost), disclosed=(*promise.disclosed, budget.disclosed()))
         frame = without(frame, lost)
     frame = chosen_of(frame, written)
     functions, seen = functions_of_spark(), Observation()

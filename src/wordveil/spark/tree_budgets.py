@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wordveil.documents import DocumentSettings
-from wordveil.documents.blocks import blocks
 from wordveil.documents.trees import TreeFiles
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import write_whole
-from wordveil.promises.rows import person
+from wordveil.runs.beforehand import UserBudget, costs_of_file
 from wordveil.runs.sanitize import fingerprint
 from wordveil.sanitizing.sanitizer import Sanitizer
-from wordveil.spark.budgets import COUNTED, TOKENS, USER, UserBudget
+from wordveil.spark.budgets import COUNTED, TOKENS, USER, left_out, told
 from wordveil.spark.frames import functions_of_spark
 from wordveil.spark.workers import ID, on_this_host, packed_for_tasks
 
@@ -75,15 +74,15 @@ def leave_out_over_budget(
         bad=bad,
     )
     counted = files.mapInArrow(task, COUNTED).persist()
-    lost = budget.left_out(counted, sanitizer).persist()
+    lost = left_out(budget, counted, sanitizer).persist()
     parts = functions.split(ID, ":")
     numbers = lost.select(parts[0].cast("long").alias("place"), parts[1].cast("long").alias("ordinal"))
     by_file = numbers.groupBy("place").agg(functions.collect_list("ordinal").alias("ordinals"))
     by_file.foreach(_Written(folder))
-    told = budget.told(lost)
+    report = told(budget, lost)
     for frame in (lost, counted):
         frame.unpersist()
-    return told
+    return report
 
 
 @dataclass(frozen=True)
@@ -111,33 +110,14 @@ class _Counts:
 
         for batch in batches:
             for index, name in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                place, settings = str(Path(self.root) / name), self.settings.for_file(name)
+                sanitizer = on_this_host(self.sanitizer, self.noise)
                 try:
-                    users, tokens = self._of_file(name)
+                    counted = costs_of_file(name, place, settings, self.user, sanitizer)
                 except DocumentFormatError as error:
                     self.bad(index, str(error))
                     continue
+                users, tokens = [user for user, _ in counted], [cost for _, cost in counted]
                 ids = [f"{index:0{_DIGITS}}:{ordinal:0{_DIGITS}}" for ordinal in range(len(users))]
                 data = [pa.array(ids, pa.string()), pa.array(users, pa.string()), pa.array(tokens, pa.int64())]
                 yield pa.RecordBatch.from_arrays(data, names=[ID, USER, TOKENS])
-
-    def _of_file(self, name: str) -> tuple[list[str | None], list[int]]:
-        place, settings = str(Path(self.root) / name), self.settings.for_file(name)
-        with settings.open_values(place, self.user) as reader:
-            named = [_user(name, self.user, record.texts, record.line) for record in reader]
-        sanitizer = on_this_host(self.sanitizer, self.noise)
-        users, tokens, at = list[str | None](), list[int](), 0
-        with settings.open_texts(place) as reader:
-            for block in blocks(iter(reader), settings):
-                kept = [each for each, record in enumerate(block, at) if not record.structural]
-                texts = [[t for t in record.texts if t is not None] for record in block if not record.structural]
-                tokens += sanitizer.prepare(texts).cost.tolist()
-                users += [named[each] for each in kept]
-                at += len(block)
-        assert at == len(named), "two readings of a file have the same records"
-        return users, tokens
-
-
-def _user(name: str, column: str, values: list[Any], line: int) -> str | None:
-    if len(values) > 1:
-        raise DocumentFormatError(name, f"a document has several values in the column {column!r}.", line=line)
-    return person(values[0]) if values else None

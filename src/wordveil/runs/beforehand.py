@@ -1,0 +1,205 @@
+"""What is found out in a reading of its own before any noise is drawn: who is over a budget, and the ids of documents.
+
+A budget decides by the number of tokens of each document, which the release discloses anyway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from wordveil.documents import DocumentSettings
+from wordveil.documents.blocks import blocks
+from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.promises.guarantees import PrivacyUnit
+from wordveil.promises.rounding import round_up
+from wordveil.promises.rows import person
+from wordveil.runs.documents import Known
+from wordveil.sanitizing.sanitizer import Sanitizer
+
+Over = Literal["stop", "drop", "truncate"]
+"""What becomes of the rows of a user who is over the budget: an error; none is kept; the first ones by id are kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserBudget:
+    """A bound on the loss of one person's documents, in one release of a file, a tree or a frame.
+
+    Attributes:
+        user: The column of texts or numbers that names the person behind a document; documents without one are one
+            person's.
+        max_nats: The largest sum of epsilons over all tokens of one user.
+        over: What becomes of the documents of users who are over it.
+    """
+
+    user: str
+    max_nats: float
+    over: Over = "stop"
+
+    def __post_init__(self) -> None:
+        if self.over not in get_args(Over):
+            raise ParameterError("over", self.over, f"must be one of {', '.join(get_args(Over))}.")
+        if not 0 < self.max_nats < float("inf"):
+            raise ParameterError("max_nats", self.max_nats, "must be positive and finite.")
+
+    def tokens(self, sanitizer: Sanitizer) -> int:
+        """Return how many tokens of one user may be released.
+
+        Raises:
+            ParameterError: If the promise is no pure local DP per token: its losses do not add up to such a sum.
+        """
+        promise = sanitizer.guarantee
+        if sanitizer.options.grids:  # a number loses by how far it is moved, not by epsilon
+            raise ParameterError(
+                "sanitizer", "numbers='metric'", "must keep no magnitudes: their losses are no multiples."
+            )
+        local = promise.epsilon is not None and not (promise.metric or promise.graph)
+        if not local or promise.delta or promise.unit is not PrivacyUnit.TOKEN:
+            raise ParameterError("sanitizer", promise.promise, "must promise pure local DP per token, which adds up.")
+        return int(Fraction(self.max_nats) / (Fraction(promise.epsilon or 0.0) + Fraction(promise.slack or 0.0)))
+
+    def refuse(self, users: int) -> None:
+        """Stop where so many users are over the budget and that is what was asked for; names none."""
+        if self.over == "stop" and users:
+            problem = f"is less than what {users:,} users' texts cost; over='drop' or 'truncate' leaves documents out."
+            raise ParameterError("max_nats", self.max_nats, problem)
+
+    def left_out(self, counted: Sequence[tuple[str | None, int]], tokens: int) -> list[int]:
+        """Return which documents are left out of those of all files, each with its user and its tokens, in order.
+
+        Raises:
+            ParameterError: If there are any and over="stop".
+        """
+        total, so_far = Counter[str | None](), list[int]()
+        for user, cost in counted:
+            total[user] += cost
+            so_far.append(total[user])
+        reached = so_far if self.over == "truncate" else [total[user] for user, _ in counted]
+        lost = [place for place, spent in enumerate(reached) if spent > tokens]
+        self.refuse(len({counted[place][0] for place in lost}))
+        return lost
+
+    def disclosed(self) -> str:
+        """Return the sentence that tells of documents that are left out."""
+        which = "all documents" if self.over == "drop" else "the last documents"
+        return f"which documents are left out: {which} of users with more than {round_up(self.max_nats)} nats"
+
+    def sentence(self) -> str:
+        return (
+            f"all documents of one user together lose at most {round_up(self.max_nats)} nats in this release, "
+            "between inputs that agree in whose each document is and in how many tokens it has"
+        )
+
+    def told(self, *, users: int, documents: int) -> dict[str, Any]:
+        """Return what a report says of it, and of what it left out."""
+        found = {"users_over": users, "documents_left_out": documents}
+        return {**asdict(self), "sentence": self.sentence(), **found}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstReading:
+    """The reading before a run; it holds a name and two numbers of every document in memory.
+
+    Attributes:
+        sanitizer: What the documents will be released by.
+        budget: What bounds the loss of all documents of one person.
+        ids: The column that names each document, so that its noise does not go by its place.
+        counts: The counts of the run, which what was left out is added to.
+    """
+
+    sanitizer: Sanitizer
+    budget: UserBudget | None
+    ids: str | None
+    counts: Counter[str]
+
+    def check(self, settings: DocumentSettings) -> None:
+        """Refuse, before anything is read, what cannot be read twice or has no such sum."""
+        if self.budget is not None:
+            self.budget.tokens(self.sanitizer)
+        if settings.missing == "skip":
+            raise ParameterError("missing", "skip", "leaves out documents that a budget or ids count; choose keep.")
+
+    def __call__(self, files: Sequence[tuple[str, DocumentSettings]]) -> list[Known]:
+        """Return what is known of each file; of one that cannot be read nothing, which its turn tells.
+
+        Raises:
+            ParameterError: If a file has no columns, two documents have one id or one has none, or users are over a
+                budget that stops.
+        """
+        for path, settings in files:
+            if path == "-" or not settings.columns:
+                raise ParameterError("source", path, "must be files with columns, for a budget or ids.")
+        lost = self._over_budget(files)
+        names = self._names(files, lost)
+        return [Known(leave_out=out, ids=ids) for out, ids in zip(lost, names, strict=True)]
+
+    def _over_budget(self, files: Sequence[tuple[str, DocumentSettings]]) -> list[frozenset[int]]:
+        if self.budget is None:
+            return [frozenset()] * len(files)
+        counted, places = list[tuple[str | None, int]](), list[tuple[int, int]]()
+        for index, (path, settings) in enumerate(files):
+            try:
+                found = costs_of_file(path, path, settings, self.budget.user, self.sanitizer)
+            except DocumentFormatError:
+                continue
+            counted += found
+            places += ((index, ordinal) for ordinal in range(len(found)))
+        lost = self.budget.left_out(counted, self.budget.tokens(self.sanitizer))
+        self.counts["users_over"] = len({counted[place][0] for place in lost})
+        self.counts["documents_left_out"] = len(lost)
+        found_in = [set[int]() for _ in files]
+        for index, ordinal in (places[place] for place in lost):
+            found_in[index].add(ordinal)
+        return [*map(frozenset, found_in)]
+
+    def _names(
+        self, files: Sequence[tuple[str, DocumentSettings]], lost: Sequence[Collection[int]]
+    ) -> list[list[str] | None]:
+        if self.ids is None:
+            return [None] * len(files)
+        names, taken = list[list[str] | None](), set[str]()
+        for (path, settings), out in zip(files, lost, strict=True):
+            try:
+                named = [*values_of_file(path, path, settings, self.ids)]
+            except DocumentFormatError:
+                names.append(None)
+                continue
+            if repeated := len(named) - len({*named} - taken - {""}):
+                problem = f"has no value, or one that another document has, in {repeated:,} documents of a file."
+                raise ParameterError("ids", self.ids, problem)
+            taken.update(named)
+            names.append([name for ordinal, name in enumerate(named) if ordinal not in out])
+        return names
+
+
+def values_of_file(name: str, place: str, settings: DocumentSettings, column: str) -> Iterator[str]:
+    """Yield the value that each document has in a column, "" for none, as it is written.
+
+    Raises:
+        DocumentFormatError: If the file, which is told of by its name, cannot be read, or a document has several.
+    """
+    with settings.open_values(place, column) as reader:
+        for record in reader:
+            if len(record.texts) > 1:
+                problem = f"a document has several values in the column {column!r}."
+                raise DocumentFormatError(name, problem, line=record.line)
+            if not record.structural:
+                yield (record.texts[0] or "").strip() if record.texts else ""
+
+
+def costs_of_file(
+    name: str, place: str, settings: DocumentSettings, user: str, sanitizer: Sanitizer
+) -> list[tuple[str | None, int]]:
+    """Return the person behind each document of a file, and its tokens; errors as for `values_of_file`."""
+    users = map(person, values_of_file(name, place, settings, user))
+    return list(zip(users, _costs(place, settings, sanitizer), strict=True))
+
+
+def _costs(place: str, settings: DocumentSettings, sanitizer: Sanitizer) -> Iterable[int]:
+    with settings.open_texts(place) as reader:
+        for block in blocks(iter(reader), settings):
+            documents = [record.texts for record in block if not record.structural]
+            yield from sanitizer.prepare([[t for t in texts if t is not None] for texts in documents]).cost.tolist()

@@ -1,0 +1,114 @@
+"""What is said and settled before a long run: a dry run, an own key with ids, a budget for each person, a log."""
+
+import json
+import logging
+
+import pytest
+
+import seeds
+from worlds import made_up
+
+TICKETS = "id,who,body,phone\n" + "".join(
+    f"{n},{'ann' if n % 3 else 'bob'},babaq dabaq fabaq Qwertzuiop 0301234{n:02},555-01{n:02}\n" for n in range(30)
+)
+PRIVATE = ("Qwertzuiop", "0301234", "555-01", "ann", "bob")
+RUN = "sanitize in.csv --column body --keep id -e 1 --vocabulary small"
+
+
+@pytest.fixture(autouse=True)
+def tickets(tmp_path):
+    made_up(200).save(tmp_path / "small")
+    (tmp_path / "in.csv").write_text(TICKETS)
+
+
+def test_an_own_key_ids_and_a_budget_give_one_release_whose_report_is_verified(wordveil, tmp_path):
+    (tmp_path / "own.key").write_bytes(seeds.key(8))
+    run = f"{RUN} --key-file own.key --ids id"
+    bound = " --user-column who --max-nats-per-user 60 --over-budget drop --yes"
+    (tmp_path / "own.key").chmod(0o644)
+    assert "can be read by others" in wordveil.refused(f"{run} -o a.csv")
+    (tmp_path / "own.key").chmod(0o600)
+    for name in ("a", "b"):
+        wordveil.done(f"{run}{bound} -o {name}.csv --report {name}.json")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    assert (tmp_path / "a.csv").read_text().count("\n") == 11, "of twenty documents of one person none is left"
+    assert "lose at most 60 nats" in json.loads((tmp_path / "a.json").read_text())["budget"]["sentence"]
+    wordveil.done("report a.csv --verify a.json --vocabulary small")
+    assert (tmp_path / "own.key").read_bytes() == seeds.key(8), "the key is the owner's, and stays"
+    assert "must come together with --key-file" in wordveil.refused(f"{RUN} --ids id -o c.csv")
+    assert "head -c 16 /dev/urandom > no.key" in wordveil.refused(f"{RUN} --key-file no.key -o c.csv")
+    stopped = wordveil.refused(f"{run}{bound.replace('drop', 'stop')} -o c.csv")
+    assert "--max-nats-per-user=60.0 is less than what 1 users' texts cost" in stopped
+    assert "--over-budget drop or truncate" in stopped
+    assert not (tmp_path / "c.csv").exists()
+
+
+@pytest.mark.parametrize("command", [RUN, "redact in.csv --column body --keep id"])
+def test_a_dry_run_counts_what_the_run_would_do_and_releases_nothing(wordveil, tmp_path, command):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    answer = wordveil(f"{command} -o out.csv --dry-run")
+    assert answer.status == 0, answer.err
+    said = " ".join(answer.err.split())
+    assert (answer.out, sorted(path.name for path in tmp_path.iterdir())) == ("", before)
+    assert f"1 file, {len(TICKETS):,} bytes" in said
+    assert "text in body; copied as they are: id; left out: who, phone" in said
+    tokens = {"sanitize": "150 tokens", "redact": "150 tokens, of which 0% would be kept"}[command.split()[0]]
+    assert f"looked into: 30 documents, {tokens}" in said
+    assert ("outside the vocabulary: 30 of 120 words" in said) == command.startswith("sanitize")
+    assert "about 1 s for about 150 tokens" in said
+    assert not any(word in said for word in PRIVATE if word not in ("ann", "bob"))
+    (tmp_path / "out.csv").write_text("there\n")
+    assert "nothing was released or written" in wordveil.done(f"{command} -o out.csv --dry-run").err
+    assert "no other column" in wordveil.refused(f"{command.replace('--keep id', '--keep idd')} --dry-run -o out.csv")
+    assert "can be read only once" in wordveil.refused(f"{command.replace('in.csv', '-')} --dry-run")
+
+
+def test_a_dry_run_of_a_folder_looks_into_some_files_and_counts_all(wordveil, tmp_path):
+    (tmp_path / "in").mkdir()
+    for n in range(25):
+        (tmp_path / "in" / f"{n:02}.csv").write_text(TICKETS)
+    (tmp_path / "in" / "03.csv").write_text('id,who,body,phone\n1,ann,"open\n')
+    (tmp_path / "in" / "photo.jpg").write_bytes(b"x")
+    said = " ".join(wordveil.done(f"{RUN.replace('in.csv', 'in')} -o out --dry-run").err.split())
+    size = sum(path.stat().st_size for path in (tmp_path / "in").glob("*.csv"))
+    assert f"25 files, {size:,} bytes; not read: 1 " in said
+    assert "cannot be read: " in said
+    assert "03.csv" in said
+    assert "looked into: 240 documents, 1,200 tokens" in said
+    tokens = int(said.partition(" s for about ")[2].partition(" tokens")[0].replace(",", ""))
+    assert abs(tokens - 24 * 150) < 40
+
+
+def test_the_log_of_a_run_says_how_it_goes_and_nothing_private(wordveil, tmp_path, caplog):
+    with caplog.at_level(logging.DEBUG, "wordveil"):
+        wordveil.done(f"{RUN} -o out.csv --yes")
+        wordveil.done(f"{RUN} -o out.csv --yes --resume")
+        (tmp_path / "in.csv").write_text(TICKETS + '99,ann,"open')
+        wordveil.refused(f"{RUN} -o other.csv --yes")
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.partition(";")[0] for line in lines] == [
+        "30 documents with 150 tokens so far",
+        "the output is in its place",
+        "30 documents with 150 tokens are released",
+        "complete already: nothing is released anew",
+        "stopped",
+    ]
+    assert not any(word in line for line in lines for word in PRIVATE)
+    caplog.clear()
+    (tmp_path / "in.csv").write_text(TICKETS)
+    assert "wordveil INFO the output is in its place\n" in wordveil.done(f"--debug {RUN} -o third.csv -q --yes").err
+
+
+def test_a_variable_names_the_file_of_options_and_the_screen_tells_what_it_says(wordveil, tmp_path, monkeypatch):
+    (tmp_path / "nightly.toml").write_text(
+        '[sanitize]\ncolumn = ["body"]\nkeep = ["id"]\nepsilon = 1\nvocabulary = "small"\nyes = true\n'
+    )
+    (tmp_path / "other.toml").write_text('[sanitize]\ncolumn = ["body"]\nkeep = ["who"]\nvocabulary = "small"\n')
+    monkeypatch.setenv("WORDVEIL_CONFIG", "nightly.toml")
+    answer = wordveil.done("sanitize in.csv -o a.csv")
+    assert answer.err.startswith("options by a file: column, keep, epsilon, vocabulary, yes\n")
+    assert (tmp_path / "a.csv").read_text().startswith("id,body\n")
+    wordveil.done("--config other.toml sanitize in.csv -o b.csv --yes")
+    assert (tmp_path / "b.csv").read_text().startswith("who,body\n")
+    monkeypatch.setenv("WORDVEIL_CONFIG", "absent.toml")
+    assert "absent.toml: No such file" in wordveil.refused("sanitize in.csv -o c.csv")

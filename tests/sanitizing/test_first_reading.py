@@ -1,0 +1,191 @@
+"""A file read once before it is released: budgets for each person, and ids that documents keep for good."""
+
+import csv
+import json
+import random
+from collections import Counter
+
+import pytest
+
+import seeds
+import wordveil as wv
+from wordveil.documents import DocumentSettings
+from wordveil.errors import ParameterError, ResumeError
+from wordveil.runs.beforehand import UserBudget
+from worlds import made_up
+
+ALLOWED = 20  # tokens a person
+COLUMN = DocumentSettings(columns=("text",), keep=("id",))
+
+
+@pytest.fixture(scope="module")
+def words():
+    return made_up(200)
+
+
+def sanitizer(words, source=None):
+    return wv.Sanitizer(words, wv.NeighbourResponse(epsilon=1.0), source=source or wv.RandomSource())
+
+
+def rows(words, count, number=0):
+    """Documents of a few persons, one of whom writes little and one of whom has no name."""
+    draw = random.Random(seeds.seed(number))
+    for n in range(count):
+        person = "rare" if n == count - 1 else draw.choice(["ann", "bob", ""])
+        text = " ".join(draw.choice(words.words) for _ in range(draw.randint(2, 4)))
+        yield {"id": f"d{number}-{n}", "person": person, "text": text}
+
+
+def write(path, table):
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", "person", "text"])
+        writer.writeheader()
+        writer.writerows(table)
+    return path
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return {row["id"]: row["text"] for row in csv.DictReader(file)}
+
+
+def over(table, how):
+    """The ids that are left out, counted one by one."""
+    total, lost, above = Counter(), set(), set()
+    for row in table:
+        total[row["person"]] += len(row["text"].split())
+        if total[row["person"]] > ALLOWED:
+            lost.add(row["id"])
+            above.add(row["person"])
+    return lost if how == "truncate" else {row["id"] for row in table if row["person"] in above}, above
+
+
+@pytest.mark.parametrize("how", ["drop", "truncate"])
+@pytest.mark.parametrize("tree", [False, True])
+def test_what_is_over_is_left_out_and_all_else_released(words, tmp_path, how, tree):
+    tables = [[*rows(words, 25, number)] for number in range(3 if tree else 1)]
+    source, output = tmp_path / "in", tmp_path / "out"
+    if tree:
+        source.mkdir()
+        for number, table in enumerate(tables):
+            write(source / f"{number}.csv", table)
+        (source / "1b.csv").write_text('id,person,text\nd,ann,"open\n')  # its documents count for nobody
+    else:
+        source, output = write(tmp_path / "in.csv", tables[0]), tmp_path / "out.csv"
+    budget = UserBudget(user="person", max_nats=float(ALLOWED), over=how)
+    spent = sanitizer(words)
+    report = wv.sanitize_documents(source, output, spent, settings=COLUMN, budget=budget)
+    lost, above = over([row for table in tables for row in table], how)
+    released = [read(output / f"{n}.csv") for n in range(3)] if tree else [read(output)]
+    for table, found in zip(tables, released, strict=True):
+        assert [*found] == [row["id"] for row in table if row["id"] not in lost]
+    assert (report.budget["users_over"], report.budget["documents_left_out"]) == (len(above), len(lost))
+    assert 0 < len(lost) < sum(map(len, tables)), "some are left out, and some are not"
+    assert any("left out" in line for line in report.disclosed)
+    kept = Counter()
+    for row in (row for table in tables for row in table if row["id"] not in lost):
+        kept[row["person"]] += len(row["text"].split())
+    assert max(kept.values()) <= ALLOWED
+    assert report.tokens == sum(kept.values())
+    again = wv.sanitize_documents(source, output, spent, settings=COLUMN, budget=budget, resume=True)
+    assert again.budget == report.budget, "it is complete, and says what it said"
+
+
+def test_a_budget_that_stops_names_nobody_and_writes_nothing(words, tmp_path):
+    source = write(tmp_path / "in.csv", rows(words, 25))
+    budget = UserBudget(user="person", max_nats=float(ALLOWED))
+    with pytest.raises(ParameterError, match=r"less than what \d users' texts cost") as refused:
+        wv.sanitize_documents(source, tmp_path / "out.csv", sanitizer(words), settings=COLUMN, budget=budget)
+    assert not any(name in str(refused.value) for name in ("ann", "bob"))
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_a_document_keeps_its_noise_by_its_id_wherever_it_stands(words, tmp_path):
+    key, table = seeds.key(5), [*rows(words, 30)]
+    moved = [dict(row) for row in table]
+    random.Random(seeds.seed(6)).shuffle(moved)
+    moved[3]["text"] = f"{words.words[0]} {words.words[1]} {moved[3]['text']}"
+    found = []
+    for number, (rows_of_it, ids, fresh) in enumerate(
+        [(table, "id", False), (moved, "id", False), (moved, None, False), (moved, "id", True)]
+    ):
+        source = write(tmp_path / f"in{number}.csv", rows_of_it)
+        own = wv.RandomSource() if fresh else wv.RandomSource(key)
+        wv.sanitize_documents(source, tmp_path / f"out{number}.csv", sanitizer(words, own), settings=COLUMN, ids=ids)
+        found.append(read(tmp_path / f"out{number}.csv"))
+    same = [sum(found[0][name] == other[name] for name in found[0] if name != moved[3]["id"]) for other in found]
+    assert same[1] == 29
+    assert max(same[2:]) < 12, "by its place, or under a fresh key, a text of two words comes again with odds of .01"
+
+
+def test_ids_and_a_budget_together_name_what_is_left(words, tmp_path):
+    key, table = seeds.key(7), [*rows(words, 25)]
+    budget = UserBudget(user="person", max_nats=float(ALLOWED), over="truncate")
+    released = []
+    for number, bound in enumerate((None, budget)):
+        source = write(tmp_path / f"in{number}.csv", table)
+        how = {"settings": COLUMN, "ids": "id", "budget": bound}
+        wv.sanitize_documents(source, tmp_path / f"out{number}.csv", sanitizer(words, wv.RandomSource(key)), **how)
+        released.append(read(tmp_path / f"out{number}.csv"))
+    assert 0 < len(released[1]) < len(released[0])
+    assert released[1].items() <= released[0].items()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [({"id": "d0-1"}, "in 1 documents"), ({"id": " "}, "has no value")],
+)
+def test_ids_that_name_no_single_document_are_refused(words, tmp_path, wrong, said):
+    table = [*rows(words, 5)]
+    table[3] |= wrong
+    source = write(tmp_path / "in.csv", table)
+    with pytest.raises(ParameterError, match=said) as refused:
+        wv.sanitize_documents(source, tmp_path / "out.csv", sanitizer(words), settings=COLUMN, ids="id")
+    assert "d0-1" not in str(refused.value)
+
+
+def test_an_interrupted_run_goes_on_with_the_same_budget_and_ids_alone(words, tmp_path):
+    table = [json.dumps(row) for row in rows(words, 400)]
+    source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text("\n".join(table) + "\n")
+    budget = UserBudget(user="person", max_nats=300.0, over="truncate")
+    settings = DocumentSettings(columns=("text",), keep=("id",), block_characters=2_000)
+    how = {"settings": settings, "budget": budget, "ids": "id"}
+
+    def stop(done, total, documents, tokens):
+        if documents > 40:
+            raise KeyboardInterrupt
+
+    def run(resume, **other):
+        own = sanitizer(words, wv.run_source(output, resume=resume))
+        return wv.sanitize_documents(source, output, own, resume=resume, **{**how, **other})
+
+    with pytest.raises(KeyboardInterrupt):
+        run(False, progress=stop)
+    key = wv.run_source(output, resume=True)
+    for other in ({"ids": None}, {"budget": None}):
+        with pytest.raises(ResumeError):
+            run(True, **other)
+    report = run(True)
+    assert report.resumed_documents > 40
+    whole = wv.sanitize_documents(
+        source, tmp_path / "whole.jsonl", sanitizer(words, wv.RandomSource(key.export_key())), **how
+    )
+    assert output.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert report.budget == whole.budget
+
+
+@pytest.mark.parametrize("how", [{"budget": UserBudget(user="person", max_nats=1.0)}, {"ids": "id"}])
+def test_what_can_be_read_once_or_skips_documents_is_refused(words, tmp_path, how):
+    text = tmp_path / "in.txt"
+    text.write_text("a b\n")
+    with pytest.raises(ParameterError, match="must be files with columns"):
+        wv.sanitize_documents(text, tmp_path / "out.txt", sanitizer(words), **how)
+    table = write(tmp_path / "in.csv", rows(words, 3))
+    skipping = DocumentSettings(columns=("text",), keep=("id",), missing="skip")
+    with pytest.raises(ParameterError, match="leaves out documents"):
+        wv.sanitize_documents(table, tmp_path / "out.csv", sanitizer(words), settings=skipping, **how)
+    if "budget" in how:
+        metric = wv.Sanitizer(words, wv.TEM(epsilon=3.0))
+        with pytest.raises(ParameterError, match="pure local DP"):
+            wv.sanitize_documents(table, tmp_path / "out.csv", metric, settings=COLUMN, **how)
