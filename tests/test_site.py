@@ -5,11 +5,15 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from tests.browsing import LOOKS, chromium, faults
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -137,6 +141,31 @@ def test_a_copied_command_comes_without_its_prompt(site):
 def test_pages_that_programs_make_stand_under_their_titles(site):
     page = (site / "mechanisms" / "tem.html").read_text(encoding="utf-8")
     assert "TEM (tem)" in re.sub(r"<[^>]+>", "", page.partition("<article")[0])
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    handler = partial(SimpleHTTPRequestHandler, directory=site)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+THEMES_OWN = ("aria-dialog-name", "landmark-unique", "scrollable-region-focusable", "empty-table-header")
+"""Rules that the theme's search, copy buttons and wide tables break, and tables of Markdown with an empty corner."""
+
+
+@pytest.mark.parametrize("name", ["index", "which", "start/tickets", "results/redaction", "mechanisms/tem"])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_a_page_is_legible_on_every_screen_and_to_a_screen_reader(browser, address, name, width, scheme):
+    assert faults(browser, f"{address}/{name}.html", width, scheme, but=THEMES_OWN) == []
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")

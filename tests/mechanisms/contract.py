@@ -310,7 +310,7 @@ def kinds_of_tokens_follow_laws_of_their_own(example: Example) -> None:
         outputs_do_not_depend_on_batch_or_thread(points)
         words_follow_the_law_that_is_stated(points)
         the_claim_holds_on_the_exact_channel(points)
-    for span in randomizer.surrogates.spans():
+    for span in randomizer.surrogates.spans:
         if len(span.ids) > 1 << 10:
             continue  # `tests/text/test_kinds.py` draws the long ones
         inputs = np.array(span.codes, dtype=np.int32)

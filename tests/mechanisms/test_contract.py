@@ -116,7 +116,7 @@ STAND_INS, TYPED = WRAPPED["stand-ins"], WRAPPED["typed"]
 def unmoved(kept, ids, draws):
     """Numbers of a grid are released as their own points."""
     released = kept.randomize(ids, draws)
-    for span in kept.surrogates.spans():
+    for span in kept.surrogates.spans:
         here = (ids <= span.codes[0]) & (ids >= span.codes[-1])
         released = np.where(here & (span.grid is not None), span.ids.start + span.codes[0] - ids, released)
     return released

@@ -1,29 +1,20 @@
 """The playground in a real browser; without Chromium or Playwright these tests are skipped."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
+from tests.browsing import chromium, violations
 
 ROOT = Path(__file__).parents[2]
 SHOTS = ROOT / "build" / "playground"
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("served", ["sqlite"], indirect=True)]
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-FLAGS += ["--disable-component-update", "--disable-sync"]
-
 
 @pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("needs Chromium: tools/install_system_parts browser")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=chromium, args=FLAGS)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -69,15 +60,6 @@ def test_a_paragraph_is_released_by_keyboard_at_phone_width(served, browser, sch
     )
     assert problems == elsewhere == []
     page.close()
-
-
-def violations(page):
-    """Return what axe-core finds, in the page as it stands."""
-    axe = pytest.importorskip("axe_playwright_python.base", reason="needs axe-playwright-python")
-    page.evaluate(Path(axe.__file__).with_name("axe.min.js").read_text())
-    found = page.evaluate("axe.run({resultTypes: ['violations']})")
-    assert len(found["passes"]) > 10
-    return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
 
 
 def test_a_setting_without_a_budget_and_a_key_that_is_none_are_told(served, browser):

@@ -113,9 +113,7 @@ def test_a_reader_with_a_wrong_table_is_caught(monkeypatch):
 
 def test_plain_text_is_not_left_to_the_reference(monkeypatch):
     left, read_texts = list[str](), Encoder.read_texts
-    monkeypatch.setattr(
-        Encoder, "read_texts", lambda self, texts, known: left.extend(texts) or read_texts(self, texts, known)
-    )
+    monkeypatch.setattr(Encoder, "read_texts", lambda self, texts: left.extend(texts) or read_texts(self, texts))
     text = (
         "In 1999, the “New” film's co-op (of 12 May) wasn't THAT bad: 10/10, don’t you think? Café... it's $ -- or "
         'so; "They" paid 1,000 at 10:30<br />and 7.5% [a] {b} * + = !!! ;-) for 9-year-olds in the 80\'s. www.a.com'
@@ -145,7 +143,7 @@ def test_reviews_and_identifiers_are_read_as_the_reference_reads_them(engine):
 @pytest.fixture
 def tiny_pieces(monkeypatch):
     monkeypatch.setattr("wordveil.text.encoding.LONG", 3)
-    monkeypatch.setattr("wordveil.text.encoding.KEPT", 2)
+    monkeypatch.setattr("wordveil.text.assembling.KEPT", 2)
 
 
 words_and_gaps = st.sampled_from([

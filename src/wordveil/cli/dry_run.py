@@ -59,9 +59,8 @@ def _kinds(tokens: np.ndarray, sanitizer: Sanitizer) -> list[tuple[str, int]]:
         return []
     numbers = Counter[str]()
     codes, found = np.unique(tokens[tokens < -1], return_counts=True)
-    spans = list(typed.spans())
     for code, number in zip(codes.tolist(), found.tolist(), strict=True):
-        numbers[next(span.kind for span in spans if code in span.codes)] += number
+        numbers[next(span.kind for span in typed.spans if code in span.codes)] += number
     return numbers.most_common()
 
 

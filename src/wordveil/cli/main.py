@@ -41,10 +41,8 @@ def main(arguments: list[str] | None = None) -> None:
     # Garbage is collected less often, and not at exit: about 12 % of the time of a first sentence.
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)
-    if "--debug" in given:
-        _log_to_standard_error()
     try:
-        with _no_interrupt_lost():
+        with _no_interrupt_lost(), _log_shown(asked="--debug" in given):
             from wordveil.cli.app import run
 
             run(given)
@@ -64,15 +62,25 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(MISTAKE if expected else INTERNAL_ERROR)
 
 
-def _log_to_standard_error() -> None:
-    """Show wordveil's own log: those of the libraries it uses might hold anything."""
+@contextmanager
+def _log_shown(*, asked: bool) -> Iterator[None]:
+    """Show wordveil's own log on standard error: those of the libraries it uses might hold anything."""
+    if not asked:
+        yield
+        return
     import logging
 
     shown = logging.StreamHandler()
     shown.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
     log = logging.getLogger("wordveil")
+    before = log.level
     log.addHandler(shown)
     log.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        log.removeHandler(shown)
+        log.setLevel(before)
 
 
 def _told(error: Exception, given: list[str]) -> str:

@@ -56,7 +56,7 @@ class Typed(Wrapper):
         return (self.randomizer, *map(Grid.of, self.surrogates.grids))
 
     def other_pairs(self, claim: Guarantee) -> list[Pair]:
-        grids = [span for span in self.surrogates.spans() if span.grid]
+        grids = [span for span in self.surrogates.spans if span.grid]
         return [
             Pair(first=grid.codes[0], second=grid.codes[-1], label=f"the ends of a {grid.kind} grid", epsilon=end.loss)
             for grid, kind in zip(grids, self.kinds[1:], strict=True)
@@ -68,7 +68,7 @@ class Typed(Wrapper):
 
     def law(self, ids: IdArray) -> Float64Array | None:
         """Return the exact rows P(output | input) of inputs of one kind, over `outputs`, or the ids of their span."""
-        for span in self.surrogates.spans():
+        for span in self.surrogates.spans:
             if len(ids) and span.codes[-1] <= ids.min() <= ids.max() <= span.codes[0]:
                 if span.grid is None:
                     return np.full((len(ids), len(span.ids)), 1 / len(span.ids))
@@ -93,7 +93,7 @@ class Typed(Wrapper):
     def values(self, codes: PrivateIds, words: BitArray) -> ReleasedIds:
         """Return the released ids of typed tokens."""
         released = ReleasedIds(np.full(len(codes), UNKNOWN, np.int32))
-        for span in self.surrogates.spans():
+        for span in self.surrogates.spans:
             some = (span.codes[-1] <= codes) & (codes <= span.codes[0])
             if span.grid is not None:
                 values = moved(span.grid, span.codes[0] - codes[some], words[some])

@@ -27,7 +27,8 @@ MASK = "[unknown]"
 KEYED = (
     "whether a document changed between two releases under one key and id: an unchanged one comes out as before and a "
     "changed one is drawn afresh, on the same version and, where provenance names one, arithmetic; on others each is "
-    "one more release (in a run the id is the file name without its folder, the chosen columns and the record number)"
+    "one more release (in a run the id is the value of the column named for it, or the file name without its folder "
+    "and the record number, with the chosen columns)"
 )
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
 

@@ -39,6 +39,7 @@ Notice = Callable[[str], None]
 """Called with a line for the owner of the input, which may name files; it is for no report that travels."""
 
 LOG = logging.getLogger("wordveil")
+LOG.addHandler(logging.NullHandler())  # else Python shows warnings on standard error where nobody asked for a log
 """How runs go. A log travels: it holds no text and no name of a file or column, and counts only what releases show."""
 
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))

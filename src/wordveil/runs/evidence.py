@@ -80,7 +80,8 @@ def _leaves(facts: Mapping[str, Any], unit: PrivacyUnit) -> str:
 def _stays(facts: Mapping[str, Any], unit: PrivacyUnit) -> str:
     words = "sentences" if unit is PrivacyUnit.SENTENCE else "words"
     others = ", every column that is not named here" if facts["settings"]["columns"] else ""
-    return f"The original {words}{others}, and the key of the noise, which is removed when the run has succeeded."
+    key = "the key of the noise, which is removed when the run has succeeded, unless its owner keeps it for later runs"
+    return f"The original {words}{others}, and {key}."
 
 
 def _longest(explained: Explanation) -> str:

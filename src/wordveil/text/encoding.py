@@ -21,11 +21,10 @@ by these conditions; here, a piece begins before a letter that is no capital, an
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain, count
+from itertools import chain
 from typing import Literal, cast
 
 import numpy as np
@@ -36,6 +35,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import text_library
 from wordveil.kernels.compiled.text import CompiledReader, Left, PackedWords, ReaderSettings
 from wordveil.parameters import check_choice
+from wordveil.text.assembling import Assembler
 from wordveil.text.characters import plain_characters
 from wordveil.text.joining import joined
 from wordveil.text.readings import FULL_WORDS, UNKNOWN, Reading, spellings
@@ -49,9 +49,6 @@ LONG = 1 << 20
 
 LONGEST = 1 << 23
 """A text with a longer stretch without white space before a letter cannot be worked on in pieces, and is refused."""
-
-KEPT = 1 << 17
-"""Distinct tokens beyond which the readings of one call are forgotten: memory is bounded, whatever texts hold."""
 
 # Before a letter these are in no number, no IBAN and no address.
 _NO_TOKEN = re.compile(r"[ \n](?![A-Z])|[。、，](?=[\u3040-\u9fff])")
@@ -185,7 +182,7 @@ class Encoder:
 
     def _reading(self) -> Callable[[Sequence[str], Sequence[bool]], EncodedBatch]:
         if self.index is None or text_library() is None:
-            return partial(self._batch, {})
+            return partial(self._batch, Assembler(self._read_tokens))
         return _Compiled(self, self._compiled)
 
     @cached_property
@@ -202,33 +199,24 @@ class Encoder:
             numbers=self.numbers == "unknown" and self.typed is None,
         )
 
-    def _batch(self, readings: dict[str, Reading], texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
-        read = self.read_texts(texts, readings)
-        numbers = defaultdict[str, int](count().__next__)
-        around = [numbers[""], numbers[" "], *map(numbers.__getitem__, chain.from_iterable(own.gaps for own in read))]
-        counts = np.fromiter((len(own.ids) for own in read), np.int64, len(read))
-        closes = np.cumsum(counts + 1) - 1  # each text has one gap more than tokens
-        gaps = np.array(around[2:], np.int32)
-        shapes = np.fromiter(chain.from_iterable(own.shapes for own in read), np.uint8) if self.keep_shapes else None
-        return EncodedBatch(
-            gaps=list(numbers),
-            ids=PrivateIds(np.fromiter(chain.from_iterable(own.ids for own in read), np.int32)),
-            before=np.delete(gaps, closes),
-            closing=gaps[closes],
-            counts=counts,
-            exempt=np.fromiter((own.exempt for own in read), np.int64, len(read)),
-            shapes=shapes,
-            last=np.array(last, np.bool_),
-        )
-
-    def read_texts(self, texts: Sequence[str], readings: dict[str, Reading]) -> list[TextReading]:
-        """Read texts by the reference, every distinct token once: those read before are given, others are added."""
-        if len(readings) > KEPT:
-            readings.clear()
+    def _batch(self, assemble: Assembler, texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
         split = [self.tokenizer.split(PrivateText(text)) for text in texts]
-        tokens = set(chain.from_iterable(pieces[1::2] for pieces in split)).difference(readings)
+        if self.tokenizer.markup != "none":
+            split = [[piece if i % 2 else piece.lower() for i, piece in enumerate(pieces)] for pieces in split]
+        fields = assemble(split)
+        if not self.keep_shapes:
+            fields["shapes"] = None
+        return EncodedBatch(**fields, last=np.array(last, np.bool_))
+
+    def _read_tokens(self, tokens: Sequence[str]) -> list[Reading]:
         known = self.known({spelling for token in tokens for spelling in spellings(token, self.casing)})
-        readings.update((token, read_token(token, self.rules, known)) for token in tokens)
+        return [read_token(token, self.rules, known) for token in tokens]
+
+    def read_texts(self, texts: Sequence[str]) -> list[TextReading]:
+        """Read texts by the reference, every distinct token once."""
+        split = [self.tokenizer.split(PrivateText(text)) for text in texts]
+        tokens = list({*chain.from_iterable(pieces[1::2] for pieces in split)})
+        readings = dict(zip(tokens, self._read_tokens(tokens), strict=True))
         return [encode_text(pieces, readings, self.tokenizer.markup) for pieces in split]
 
     def known(self, words: Iterable[str]) -> dict[str, int]:
@@ -252,7 +240,7 @@ class _Compiled:
         return EncodedBatch(**fields, last=np.array(last, np.bool_))
 
     def _left(self, stretches: list[str]) -> Left:
-        read = self._encoder.read_texts(stretches, {})
+        read = self._encoder.read_texts(stretches)
         return Left(
             [len(own.ids) for own in read],
             [own.exempt for own in read],

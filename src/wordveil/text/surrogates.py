@@ -14,9 +14,10 @@ Plan, Ofcom's telephone numbers for drama, ISO 13616 (IBAN check digits), ISO/IE
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from wordveil.promises.number_grids import NumberGrid
@@ -110,25 +111,32 @@ class Surrogates:
     first: int  # the first id for surrogates: v, or any number above the ids of words
     grids: tuple[NumberGrid, ...] = ()  # grids for numbers that keep their magnitude, at most one a kind
 
-    def spans(self) -> Iterator[KindIds]:
-        """Yield the kinds, then the grids, in the order of their ids."""
-        codes, ids = UNKNOWN - 1, self.first
-        values = [(name, 1, 1 << GENERATORS[name].bits, GENERATORS[name].text, None) for name in KINDS]
-        grids = [(grid.kind, grid.points, grid.points, grid.text, grid) for grid in self.grids]
-        for name, inputs, outputs, text, grid in [*values, *grids]:
-            yield KindIds(name, range(codes, codes - inputs, -1), range(ids, ids + outputs), text, grid)
-            codes, ids = codes - inputs, ids + outputs
+    @property
+    def spans(self) -> tuple[KindIds, ...]:
+        """The kinds, then the grids, in the order of their ids."""
+        return _spans(self.first, self.grids)
 
     def code(self, token: str) -> int | None:
         """Return the id that stands for a private token: of its kind, or of its grid point; None for a word."""
         found = kind(token)
         if found is None:
             return None
-        *_, span = (span for span in self.spans() if span.kind == found)  # a grid stands behind its kind
+        *_, span = (span for span in self.spans if span.kind == found)  # a grid stands behind its kind
         return span.codes[span.grid.nearest(amount(token, found)) if span.grid else 0]
 
     def text(self, released: int) -> str:
-        for span in self.spans():
+        for span in self.spans:
             if released in span.ids:
                 return span.text(released - span.ids.start)
         raise IndexError(released)
+
+
+@lru_cache(maxsize=16)
+def _spans(first: int, grids: tuple[NumberGrid, ...]) -> tuple[KindIds, ...]:
+    codes, ids, spans = UNKNOWN - 1, first, list[KindIds]()
+    values = [(name, 1, 1 << GENERATORS[name].bits, GENERATORS[name].text, None) for name in KINDS]
+    points = [(grid.kind, grid.points, grid.points, grid.text, grid) for grid in grids]
+    for name, inputs, outputs, text, grid in [*values, *points]:
+        spans.append(KindIds(name, range(codes, codes - inputs, -1), range(ids, ids + outputs), text, grid))
+        codes, ids = codes - inputs, ids + outputs
+    return tuple(spans)
