@@ -314,3 +314,18 @@ def test_words_are_shown_with_the_faces_of_their_classes(wordveil):
     every = json.loads(wordveil("words", "--classes", "256", "--json").out)
     assert (len(every), len(set(every.values()))) == (32_000, 256)
     assert every["doctor"] == face
+
+
+@pytest.mark.parametrize("how", ["", "--hide hidden.txt", "--dates shift --days 30"])
+def test_a_run_whose_report_failed_is_finished_by_resume(wordveil, tmp_path, how):
+    (tmp_path / "in.txt").write_text("Please call Maria Garcia at 555-0147.\n")
+    (tmp_path / "hidden.txt").write_text("call\n")
+    (tmp_path / "r.json").mkdir()
+    run = f"redact in.txt -o o.txt --report r.json {how}"
+    assert wordveil(run).status == 2
+    released = (tmp_path / "o.txt").read_bytes()
+    (tmp_path / "r.json").rmdir()
+    wordveil.done(f"{run} --resume")
+    assert (tmp_path / "o.txt").read_bytes() == released
+    wordveil.done("report o.txt --verify r.json" + (" --hide hidden.txt" if "hide" in how else ""))
+    assert sorted(path.name for path in tmp_path.iterdir() if "journal" in path.name) == []

@@ -10,11 +10,9 @@ import pytest
 from tests.cli.forging import facts_of, forged, named, places
 
 import seeds
-import wordveil as wv
-from wordveil.runs.denoise import ReleaseReport
+from wordveil.runs.beforehand import UserBudget
 from wordveil.runs.report import write_sealed
 from wordveil.runs.report_schema import sealed
-from wordveil.spark.budgets import UserBudget
 
 # Against itself.
 
@@ -32,6 +30,8 @@ ELSEWHERE = {  # exit code 2: names a mechanism or a vocabulary that is not here
     "provenance.mechanism",
     "provenance.checksum",
     "provenance.candidates_checksum",
+    "provenance.public_data",  # what another processor may round otherwise
+    "provenance.arithmetic",
 }
 
 
@@ -149,37 +149,45 @@ def test_another_vocabulary_is_asked_for(wordveil, released):
 
 
 # Older and newer reports.
-def older(facts, sanitizer):
-    """Return the facts as reports said them before they had a schema: a mean text, and words of a sample."""
-    new = ("schema", "kind", "longest", "copied", "tree", "warnings", "verdict", "passes", "checksum")
-    facts = {name: fact for name, fact in copy.deepcopy(facts).items() if name not in new}
-    pairs = [sanitizer.embeddings.words[:2], sanitizer.embeddings.words[3:5]]
-    mean = round(facts["tokens"] / facts["documents"])
-    facts["in_words"][1:] = sanitizer.explained(mean, pairs=pairs).examples
-    facts["guarantee"]["epsilon"] = 7.999999999999999
-    return facts
+def test_a_report_robbed_of_its_schema_or_of_a_fact_is_refused(released):
+    facts = released.facts
+    robbed = {name: fact for name, fact in facts.items() if name not in ("schema", "checksum")} | {"documents": 4000}
+    target = released.folder / "robbed.json"
+    target.write_text(json.dumps(robbed))
+    assert released(report=target).status == 2
+    for name in ("documents", "seconds", "missing_texts", "kind"):
+        assert released.told({other: fact for other, fact in facts.items() if other != name}).status == 1, name
 
 
-def test_a_report_from_before_there_was_a_schema_is_read_and_held(released, vocabulary):
-    table = wv.load_embeddings(vocabulary)
-    sanitizer = wv.Sanitizer(table, wv.NeighbourResponse(epsilon=8.0), options=wv.TextOptions(unknown="typed"))
-    facts = older(released.facts, sanitizer)
-    target = released.folder / "older.json"
-    target.write_text(json.dumps(facts))
-    answer = released(report=target)
-    assert answer.status == 0, answer.err
-    assert "without its checksum, what is no promise is not checked" in answer.out
-    assert "without its checksum" in json.loads(released("json", "--json", report=target).out)["notes"][0]
-    assert "warning: a weak promise" in answer.out, "that such a report gives no warning is made good"
-    assert ReleaseReport.load(target).mechanism() == sanitizer.mechanism
-    for path in [
-        ("guarantee", "epsilon"), ("guarantee", "sentence"), ("in_words", 0), ("in_words", 1), ("disclosed", 2),
-    ]:  # fmt: skip
-        target.write_text(json.dumps(forged(facts, path)))
-        assert released(report=target).status in (1, 2)
-    for added in ({"verdict": {"attack": "Nobody."}}, {"passes": ["nothing"]}, {"warnings": []}, {"weather": "fine"}):
-        target.write_text(json.dumps(facts | added))
-        assert released(report=target).status == 1, "what stands unchecked would be shown"
+def test_a_page_is_held_byte_for_byte(released):
+    page = released.folder / "r.html"
+    assert released("html").status == 0
+    page.write_bytes(page.read_bytes().replace(b"\n", b"\r\n"))
+    assert released("html").status == 1
+
+
+def test_a_released_folder_that_holds_more_is_not_what_its_report_names(wordveil, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("the house\n")
+    wordveil.done("sanitize", "in", "-o", "out", "--report", "r.json", "--yes")
+    wordveil.done("report", "out", "--verify", "r.json")
+    (tmp_path / "out" / "originals").symlink_to(tmp_path / "in")
+    answer = wordveil("report", "out", "--verify", "r.json")
+    assert (answer.status, "originals: is no file of a release" in " ".join(answer.err.split())) == (1, True)
+    assert wordveil("sanitize", "in", "-o", "out", "--resume", "--yes").status == 2, "it is not what the run wrote"
+
+
+def test_what_another_processor_rounds_is_not_called_forged(wordveil, tmp_path):
+    (tmp_path / "in.txt").write_text("the house\n")
+    run = ["sanitize", "in.txt", "-o", "o.txt", "-m", "mahalanobis", "-e", 10, "--report", "r.json", "--yes", "-q"]
+    wordveil.done(*run)
+    facts = facts_of(tmp_path / "r.json")
+    elsewhere = forged(facts, ("provenance", "public_data"), "0" * 64)
+    for changed, status in ((facts, 0), (elsewhere, 2), (forged(elsewhere, ("guarantee", "epsilon")), 1)):
+        write_sealed(sealed(changed), tmp_path / "r.json")
+        answer = wordveil("report", "o.txt", "--verify", "r.json")
+        assert answer.status == status, answer.err
+    assert "processor" not in answer.err
 
 
 @pytest.mark.parametrize("schema", ["1.1", "2.0"])
@@ -235,7 +243,7 @@ def test_a_report_of_vectors_is_held_like_one_of_texts(wordveil, tmp_path):
     assert wordveil(*check, report).status == 0
     target = tmp_path / "forged.json"
     free = {
-        "finished", "seconds", "rows_per_second", "rows", "dtype", "column", "left_out", "resumed_rows",
+        "finished", "seconds", "rows_per_second", "rows", "column", "left_out", "resumed_rows",
         "outputs[0].name", "provenance.version", "provenance.engine", "schema", "input_dimensions",
     }  # fmt: skip
     status = {}

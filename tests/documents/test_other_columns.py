@@ -111,8 +111,9 @@ def test_a_file_of_texts_alone_asks_nothing(tmp_path, name):
 ])  # fmt: skip
 def test_a_kept_column_that_stands_twice_is_refused(tmp_path, name, content, kept):
     (tmp_path / name).write_text(content)
-    message = stopped(tmp_path / name, tmp_path / "out", DocumentFormatError, match="twice", keep=(kept,))
-    assert "hidden" not in message
+    for which in ({"keep": (kept,)}, {"keep_others": True}):
+        message = stopped(tmp_path / name, tmp_path / "out", DocumentFormatError, match="twice", **which)
+        assert "hidden" not in message
 
 
 def test_two_choices_are_one_too_many():

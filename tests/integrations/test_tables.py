@@ -6,6 +6,7 @@ import pickle
 from datetime import date
 
 import leak_free
+import numpy as np
 import pytest
 
 import seeds
@@ -258,6 +259,28 @@ def test_pandas_refuses_objects_that_may_carry_more_than_they_show():
             assert "zzsecret" not in str(refused.value)
     plain = pd.DataFrame({"note": ["a", "b", "c"], "code": ["x", None, 2.5], "day": [date(2026, 1, 2)] * 3})
     assert sanitize(plain, ["note"], keep=["code", "day"]).table[["code", "day"]].equals(plain[["code", "day"]])
+
+
+class Tagged(np.float64):
+    """A number that holds more than it shows, as those of units do."""
+
+
+def test_pandas_refuses_numbers_and_plain_names_that_carry_more_than_they_show():
+    pd, sanitize = adapter("pandas")
+    padded = np.dtype({"names": ["a"], "formats": ["i4"], "offsets": [0], "itemsize": 32})
+    void = np.frombuffer(b"\1\0\0\0".ljust(16) + b"zzsecret".ljust(16), padded)[0]
+    for odd in (Tagged(1.5), void):
+        column = np.empty(2, object)
+        column[:] = [odd, 1]
+        frame = pd.DataFrame({"note": ["a house", "a dog"], "code": pd.Series(column, dtype=object)})
+        with pytest.raises(ParameterError, match="may carry more than they show"):
+            sanitize(frame, ["note"], keep=["code"])
+    name = Carrier("who")
+    name.whose = "zzsecret"
+    frame = pd.DataFrame({"note": ["a house"], name: [1]}, index=pd.Index([7], name=Carrier("n")))
+    released = sanitize(frame, ["note"], keep=["who", "n"]).table
+    assert {type(each) for each in (*released.columns, *released.index.names)} == {str}
+    assert b"zzsecret" not in pickle.dumps(released)
 
 
 def test_one_name_never_copies_two_columns_of_pandas():

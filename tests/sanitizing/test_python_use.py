@@ -163,6 +163,24 @@ def test_a_retry_in_another_forked_worker_gives_the_same_bytes_or_is_refused(voc
 
     assert set(in_forks(lambda: retried(given))) == {given(TEXT, document_id="a").text}
     assert all("forked after its key was drawn" in text for text in in_forks(lambda: retried(drawn)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("how", [{"days": 180}, {"law": "surrogate"}, {"law": "surrogate", "link": "document"}])
+def test_a_redactor_refuses_ids_in_a_forked_worker_that_has_a_key_of_its_own(how):
+    text = "We met Maria and Jose on 2026-03-14 and the doctor was there."
+
+    def tried(redactor):
+        try:
+            return redactor.release_rows([[text]], ["note 17"])[0][0]
+        except WordveilError as error:
+            return str(error)
+
+    drawn, given = wv.Redactor(**how), wv.Redactor(**how, source=wv.RandomSource(KEY))
+    assert all("forked after its key was drawn" in said for said in in_forks(lambda: tried(drawn)))
+    assert {*in_forks(lambda: tried(given))} == {tried(given)}
+    assert in_forks(lambda: wv.Redactor().redact("We saw it.")) == ["We saw it."] * 2
     assert drawn(TEXT, document_id="a").text == drawn(TEXT, document_id="a").text, "the parent goes on"
     for sanitizer in (given, drawn):
         fresh = in_forks(lambda: sanitizer(TEXT).text)  # noqa: B023 (it is called here)

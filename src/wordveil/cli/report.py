@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from wordveil.vocabulary.table import Embeddings
 
 UNSIGNED = "not signed; it proves nothing about the honesty of whoever sent it"
-_SCHEMALESS = (
-    "from before reports had a schema, or robbed of it; without its checksum, what is no promise is not checked"
-)
 UNCHECKED = "signed, by whom is not checked; name the sender's public key with --public-key"
 
 
@@ -208,17 +205,16 @@ def _check(
         f"{released}: is what {verify} speaks of ({counted(len(stored.outputs), 'file')})",
         f"{verify}: says of the promise what {stored.provenance.mechanism} comes to",
         f"{verify}: {signature}",
-        *(f"{verify}: {printable(line)}" for line in held.notes),
         *missing,
         *shown(held.warnings),
     ]
-    more = {"signature": signature, "notes": held.notes, "missing": missing, "warnings": held.warnings}
+    more = {"signature": signature, "missing": missing, "warnings": held.warnings}
     show(result | more, lines, as_json=as_json)
 
 
 def _other_files(report: StoredReport, released: Path) -> list[str]:
     """Return in what the files differ from those that a report names, one sentence each."""
-    from wordveil.runs.digests import file_digests
+    from wordveil.runs.digests import file_digests, strangers
     from wordveil.runs.evidence import differences
 
     if not report.outputs:
@@ -227,7 +223,8 @@ def _other_files(report: StoredReport, released: Path) -> list[str]:
     if not files:
         raise DataFormatError(released, "no such file.", remedy="Check the path.")
     told = differences(report.outputs, files)
-    if not told and "grid" in report.facts:
+    told += [f"{printable(name)}: is no file of a release" for name in strangers(released)]
+    if not told and report.facts["kind"] == "vectors":
         from wordveil.documents.vectors import open_vectors
         from wordveil.runs.vectors.grid import fits_grid
 
@@ -252,19 +249,15 @@ def _signed(report: StoredReport, key: Path) -> str:
     from wordveil.runs.report import write_sealed
     from wordveil.runs.report_signatures import signed
 
-    if report.schema == (0, 0):
-        problem = "is of an older version, whose reports cannot be signed."
-        raise DataFormatError(report.path, problem, remedy="Write it again with this version, in a new run.")
     write_sealed(signed(report.facts, key), report.path)
     return f"signed now with {key}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Held:
-    """A report held against itself: what is wrong, what was left aside, and the warnings that it should give."""
+    """A report held against itself: what is wrong, and the warnings that it should give."""
 
     wrong: list[str]
-    notes: list[str]
     warnings: tuple[str, ...]
 
 
@@ -272,16 +265,20 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     """Hold a report against what its mechanism comes to.
 
     Raises:
-        DataFormatError: If it differs in wording alone from what this version writes, and is of another one.
+        DataFormatError: If it differs in wording alone from what this version writes, and is of another one; or in what
+            fitting computes, which rounds otherwise elsewhere.
     """
     from wordveil.runs.report_check import contradictions
     from wordveil.runs.warnings import release_warnings
     from wordveil.sanitizing.sanitizer import Sanitizer
 
     wrong = contradictions(report, source, _budget(report.facts))
-    if report.is_of_another_version and wrong and not any(each.is_meant for each in wrong):
-        raise _of_another_version(report)
-    notes = [_SCHEMALESS] if report.schema == (0, 0) else []
+    if wrong and not any(each.is_meant for each in wrong):
+        if report.is_of_another_version:
+            raise _of_another_version(report)
+        if any(each.is_computed for each in wrong):
+            problem = "rests on numbers that another processor or library rounds otherwise; it cannot be checked here."
+            raise DataFormatError(report.path, problem, remedy="Check it on a machine like the one that wrote it.")
     if isinstance(source, Sanitizer):
         warnings = release_warnings(source.guarantee, source.in_words)
     else:
@@ -290,7 +287,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     told = [each.sentence() for each in wrong] + [
         f"notes: {note!r} is none of this release" for note in sorted(strange)
     ]
-    return _Held(wrong=told, notes=notes, warnings=warnings)
+    return _Held(wrong=told, warnings=warnings)
 
 
 def _redaction(report: StoredReport, public: Public) -> _Held | None:
@@ -309,7 +306,7 @@ def _redaction(report: StoredReport, public: Public) -> _Held | None:
     if words.choices() != said:
         problem = "was made with other lists of words; it cannot be checked."
         raise DataFormatError(report.path, problem, remedy="Name them with --public-words and --hide.")
-    return _Held(wrong=redaction_contradictions(report.facts, words), notes=[], warnings=())
+    return _Held(wrong=redaction_contradictions(report.facts, words), warnings=())
 
 
 def _nameless(note: str) -> str:

@@ -218,15 +218,15 @@ class _Delimited(DocumentFormat):
             problem, remedy = absent_column(missing[0], names, self.selection.columns)
             remedy += " --delimiter sets the separator, --no-header names columns 1, 2, ..."
             raise DocumentFormatError(self._path, problem, line=row.line, remedy=remedy)
-        if twice := [name for name in self.selection.keep or () if names.count(name) > 1]:
-            problem = f"the column {twice[0]!r}, which is to be copied, stands twice."
-            raise DocumentFormatError(self._path, problem, line=row.line, remedy="Give one of the two another name.")
         selected = [index for index, name in enumerate(names) if name in self.selection.columns]
         others = [name for name in names if name not in self.selection.columns]
         self.other_columns.update(dict.fromkeys(others))
         if self.selection.asks and others:
             raise unnamed_columns(self.selection.columns, others, self._path)
         copied = [i for i, name in enumerate(names) if i not in selected and self.selection.copies(name)]
+        if twice := [names[i] for i in copied if names.count(names[i]) > 1]:
+            problem = f"the column {twice[0]!r}, which is to be copied, stands twice."
+            raise DocumentFormatError(self._path, problem, line=row.line, remedy="Give one of the two another name.")
         self.copied_columns.update(dict.fromkeys(names[i] for i in copied))
         written = None if len(selected) + len(copied) == len(names) else sorted(selected + copied)
         self._always = self.details.quoting == "all" or (

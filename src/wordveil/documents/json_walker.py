@@ -299,7 +299,7 @@ class JsonWalker:
                 if dropped:
                     self._jump(text, kept_end, previous_end if any_kept else start)
                     dropped = False
-                if child is not None and child.keeps:
+                if child is None or child.keeps:
                     if name in entered:
                         raise WalkError(
                             f"{name!r}, which holds what is to be copied, stands twice in one object.", start

@@ -124,8 +124,8 @@ def _remove(path: Path) -> None:
 
 def stamp(path: Path) -> list[list[str | int]]:
     """Return which files a file or folder is made of, and when each was last written; a renaming leaves it as it is."""
-    files = sorted(filter(Path.is_file, path.rglob("*"))) if path.is_dir() else [path]
-    facts = [(file, file.stat()) for file in files]
+    inside = sorted(each for each in path.rglob("*") if each.is_symlink() or not each.is_dir()) if path.is_dir() else []
+    facts = [(each, each.lstat()) for each in inside] if path.is_dir() else [(path, path.stat())]
     return [[file.relative_to(path).as_posix(), it.st_ino, it.st_size, it.st_mtime_ns] for file, it in facts]
 
 

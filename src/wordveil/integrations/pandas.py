@@ -24,6 +24,7 @@ REBUILT = (pd.StringDtype, pd.DatetimeTZDtype, pd.BooleanDtype, *(getattr(pd, f"
 """Types of pandas' own in which kept values are written again; those of any other come out as plain objects."""
 PLAIN = {str, bytes, bool, int, float, complex, Decimal, date, time, datetime, timedelta, type(None)}
 PLAIN |= {type(pd.NA), type(pd.NaT), pd.Timestamp, pd.Timedelta, pd.Period, pd.Interval}
+PLAIN |= set(np.sctypeDict.values()) - {np.void, np.object_}  # a void shows no padding, which may hold anything
 """Types of objects that are nothing but the value they show."""
 
 
@@ -59,7 +60,7 @@ def sanitize(
     released = released_columns(private, sanitizer, ids)
     kept = [place for place, name in enumerate(levels) if name in copied]
     arrays = [_visible(frame.index.get_level_values(place)) for place in kept]
-    names = [frame.index.names[place] for place in kept]
+    names = [_plain_name(frame.index.names[place]) for place in kept]
     index = pd.RangeIndex(len(frame))
     if arrays:
         index = pd.MultiIndex.from_arrays(arrays, names=names) if arrays[1:] else pd.Index(arrays[0], name=names[0])
@@ -73,12 +74,17 @@ def sanitize(
         else:
             made[number] = pd.Series(_visible(column), index=index)
     out = pd.DataFrame(made, index=index)
-    out.columns = pd.Index([frame.columns[place] for place in shown])
+    out.columns = pd.Index([_plain_name(frame.columns[place]) for place in shown])
     others = [name for name in frame.columns if name in copied]
     others += [name if name == "index" else f"index {name}" for name in levels if name in copied]
     release = described(out, sanitizer, chosen, others, keyed=ids is not None)
     out.attrs["wordveil"] = release.as_dict()
     return release
+
+
+def _plain_name(name: Any) -> Any:
+    """Return a column's or an index's name without what a class derived from text may hold beside it."""
+    return str.__str__(name) if isinstance(name, str) else name
 
 
 def _visible(column: pd.Series | pd.Index) -> Any:
@@ -89,9 +95,7 @@ def _visible(column: pd.Series | pd.Index) -> Any:
     if isinstance(kind, REBUILT):
         return pd.array(column.tolist(), dtype=kind)
     values = np.fromiter(column.astype(object), dtype=object, count=len(column))
-    if odd := {
-        type(value).__name__ for value in values if type(value) not in PLAIN and not isinstance(value, np.generic)
-    }:
+    if odd := {type(value).__name__ for value in values if type(value) not in PLAIN}:
         kinds = f"objects of other types than text, numbers and times: {', '.join(sorted(odd))}"
         raise ParameterError("keep", str(column.name), f"holds {kinds}. They may carry more than they show.")
     return values

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.errors import ParameterError, ResumeError
-from wordveil.files.journal import is_resumable
+from wordveil.files.journal import KEYED, is_resumable
 from wordveil.files.records import ReleaseRecord, known_again, load_record, record_path, written
 
-KEYED = "keyed."
-"""Begins the name of what is told of a run under its key, which goes with it: a complete output is not held to that."""
 _SECOND = "a second release of the same texts adds its loss to the first's"
 
 

@@ -39,6 +39,16 @@ def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[
     return digests_of(file_identity(path / name, name) for name in names)
 
 
+def strangers(path: Path) -> list[str]:
+    """Return what a released folder holds that is no file of its own: links, pipes and the like."""
+    inside = path.rglob("*") if path.is_dir() else ()
+    return sorted(each.relative_to(path).as_posix() for each in inside if each.is_symlink() or not _is_plain(each))
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() or path.is_dir()
+
+
 def digests_of(identities: Iterable[Mapping[str, Any]]) -> tuple[FileDigest, ...]:
     """Return the digests of files as a journal holds them."""
     return tuple(FileDigest(**{**identity, "name": printable(identity["name"])}) for identity in identities)

@@ -7,17 +7,14 @@ does not know of it, and by a signature, against one that does.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from wordveil.errors import DataFormatError
 from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.rounding import claimed
 from wordveil.runs.beforehand import UserBudget
-from wordveil.runs.digests import COPIED, TREE
-from wordveil.runs.evidence import ALWAYS_ASSUMED, Evidence
+from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import form
 from wordveil.runs.report_schema import StoredReport, checksum
 from wordveil.runs.report_shape import misfits
@@ -28,10 +25,6 @@ from wordveil.sanitizing.sanitizer import Sanitizer
 
 MEANT = ("promise", "epsilon", "delta", "slack", "unit", "standing", "largest_distance", "graph")
 """Of a guarantee: what is not wording, and the same in every version."""
-_SINCE = {
-    "schema", "kind", "longest", "copied", "tree", "warnings", "verdict", "passes", "signature",
-}  # fmt: skip
-"""Facts that reports have since they have a schema: in an older one they would stand unchecked."""
 _GIVEN = ("version", "engine")  # of the machine that released
 _LONGEST = 160  # characters shown of a value
 
@@ -48,6 +41,11 @@ class Contradiction:
     def is_meant(self) -> bool:
         """Whether it is no matter of wording, which may differ between versions."""
         return self.place.partition(".")[2] in MEANT
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether it is what a mechanism is fitted to, computed there and here."""
+        return self.place in ("provenance.public_data", "provenance.arithmetic") and bool(self.said and self.right)
 
     def sentence(self) -> str:
         return f"{self.place}: the report says {_short(self.said)}, its mechanism gives {_short(self.right)}"
@@ -66,10 +64,8 @@ def damage(report: StoredReport) -> list[str]:
     Raises:
         DataFormatError: If it is a page of another version, which this one would write otherwise.
     """
-    told = []
-    held = report.facts.get("checksum")
-    if (held is not None or report.schema > (0, 0)) and held != checksum(report.facts):
-        told.append("other facts than its checksum was made of")
+    held = report.facts.get("checksum") == checksum(report.facts)
+    told = [] if held else ["other facts than its checksum was made of"]
     if not told and report.html and report.text != form(report.facts, html=True):
         if report.is_of_another_version:
             version = report.facts["provenance"]["version"]
@@ -84,19 +80,15 @@ def contradictions(
 ) -> list[Contradiction]:
     """Return where a report says something else of its release than its mechanism, vocabulary and choices come to."""
     facts = json.loads(json.dumps(report.facts))
-    if report.schema == (0, 0) and "epsilon" in facts["guarantee"]:
-        facts["guarantee"]["epsilon"] = claimed(facts["guarantee"]["epsilon"])
-    right = _vectors(facts, source) if isinstance(source, Binding) else _texts(report, facts, source, budget)
+    right = _vectors(facts, source) if isinstance(source, Binding) else _texts(facts, source, budget)
     right = json.loads(json.dumps(right))
     for name in _GIVEN:
         right["provenance"][name] = facts["provenance"].get(name)
-    unknown = facts.keys() - (_fields(source) - (_SINCE if report.schema == (0, 0) else set()))
+    unknown = facts.keys() - _fields(source)
     said = dict(_leaves({name: fact for name, fact in facts.items() if name in right or name in unknown}))
     computed = dict(_leaves(right))
     places = [place for place in (said | computed) if said.get(place) != computed.get(place)]
     wrong = [Contradiction(place=place, said=said.get(place), right=computed.get(place)) for place in places]
-    if report.schema == (0, 0):
-        return wrong
     values = dict(_leaves(facts))
     shape = VectorReport if isinstance(source, Binding) else RunReport
     return wrong + [Contradiction(place=place, said=values.get(place), right=None) for place in misfits(facts, shape)]
@@ -125,36 +117,18 @@ def _promise(guarantee: Guarantee, provenance: Any) -> dict[str, Any]:
     return {"guarantee": guarantee.as_dict(), "provenance": asdict(provenance)}
 
 
-def _texts(
-    report: StoredReport, facts: Mapping[str, Any], sanitizer: Sanitizer, budget: UserBudget | None
-) -> dict[str, Any]:
-    older = report.schema == (0, 0)
-    disclosed = run_disclosures(sanitizer, {**facts, **_copied_before_there_was_a_field(facts)} if older else facts)
+def _texts(facts: Mapping[str, Any], sanitizer: Sanitizer, budget: UserBudget | None) -> dict[str, Any]:
+    disclosed = run_disclosures(sanitizer, facts)
     right = _promise(sanitizer.guarantee, sanitizer.provenance) | {"options": sanitizer.options.choices()}
     right["disclosed"] = list(disclosed) + ([] if budget is None else [budget.disclosed()])
     if budget is not None:
         right["budget"] = {**facts["budget"], "sentence": budget.sentence()}
         right["longest"] = min(facts["longest"], budget.tokens(sanitizer))  # of one person, like every document
-    if older:
-        return right | {"in_words": _older_words(facts, sanitizer), "assumptions": ALWAYS_ASSUMED}
     right |= {"schema": facts["schema"], "files": len(facts["outputs"]) or facts["files"]}
     right["kind"] = "sentences" if "stock" in facts["options"] else "texts"
     evidence = asdict(Evidence.of_facts(sanitizer, facts))
     del evidence["notes"]  # choices of the command line, which no mechanism knows
     return right | evidence
-
-
-def _copied_before_there_was_a_field(facts: Mapping[str, Any]) -> dict[str, Any]:
-    lines = [line.removeprefix(COPIED) for line in facts["disclosed"] if line.startswith(COPIED)]
-    return {"copied": lines, "tree": TREE in facts["disclosed"]}
-
-
-def _older_words(facts: Mapping[str, Any], sanitizer: Sanitizer) -> list[str]:
-    """Return the sentences of a report from before there was a schema, on the pairs of words that it chose itself."""
-    pairs = [re.match(r"Example[^:]*: '(.+?)' or '(.+?)'[ :]", line) for line in facts["in_words"]]
-    chosen = [(pair[1], pair[2]) for pair in pairs if pair is not None]
-    mean = max(1, round(facts["tokens"] / max(1, facts["documents"])))
-    return [f"In one sentence: {sanitizer.in_words.sentence}.", *sanitizer.explained(mean, pairs=chosen).examples]
 
 
 def _vectors(facts: Mapping[str, Any], binding: Binding) -> dict[str, Any]:
@@ -164,6 +138,4 @@ def _vectors(facts: Mapping[str, Any], binding: Binding) -> dict[str, Any]:
     right = _promise(guarantee, binding.provenance(test_source=test))
     right["disclosed"] = list(vector_disclosures(binding.randomizer, kept=facts["kept"], own_source=keyed))
     right["dimensions"] = binding.randomizer.dimensions
-    if "schema" not in facts:
-        return right
     return right | {"warnings": list(guarantee.warnings()), "kind": "vectors", "schema": facts["schema"]}

@@ -2,7 +2,7 @@
 
 A report is a JSON object. As HTML it stands in a data block of its page, from which the whole page can be written anew.
 `schema` is "MAJOR.MINOR": a newer minor version adds fields, a newer major one changes what fields mean. A reader
-refuses both: what it does not know, it could not hold. Reports written before there was a schema hold none.
+refuses both: what it does not know, it could not hold.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class StoredReport:
 
     @property
     def schema(self) -> tuple[int, int]:
-        """Major and minor version; (0, 0) for a report from before there was a schema."""
-        return _version(self.facts.get("schema", "0.0"))
+        """Major and minor version."""
+        return _version(self.facts["schema"])
 
     @property
     def is_of_another_version(self) -> bool:
@@ -48,7 +48,7 @@ class StoredReport:
 
     @property
     def outputs(self) -> tuple[FileDigest, ...]:
-        """The released files; none where the release went to standard output, or an old report names none."""
+        """The released files; none where the release went to standard output."""
         return tuple(FileDigest(**file) for file in self.facts.get("outputs", ()))
 
     @property
@@ -90,17 +90,17 @@ def read_report(path: str | os.PathLike[str]) -> StoredReport:
     """Read a report, JSON or HTML, of this version's schema or an older one.
 
     Raises:
-        DataFormatError: If it is no report, or its schema is newer.
+        DataFormatError: If it is no report, names no schema, or its schema is newer.
     """
     place = Path(path)
     try:
-        text = place.read_text(encoding="utf-8")
+        text = place.read_bytes().decode("utf-8")  # line ends as they are: a page is compared byte for byte
         html = place.suffix.lower() in (".html", ".htm")
         if html != text.lstrip().startswith("<") or not (html or place.suffix.lower() == ".json"):
             raise ValueError  # a window may draw as a page what programs read as JSON
         facts = json.loads(_data_of(text) if html else text, object_pairs_hook=_once)
         stored = StoredReport(path=place, facts=facts, text=text, html=html)
-        if not {"guarantee", "provenance"} <= set(facts):
+        if not {"guarantee", "provenance", "schema"} <= set(facts):
             raise ValueError
         newer = stored.schema > _version(SCHEMA)
     except (ValueError, TypeError, AttributeError, RecursionError):

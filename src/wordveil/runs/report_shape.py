@@ -7,7 +7,7 @@ sentence that no run writes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from types import UnionType
 from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
@@ -67,7 +67,8 @@ _OBJECTS: dict[str, Any] = {"settings": _Settings, "budget": _Budget | None, "de
 def misfits(facts: Mapping[str, Any], report: type) -> list[str]:
     """Return the places of facts that no report of this class holds, or holds as another kind of value."""
     hints = get_type_hints(report) | _OBJECTS
-    places = [
+    places = [each.name for each in fields(report) if each.default is MISSING and each.name not in facts]
+    places += [
         place
         for name, hint in hints.items()
         if name not in _HELD and name in facts

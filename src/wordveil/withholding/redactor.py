@@ -155,6 +155,7 @@ class Redactor:
             links: What numbers hidden tokens, shared by texts in which equal ones are linked; None for this text alone.
             shift: By how many days dates are moved, shared by texts of one owner; None draws for this text alone.
         """
+        self._check_repeats(document)
         if (ready := self._compiled()) is not None:
             (released,), found = ready.release([text])
             _count(counts, found)
@@ -194,6 +195,7 @@ class Redactor:
         Raises:
             TooLittleKeptError: If they are judged, and of at least 20 tokens less than .4 are kept.
             ParameterError: If a column is to link, which only files have.
+            WordveilError: If there are ids and something is drawn, and a fork gave this process a key of its own.
         """
         if self.link not in (NONE, DOCUMENT):
             raise ParameterError("link", self.link, "names a column, as only files can; use none or document.")
@@ -255,11 +257,25 @@ class Redactor:
             return NoLinks()
         if self.link == DOCUMENT and self.law == "placeholder":
             return DocumentLinks()
+        self._check_repeats(person, document)
         return PersonLinks(self.source, person, document)
 
     def shift(self, person: str | None = None, document: str | None = None) -> int:
         """Return by how many days the dates of a document are moved; the arguments are those of `links`."""
-        return 0 if self.days is None else drawn_shift(self.source, owner_name(person, document), self.days)
+        if self.days is None:
+            return 0
+        self._check_repeats(person, document)
+        return drawn_shift(self.source, owner_name(person, document), self.days)
+
+    @property
+    def _draws(self) -> bool:
+        """Whether what is released depends on the key."""
+        return self.law != "placeholder" or self.link not in (NONE, DOCUMENT) or self.days is not None
+
+    def _check_repeats(self, *names: str | None) -> None:
+        """Refuse to draw under the name of a document or person where a retry would draw something else."""
+        if self._draws and any(name is not None for name in names):
+            self.source.check_repeats()
 
     def _pieces(
         self, tokens: Tokens, kept: list[bool], links: Links, shift: int
@@ -296,8 +312,7 @@ class Redactor:
     @property
     def guarantee(self) -> Guarantee:
         """What every release promises."""
-        drawn = self.law != "placeholder" or self.link not in (NONE, DOCUMENT) or self.days is not None
-        if drawn and self.source.is_test_source:
+        if self._draws and self.source.is_test_source:
             reason = "what was drawn comes from a seeded test source, so that anyone can tell it; use RandomSource()"
             return NoGuarantee(reason=reason, standing=Standing.REFUTED)
         agreeing = ["kept tokens", "where they stand", "the kinds of all others", "layout"]

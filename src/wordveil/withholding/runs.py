@@ -10,9 +10,9 @@ from pathlib import Path
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
+from wordveil.files.journal import KEYED
 from wordveil.files.records import known_again
 from wordveil.promises.rows import into_rows
-from wordveil.runs.completion import KEYED
 from wordveil.runs.documents import Answers, DocumentSummary
 from wordveil.runs.engine import Notice
 from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows

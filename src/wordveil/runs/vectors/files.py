@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -96,7 +96,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
             return VectorReport(
                 guarantee=binding.guarantee(test_source=source.is_test_source),
                 grid=releaser.grid,
-                dtype=settings.dtype,
+                dtype=cast(Any, settings.dtype),
                 disclosed=vector_disclosures(binding.randomizer, kept=plan.keep, own_source=own_source),
                 provenance=binding.provenance(test_source=source.is_test_source),
                 outputs=file_digests(Path(destination)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from wordveil.arrays import FloatArray
 from wordveil.errors import ParameterError, printable
@@ -78,7 +78,7 @@ class VectorReport(Reported):
 
     guarantee: Guarantee
     grid: float
-    dtype: str
+    dtype: Literal["float32", "float64"]
     disclosed: tuple[str, ...]
     provenance: Provenance
     outputs: tuple[FileDigest, ...]
