@@ -13,15 +13,10 @@ from wordveil.api import Embeddings, Encoder, IdArray, PrivateText, tokenizer_fo
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Encoded texts.
+    """Encoded texts."""
 
-    Attributes:
-        tokens: Ids of all tokens, shape (t,), int32, -1 where unknown.
-        offsets: Where each text begins, and the end, shape (n + 1,).
-    """
-
-    tokens: IdArray = field(repr=False)
-    offsets: NDArray[np.int64] = field(repr=False)
+    tokens: IdArray = field(repr=False)  # ids of all tokens, shape (t,), int32, -1 where unknown
+    offsets: NDArray[np.int64] = field(repr=False)  # where each text begins, and the end, shape (n + 1,)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -31,23 +31,14 @@ WIDE_RANGE = 20.0  # epsilons that differ by more are drawn on a logarithmic axi
 
 @dataclass(frozen=True, kw_only=True)
 class Plotted:
-    """One point of one figure.
+    """One point of one figure."""
 
-    Attributes:
-        figure: Name of the panel: which figure of the paper, and what goes upwards.
-        series: Name of the curve.
-        epsilon: Where it lies; None draws a level across the panel, as for "no noise".
-        value: Its height.
-        error: Standard error; 0 where there is none.
-        paper: Whether the number is the paper's own.
-    """
-
-    figure: str
+    figure: str  # name of the panel: which figure of the paper, and what goes upwards
     series: str
-    epsilon: float | None
+    epsilon: float | None  # where it lies; None draws a level across the panel, as for "no noise"
     value: float
-    error: float = 0.0
-    paper: bool = False
+    error: float = 0.0  # standard error; 0 where there is none
+    paper: bool = False  # whether the number is the paper's own
 
 
 def point(figure: str, series: str, epsilon: float | None, summary: Summary) -> Plotted:

@@ -25,26 +25,9 @@ NAME = "wordveil"
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One line of the table.
+    """One line of the table."""
 
-    Attributes:
-        task: "decode", "select" or "sanitize".
-        engine: Who did it.
-        vocabulary: Words v.
-        dimensions: Columns d.
-        threads: Threads allowed.
-        tokens: Tokens done.
-        wall_seconds: Least wall time.
-        cpu_seconds: Least processor time.
-        rate: Tokens per second of processor time: per core.
-        wall_rate: Tokens per second of wall time.
-        limit: Tokens per second of one core if only the product took time.
-        limit_type: Type of that product.
-        agreement: Share of answers equal to wordveil's; None where draws are random.
-        peak_bytes: Largest resident size of the process so far.
-    """
-
-    task: str
+    task: str  # "decode", "select" or "sanitize"
     engine: str
     vocabulary: int
     dimensions: int
@@ -52,12 +35,12 @@ class Measurement:
     tokens: int
     wall_seconds: float
     cpu_seconds: float
-    rate: float
-    wall_rate: float
-    limit: float
+    rate: float  # tokens per second of processor time, that is per core
+    wall_rate: float  # tokens per second of wall time
+    limit: float  # tokens per second of one core if only the product took time
     limit_type: str
-    agreement: float | None
-    peak_bytes: int
+    agreement: float | None  # share of answers equal to wordveil's; None where draws are random
+    peak_bytes: int  # largest resident size of the process so far
 
     @property
     def limit_ratio(self) -> float:

@@ -24,26 +24,17 @@ BLOCK = 1 << 15  # queries made at a time
 class Workload:
     """Sizes of one benchmark.
 
-    Attributes:
-        vocabulary: Words v.
-        dimensions: Columns d.
-        tokens: Tokens to decode, select or sanitize.
-        threads: Threads to use; None for one per processor.
-        repeats: Runs of each measurement, of which the best counts.
-        seed: Seed of the generated data (never of a release).
-        device: "cpu", or a graphics card for wordveil's own lines, "cuda" or "cuda:1".
-
     Raises:
         ParameterError: If a size is out of range.
     """
 
     vocabulary: int = 70_000
     dimensions: int = 300
-    tokens: int = 4096
+    tokens: int = 4096  # tokens to decode, select or sanitize
     threads: int | None = 1
-    repeats: int = 3
-    seed: int = 0
-    device: str = "cpu"
+    repeats: int = 3  # runs of each measurement, of which the best counts
+    seed: int = 0  # seed of the generated data (never of a release)
+    device: str = "cpu"  # "cpu", or a graphics card for wordveil's own lines, "cuda" or "cuda:1"
 
     def __post_init__(self) -> None:
         for name, least in (("vocabulary", 16), ("dimensions", 1), ("tokens", 1), ("repeats", 1)):

@@ -41,14 +41,10 @@ Rows = Mapping[str, tuple[Float32Array, Float32Array]]
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What somebody says of their method.
+    """What somebody says of their method."""
 
-    Attributes:
-        epsilon: Loss in nats.
-        per: "text": between any two texts; "word": for each word, randomized by itself, between texts of equally many.
-    """
-
-    epsilon: float
+    epsilon: float  # loss in nats
+    # "text": between any two texts; "word": for each word, randomized by itself, between texts of equally many
     per: str = "text"
 
     def of(self, words: int) -> float:
@@ -58,21 +54,13 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Matches:
-    """Releases matched with originals.
+    """Releases matched with originals."""
 
-    Attributes:
-        attack: What compares them.
-        size: Originals in a block, g.
-        hits: Releases whose original was named.
-        n: Releases.
-        bound: Mean of what the claim allows; 1 without a claim.
-    """
-
-    attack: str
-    size: int
-    hits: int
+    attack: str  # what compares them
+    size: int  # originals in a block, g
+    hits: int  # releases whose original was named
     n: int
-    bound: float = 1.0
+    bound: float = 1.0  # mean of what the claim allows; 1 without a claim
 
     def measure(self) -> Measure:
         """Return the share of hits beside that of guessing."""

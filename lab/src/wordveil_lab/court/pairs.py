@@ -17,35 +17,20 @@ LEAST = 8  # pairs: fewer give no number worth printing
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """One number of a report.
+    """One number of a report."""
 
-    Attributes:
-        group: The table it stands in.
-        name: Its name in that table.
-        value: The number.
-        beside: What to read it against; None where there is nothing.
-        baseline: What `beside` is.
-        n: What was counted: texts, tokens, words.
-        better: "higher" or "lower", for the owner of the originals; "neither" where it is a description.
-    """
-
-    group: str
+    group: str  # the table it stands in
     name: str
     value: float
-    beside: float | None = None
-    baseline: str = ""
-    n: int
-    better: str = "lower"
+    beside: float | None = None  # what to read it against; None where there is nothing
+    baseline: str = ""  # what `beside` is
+    n: int  # what was counted: texts, tokens, words
+    better: str = "lower"  # "higher" or "lower", for the owner of the originals; "neither" where it is a description
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairedTexts:
     """n originals with what was released of each; nothing of them is printed.
-
-    Attributes:
-        originals: Private texts.
-        released: What was released of each.
-        facts: Name of a column ("label", "attribute", "author") to its value for every text.
 
     Raises:
         ParameterError: If the lengths differ, or there are fewer than 8 pairs.
@@ -53,6 +38,7 @@ class PairedTexts:
 
     originals: Sequence[str] = field(repr=False)
     released: Sequence[str] = field(repr=False)
+    # Name of a column ("label", "attribute", "author") to its value for every text.
     facts: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

@@ -74,23 +74,14 @@ def _bars(name: str, measures: Sequence[dict[str, Any]]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What a score found; no word of any text is in it.
-
-    Attributes:
-        texts: PairedTexts scored.
-        claim: What is claimed of the method, or None.
-        alpha: Chance, at most, that an honest claim is called contradicted.
-        measures: The numbers.
-        findings: What the claim comes to, and signs.
-        left_out: What was not measured, and why.
-    """
+    """What a score found; no word of any text is in it."""
 
     texts: int
-    claim: Claim | None
-    alpha: float
+    claim: Claim | None  # what is claimed of the method, or None
+    alpha: float  # chance, at most, that an honest claim is called contradicted
     measures: tuple[Measure, ...]
-    findings: tuple[Finding, ...]
-    left_out: tuple[str, ...] = field(default=())
+    findings: tuple[Finding, ...]  # what the claim comes to, and signs
+    left_out: tuple[str, ...] = field(default=())  # what was not measured, and why
 
     @property
     def contradicted(self) -> bool:

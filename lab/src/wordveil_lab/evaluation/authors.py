@@ -42,15 +42,10 @@ _NAME = re.compile(r"[^\W\d_]{3,}")
 
 @dataclass(frozen=True, kw_only=True)
 class Post:
-    """One post.
+    """One post."""
 
-    Attributes:
-        author: The address in its From header, lower case; "" where there is none.
-        body: What its author wrote, lines joined by spaces, without their own name.
-    """
-
-    author: str
-    body: str
+    author: str  # the address in its From header, lower case; "" where there is none
+    body: str  # what its author wrote, lines joined by spaces, without their own name
 
 
 def parse_post(text: str) -> Post:
@@ -94,14 +89,6 @@ class AuthorshipLinkage(Task):
     released: the attacker has them from elsewhere. (Profiles of texts that they sent through the public mechanism
     themselves linked no better for most mechanisms tried.) Style and content both help them, as they would in earnest;
     headers, quotations, signatures and the author's own name are stripped, as far as simple rules find them.
-
-    Attributes:
-        path: Posts with headers in a column text; or texts with another column that names their author.
-        author: That column; "" for posts, whose author is in the From header.
-        authors: Authors at most.
-        known: Known texts of each.
-        linked: Released texts of each.
-        words: Words of each text at most; texts of fewer than a quarter are left out.
     """
 
     name: ClassVar[str] = "authorship"
@@ -112,12 +99,13 @@ class AuthorshipLinkage(Task):
         Score(name="guessing", meaning="one over the number of authors", better="neither"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
+    # Posts with headers in a column text; or texts with another column that names their author.
     path: str = "documents/20news.train.jsonl.gz"
-    author: str = ""
+    author: str = ""  # that column; "" for posts, whose author is in the From header
     authors: int = 200
     known: int = 4
     linked: int = 2
-    words: int = 100
+    words: int = 100  # words of each text at most; texts of fewer than a quarter are left out
 
     def prepare(self, embeddings: Embeddings) -> Suspects:
         if min(self.authors - 1, self.known, self.linked, self.words) < 1:
@@ -177,13 +165,6 @@ class AttributeInference(Task):
     The attacker runs the public mechanism on labelled texts of their own: the other folds of a cross-validation. The
     score to compare with is that of always guessing the commonest value. In the default set an author writes several
     texts, so that recognizing the author helps too.
-
-    Attributes:
-        path: File with a text and a label.
-        text: Column of the text.
-        label: Column of the attribute, a.b for nested.
-        model: "logistic" or "svm".
-        folds: Parts of the cross-validation, at least 2.
     """
 
     name: ClassVar[str] = "attribute-inference"
@@ -194,11 +175,11 @@ class AttributeInference(Task):
         Score(name="guessing", meaning="share with the commonest value", better="neither"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
-    path: str = "privacy/llmprivacy-synthetic.jsonl.gz"
+    path: str = "privacy/llmprivacy-synthetic.jsonl.gz"  # file with a text and a label
     text: str = "text"
-    label: str = "profile.sex"
-    model: str = "logistic"
-    folds: int = 5
+    label: str = "profile.sex"  # column of the attribute, a.b for nested
+    model: str = "logistic"  # "logistic" or "svm"
+    folds: int = 5  # parts of the cross-validation, at least 2
 
     def prepare(self, embeddings: Embeddings) -> Any:
         items = [item for item in read_labelled(self.path, text=self.text, label=self.label) if item.label]

@@ -26,17 +26,11 @@ MINILM, ROBERTA = "BERTScore (MiniLM)", "BERTScore (RoBERTa-large)"
 
 @dataclass(frozen=True, kw_only=True)
 class BertScores:
-    """Scores of some pairs of texts, each of shape (n,), float64.
+    """Scores of some pairs of texts, each of shape (n,), float64."""
 
-    Attributes:
-        precision: Mean over the candidate's tokens of the cosine with the reference's nearest token.
-        recall: The same with the two exchanged.
-        f1: Their harmonic mean.
-    """
-
-    precision: Float64Array = field(repr=False)
-    recall: Float64Array = field(repr=False)
-    f1: Float64Array = field(repr=False)
+    precision: Float64Array = field(repr=False)  # mean cosine of the candidate's tokens with the nearest of the other
+    recall: Float64Array = field(repr=False)  # the same with the two exchanged
+    f1: Float64Array = field(repr=False)  # their harmonic mean
 
 
 @cache

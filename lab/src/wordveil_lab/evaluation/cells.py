@@ -22,22 +22,13 @@ CACHE_FORMAT = 5  # raised whenever a task, or what a row is, changes under the 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What one task found about one row.
-
-    Attributes:
-        row: The row's label.
-        task: The task's name.
-        key: SHA-256 of everything the result depends on.
-        applies: Whether the task says anything about this row.
-        scores: Score name -> summary over runs; empty where the task does not apply.
-        seconds: Time it took.
-    """
+    """What one task found about one row."""
 
     row: str
     task: str
-    key: str
-    applies: bool
-    scores: Mapping[str, Summary] = field(default_factory=dict)
+    key: str  # SHA-256 of everything the result depends on
+    applies: bool  # whether the task says anything about this row
+    scores: Mapping[str, Summary] = field(default_factory=dict)  # empty where the task does not apply
     seconds: float
 
     def as_dict(self) -> dict[str, Any]:

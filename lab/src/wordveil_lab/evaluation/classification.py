@@ -41,26 +41,16 @@ class LabelledCorpora:
 
 @dataclass(frozen=True, kw_only=True)
 class _TwoFiles(Task):
-    """What both text tasks share: where the texts are.
-
-    Attributes:
-        train: Training file with columns text and label.
-        test: Test file; None holds out a random fifth of the training texts.
-        released_test: Whether the test texts are released too, or read as they are (as in TEM's experiments).
-        limit: Training texts at most.
-        test_limit: Test texts at most.
-        text: Column of the text; several joined by "+".
-        label: Column of the class.
-    """
+    """What both text tasks share: where the texts are."""
 
     kind: ClassVar[TaskKind] = TaskKind.UTILITY
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
-    train: str = "sentences/sst2.train.tsv"
-    test: str | None = "sentences/sst2.dev.tsv"
-    released_test: bool = True
-    limit: int | None = None
-    test_limit: int | None = None
-    text: str = "text"
+    train: str = "sentences/sst2.train.tsv"  # training file with columns text and label
+    test: str | None = "sentences/sst2.dev.tsv"  # test file; None holds out a random fifth of the training texts
+    released_test: bool = True  # whether the test texts are released too, or read as they are (as in TEM's experiments)
+    limit: int | None = None  # training texts at most
+    test_limit: int | None = None  # test texts at most
+    text: str = "text"  # column of the text; several joined by "+"
     label: str = "label"
 
     def prepare(self, embeddings: Embeddings) -> LabelledCorpora:
@@ -87,9 +77,6 @@ class TextClassification(_TwoFiles):
     """Two models on the words of the same released texts.
 
     Logistic regression on a weighted bag of words, and the fastText-style model of `MeanClassifier`.
-
-    Attributes:
-        epochs: Passes of the fastText-style model.
     """
 
     name: ClassVar[str] = "text-classification"
@@ -100,7 +87,7 @@ class TextClassification(_TwoFiles):
         ),
         Score(name="fasttext", meaning="the same, mean of trained word vectors", better="higher"),
     )
-    epochs: int = 20
+    epochs: int = 20  # passes of the fastText-style model
 
     def run(self, prepared: LabelledCorpora, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         v = len(subject.embeddings)
@@ -121,18 +108,14 @@ class TextClassification(_TwoFiles):
 
 @dataclass(frozen=True, kw_only=True)
 class CentroidClassification(_TwoFiles):
-    """A linear model on the mean released vector of each text.
-
-    Attributes:
-        model: "logistic" or "svm".
-    """
+    """A linear model on the mean released vector of each text."""
 
     name: ClassVar[str] = "centroid-classification"
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="accuracy", meaning="share of test texts put in the right class", better="higher"),
         Score(name="training", meaning="the same of the texts that it was trained on", better="neither"),
     )
-    model: str = "logistic"
+    model: str = "logistic"  # "logistic" or "svm"
 
     def run(self, prepared: LabelledCorpora, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         train = released_centroids(prepared.train, subject, source, "train")
@@ -153,11 +136,6 @@ class LexiconClassification(Task):
     """A linear SVM that tells positive from negative words by their released vectors.
 
     Both polarities are capped at the same number; a random fifth, the same in every run, is tested on.
-
-    Attributes:
-        path: File with columns word and polarity.
-        cap: Words of each polarity at most.
-        model: "logistic" or "svm".
     """
 
     name: ClassVar[str] = "lexicon"
@@ -167,9 +145,9 @@ class LexiconClassification(Task):
         Score(name="auc", meaning="area under the ROC curve", better="higher"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
-    path: str = "lexicon/opinion-lexicon.tsv"
-    cap: int = 1899
-    model: str = "svm"
+    path: str = "lexicon/opinion-lexicon.tsv"  # file with columns word and polarity
+    cap: int = 1899  # words of each polarity at most
+    model: str = "svm"  # "logistic" or "svm"
 
     def prepare(self, embeddings: Embeddings) -> tuple[IdArray, NDArray[np.int64], NDArray[np.bool_]]:
         polarity: dict[str, set[str]] = {}

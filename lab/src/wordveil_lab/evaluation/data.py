@@ -33,15 +33,10 @@ class LabelledText:
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """A text with typed character ranges.
-
-    Attributes:
-        text: The text.
-        spans: (type, start, end) of each range, characters, end exclusive.
-    """
+    """A text with typed character ranges."""
 
     text: str
-    spans: tuple[tuple[str, int, int], ...]
+    spans: tuple[tuple[str, int, int], ...]  # (type, start, end) of each range, characters, end exclusive
 
 
 def scored_pairs(name: str | os.PathLike[str], columns: tuple[str, str], score: str = "score") -> list[ScoredPair]:

@@ -27,11 +27,6 @@ class PlausibleDeniability(Task):
     Both are means over public words drawn from the frequency prior. S_w counts distinct outputs in `draws` draws;
     for a selection mechanism both are expectations, computed.
 
-    Attributes:
-        words: Input words.
-        draws: Draws of each word.
-        frequencies: The public list, or a file of public text; see `word_prior`.
-
     Reference:
         Feyisetan, Balle, Drake, Diethe (2020), section 4.2.
     """
@@ -47,7 +42,7 @@ class PlausibleDeniability(Task):
     exact: ClassVar[bool] = True
     words: int = 300
     draws: int = 100
-    frequencies: str = PUBLIC_LIST
+    frequencies: str = PUBLIC_LIST  # the public list, or a file of public text; see `word_prior`
 
     def prepare(self, embeddings: Embeddings) -> IdArray:
         if self.words < 1 or self.draws < 1:
@@ -103,10 +98,6 @@ def overlap_shares(subject: Entrant, ids: IdArray, neighbours: int, source: Rand
 class OverlapSkewness(Task):
     """Skewness of the neighbourhood overlap over words: how much a mechanism protects some words less than most.
 
-    Attributes:
-        words: Public words, spread evenly over the vocabulary.
-        neighbours: Size of the neighbourhoods compared.
-
     Reference:
         Bollegala et al. (2023), section 5.2 and appendix B. Deviation: 0 where all overlaps are equal.
     """
@@ -117,8 +108,8 @@ class OverlapSkewness(Task):
         Score(name="overlap", meaning="mean Jaccard overlap of neighbours before and after", better="lower"),
         Score(name="skewness", meaning="skewness of that overlap over words", better="neither"),
     )
-    words: int = 1000
-    neighbours: int = 10
+    words: int = 1000  # public words, spread evenly over the vocabulary
+    neighbours: int = 10  # size of the neighbourhoods compared
 
     def prepare(self, embeddings: Embeddings) -> IdArray:
         candidates = embeddings.candidates

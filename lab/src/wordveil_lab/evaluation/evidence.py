@@ -27,16 +27,11 @@ CERTAIN = 1e9  # in place of infinity, where a word without noise gives itself a
 
 @dataclass(frozen=True)
 class WordChannel:
-    """P(released word | word), exact or learnt.
+    """P(released word | word), exact or learnt."""
 
-    Attributes:
-        outputs: Words that may be released, shape (m,), ascending.
-        likelihoods: P(output | word) of some outputs for every word, shape (n, v).
-        unknown: P(output | unknown token) of some outputs, shape (n,), given their likelihoods.
-    """
-
-    outputs: IdArray = field(repr=False)
-    likelihoods: Callable[[IdArray], Float64Array] = field(repr=False)
+    outputs: IdArray = field(repr=False)  # words that may be released, shape (m,), ascending
+    likelihoods: Callable[[IdArray], Float64Array] = field(repr=False)  # P(some outputs | every word), shape (n, v)
+    # P(output | unknown token) of some outputs, shape (n,), given their likelihoods
     unknown: Callable[[IdArray, Float64Array], Float64Array] = field(repr=False)
 
 
@@ -202,17 +197,12 @@ def nearest_words(subject: Entrant, released: Float64Array) -> IdArray:
 
 @dataclass(frozen=True)
 class Observed:
-    """A release as an attacker reads it.
+    """A release as an attacker reads it."""
 
-    Attributes:
-        named: The released words, or those nearest to the released vectors, shape (t,).
-        kinds: Number of the release of each token, the same for equal ones, shape (t,).
-        likelihoods: P(release | word) of some releases by their numbers, and last P(release | unknown token), scaled so
-            that the largest of each is 1, shape (n, v + 1).
-    """
-
-    named: IdArray = field(repr=False)
-    kinds: NDArray[np.intp] = field(repr=False)
+    named: IdArray = field(repr=False)  # the released words, or those nearest to the released vectors, shape (t,)
+    kinds: NDArray[np.intp] = field(repr=False)  # number of each token's release, the same for equal ones, shape (t,)
+    # P(release | word) of some releases by their numbers, and last P(release | unknown token), scaled so that the
+    # largest of each is 1, shape (n, v + 1).
     likelihoods: Callable[[NDArray[np.intp]], Float64Array] = field(repr=False)
 
 

@@ -59,17 +59,7 @@ class Attack:
 
 @dataclass(frozen=True, kw_only=True)
 class _Inversion(Task):
-    """Share of a text's words that are found from its release.
-
-    Attributes:
-        path: File whose texts are attacked.
-        text: Its column.
-        public: File of public text for the attackers' models; texts that are attacked are left out of it.
-        public_text: Its column.
-        limit: Texts attacked.
-        length: Words of each that are attacked, as white space parts them; None for all.
-        public_limit: Public texts for the model of pairs and triples.
-    """
+    """Share of a text's words that are found from its release."""
 
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
@@ -82,13 +72,14 @@ class _Inversion(Task):
         ),
         Score(name="guessing", meaning="naming the commonest word without seeing anything", better="neither"),
     )
-    path: str = "sentences/sst2.dev.tsv"
+    path: str = "sentences/sst2.dev.tsv"  # file whose texts are attacked
     text: str = "text"
+    # File of public text for the attackers' models; texts that are attacked are left out of it.
     public: str = "documents/imdb.train.jsonl.gz"
     public_text: str = "text"
-    limit: int = 200
-    length: int | None = None
-    public_limit: int = 10_000
+    limit: int = 200  # texts attacked
+    length: int | None = None  # words of each that are attacked, as white space parts them; None for all
+    public_limit: int = 10_000  # public texts for the model of pairs and triples
 
     def prepare(self, embeddings: wv.Embeddings) -> Attack:
         texts = read_texts(self.path, column=self.text, limit=self.limit)

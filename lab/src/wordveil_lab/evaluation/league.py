@@ -31,25 +31,15 @@ LeagueProgress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be compared.
-
-    Attributes:
-        targets: The rows.
-        tasks: The columns.
-        promises: What the promises have besides epsilon.
-        audit: How hard every row's promise is audited.
-        left_out: Name of each task that cannot run on this machine -> why.
-        repeats: Runs of every cell that is not exact, at least 2.
-        seed: Changes all noise; results are repeatable for one seed.
-    """
+    """What is to be compared."""
 
     targets: tuple[Target, ...]
     tasks: tuple[Task, ...]
-    promises: PromiseSettings = field(default_factory=PromiseSettings)
-    audit: AuditSettings = field(default_factory=AuditSettings)
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    repeats: int = 3
-    seed: int = 0
+    promises: PromiseSettings = field(default_factory=PromiseSettings)  # what the promises have besides epsilon
+    audit: AuditSettings = field(default_factory=AuditSettings)  # how hard every row's promise is audited
+    left_out: Mapping[str, str] = field(default_factory=dict)  # task that cannot run on this machine -> why
+    repeats: int = 3  # runs of every cell that is not exact, at least 2
+    seed: int = 0  # changes all noise; results are repeatable for one seed
 
     def __post_init__(self) -> None:
         if not self.targets or not self.tasks:
@@ -60,20 +50,12 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class LeagueRow:
-    """One row of the finished table.
-
-    Attributes:
-        target: What it is.
-        guarantee: The promise as a dictionary; None for a baseline or a row that could not be fitted.
-        note: Where the promise comes from, or why the row could not be fitted.
-        audit: What the audit of the promise showed, as a dictionary; None where there was none.
-        cells: Its cells, in the order of the tasks; empty where it could not be fitted.
-    """
+    """One row of the finished table."""
 
     target: Target | Baseline
-    guarantee: dict[str, Any] | None
-    note: str
-    cells: tuple[Cell, ...]
+    guarantee: dict[str, Any] | None  # None for a baseline or a row that could not be fitted
+    note: str  # where the promise comes from, or why the row could not be fitted
+    cells: tuple[Cell, ...]  # its cells, in the order of the tasks; empty where it could not be fitted
     audit: dict[str, Any] | None = None
 
     @property
@@ -84,21 +66,13 @@ class LeagueRow:
 
 @dataclass(frozen=True, kw_only=True)
 class League:
-    """The finished table.
-
-    Attributes:
-        plan: What was compared.
-        vocabulary: Name, size and checksum of the public vocabulary.
-        rows: The baselines first.
-        seconds: Wall-clock time of this run; cached cells cost nothing.
-        cached: Cells taken from the cache.
-    """
+    """The finished table."""
 
     plan: Plan
-    vocabulary: dict[str, Any]
-    rows: tuple[LeagueRow, ...]
+    vocabulary: dict[str, Any]  # name, size and checksum of the public vocabulary
+    rows: tuple[LeagueRow, ...]  # the baselines first
     seconds: float
-    cached: int
+    cached: int  # cells taken from the cache
 
 
 def first_words(embeddings: Embeddings, count: int | None) -> Embeddings:

@@ -36,14 +36,6 @@ class Quarters:
 class MembershipInference(Task):
     """AUC of a membership attack on a classifier trained on released texts, and that classifier's accuracy.
 
-    Attributes:
-        train: File split at random, the same way every time, into TR1 and TR2.
-        test: File split likewise into TE1 and TE2; None takes a fifth of the first for it.
-        limit: Rows of each file at most.
-        epochs: Passes over the texts.
-        batch: Texts a step.
-        width: Dimensions of the classifier's own word vectors.
-
     Reference:
         Carvalho, Vasiloudis, Feyisetan (2021), arXiv:2107.07928, appendix C. The classifier is the fastText-style
         one of `mean_classifier`; the attack model has two hidden layers of 64.
@@ -57,12 +49,12 @@ class MembershipInference(Task):
         Score(name="accuracy", meaning="accuracy of the attacked classifier on original test texts", better="higher"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
-    train: str = "sentences/sst2.train.tsv"
-    test: str | None = "sentences/sst2.dev.tsv"
-    limit: int | None = 3000
+    train: str = "sentences/sst2.train.tsv"  # file split at random, the same way every time, into TR1 and TR2
+    test: str | None = "sentences/sst2.dev.tsv"  # likewise into TE1 and TE2; None takes a fifth of the first for it
+    limit: int | None = 3000  # rows of each file at most
     epochs: int = 20
-    batch: int = 64
-    width: int = 32
+    batch: int = 64  # texts a step
+    width: int = 32  # dimensions of the classifier's own word vectors
 
     def prepare(self, embeddings: Embeddings) -> Quarters:
         files = train_and_test(self.train, self.test, limits=(self.limit, self.limit))

@@ -40,11 +40,6 @@ class AlignedSimilarity(Task):
     """Mean cosine of each original word and the word released for it, in vectors made by others than the vocabulary's.
 
     Read it beside the row of random words, whose cosine is not 0: common words are alike.
-
-    Attributes:
-        path: File with a column text.
-        judge: File of vectors that the cosines are taken in; words it lacks count as unlike everything.
-        limit: Texts at most.
     """
 
     name: ClassVar[str] = "aligned-similarity"
@@ -55,8 +50,8 @@ class AlignedSimilarity(Task):
         Score(name="all", meaning="mean cosine, all words", better="higher"),
         Score(name="kept", meaning="share of words released as they were", better="neither"),
     )
-    path: str = "sentences/sst2.dev.tsv"
-    judge: str = "embeddings/glove.6B.50d.top100k.npz"
+    path: str = "sentences/sst2.dev.tsv"  # file with a column text
+    judge: str = "embeddings/glove.6B.50d.top100k.npz"  # a word that its vectors lack counts as unlike everything
     limit: int | None = 400
 
     def prepare(self, embeddings: Embeddings) -> Judged:
@@ -114,10 +109,6 @@ class TextOverlap(Task):
     """How much of the wording comes through: ROUGE-1, BLEU, and the cosine of centroids in the public table.
 
     These are utility and leakage at once: what overlaps was not protected.
-
-    Attributes:
-        path: File with a column text.
-        limit: Texts at most.
     """
 
     name: ClassVar[str] = "overlap"
@@ -129,7 +120,7 @@ class TextOverlap(Task):
         Score(name="bleu", meaning="corpus BLEU of released against original, 0 to 100", better="higher"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sacrebleu",)
-    path: str = "sentences/sst2.dev.tsv"
+    path: str = "sentences/sst2.dev.tsv"  # file with a column text
     limit: int | None = 400
 
     def prepare(self, embeddings: Embeddings) -> tuple[Corpus, list[str], Float64Array]:
@@ -152,10 +143,6 @@ class ContextualOverlap(Task):
 
     A task of its own because it is slow (a processor core encodes about a hundred sentences a second) and because its
     model is an optional package: without it the task is left out.
-
-    Attributes:
-        path: File with a column text.
-        limit: Texts at most.
     """
 
     name: ClassVar[str] = "bert-score"
@@ -166,7 +153,7 @@ class ContextualOverlap(Task):
         Score(name="precision", meaning="its part that asks what of the release is in the original", better="higher"),
         Score(name="recall", meaning="its part that asks what of the original is in the release", better="higher"),
     )
-    path: str = "sentences/sst2.dev.tsv"
+    path: str = "sentences/sst2.dev.tsv"  # file with a column text
     limit: int | None = 300
 
     @property

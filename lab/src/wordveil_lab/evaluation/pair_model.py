@@ -22,16 +22,11 @@ class PairModel:
     """Frequencies and pair counts of public text, each smoothed by Witten and Bell's estimate of the unseen.
 
     State v, the last one, stands for every token outside the vocabulary.
-
-    Attributes:
-        unigram: P(w), shape (v + 1,), positive.
-        pairs: P(right | left) of pairs that were seen, shape (v + 1, v + 1).
-        trust: Weight of `pairs` for each left word; the rest goes to the unigram, shape (v + 1,).
     """
 
-    unigram: Float64Array = field(repr=False)
-    pairs: csr_array = field(repr=False)
-    trust: Float64Array = field(repr=False)
+    unigram: Float64Array = field(repr=False)  # P(w), shape (v + 1,), positive
+    pairs: csr_array = field(repr=False)  # P(right | left) of pairs that were seen, shape (v + 1, v + 1)
+    trust: Float64Array = field(repr=False)  # weight of `pairs` for each left word; the rest is the unigram's
 
     @classmethod
     def of(cls, corpus: Corpus, prior: Float64Array) -> PairModel:

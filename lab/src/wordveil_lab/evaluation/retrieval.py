@@ -34,13 +34,7 @@ class Collection:
 
 @dataclass(frozen=True, kw_only=True)
 class _Search(Task):
-    """What both searches share.
-
-    Attributes:
-        k: Results looked at.
-        documents: Documents at most.
-        queries: Queries at most.
-    """
+    """What both searches share."""
 
     kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
@@ -81,16 +75,11 @@ def ranked(scores: Float64Array, relevant: NDArray[np.bool_], k: int) -> tuple[F
 
 @dataclass(frozen=True, kw_only=True)
 class Retrieval(_Search):
-    """Search for the sentences that humans found close in meaning.
-
-    Attributes:
-        path: File with columns sentence1, sentence2, score.
-        threshold: Pairs with at least this score are relevant to each other.
-    """
+    """Search for the sentences that humans found close in meaning."""
 
     name: ClassVar[str] = "retrieval"
-    path: str = "sentences/stsb.dev.tsv"
-    threshold: float = 4.0
+    path: str = "sentences/stsb.dev.tsv"  # file with columns sentence1, sentence2, score
+    threshold: float = 4.0  # pairs with at least this score are relevant to each other
 
     def prepare(self, embeddings: Embeddings) -> Collection:
         pairs = scored_pairs(self.path, ("sentence1", "sentence2"))[: self.documents]
@@ -109,20 +98,12 @@ class Retrieval(_Search):
 
 @dataclass(frozen=True, kw_only=True)
 class TopicRetrieval(_Search):
-    """Search for the documents of the query's own topic; every fifth text is a query.
-
-    Attributes:
-        path: Labelled file.
-        posts: Whether the texts are newsgroup posts, whose headers name the topic and must be stripped.
-        words: Words of each text at most.
-        text: Column of the text.
-        label: Column of the topic.
-    """
+    """Search for the documents of the query's own topic; every fifth text is a query."""
 
     name: ClassVar[str] = "topic-retrieval"
     path: str = "documents/20news.test.jsonl.gz"
-    posts: bool = True
-    words: int = 100
+    posts: bool = True  # whether the texts are newsgroup posts, whose headers name the topic and must be stripped
+    words: int = 100  # words of each text at most
     text: str = "text"
     label: str = "label"
 

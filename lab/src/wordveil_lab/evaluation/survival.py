@@ -32,10 +32,6 @@ class PersonalDataSurvival(Task):
 
     Each span is released as the tokens it holds. An unknown token never survives: it is replaced before the
     mechanism. An entity survives when all its tokens do, and partly when one does.
-
-    Attributes:
-        path: File with fields text and spans.
-        limit: Texts at most.
     """
 
     name: ClassVar[str] = "pii-survival"
@@ -46,7 +42,7 @@ class PersonalDataSurvival(Task):
         Score(name="entities", meaning="share of entities released unchanged as a whole", better="lower"),
         Score(name="touched", meaning="share of entities with at least one token unchanged", better="lower"),
     )
-    path: str = "privacy/presidio-synth.jsonl.gz"
+    path: str = "privacy/presidio-synth.jsonl.gz"  # file with fields text and spans
     limit: int | None = None
 
     def prepare(self, embeddings: Embeddings) -> Corpus:
@@ -73,11 +69,6 @@ class RareWordSurvival(Task):
     """Share of a clinical note's rare words that are released unchanged: diagnoses, drugs, names, places.
 
     A word is rare if its share of the public list is below 2e-4, or it is not in the vocabulary; see `priors`.
-
-    Attributes:
-        path: File with the column named by `text`.
-        text: The column.
-        limit: Texts at most.
     """
 
     name: ClassVar[str] = "rare-word-survival"
@@ -87,7 +78,7 @@ class RareWordSurvival(Task):
         Score(name="tokens", meaning="share of rare tokens released unchanged", better="lower"),
         Score(name="notes", meaning="share of notes with at least half their rare tokens unchanged", better="lower"),
     )
-    path: str = "privacy/mts-dialog.test.jsonl.gz"
+    path: str = "privacy/mts-dialog.test.jsonl.gz"  # file with the column named by `text`
     text: str = "note"
     limit: int | None = None
 

@@ -49,11 +49,7 @@ class ScoredWords:
 
 @dataclass(frozen=True, kw_only=True)
 class WordSimilarity(Task):
-    """Spearman correlation of cosines with human similarity scores.
-
-    Attributes:
-        path: File with columns word1, word2, score.
-    """
+    """Spearman correlation of cosines with human similarity scores."""
 
     name: ClassVar[str] = "word-similarity"
     kind: ClassVar[TaskKind] = TaskKind.UTILITY
@@ -64,7 +60,7 @@ class WordSimilarity(Task):
             better="higher",
         ),
     )
-    path: str = "wordsim/men3k.tsv"
+    path: str = "wordsim/men3k.tsv"  # file with columns word1, word2, score
 
     def prepare(self, embeddings: Embeddings) -> ScoredWords:
         pairs = read_pairs(self.path)
@@ -94,9 +90,6 @@ class OddManOut(Task):
 
     The word whose removal leaves the highest mean cosine between the others is taken for the intruder; sets with a
     word outside the vocabulary are not counted.
-
-    Attributes:
-        path: File with columns odd and others, the latter joined by "|".
     """
 
     name: ClassVar[str] = "odd-man-out"
@@ -104,7 +97,7 @@ class OddManOut(Task):
     scores: ClassVar[tuple[Score, ...]] = (
         Score(name="accuracy", meaning="share of five-word sets whose intruder is found", better="higher"),
     )
-    path: str = "wordsim/odd-man-out.tsv"
+    path: str = "wordsim/odd-man-out.tsv"  # file with columns odd and others, the latter joined by "|"
 
     def prepare(self, embeddings: Embeddings) -> IdArray:
         sets: dict[int, list[list[str]]] = {}
@@ -140,9 +133,6 @@ class DistanceDistortion(Task):
 
     Two sets of candidate words, spread evenly over the vocabulary, give words x words pairs; the relative figures
     divide by the mean distance and the mean absolute inner product of the original vectors.
-
-    Attributes:
-        words: Words in each of the two sets.
     """
 
     name: ClassVar[str] = "distortion"
@@ -156,7 +146,7 @@ class DistanceDistortion(Task):
         Score(name="distance", meaning="mean |distance released - original|, embedding units", better="lower"),
         Score(name="inner-product", meaning="mean |inner product released - original|", better="lower"),
     )
-    words: int = 100
+    words: int = 100  # words in each of the two sets
 
     def prepare(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
         candidates = embeddings.candidates
@@ -184,12 +174,7 @@ def _distances(a: Float64Array, b: Float64Array) -> Float64Array:
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSimilarity(Task):
-    """Correlation of the cosines of two released texts' centroids with human scores.
-
-    Attributes:
-        path: File with columns sentence1, sentence2, score.
-        limit: Pairs at most, or None.
-    """
+    """Correlation of the cosines of two released texts' centroids with human scores."""
 
     name: ClassVar[str] = "sts"
     kind: ClassVar[TaskKind] = TaskKind.UTILITY
@@ -198,7 +183,7 @@ class SentenceSimilarity(Task):
         Score(name="spearman", meaning="the same with ranks", better="higher"),
         Score(name="both", meaning="the geometric mean of the two, 0 where one is negative", better="higher"),
     )
-    path: str = "sentences/stsb.dev.tsv"
+    path: str = "sentences/stsb.dev.tsv"  # file with columns sentence1, sentence2, score
     limit: int | None = None
 
     def prepare(self, embeddings: Embeddings) -> tuple[Corpus, Corpus, Float64Array]:

@@ -60,34 +60,21 @@ COUNTED = {kind for kinds in CHATS.values() for kind in kinds}
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A classification.
+    """A classification."""
 
-    Attributes:
-        name: What is told.
-        train: Texts and their classes.
-        test: The same of other texts.
-    """
-
-    name: str
-    train: list[tuple[str, str]]
-    test: list[tuple[str, str]]
+    name: str  # what is told
+    train: list[tuple[str, str]]  # texts and their classes
+    test: list[tuple[str, str]]  # the same of other texts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passed:
-    """What becomes of marked values.
+    """What becomes of marked values."""
 
-    Attributes:
-        whole: How many pass with all tokens.
-        part: How many with some.
-        values: All of them.
-        others: The share of tokens outside of them that is kept.
-    """
-
-    whole: int
-    part: int
-    values: int
-    others: float
+    whole: int  # how many pass with all tokens
+    part: int  # how many with some
+    values: int  # all of them
+    others: float  # the share of tokens outside of them that is kept
 
 
 def table(path: Path, label: str, *texts: str) -> list[tuple[str, str]]:

@@ -26,19 +26,12 @@ Token = tuple[int, int, bool]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Something that releases texts.
+    """Something that releases texts."""
 
-    Attributes:
-        name: What it is called on the page.
-        release: Texts to released texts.
-        tokens: The tokens of a text, where each is kept or hidden; None where words are exchanged.
-        redactor: What withholds by a list.
-    """
-
-    name: str
+    name: str  # what it is called on the page
     release: Callable[[Sequence[str]], list[str]]
-    tokens: Callable[[str], list[Token]] | None = field(default=None, repr=False)
-    redactor: Redactor | None = None
+    tokens: Callable[[str], list[Token]] | None = field(default=None, repr=False)  # None where words are exchanged
+    redactor: Redactor | None = None  # what withholds by a list
 
 
 def redacting(name: str, redactor: Redactor) -> Row:

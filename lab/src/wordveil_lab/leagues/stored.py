@@ -103,23 +103,14 @@ def score_pair(summary: Mapping[str, Any]) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
-    """Where a league's run lies, how it is measured, and what is written from it.
+    """Where a league's run lies, how it is measured, and what is written from it."""
 
-    Attributes:
-        name: Of its files.
-        tables: Returns the tables of the page by their headings, as `refilled` takes them.
-        rows: What `--only` takes.
-        measure: Returns the run of some rows; with none named, of all. None where another module measures.
-        pictures: Name of a file -> what draws it, an SVG.
-        shown: Name of the page, where that is another.
-    """
-
-    name: str
-    tables: Callable[[Report], Mapping[str, Sequence[str]]]
-    rows: Collection[str] = ()
-    measure: Callable[[Collection[str]], Report] | None = None
-    pictures: Mapping[str, Callable[[Report], bytes]] = field(default_factory=dict)
-    shown: str = ""
+    name: str  # of its files
+    tables: Callable[[Report], Mapping[str, Sequence[str]]]  # those of the page by their headings, for `refilled`
+    rows: Collection[str] = ()  # what `--only` takes
+    measure: Callable[[Collection[str]], Report] | None = None  # of some rows, or all; None: another module's work
+    pictures: Mapping[str, Callable[[Report], bytes]] = field(default_factory=dict)  # name of an SVG -> what draws it
+    shown: str = ""  # name of the page, where that is another
 
     @property
     def path(self) -> Path:

@@ -34,21 +34,13 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class Row:
-    """One release of one domain.
+    """One release of one domain."""
 
-    Attributes:
-        series: Which pipeline.
-        epsilon: Nats of a word (of TEM: a unit of distance) or of a sentence.
-        nats: Of a sentence.
-        scores: Means and standard errors, the best attackers' among them.
-        random: Those of random outputs through the same pipeline.
-    """
-
-    series: str
-    epsilon: float
-    nats: float
-    scores: Mapping[str, Pair]
-    random: Mapping[str, Pair]
+    series: str  # which pipeline
+    epsilon: float  # nats of a word (of TEM: a unit of distance) or of a sentence
+    nats: float  # of a sentence
+    scores: Mapping[str, Pair]  # means and standard errors, the best attackers' among them
+    random: Mapping[str, Pair]  # those of random outputs through the same pipeline
 
     def beyond(self, score: str) -> Pair:
         """Return a score less that of random outputs."""

@@ -51,32 +51,20 @@ def _with_rows(table: Embeddings, words: list[str], rows: FloatArray, name: str)
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded texts.
+    """Padded texts."""
 
-    Attributes:
-        ids: Shape (n, longest), int64: ids, `UNKNOWN` or `PADDING`.
-        lengths: Tokens of each text, at least 1, shape (n,).
-        labels: Class of each text, shape (n,); None for rewriters.
-    """
-
-    ids: NDArray[np.int64] = field(repr=False)
-    lengths: NDArray[np.int64] = field(repr=False)
-    labels: NDArray[np.int64] | None = field(repr=False)
+    ids: NDArray[np.int64] = field(repr=False)  # shape (n, longest), int64: ids, `UNKNOWN` or `PADDING`
+    lengths: NDArray[np.int64] = field(repr=False)  # tokens of each text, at least 1, shape (n,)
+    labels: NDArray[np.int64] | None = field(repr=False)  # class of each text, shape (n,); None for rewriters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """Encoded texts without the empty ones.
-
-    Attributes:
-        corpus: The tokens.
-        labels: Class of each text, shape (n,), or None.
-        max_tokens: Longer texts are cut here.
-    """
+    """Encoded texts without the empty ones."""
 
     corpus: Corpus = field(repr=False)
-    labels: NDArray[np.int64] | None = field(default=None, repr=False)
-    max_tokens: int = 35
+    labels: NDArray[np.int64] | None = field(default=None, repr=False)  # class of each text, shape (n,), or None
+    max_tokens: int = 35  # longer texts are cut here
 
     def __len__(self) -> int:
         return len(self.corpus)

@@ -19,18 +19,6 @@ from wordveil_lab.neural.corpora import Dataset
 class Training:
     """Settings of a training; the defaults of `REWRITE` and `CLASSIFY` are the paper's.
 
-    Attributes:
-        epochs: Epochs at most.
-        batch: Texts of a batch.
-        learning_rate: Of Adam.
-        betas: Of Adam.
-        dropout: In [0, 1).
-        hidden: Units of each direction of the BiLSTM; the paper does not say, its code has 2048.
-        patience: Epochs without a lower validation loss after which training stops.
-        validation: Share of the training texts held out, in (0, 1).
-        seed: Public seed of weights, order and dropout; never of the noise.
-        max_tokens: Longer texts are cut here.
-
     Raises:
         ParameterError: If a setting is outside its range.
 
@@ -39,15 +27,15 @@ class Training:
     """
 
     epochs: int = 100
-    batch: int = 1024
-    learning_rate: float = 0.01
-    betas: tuple[float, float] = (0.5, 0.999)
-    dropout: float = 0.5
-    hidden: int = 256
-    patience: int = 5
-    validation: float = 0.1
-    seed: int = 0
-    max_tokens: int = 35
+    batch: int = 1024  # texts of a batch
+    learning_rate: float = 0.01  # of Adam
+    betas: tuple[float, float] = (0.5, 0.999)  # of Adam
+    dropout: float = 0.5  # in [0, 1)
+    hidden: int = 256  # units of each direction of the BiLSTM; the paper does not say, its code has 2048
+    patience: int = 5  # epochs without a lower validation loss after which training stops
+    validation: float = 0.1  # share of the training texts held out, in (0, 1)
+    seed: int = 0  # public seed of weights, order and dropout; never of the noise
+    max_tokens: int = 35  # longer texts are cut here
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "hidden", "patience", "max_tokens"):

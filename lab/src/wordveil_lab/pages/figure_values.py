@@ -21,42 +21,25 @@ POINTS = 21
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One curve or one set of points.
+    """One curve or one set of points."""
 
-    Attributes:
-        label: As the legend and the table say it.
-        kind: "claimed", "certified", "audited", "refuted" or "unpromised".
-        x: Places on the axis of the figure.
-        y: Losses in nats: bounds from above, but from below for "audited" and "unpromised".
-        line: Whether it is a curve.
-        notes: One text for each point, or none.
-    """
-
-    label: str
-    kind: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    line: bool = False
-    notes: tuple[str, ...] = ()
+    label: str  # as the legend and the table say it
+    kind: str  # "claimed", "certified", "audited", "refuted" or "unpromised"
+    x: tuple[float, ...]  # places on the axis of the figure
+    y: tuple[float, ...]  # losses in nats: bounds from above, but from below for "audited" and "unpromised"
+    line: bool = False  # whether it is a curve
+    notes: tuple[str, ...] = ()  # one text for each point, or none
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """The plot of one mechanism.
+    """The plot of one mechanism."""
 
-    Attributes:
-        setting: One sentence: parameters, inputs, samples.
-        axis: Label of the horizontal axis.
-        series: What is drawn.
-        log: Whether both axes are logarithmic.
-        reading: What to see in it.
-    """
-
-    setting: str
-    axis: str
+    setting: str  # one sentence: parameters, inputs, samples
+    axis: str  # label of the horizontal axis
     series: tuple[Series, ...]
-    log: bool = False
-    reading: str = ""
+    log: bool = False  # whether both axes are logarithmic
+    reading: str = ""  # what to see in it
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
@@ -74,15 +57,10 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How hard the audits of the pages try.
+    """How hard the audits of the pages try."""
 
-    Attributes:
-        samples: Samples of each input; None leaves audits out, which makes figures quick.
-        seed: Of every source; pages are the same on every run.
-    """
-
-    samples: int | None = 10_000
-    seed: int = 1
+    samples: int | None = 10_000  # samples of each input; None leaves audits out, which makes figures quick
+    seed: int = 1  # of every source; pages are the same on every run
 
     def source(self) -> RandomSource:
         """Return a repeatable source: a page must not change from run to run."""

@@ -34,25 +34,15 @@ VERDICTS = (HOLDS, FAILS, UNTESTED)
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One number of the paper and ours.
+    """One number of the paper and ours."""
 
-    Attributes:
-        what: Which number: figure or table, setting, score.
-        paper: As the paper gives it, or what it shows; "" where it gives none.
-        ours: Our number, with its standard error where it has one.
-        remark: Why they differ, or "".
-        verdict: One of `VERDICTS`, of a whole table, figure or theorem; "" of a number in one.
-        points: The same numbers, and the paper's, as points of figures.
-        scores: The same numbers with all digits, by name.
-    """
-
-    what: str
-    paper: str
-    ours: str
-    remark: str = ""
-    verdict: str = ""
-    points: tuple[Plotted, ...] = ()
-    scores: Mapping[str, Summary] = field(default_factory=dict)
+    what: str  # which number: figure or table, setting, score
+    paper: str  # as the paper gives it, or what it shows; "" where it gives none
+    ours: str  # our number, with its standard error where it has one
+    remark: str = ""  # why they differ, or ""
+    verdict: str = ""  # one of `VERDICTS`, of a whole table, figure or theorem; "" of a number in one
+    points: tuple[Plotted, ...] = ()  # the same numbers, and the paper's, as points of figures
+    scores: Mapping[str, Summary] = field(default_factory=dict)  # the same numbers with all digits, by name
 
     def __post_init__(self) -> None:
         if self.verdict not in ("", *VERDICTS):
@@ -81,72 +71,41 @@ def standing(cases: Sequence[tuple[Summary, Summary]], *, lower: bool = False) -
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """How one baseline or part of the setting was held against the paper's own words.
+    """How one baseline or part of the setting was held against the paper's own words."""
 
-    Attributes:
-        what: Which mechanism, score, data set or parameter.
-        paper: What the paper says, and where; what its code does, where that is public and known.
-        ours: What is drawn or computed here.
-        same: "yes", or in what it differs.
-    """
-
-    what: str
-    paper: str
-    ours: str
-    same: str = "yes"
+    what: str  # which mechanism, score, data set or parameter
+    paper: str  # what the paper says, and where; what its code does, where that is public and known
+    ours: str  # what is drawn or computed here
+    same: str = "yes"  # "yes", or in what it differs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """What came of repeating one paper.
+    """What came of repeating one paper."""
 
-    Attributes:
-        name: The paper's short name on the command line.
-        reference: Authors, year, title.
-        setting: Vocabulary, data and sizes, and how they differ from the paper's.
-        checks: Each baseline, and what else decides the numbers, beside the paper's words.
-        comparisons: Number beside number.
-        findings: What we found wrong or worth knowing, one sentence or two each.
-        size: "paper", "reduced" or "miniature".
-        missing: What was not reproduced, and why.
-        seconds: Time it took.
-    """
-
-    name: str
-    reference: str
-    setting: tuple[str, ...]
-    checks: tuple[Check, ...]
-    comparisons: tuple[Comparison, ...]
-    findings: tuple[str, ...]
-    missing: tuple[str, ...]
-    size: str = ""
+    name: str  # the paper's short name on the command line
+    reference: str  # authors, year, title
+    setting: tuple[str, ...]  # vocabulary, data and sizes, and how they differ from the paper's
+    checks: tuple[Check, ...]  # each baseline, and what else decides the numbers, beside the paper's words
+    comparisons: tuple[Comparison, ...]  # number beside number
+    findings: tuple[str, ...]  # what we found wrong or worth knowing, one sentence or two each
+    missing: tuple[str, ...]  # what was not reproduced, and why
+    size: str = ""  # "paper", "reduced" or "miniature"
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a reproduction is run.
+    """How a reproduction is run."""
 
-    Attributes:
-        paper: The paper's short name, whose roles `files` may name.
-        size: "paper" (the paper's own size, hours), "reduced" (minutes) or "miniature" (seconds, for tests; its numbers
-            mean little).
-        files: Role -> file in place of the data folder's.
-        seed: Changes all noise.
-        repeats: Runs of everything that is noisy, at least 2.
-        epsilons: The epsilons to keep of the paper's; none keeps all.
-        cells: Where finished runs are kept, so that an interrupted reproduction goes on; None keeps nothing.
-        progress: Called with a line before every part.
-    """
-
-    paper: str
-    size: str = "reduced"
-    files: Mapping[str, str] = field(default_factory=dict)
-    seed: int = 0
-    repeats: int = 3
-    epsilons: tuple[float, ...] = ()
-    cells: Path | None = None
-    progress: Callable[[str], None] | None = field(default=None, compare=False)
+    paper: str  # the paper's short name, whose roles `files` may name
+    size: str = "reduced"  # "paper" (the paper's own: hours), "reduced" (minutes), "miniature" (for tests: seconds)
+    files: Mapping[str, str] = field(default_factory=dict)  # role -> file in place of the data folder's
+    seed: int = 0  # changes all noise
+    repeats: int = 3  # runs of everything that is noisy, at least 2
+    epsilons: tuple[float, ...] = ()  # the epsilons to keep of the paper's; none keeps all
+    cells: Path | None = None  # where finished runs are kept, for an interrupted reproduction to go on from
+    progress: Callable[[str], None] | None = field(default=None, compare=False)  # called with a line before every part
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:

@@ -36,19 +36,13 @@ SMALLEST_DELTA = 1e-300
 
 @dataclass(frozen=True, kw_only=True)
 class Published(wv.VectorMechanism):
-    """Theorem 3 with the paper's delta = 4^-d and its dummy dimensions, for any d: 4^-d need not be a float.
-
-    Attributes:
-        epsilon: Claimed loss.
-        padded_dimensions: The d of the formulas, at least that of the vectors.
-        clip_norm: C.
-    """
+    """Theorem 3 with the paper's delta = 4^-d and its dummy dimensions, for any d: 4^-d need not be a float."""
 
     name: ClassVar[str] = "truncated-laplace-published"
     paper: ClassVar[str] = "Huang et al. 2024, Theorem 3"
     epsilon: float
-    padded_dimensions: int
-    clip_norm: float = 1.0
+    padded_dimensions: int  # the d of the formulas, at least that of the vectors
+    clip_norm: float = 1.0  # C
 
     def fit(self, embeddings: wv.Embeddings) -> FittedTruncatedLaplace:
         return self.for_dimensions(embeddings.dimensions)

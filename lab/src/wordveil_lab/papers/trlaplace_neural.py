@@ -68,21 +68,13 @@ ROUNDS = {"miniature": 1}
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """One data set behind one table of vectors.
+    """One data set behind one table of vectors."""
 
-    Attributes:
-        vocabulary: The words of the training texts with their vectors.
-        training: How models are trained.
-        whole: All training texts, of which some are held out.
-        tests: Texts that are scored.
-        classes: Those of a classifier; where there are none a rewriter is trained.
-    """
-
-    vocabulary: wv.Embeddings
-    training: Training
-    whole: Dataset
-    tests: Dataset
-    classes: tuple[str, ...] = ()
+    vocabulary: wv.Embeddings  # the words of the training texts with their vectors
+    training: Training  # how models are trained
+    whole: Dataset  # all training texts, of which some are held out
+    tests: Dataset  # texts that are scored
+    classes: tuple[str, ...] = ()  # those of a classifier; where there are none a rewriter is trained
 
     def model(self, mechanism: wv.VectorMechanism | None, source: wv.RandomSource | None = None, seed: int = 0) -> Any:
         """Return a model that has learnt nothing yet."""

@@ -54,21 +54,13 @@ RATE, CAP = 2.0, 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What is measured on.
+    """What is measured on."""
 
-    Attributes:
-        name: As the driver calls it.
-        device: A PyTorch device.
-        rounds: Timings of each figure, of which the median counts.
-        product: Its measured bfloat16 product, operations a second.
-        double: Its measured float64 product.
-    """
-
-    name: str
-    device: Any
-    rounds: int
-    product: float
-    double: float
+    name: str  # as the driver calls it
+    device: Any  # of PyTorch
+    rounds: int  # timings of each figure, of which the median counts
+    product: float  # its measured bfloat16 product, operations a second
+    double: float  # its measured float64 product
 
 
 def seconds(work: Callable[[], Any], device: Any, rounds: int) -> float:
