@@ -49,17 +49,7 @@ def point(figure: str, series: str, epsilon: float | None, summary: Summary) -> 
 def svg(
     size: tuple[float, float], paint: Callable[[Any], None], settings: Mapping[Any, Any], form: str = "svg"
 ) -> bytes:
-    """Return a picture.
-
-    Args:
-        size: Width and height in inches.
-        paint: Draws into a Matplotlib figure.
-        settings: Matplotlib's, of which `svg.hashsalt` makes the bytes repeat.
-        form: "svg" or "pdf".
-
-    Raises:
-        MissingExtraError: If matplotlib is not installed.
-    """
+    """Return what `paint` draws into a Matplotlib figure, inches; the setting `svg.hashsalt` makes the bytes repeat."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -74,17 +64,7 @@ def svg(
 
 
 def draw(points: Sequence[Plotted], title: str = "", across: str = "epsilon", form: str = "svg") -> bytes:
-    """Return a picture with one panel for each figure.
-
-    Args:
-        points: At least one.
-        title: Over all panels.
-        across: What goes across, where that is not epsilon.
-        form: "svg" or "pdf".
-
-    Raises:
-        MissingExtraError: If matplotlib is not installed.
-    """
+    """Return a picture, SVG or PDF, with one panel for each figure; what goes `across` need not be epsilon."""
     panels = len({p.figure for p in points})
     columns = min(COLUMNS, panels)
     rows = -(-panels // columns)

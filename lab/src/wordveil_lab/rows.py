@@ -29,11 +29,7 @@ def data_folder() -> Path | None:
 
 
 def locate(name: str | os.PathLike[str]) -> Path:
-    """Return the file of a path, or of a name inside the data folder.
-
-    Raises:
-        ParameterError: If it is in neither place.
-    """
+    """Return the file of a path, or of a name inside the data folder."""
     path = Path(name)
     folder = data_folder()
     candidates: list[Path] = [path] if folder is None else [path, folder / path]
@@ -50,12 +46,7 @@ def file_digest(name: str | os.PathLike[str], algorithm: str = "sha256") -> str:
 
 
 def read_rows(name: str | os.PathLike[str], columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of a .tsv or .jsonl[.gz] file as mappings that hold at least these columns.
-
-    Raises:
-        ParameterError: If the file is nowhere.
-        DataFormatError: If the ending is unknown, or a line is malformed or lacks a column.
-    """
+    """Yield the rows of a .tsv or .jsonl[.gz] file as mappings that hold at least these columns."""
     path = locate(name)
     bare = path.name.removesuffix(".gz")
     if bare.endswith(".tsv"):

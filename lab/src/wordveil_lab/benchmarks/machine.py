@@ -57,12 +57,7 @@ class Machine:
 
 
 def best_timing(work: Callable[[], Any], repeats: int) -> Timing:
-    """Return the least wall time and the least processor time of a few runs; each is the least disturbed of its kind.
-
-    Args:
-        work: What to time; called `repeats` times.
-        repeats: At least 1.
-    """
+    """Return the least wall time and the least processor time of a few runs; each the least disturbed of its kind."""
     walls, cpus = [], []
     for _ in range(repeats):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -73,12 +68,7 @@ def best_timing(work: Callable[[], Any], repeats: int) -> Timing:
 
 
 def measure_machine(*, side: int = SIDE, repeats: int = 3) -> Machine:
-    """Measure square products of the given side in both types, on one thread and on all.
-
-    Args:
-        side: Rows and columns of the factors.
-        repeats: Runs of each, of which the best counts.
-    """
+    """Measure square products of the given side in both types, on one thread and on all."""
     cores = resolve_threads(None)
     one32, all32 = _product_rates(np.float32, side, cores, repeats)
     one64, all64 = _product_rates(np.float64, side, cores, repeats)

@@ -81,16 +81,7 @@ class _Setting:
 
 
 def measure(workload: Workload, machine: Machine, *, with_peers: bool = True) -> list[Measurement]:
-    """Measure decoding, selection and whole sanitizing on one workload.
-
-    Args:
-        workload: Sizes.
-        machine: Product rates measured in the same process.
-        with_peers: Whether to time the peers that are installed too.
-
-    Returns:
-        One line per task and engine, wordveil first in each task.
-    """
+    """Measure decoding, selection and whole sanitizing: a line for each task and engine, wordveil first."""
     return [line for task in TASKS for line in measure_task(task, workload, machine, with_peers=with_peers)]
 
 
@@ -206,18 +197,7 @@ SIZES: dict[str | None, dict[str, int]] = {
 def growth_curve(
     axis: str, workload: Workload, machine: Machine, *, tasks: tuple[str, ...] = ("decode", "select"), most: int = 0
 ) -> Iterator[list[Measurement]]:
-    """Yield the measurements of each step along one axis.
-
-    Args:
-        axis: One of `AXES`.
-        workload: The sizes that stay.
-        machine: Product rates measured in the same process.
-        tasks: What to measure.
-        most: Largest step taken, 0 for all.
-
-    Raises:
-        ParameterError: If the axis is unknown, or `most` leaves no step.
-    """
+    """Yield the measurements of each step along one of `AXES`, to `most` at most, or to the end where that is 0."""
     if axis not in AXES:
         raise ParameterError("axis", axis, f"must be one of {', '.join(AXES)}.")
     if most and most < AXES[axis][0]:

@@ -22,11 +22,7 @@ BLOCK = 1 << 15  # queries made at a time
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """Sizes of one benchmark.
-
-    Raises:
-        ParameterError: If a size is out of range.
-    """
+    """Sizes of one benchmark."""
 
     vocabulary: int = 70_000
     dimensions: int = 300

@@ -92,13 +92,9 @@ def hit_bound(epsilon: float, size: int) -> float:
 
 
 def identify(pairs: PairedTexts, rows: Rows, claim: Claim | None, alpha: float) -> tuple[list[Measure], list[Finding]]:
-    """Match releases with originals by every attack at hand and hold the hits against a claim.
+    """Match releases with originals by every attack at hand and hold the hits against a claim, where there is one.
 
-    Args:
-        pairs: The texts.
-        rows: Their rows by each encoder.
-        claim: What is claimed; None for a lower bound on epsilon alone.
-        alpha: Chance, at most, that an honest claim is called contradicted by any match, and that the bound is wrong.
+    Alpha is the chance, at most, that an honest claim is called contradicted by any match, and that the bound is wrong.
     """
     distinct = sorted({text: i for i, text in enumerate(pairs.originals)}.values())
     words = np.array([len(pairs.words[0][i]) for i in distinct])
@@ -139,12 +135,8 @@ def matched(
 ) -> Matches | None:
     """Return the matches in blocks of one size; None where there is no block.
 
-    Args:
-        attack: Its name.
-        closeness: Of each release to each original, shape (n, n).
-        size: Originals in a block.
-        words: Number of words of each original: under a claim per word a block holds texts of equally many.
-        claim: What is claimed.
+    The closeness is of each release to each original, shape (n, n). Under a claim per word a block holds texts of
+    equally many words.
     """
     generator = np.random.Generator(np.random.PCG64(0))  # of blocks and ties: chosen without the releases
     order = generator.permutation(len(words))

@@ -30,11 +30,7 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class PairedTexts:
-    """n originals with what was released of each; nothing of them is printed.
-
-    Raises:
-        ParameterError: If the lengths differ, or there are fewer than 8 pairs.
-    """
+    """n originals with what was released of each; nothing of them is printed."""
 
     originals: Sequence[str] = field(repr=False)
     released: Sequence[str] = field(repr=False)
@@ -98,14 +94,7 @@ def shifted(n: int) -> NDArray[np.int64]:
 def read_column(path: str, column: str | None, *, values: bool = False) -> list[str | None]:
     """Return a column of a file of any format that wordveil reads, or its lines.
 
-    Args:
-        path: The file.
-        column: Name of the column; None for a format without columns.
-        values: Whether anything that has a spelling counts as text in JSON Lines: classes are often numbers.
-
-    Raises:
-        ParameterError: If a column is missing, or named where there is none.
-        DocumentFormatError: If the file is not in its format.
+    With `values` anything that has a spelling counts as text in JSON Lines: classes are often numbers.
     """
     form = FORMATS.get(guess_format(path) or "")
     if form is not None and form.has_columns and column is None:

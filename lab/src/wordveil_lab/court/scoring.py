@@ -137,16 +137,7 @@ def _shown(measure: Measure) -> str:
 
 
 def score(pairs: PairedTexts, claim: Claim | None = None, *, alpha: float = 1e-6) -> Verdict:
-    """Score releases against their originals.
-
-    Args:
-        pairs: The texts, with a label, attribute and author of each where these are known.
-        claim: What is claimed of the method.
-        alpha: Chance, at most, that an honest claim is called contradicted, in (0, 1).
-
-    Raises:
-        ParameterError: If epsilon is not positive, or `per` or alpha outside its domain.
-    """
+    """Score releases against their originals."""
     check_alpha(alpha)
     if claim is not None:
         check_positive("claimed", claim.epsilon)

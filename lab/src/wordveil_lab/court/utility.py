@@ -54,13 +54,7 @@ def _perplexity(texts: Sequence[str]) -> float:
 
 
 def log_likelihoods(texts: Sequence[str], prior: Prior, table: Embeddings) -> Float64Array:
-    """Return for each text ln P under a model of public text, and of how many states that is, shape (n, 2).
-
-    Args:
-        texts: n texts; nothing in them is private to this.
-        prior: The model.
-        table: Its vocabulary.
-    """
+    """Return for each text ln P under a model of public text, and of how many states that is, shape (n, 2)."""
     found = np.zeros((len(texts), 2))
     for i, layout in enumerate(ReleaseReader(table).read([ReleasedText(text) for text in texts])):
         states = layout.states

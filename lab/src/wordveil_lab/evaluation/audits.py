@@ -74,14 +74,7 @@ class Audited:
 
 
 def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditSettings, seed: int) -> Audited:
-    """Audit a fitted row: before decoding, where it decodes vectors.
-
-    Args:
-        contender: The row.
-        embeddings: The public vocabulary.
-        settings: Samples, pairs, alpha.
-        seed: Of the samples.
-    """
+    """Audit a fitted row: before decoding, where it decodes vectors."""
     stated = contender.guarantee
     claim = None if stated.epsilon is None else stated
     inputs = Inputs(embeddings=embeddings, pairs=settings.pairs, seed=0, claim=claim, threads=1)
@@ -145,13 +138,6 @@ def density_bounds(subject: Subject, pair: Pair, ratio: LogRatio, *, samples: in
     With L = ln p/q at outputs of p, delta(e) = E[(1 - exp(e - L))_+]: a mean of a variable in [0, 1], each value
     rounded to 0 or 1 at random, so that the Clopper-Pearson bound is exact. Half of the samples choose the epsilon,
     the other half certify it.
-
-    Args:
-        subject: What is sampled.
-        pair: Inputs and claim.
-        ratio: ln p(y | first)/p(y | second).
-        samples: Samples of each input.
-        alpha: Chance, at most, that a bound is wrong.
     """
     assert pair.epsilon is not None
     generator = np.random.default_rng(0)  # rounds values; any choice leaves the bounds valid

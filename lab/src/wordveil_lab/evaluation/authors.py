@@ -201,12 +201,7 @@ def cross_validated(
 ) -> float:
     """Return the accuracy of a linear model that learns each text's class from the other folds.
 
-    Args:
-        learnt: Token counts of the texts to learn from, shape (n, v).
-        asked: Token counts of the same texts as they are read in the test, shape (n, v).
-        labels: Classes, shape (n,).
-        model: "logistic" or "svm".
-        folds: Parts, at least 2.
+    Both count tokens, shape (n, v): `learnt` in the texts to learn from, `asked` in the same as the test reads them.
     """
     fold = np.array(mixed_order(len(labels))) % folds
     right = 0

@@ -67,12 +67,7 @@ class Task(ABC):
 
     @abstractmethod
     def prepare(self, embeddings: Embeddings) -> Any:
-        """Read and encode the data once; everything that needs no noise.
-
-        Raises:
-            DataFormatError: If the data is not in its format.
-            ParameterError: If the vocabulary covers too little of it.
-        """
+        """Read and encode the data once; everything that needs no noise."""
 
     @property
     def lacking(self) -> str:
@@ -90,14 +85,7 @@ class Task(ABC):
 
 
 def summarize(values: Sequence[float] | Float64Array) -> Summary:
-    """Return mean, standard error and the 95 % interval of Student's t of some runs.
-
-    Args:
-        values: At least one finite number. One number is taken as exact: the interval is a point.
-
-    Raises:
-        ParameterError: If there is no number or one is not finite.
-    """
+    """Return mean, standard error and the 95 % interval of Student's t of some runs; one run is taken as exact."""
     runs = np.asarray(values, dtype=np.float64)
     if runs.size == 0 or not np.all(np.isfinite(runs)):
         raise ParameterError("values", f"{runs.size} runs", "must hold at least one number, all finite.")

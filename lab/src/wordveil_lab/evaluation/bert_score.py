@@ -43,16 +43,8 @@ def bert_score(candidates: Sequence[str], references: Sequence[str], *, model: M
 
     Token states are scaled to length 1; each token is matched with the nearest of the other text, and the cosines
     are averaged. No weights by inverse document frequency and no rescaling with a baseline: unrelated sentences score
-    well above 0. A text without tokens scores 1 against another such and 0 against any other.
-
-    Args:
-        candidates: Texts to score; beyond 510 pieces a text is cut.
-        references: As many texts to compare with.
-        model: The model; None loads the installed one, once a process.
-
-    Raises:
-        MissingExtraError: If the package with the weights is not installed.
-        ParameterError: If the two are not of one length.
+    well above 0. A text without tokens scores 1 against another such and 0 against any other; beyond 510 pieces a text
+    is cut.
 
     Reference:
         Zhang et al. (2020), "BERTScore: Evaluating Text Generation with BERT", section 3. Deviation: [CLS] and [SEP]
@@ -68,9 +60,6 @@ def bert_score_by_roberta(candidates: Sequence[str], references: Sequence[str]) 
     """Return the mean F1 by the authors' package and its model for English, RoBERTa-large: what most papers print.
 
     Nothing is downloaded. On its scale unrelated sentences score about .85.
-
-    Raises:
-        MissingExtraError: If the package or the weights are not on this machine.
     """
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     try:
@@ -94,9 +83,6 @@ def read_by_minilm(texts: Sequence[str], *, model: MiniLM | None = None) -> tupl
     """Return MiniLM's sentence vectors, shape (n, 384), and each text's token states of the last layer, at length 1.
 
     A sentence's vector is the mean of all states; the special tokens are left out of the token states, (tokens, 384).
-
-    Raises:
-        MissingExtraError: If no model is given and the package with the weights is not installed.
     """
     model, different = model or _model(), list(dict.fromkeys(texts))
     rows, states = np.zeros((len(different), WIDTH), np.float32), [np.empty((0, 0), np.float32)] * len(different)

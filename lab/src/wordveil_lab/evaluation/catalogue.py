@@ -64,16 +64,10 @@ _FILES = ("path", "train", "test", "public", "frequencies", "judge", "head")
 def chosen_tasks(
     names: tuple[str, ...] | None, *, size: str = "reduced", data: Mapping[str, str] | None = None
 ) -> tuple[Task, ...]:
-    """Return tasks by name, all of them for None.
+    """Return tasks by name, all of them for None, with files of the user's own.
 
-    Args:
-        names: Task names.
-        size: "full", "reduced" or "miniature".
-        data: "task" or "task.field" to a file of the user's own; "task" alone means its first file. A task that
-            trains and tests then holds out a fifth of that file: it never tests on other data than it was given.
-
-    Raises:
-        ParameterError: If a name, a size or a field is not known, or a test file comes without a training file.
+    These are named "task" or "task.field"; "task" alone means its first file. A task that trains and tests then holds
+    out a fifth of that file: it never tests on other data than it was given.
     """
     if size not in SIZES:
         raise ParameterError("size", size, f"must be one of {', '.join(SIZES)}.")
@@ -142,9 +136,5 @@ def _found(name: str) -> bool:
 
 
 def data_digests(task: Task) -> dict[str, str]:
-    """Return the SHA-256 of every file a task reads: what its cached results depend on.
-
-    Raises:
-        ParameterError: If a file is nowhere.
-    """
+    """Return the SHA-256 of every file a task reads: what its cached results depend on."""
     return {name: file_digest(name) for name in data_files(task)}

@@ -45,13 +45,7 @@ def as_texts(tokens: IdArray, corpus: Corpus, embeddings: Embeddings) -> list[st
 
 
 def centroids(tokens: IdArray, corpus: Corpus, vectors: NDArray[np.floating]) -> Float64Array:
-    """Return the mean vector of each text's tokens, shape (n, m); of an empty text the zero vector.
-
-    Args:
-        tokens: Ids, -1 for tokens that do not count.
-        corpus: Where the texts begin.
-        vectors: One row per word, shape (v, m).
-    """
+    """Return the mean vector of each text's known tokens, shape (n, m); of an empty text the zero vector."""
     known = tokens >= 0
     return means(np.asarray(vectors, dtype=np.float64)[tokens[known]], corpus.owners[known], len(corpus))
 

@@ -40,11 +40,7 @@ class Spans:
 
 
 def scored_pairs(name: str | os.PathLike[str], columns: tuple[str, str], score: str = "score") -> list[ScoredPair]:
-    """Return the pairs of a file with these two columns and a score.
-
-    Raises:
-        DataFormatError: If a score is no number.
-    """
+    """Return the pairs of a file with these two columns and a score."""
     pairs = []
     for row in read_rows(name, (*columns, score)):
         try:
@@ -65,11 +61,7 @@ def read_labelled(
 ) -> list[LabelledText]:
     """Return labelled texts; a limit takes every k-th row, so that sorted files keep their mixture.
 
-    Args:
-        name: The file.
-        text: Column of the text; several joined by "+" are joined by a space.
-        label: Column of the class; a.b goes into nested values.
-        limit: Texts at most, or None.
+    Columns of text joined by "+" are joined by a space; the label a.b goes into nested values.
     """
     columns = text.split("+")
     rows = list(read_rows(name, (*columns, label.partition(".")[0])))
@@ -95,12 +87,7 @@ def train_and_test(
 ) -> tuple[list[LabelledText], list[LabelledText]]:
     """Return training and test texts: of two files, or of one whose texts are split, a fixed fifth for the test.
 
-    Args:
-        train: Training file.
-        test: Test file, or None.
-        text: Column of the text.
-        label: Column of the class.
-        limits: Training and test texts at most; of one file the first counts for both together.
+    Of one file the first of the limits counts for both together.
     """
     own = read_labelled(train, text=text, label=label, limit=limits[0])
     if test is not None:
@@ -122,11 +109,7 @@ def _nested(row: Mapping[str, Any], name: str) -> Any:
 
 
 def read_spans(name: str | os.PathLike[str]) -> list[Spans]:
-    """Return texts with typed character spans (fields text and spans of {type, start, end}).
-
-    Raises:
-        DataFormatError: If a span is malformed or outside its text.
-    """
+    """Return texts with typed character spans (fields text and spans of {type, start, end})."""
     found = []
     for row in read_rows(name, ("text", "spans")):
         text = str(row["text"])

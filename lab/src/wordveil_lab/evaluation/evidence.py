@@ -209,12 +209,7 @@ class Observed:
 def observe(subject: Entrant, inputs: IdArray, prior: Float64Array, source: RandomSource, label: str) -> Observed:
     """Release some words and return what an attacker sees, who learns a channel, where they must, from the prior.
 
-    Args:
-        subject: A mechanism whose law is known, where vectors are released.
-        inputs: Private words, shape (t,); public ones here.
-        prior: Public word frequencies, shape (v,).
-        source: Randomness of the release.
-        label: Tells the uses of one source apart.
+    Where vectors are released the law of the mechanism must be known.
     """
     if subject.vectors is None:
         words = subject.release_words(inputs, source, label)

@@ -80,13 +80,6 @@ def first_words(embeddings: Embeddings, count: int | None) -> Embeddings:
 
     Entries that may be input but not output (numbers, markup) would cost a certified rate most of its gain, and no
     evaluation text is any the poorer without them.
-
-    Args:
-        embeddings: The public vocabulary, most frequent words first.
-        count: Words to keep; None keeps all that may be output.
-
-    Raises:
-        ParameterError: If fewer than 2 are asked for.
     """
     if count is not None and count < 2:
         raise ParameterError("words", count, "must be at least 2; None (--words 0) takes all.")
@@ -114,18 +107,7 @@ def run_league(
     workers: int = 1,
     progress: LeagueProgress | None = None,
 ) -> League:
-    """Compute the table.
-
-    Args:
-        plan: Rows, columns, repeats, seed.
-        embeddings: The public vocabulary; see `first_words`.
-        cache: Folder of finished cells: an interrupted run goes on where it stopped.
-        workers: Processes; the table does not depend on it.
-        progress: Called after every row.
-
-    Raises:
-        ParameterError: If workers is below 1 or a data file is missing.
-    """
+    """Compute the table; it does not depend on the number of workers, or on what the cache of cells holds."""
     if workers < 1:
         raise ParameterError("workers", workers, "must be at least 1.")
     started = time.perf_counter()

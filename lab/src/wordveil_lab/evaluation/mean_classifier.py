@@ -37,15 +37,7 @@ class Adam:
 
 
 class MeanClassifier:
-    """The model; `fit` trains it in place and returns it.
-
-    Args:
-        words: Size of the vocabulary, v.
-        classes: Number of classes.
-        width: Dimensions of the word vectors.
-        stream: Randomness of the start and of the order.
-        rate: Adam's step size.
-    """
+    """The model; `fit` trains it in place and returns it."""
 
     def __init__(self, words: int, classes: int, width: int, stream: Stream, rate: float = 1e-3) -> None:
         self._lane = stream.lane(0)

@@ -24,11 +24,7 @@ MODELS = ("logistic", "svm")
 
 
 def load_sklearn(module: str) -> Any:
-    """Return a module of scikit-learn.
-
-    Raises:
-        MissingExtraError: If scikit-learn is not installed.
-    """
+    """Return a module of scikit-learn."""
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ImportError:
@@ -39,10 +35,6 @@ def linear_model(name: str) -> Any:
     """Return an untrained linear classifier: "logistic" or "svm", deterministic.
 
     The support vector machine is solved in its primal form, squared hinge loss and C = 1, until it converges.
-
-    Raises:
-        ParameterError: If there is no such model.
-        MissingExtraError: If scikit-learn is not installed.
     """
     if name not in MODELS:
         raise ParameterError("model", name, f"must be one of {', '.join(MODELS)}.")
@@ -56,9 +48,6 @@ def fit_quietly(model: Any, features: Any, labels: Any) -> Any:
 
     Except of the support vector machine: one that has not converged is another classifier, and its scores mean nothing.
     One thread: cells run side by side, and threads that wait for each other cost far more than they save.
-
-    Raises:
-        ConvergenceWarning: If a support vector machine does not converge.
     """
     must = isinstance(model, load_sklearn("svm").LinearSVC)
     with warnings.catch_warnings(), threadpool_limits(1):
@@ -86,9 +75,7 @@ def bag_of_words(tokens: IdArray, corpus: Corpus, v: int) -> csr_array:
 def weighted_bag(counts: csr_array, weights: NDArray[np.float64] | None = None) -> tuple[csr_array, Any]:
     """Return rows of 1 + ln(count) times inverse document frequency, of norm 1, and the weights used.
 
-    Args:
-        counts: Shape (n, v).
-        weights: Weights of another corpus, or None to compute them here.
+    The weights are those of another corpus where they are given.
     """
     bag = counts.copy()
     bag.data = 1 + np.log(bag.data)

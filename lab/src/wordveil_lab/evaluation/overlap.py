@@ -92,11 +92,7 @@ def rouge_1(text: str, reference: str) -> float:
 
 
 def bleu(texts: Sequence[str], references: Sequence[str]) -> float:
-    """Return the corpus BLEU of texts against one reference each, 0 to 100; the texts are split at spaces.
-
-    Raises:
-        MissingExtraError: If sacrebleu is not installed.
-    """
+    """Return the corpus BLEU of texts against one reference each, 0 to 100; the texts are split at spaces."""
     try:
         sacrebleu = importlib.import_module("sacrebleu")
     except ImportError:

@@ -32,9 +32,7 @@ class PairModel:
     def of(cls, corpus: Corpus, prior: Float64Array) -> PairModel:
         """Count a corpus; nothing is learnt from one text's end to the next one's beginning.
 
-        Args:
-            corpus: Public text.
-            prior: Public word frequencies, shape (v,), positive: what words the corpus lacks are taken from.
+        What words the corpus lacks are taken from the prior, shape (v,), positive.
         """
         v, tokens = len(prior), np.where(corpus.tokens < 0, len(prior), corpus.tokens)
         counts = np.bincount(tokens, minlength=v + 1).astype(np.float64)

@@ -22,10 +22,7 @@ COMMON = 2e-4
 def word_prior(embeddings: Embeddings, frequencies: str = PUBLIC_LIST, *, limit: int | None = 20_000) -> Float64Array:
     """Return a probability for every word, shape (v,), positive everywhere: (count + 1/2) over the sum.
 
-    Args:
-        embeddings: The public vocabulary.
-        frequencies: The public list, or a file with a column text whose words are counted.
-        limit: Texts of the file that are counted at most.
+    Counted are the words of the public list, or of the first texts of a file with a column text.
     """
     if frequencies == PUBLIC_LIST:
         weights = word_frequencies(embeddings, smoothing=SMOOTHING)

@@ -307,9 +307,6 @@ def contenders(
         epsilons: Of metric DP, per unit of Euclidean distance; none leaves that group out, as below.
         local_epsilons: Of local, neighbour and refuted rows, nats.
         rank_epsilons: Of metric DP, per unit of neighbour-rank distance.
-
-    Raises:
-        ParameterError: If a name is not known, an epsilon is not finite and positive, or no row is left.
     """
     for epsilon in (*epsilons, *local_epsilons, *rank_epsilons):
         if not (math.isfinite(epsilon) and epsilon > 0):
@@ -341,11 +338,7 @@ def _matches(name: str, wanted: str) -> bool:
 
 
 def fit_contender(target: Target, embeddings: Embeddings, settings: PromiseSettings) -> Contender:
-    """Fit a row to a vocabulary.
-
-    Raises:
-        ParameterError: If the mechanism has no parameters for this epsilon on this vocabulary.
-    """
+    """Fit a row to a vocabulary."""
     plan = RowPlan(embeddings, target.epsilon, settings)
     if not isinstance(target, OfferedTarget):
         return RECIPES[target.group, target.name](plan)

@@ -97,9 +97,7 @@ def _task(task: Task) -> dict[str, Any]:
 def as_markdown(report: dict[str, Any], *, every: bool = False) -> str:
     """Return the table as Markdown: for each group one table of utility and one of attacks and measures.
 
-    Args:
-        report: The table as its dictionary.
-        every: Whether every score is shown, and not the first of each task alone.
+    They show every score, or the first of each task.
     """
     vocabulary = report["vocabulary"]
     lines = [
@@ -148,11 +146,7 @@ def as_page(report: dict[str, Any]) -> str:
 
 
 def as_picture(report: dict[str, Any], form: str = "svg") -> bytes:
-    """Return utility against the best attacker's success, as SVG or PDF.
-
-    Raises:
-        ParameterError: If no two tasks of the table can be held against each other.
-    """
+    """Return utility against the best attacker's success, as SVG or PDF."""
     points = list(_points(report))
     if not points:
         needed = f"needs one of {', '.join(COMPARED)} among the tasks, and a task of utility on the same texts."
@@ -348,11 +342,7 @@ FORMS: dict[str, Callable[[dict[str, Any]], str | bytes]] = {
 
 
 def write_league(league: League, path: str | os.PathLike[str], command: str = "") -> dict[str, Any]:
-    """Write the table in the form that its ending chooses (`FORMS`). Returns the table as a dictionary.
-
-    Raises:
-        ParameterError: If the name has another ending, or a picture has nothing to show.
-    """
+    """Write the table in the form that its ending chooses (`FORMS`). Returns the table as a dictionary."""
     target = Path(path)
     report = as_dict(league, command)
     check_form(target)

@@ -61,10 +61,8 @@ class _Search(Task):
 def ranked(scores: Float64Array, relevant: NDArray[np.bool_], k: int) -> tuple[Float64Array, Float64Array]:
     """Return nDCG at k of each query, and the share of its relevant documents, of k at most, among the first k.
 
-    Args:
-        scores: Of each document for each query, shape (n, m).
-        relevant: Which documents are relevant, at least one for each query, shape (n, m).
-        k: Documents shown; ties in the order of the documents.
+    Scores and relevance are of each document for each query, shape (n, m); ties stand in the order of the documents,
+    and each query has a relevant one.
     """
     k = min(k, scores.shape[1])
     top = np.argsort(-scores, axis=1, kind="stable")[:, :k]

@@ -96,13 +96,7 @@ class Entrant:
 
 
 def subject_of(randomizer: WordRandomizer, *, decoded: bool = False, threads: int | None = 1) -> Entrant:
-    """Return the subject of a fitted word mechanism.
-
-    Args:
-        randomizer: The mechanism; of a decoded one, the vectors before decoding are what is released.
-        decoded: Whether the words of a decoded mechanism are released instead.
-        threads: Threads; no score depends on it.
-    """
+    """Return the subject of a fitted mechanism; of a decoded one it releases vectors, or with `decoded` words."""
     if randomizer.vectors is not None and not decoded:
         space = randomizer.vectors.decoding_space(randomizer.embeddings)
         return Entrant(words=randomizer, vectors=randomizer.vectors, space=space, threads=threads)

@@ -176,12 +176,7 @@ def searched(rows: Float64Array, classes: NDArray[np.int64]) -> Float64Array:
 
 
 class Ridge:
-    """A linear classifier of mean vectors by least squares, one class against the others.
-
-    Args:
-        rows: Mean vectors, shape (n, d).
-        classes: Their classes, shape (n,).
-    """
+    """A linear classifier of mean vectors by least squares, one class against the others."""
 
     def __init__(self, rows: Float64Array, classes: NDArray[np.int64]) -> None:
         self._rows = rows

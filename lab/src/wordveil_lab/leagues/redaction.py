@@ -147,14 +147,7 @@ def passing(
     spell: Spell,
     kinds: Container[str] | None = None,
 ) -> Passed:
-    """Return what becomes of marked values, of all types or of some.
-
-    Args:
-        tokens: The tokens of a text, where each is kept or hidden.
-        marked: Texts with their values.
-        spell: How they are spelled; texts whose length that changes are left out.
-        kinds: The types that are counted; None for all.
-    """
+    """Return what becomes of marked values, of all types or of some; not where the spelling changes the length."""
     whole = part = values = kept = others = 0
     for record in marked:
         text = record["text"]

@@ -65,11 +65,7 @@ def places(redactor: Redactor, text: str) -> Iterator[tuple[list[str], str]]:
 def guessed(redactor: Redactor, attacked: Sequence[str], read: Sequence[str], *, linear: bool) -> float:
     """Return the share of hidden words that a reader names: three tokens on either side, and the words of the text.
 
-    Args:
-        redactor: What hid them.
-        attacked: The texts.
-        read: What the reader has learnt from.
-        linear: A linear classifier; naive Bayes otherwise, for text of which a classifier cannot read enough.
+    The reader is linear, or naive Bayes where it has read more text than a linear one can.
     """
     from sklearn.feature_extraction import FeatureHasher
 

@@ -34,11 +34,7 @@ Report = dict[str, Any]
 
 
 def read_run(path: Path) -> Report:
-    """Return a stored run.
-
-    Raises:
-        DataFormatError: If it is of another schema, or not of its form: its league has to be run again.
-    """
+    """Return a stored run, if it is of this schema and form: else its league has to be run again."""
     report: Report = json.loads(path.read_text(encoding="utf-8"))
     if report.get("schema") != SCHEMA:
         raise DataFormatError(path, f"is a run of another schema than {SCHEMA!r}. Run its league again.")
@@ -47,11 +43,7 @@ def read_run(path: Path) -> Report:
 
 
 def check_run(path: Path, report: Report) -> None:
-    """Check that a run has the form that the top of this module describes.
-
-    Raises:
-        DataFormatError: If it has not.
-    """
+    """Check that a run has the form that the top of this module describes."""
     _check(path, "The run", report, {"version": str, "command": str, "noise": str, "rows": list})
     for row in report["rows"]:
         _check(path, "A row", row, {"label": str, "name": str, "group": _TEXT, "epsilon": _NUMBER, "cells": dict})

@@ -54,11 +54,7 @@ MARK = 1 << 20  # added to the state of a place where a word stands that carries
 
 
 class Words:
-    """A word mechanism at one rate, its denoiser, and the attacks on it.
-
-    Args:
-        mechanism: The mechanism.
-    """
+    """A word mechanism at one rate, its denoiser, and the attacks on it."""
 
     def __init__(self, mechanism: WordMechanism) -> None:
         self.denoiser = Denoiser(table(), mechanism, options=OPTIONS, least=0.0)
@@ -154,9 +150,7 @@ def _either(seen: IdArray, common: ChannelEvidence, rare: ChannelEvidence) -> tu
 def _likeliest(read: Sequence[tuple[IdArray, Float32Array]], domain: Domain) -> list[list[int]]:
     """Return as many different words as each text has, the likeliest to stand in any of its places.
 
-    Args:
-        read: Of each text candidates and their chances, each of shape (m, c).
-        domain: Whose texts.
+    Of each text candidates and their chances are given, each of shape (m, c).
     """
     guesses = []
     for (states, chances), own in zip(read, domain.own, strict=True):

@@ -20,11 +20,7 @@ from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN
 
 
 def frequent_words(whole: Embeddings, texts: Sequence[str], size: int = 10_000) -> Embeddings:
-    """Return a model's public vocabulary: at most `size` words of a table, those that the training texts use most.
-
-    Raises:
-        ParameterError: If the table shares no word with the texts.
-    """
+    """Return a model's public vocabulary: at most `size` words of a table, those that the training texts use most."""
     tokens = encode(whole, texts).tokens
     counts = np.bincount(tokens[tokens >= 0], minlength=len(whole))
     order = np.argsort(-counts, kind="stable")[:size]
@@ -109,18 +105,7 @@ def encode_texts(
     classes: Sequence[str] = (),
     max_tokens: int = 35,
 ) -> Dataset:
-    """Return texts as a data set; texts without a token are left out, unknown tokens are marked.
-
-    Args:
-        texts: The texts.
-        vocabulary: The model's vocabulary.
-        labels: Their classes, where the data set has some.
-        classes: The classes, in the order of their numbers.
-        max_tokens: Longer texts are cut here.
-
-    Raises:
-        ParameterError: If a label is no class, or no text is left.
-    """
+    """Return texts as a data set; texts without a token are left out, unknown tokens are marked."""
     corpus = encode(vocabulary, texts)
     tokens = np.where(corpus.tokens < 0, UNKNOWN, corpus.tokens).astype(np.int32)
     place: dict[str, Any] = {label: i for i, label in enumerate(classes)}

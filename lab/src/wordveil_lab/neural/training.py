@@ -19,9 +19,6 @@ from wordveil_lab.neural.corpora import Dataset
 class Training:
     """Settings of a training; the defaults of `REWRITE` and `CLASSIFY` are the paper's.
 
-    Raises:
-        ParameterError: If a setting is outside its range.
-
     Reference:
         Huang et al. (2024), appendix A.
     """
@@ -58,14 +55,7 @@ CLASSIFY = Training(epochs=50, batch=256, learning_rate=1e-4, betas=(0.9, 0.999)
 def fit(model: Any, training: Dataset, held_out: Dataset, settings: Training) -> list[float]:
     """Train a model in place and leave it with the weights of its best epoch.
 
-    Args:
-        model: A `Rewriter` or `TextClassifier`.
-        training: Texts to learn from.
-        held_out: Texts that say when to stop.
-        settings: How.
-
-    Returns:
-        The mean cross-entropy on the held-out texts after every epoch.
+    Returns the mean cross-entropy on the held-out texts, which say when to stop, after every epoch.
     """
     learned = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(learned, lr=settings.learning_rate, betas=settings.betas)

@@ -96,12 +96,8 @@ def audited(
 ) -> tuple[Series, ...]:
     """Return certified lower bounds of the losses of pairs at their places; nothing where audits are left out.
 
-    Args:
-        label: Of the series.
-        cases: (place, subject, pair); the pair's delta is the one the bound grants.
-        sampling: How many samples.
-        kind: "audited", or "unpromised" for pairs that the guarantee does not speak of.
-        deltas: Whether each point notes the certified lower bound of delta at the claimed epsilon.
+    A pair's delta is the one that the bound grants. With `deltas` each point notes the certified lower bound of delta
+    at the claimed epsilon.
     """
     if sampling.samples is None:
         return ()
@@ -112,13 +108,7 @@ def audited(
 
 
 def solve_epsilon(log_delta: Callable[[float], float], delta: float, *, largest: float = 1e6) -> float:
-    """Return the smallest epsilon whose delta is at most `delta`, rounded up within 1e-10 of it.
-
-    Args:
-        log_delta: ln delta at an epsilon, non-increasing.
-        delta: In (0, 1).
-        largest: Where the search gives up.
-    """
+    """Return the smallest epsilon whose ln delta, non-increasing, is at most ln `delta`, rounded up within 1e-10."""
     low, high = 0.0, 1e-6
     while log_delta(high) > math.log(delta):
         low, high = high, 2 * high

@@ -135,11 +135,7 @@ def quotations() -> list[tuple[Path, str, list[str]]]:
 
 
 def quoted(page: str, phrase: str, numbers: list[str]) -> str:
-    """Return the page with these numbers in the place of those in its only occurrence of a phrase.
-
-    Raises:
-        ValueError: If the phrase does not stand there once.
-    """
+    """Return the page with these numbers in the place of those in its only occurrence of a phrase."""
     parts = [r"\s+".join(map(re.escape, part.split(" "))) for part in phrase.split("{}")]
     pattern = "(" + f"){NUMBER}(".join(parts) + ")"
     found = re.findall(pattern, page)

@@ -52,9 +52,7 @@ class Comparison:
 def verdict(holds: bool, *, full: bool) -> str:
     """Return what a run says of a claim. A run that is smaller than the paper's, or on other data, refutes nothing.
 
-    Args:
-        holds: Whether what the paper says was seen here.
-        full: Whether the run has the paper's size and data, or the answer is computed and needs no run.
+    It is full at the paper's size and data, or where the answer is computed and needs no run.
     """
     return HOLDS if holds else FAILS if full else UNTESTED
 
@@ -122,11 +120,7 @@ class Options:
         return {"paper": paper, "reduced": reduced, "miniature": miniature}[self.size]
 
     def among(self, *epsilons: tuple[float, ...]) -> tuple[float, ...]:
-        """Return the epsilons of this size that were asked for; all of them where none was.
-
-        Raises:
-            ParameterError: If none of those asked for is among them.
-        """
+        """Return the epsilons of this size that were asked for; all of them where none was."""
         sized = self.pick(*epsilons)
         chosen = tuple(epsilon for epsilon in sized if not self.epsilons or epsilon in self.epsilons)
         if not chosen:
@@ -147,11 +141,7 @@ class Options:
         return bool(self.files.get(role) or roles_of(self.paper)[role])
 
     def file(self, role: str) -> str:
-        """Return the path of a role's file.
-
-        Raises:
-            ParameterError: If it is nowhere; the message names the page of all files.
-        """
+        """Return the path of a role's file."""
         name = self.files.get(role) or roles_of(self.paper)[role]
         try:
             return str(locate(name))
@@ -164,11 +154,7 @@ class Options:
             ) from None
 
     def table(self, role: str) -> Embeddings:
-        """Return the vocabulary of a role, every entry of it allowed as output.
-
-        Args:
-            role: One of the paper's tables.
-        """
+        """Return the vocabulary of a role, every entry of it allowed as output."""
         given = self.files.get(role)
         return load_embeddings(given) if given and Path(given).is_dir() else table_of(self.file(role))
 
@@ -177,11 +163,7 @@ class Options:
     ) -> dict[str, Summary]:
         """Return a task's scores over the repeats, with noise of the label's own; a baseline is run once.
 
-        Args:
-            task: What is measured.
-            subject: What is measured, and whose vocabulary the task is prepared for.
-            label: Of the noise.
-            afresh: Run -> what is measured in it, where it differs by run, as with a fresh matrix each.
+        `afresh` gives what is measured in each run, where that differs by run, as with a fresh matrix each.
         """
         runs = 1 if subject.is_baseline else self.repeats
         return self._over_runs(task, subject, label, afresh or (lambda _: subject), runs, "fresh" if afresh else "")
@@ -223,10 +205,7 @@ class Options:
     ) -> dict[str, Summary]:
         """Return the scores of a piece of work over runs; finished ones are taken from `cells`.
 
-        Args:
-            settings: What a run depends on beside its number, ready for JSON.
-            run: Number of a run -> its scores.
-            runs: How many.
+        The settings, ready for JSON, are what a run depends on beside its number.
         """
         found = [Cells(self.cells).once([*settings, i], partial(run, i)) for i in range(runs)]
         return {name: summarize([values[name] for values in found]) for name in found[0]}
@@ -260,12 +239,7 @@ def is_table(paper: str, role: str) -> bool:
 
 
 def about(paper: str, **values: Any) -> dict[str, Any]:
-    """Return reference, setting, checks and missing parts of a reproduction, from `about.toml`.
-
-    Args:
-        paper: The paper's short name.
-        values: What the names in braces stand for.
-    """
+    """Return reference, setting, checks and missing parts of a reproduction, from `about.toml`, its braces filled."""
     words = told("about.toml")[paper]
     return {
         "reference": words["reference"],

@@ -49,11 +49,6 @@ def table_two(embeddings: wv.Embeddings, ids: IdArray, far: int = 101) -> dict[s
 
     With x_i the i-th nearest word: ||w - x_1||/2, and (||w - x_i||^2 - ||w - x_1||^2)/(2 ||x_1 - x_i||) for i = 2 and
     i = `far`. Neighbours equal to the word or to x_1 are left out, as their quotient is 0/0.
-
-    Args:
-        embeddings: The vocabulary.
-        ids: Words.
-        far: The far neighbour, at least 3.
     """
     search = NearestWords(embeddings.vectors, np.arange(len(embeddings), dtype=np.int32))
     near, distances = search.top(embeddings.vectors[ids], far + 1, threads=None)
@@ -69,12 +64,7 @@ def table_two(embeddings: wv.Embeddings, ids: IdArray, far: int = 101) -> dict[s
 def neighbour_shares(subject: Entrant, ids: IdArray, near: IdArray, options: Options, label: str) -> list[float]:
     """Return the shares of outputs that are the word, one of its near neighbours, and any other word.
 
-    Args:
-        subject: The mechanism.
-        ids: Input words, shape (n,).
-        near: Neighbours of each, the word itself first, shape (n, k + 1).
-        options: Repeats and seed.
-        label: Tells the noise of different uses apart.
+    Neighbours are given with the word itself first, shape (n, k + 1).
     """
     counts = np.zeros(3)
     for i in range(options.repeats):

@@ -10,11 +10,7 @@ from wordveil_lab.papers.gallery import ENTRIES, NEEDS
 
 
 def exhibit(name: str) -> str:
-    """Return an entry as a section of Markdown, its numbers computed now.
-
-    Raises:
-        ParameterError: If there is no such entry, or its data is not here.
-    """
+    """Return an entry as a section of Markdown, its numbers computed now."""
     if name not in ENTRIES:
         raise ParameterError("paper", name, f"must be one of {', '.join(ENTRIES)}.")
     text = told("gallery.toml")[name]

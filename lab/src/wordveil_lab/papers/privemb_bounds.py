@@ -26,9 +26,6 @@ def norm_bound(m: int, epsilon: float, beta: float, gamma: float) -> float:
         epsilon: Loss per unit of distance, in (0, inf).
         beta: Stretch allowed beyond 1, in (0, inf).
         gamma: Probability, in (0, 1).
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
     """
     check_whole("m", m)
     check_positive("epsilon", epsilon)

@@ -87,12 +87,7 @@ def read_reproduction(path: str | os.PathLike[str]) -> tuple[Reproduction, str]:
 
 
 def write_reproduction(found: Reproduction, path: str | os.PathLike[str], command: str = "") -> None:
-    """Write the page; the ending .md or .json chooses the form. A page has its figures beside it, as an SVG.
-
-    Raises:
-        ParameterError: If the name has another ending.
-        MissingExtraError: If there are figures for a page and matplotlib is not installed.
-    """
+    """Write the page; the ending .md or .json chooses the form. A page has its figures beside it, as an SVG."""
     target = Path(path)
     if target.suffix == ".md":
         points = [point for comparison in found.comparisons for point in comparison.points]

@@ -150,13 +150,7 @@ def _row(
 
 
 def printed(data: str, name: str, epsilon: float | None) -> dict[str, float]:
-    """Return what tables 2 and 3 of the paper print (GloVe) of a set, mechanism and epsilon; nothing where no row is.
-
-    Args:
-        data: "yelp" or "yahoo".
-        name: Of the mechanism in the paper, or "none".
-        epsilon: None without noise.
-    """
+    """Return what tables 2 and 3 of the paper print (GloVe) of a set, the paper's mechanism and an epsilon."""
     for *row, rouge, kept in told("numbers.toml")["trlaplace"]["tables"]:
         epsilons = EPSILONS if name != "none" else (None,)
         if row == [data, name] and epsilon in epsilons:

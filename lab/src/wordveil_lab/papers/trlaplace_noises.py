@@ -103,14 +103,8 @@ def best_guess(
 ) -> float:
     """Return how many words the best guess recovers that looks at one noisy vector and at public word frequencies.
 
-    No training is in it: where it fails, no rewriter that reads one word at a time can do better.
-
-    Args:
-        mechanism: The noise; None leaves every word known.
-        vocabulary: The public words.
-        known: Ids of the words to be guessed, shape (n,).
-        seen: Ids of the public training words, which give the frequencies.
-        source: Of the noise.
+    No training is in it: where it fails, no rewriter that reads one word at a time can do better. Frequencies are those
+    of the words seen in public training texts.
     """
     if mechanism is None:
         return 1.0

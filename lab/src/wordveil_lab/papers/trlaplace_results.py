@@ -49,10 +49,7 @@ def _range(values: list[float], digits: int) -> str:
 def results(found: Found, *, full: bool) -> Iterator[Comparison]:
     """Yield a row for each table and figure that was run.
 
-    Args:
-        found: The scores.
-        full: Whether the run has the paper's size and data. Rewriters are another model than the paper's, and seconds
-            another machine's: they refute nothing at any size.
+    Rewriters are another model than the paper's, and seconds another machine's: they refute nothing at any size.
     """
     for data in ("yelp", "yahoo"):
         cell, title = f"rewrite {data}, glove", TITLES[data]
