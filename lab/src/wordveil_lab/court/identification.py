@@ -65,14 +65,7 @@ class Matches:
     def measure(self) -> Measure:
         """Return the share of hits beside that of guessing."""
         name = f"original among {self.size}, {self.attack}"
-        return Measure(
-            group="identification",
-            name=name,
-            value=self.hits / self.n,
-            beside=1 / self.size,
-            baseline="guess",
-            n=self.n,
-        )
+        return Measure("identification", name, self.hits / self.n, 1 / self.size, "guess", n=self.n)
 
     def epsilon_at_least(self, alpha: float) -> float:
         """Return a lower bound on the epsilon of a text, nats; it is wrong with probability at most alpha."""

@@ -13,9 +13,11 @@ from wordveil.api import FORMATS, DocumentSettings, ParameterError, PrivateText,
 from wordveil_lab.rows import read_rows, thinned
 
 LEAST = 8  # pairs: fewer give no number worth printing
+ANOTHER = "the release of another text"
+"""What a measure stands beside where releases are paired at random."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Measure:
     """One number of a report."""
 
@@ -24,7 +26,7 @@ class Measure:
     value: float
     beside: float | None = None  # what to read it against; None where there is nothing
     baseline: str = ""  # what `beside` is
-    n: int  # what was counted: texts, tokens, words
+    n: int = field(kw_only=True)  # what was counted: texts, tokens, words
     better: str = "lower"  # "higher" or "lower", for the owner of the originals; "neither" where it is a description
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,13 +72,8 @@ _FEATURES: tuple[dict[str, Any], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Suspects:
-    """Released-to-be texts with the number of their author, and each author's profile in every feature space."""
-
-    texts: Corpus = field(repr=False)
-    truth: NDArray[np.int64] = field(repr=False)
-    spaces: tuple[tuple[Any, Any], ...] = field(repr=False)
+Spaces = tuple[tuple[Any, Any], ...]
+"""Feature spaces fitted to some profiles, and the profiles in each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +90,8 @@ class AuthorshipLinkage(Task):
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="success", meaning="share of released texts linked to their author", better="lower"),
-        Score(name="guessing", meaning="one over the number of authors", better="neither"),
+        Score("success", "share of released texts linked to their author", "lower"),
+        Score("guessing", "one over the number of authors", "neither"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     # Posts with headers in a column text; or texts with another column that names their author.
@@ -107,7 +102,8 @@ class AuthorshipLinkage(Task):
     linked: int = 2
     words: int = 100  # words of each text at most; texts of fewer than a quarter are left out
 
-    def prepare(self, embeddings: Embeddings) -> Suspects:
+    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, NDArray[np.int64], Spaces]:
+        """Return texts to be released, the number of each one's author, and each author's profile."""
         if min(self.authors - 1, self.known, self.linked, self.words) < 1:
             raise ParameterError("authors", self.authors, "must be at least 2; known, linked and words at least 1.")
         texts = self._texts()
@@ -118,7 +114,7 @@ class AuthorshipLinkage(Task):
         known = encode(embeddings, [" ".join(texts[author][: self.known]) for author in chosen])
         profiles = as_texts(known.tokens, known, embeddings)
         linked = encode(embeddings, [text for author in chosen for text in texts[author][self.known : each]])
-        return Suspects(linked, np.repeat(np.arange(len(chosen)), self.linked), _spaces(profiles))
+        return linked, np.repeat(np.arange(len(chosen)), self.linked), _spaces(profiles)
 
     def _texts(self) -> dict[str, list[str]]:
         """Return the distinct long enough texts of every author, cut to the first words."""
@@ -133,12 +129,11 @@ class AuthorshipLinkage(Task):
                 own.append(cut)
         return found
 
-    def run(self, prepared: Suspects, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        tokens = released_tokens(prepared.texts, subject, source, self.name)
-        released = as_texts(tokens, prepared.texts, subject.embeddings)
-        guesses = _closest(prepared.spaces, released)
-        authors = prepared.spaces[0][1].shape[0]
-        return {"success": float((guesses == prepared.truth).mean()), "guessing": 1 / authors}
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        texts, truth, spaces = prepared
+        released = as_texts(released_tokens(texts, subject, source, self.name), texts, subject.embeddings)
+        right = _closest(spaces, released) == truth
+        return {"success": float(right.mean()), "guessing": 1 / (int(truth.max()) + 1)}
 
 
 def closest_author(profiles: list[str], texts: list[str]) -> NDArray[np.int64]:
@@ -146,12 +141,12 @@ def closest_author(profiles: list[str], texts: list[str]) -> NDArray[np.int64]:
     return _closest(_spaces(profiles), texts)
 
 
-def _closest(spaces: tuple[tuple[Any, Any], ...], texts: list[str]) -> NDArray[np.int64]:
+def _closest(spaces: Spaces, texts: list[str]) -> NDArray[np.int64]:
     closeness = sum((space.transform(texts) @ profiles.T).toarray() for space, profiles in spaces)
     return np.asarray(np.asarray(closeness).argmax(axis=1))
 
 
-def _spaces(profiles: list[str]) -> tuple[tuple[Any, Any], ...]:
+def _spaces(profiles: list[str]) -> Spaces:
     """Return each feature space fitted to the profiles, and the profiles in it, rows of norm 1."""
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     fitted = [vectorizer(sublinear_tf=True, **settings).fit(profiles) for settings in _FEATURES]
@@ -171,8 +166,8 @@ class AttributeInference(Task):
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="accuracy", meaning="share of authors whose attribute is inferred", better="lower"),
-        Score(name="guessing", meaning="share with the commonest value", better="neither"),
+        Score("accuracy", "share of authors whose attribute is inferred", "lower"),
+        Score("guessing", "share with the commonest value", "neither"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     path: str = "privacy/llmprivacy-synthetic.jsonl.gz"  # file with a text and a label

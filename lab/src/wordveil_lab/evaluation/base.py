@@ -35,7 +35,7 @@ class TaskKind(StrEnum):
     MEASURE = "measure"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Score:
     """One number that a task reports."""
 
@@ -59,7 +59,7 @@ class Task(ABC):
     """A frozen dataclass of public settings: where the data is, how much of it, which model."""
 
     name: ClassVar[str]  # the task's name on the command line and in tables
-    kind: ClassVar[TaskKind]  # utility, attack or measure
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]]  # what it reports; the first is the one that plots use
     exact: ClassVar[bool] = False  # whether its scores are computed, without sampling, for a selection mechanism
     reads_words: ClassVar[bool] = False  # and says nothing about released vectors

@@ -29,9 +29,9 @@ class BayesGuess(Task):
     name: ClassVar[str] = "bayes"
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="success", meaning="probability that the best attacker guesses a word, drawn", better="lower"),
-        Score(name="naming", meaning="the same for naming the released word, or the nearest one", better="lower"),
-        Score(name="guessing", meaning="the same without seeing anything: the most frequent word", better="neither"),
+        Score("success", "probability that the best attacker guesses a word, drawn", "lower"),
+        Score("naming", "the same for naming the released word, or the nearest one", "lower"),
+        Score("guessing", "the same without seeing anything: the most frequent word", "neither"),
     )
     exact: ClassVar[bool] = True
     frequencies: str = PUBLIC_LIST  # the public list, or a file of public text; see `word_prior`

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from wordveil.api import MINILM_WIDTH as WIDTH
-from wordveil.api import Float32Array, Float64Array, MiniLM, MissingExtraError, ParameterError
+from wordveil.api import Float32Array, Float64Array, MiniLM, MissingExtraError
 from wordveil.api import load_minilm as load_model
 from wordveil.api import minilm_pieces as sentence_pieces
 from wordveil.api import minilm_states as encode
@@ -38,24 +38,6 @@ def _model() -> MiniLM:
     return load_model()
 
 
-def bert_score(candidates: Sequence[str], references: Sequence[str], *, model: MiniLM | None = None) -> BertScores:
-    """Return the BERTScore of each candidate against its reference.
-
-    Token states are scaled to length 1; each token is matched with the nearest of the other text, and the cosines
-    are averaged. No weights by inverse document frequency and no rescaling with a baseline: unrelated sentences score
-    well above 0. A text without tokens scores 1 against another such and 0 against any other; beyond 510 pieces a text
-    is cut.
-
-    Reference:
-        Zhang et al. (2020), "BERTScore: Evaluating Text Generation with BERT", section 3. Deviation: [CLS] and [SEP]
-        are left out.
-    """
-    if len(candidates) != len(references):
-        raise ParameterError("candidates", len(candidates), f"must be as many as the references, {len(references)}.")
-    states = unit_states([*candidates, *references], model=model)
-    return matching_scores(states[: len(candidates)], states[len(candidates) :])
-
-
 def bert_score_by_roberta(candidates: Sequence[str], references: Sequence[str]) -> float:
     """Return the mean F1 by the authors' package and its model for English, RoBERTa-large: what most papers print.
 
@@ -71,7 +53,16 @@ def bert_score_by_roberta(candidates: Sequence[str], references: Sequence[str]) 
 
 
 def matching_scores(candidates: Sequence[Float32Array], references: Sequence[Float32Array]) -> BertScores:
-    """Return the scores of texts given as their `unit_states`: for references that are compared with many times."""
+    """Return the BERTScore of each candidate against its reference, of both the `unit_states`.
+
+    Each token is matched with the nearest of the other text, and the cosines are averaged. No weights by inverse
+    document frequency and no rescaling with a baseline: unrelated sentences score well above 0. A text without tokens
+    scores 1 against another such and 0 against any other; beyond 510 pieces a text is cut.
+
+    Reference:
+        Zhang et al. (2020), "BERTScore: Evaluating Text Generation with BERT", section 3. Deviation: [CLS] and [SEP]
+        are left out.
+    """
     found = np.array([_matched(a, b) for a, b in zip(candidates, references, strict=True)]).reshape(-1, 2)
     precision, recall = found[:, 0], found[:, 1]
     total = precision + recall

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.base import Score, Task
 from wordveil_lab.evaluation.corpora import centroids, released_centroids, released_tokens
 from wordveil_lab.evaluation.data import train_and_test
 from wordveil_lab.evaluation.mean_classifier import MeanClassifier
@@ -43,7 +43,6 @@ class LabelledCorpora:
 class _TwoFiles(Task):
     """What both text tasks share: where the texts are."""
 
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     train: str = "sentences/sst2.train.tsv"  # training file with columns text and label
     test: str | None = "sentences/sst2.dev.tsv"  # test file; None holds out a random fifth of the training texts
@@ -82,10 +81,8 @@ class TextClassification(_TwoFiles):
     name: ClassVar[str] = "text-classification"
     reads_words: ClassVar[bool] = True
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(
-            name="logistic", meaning="share of test texts put in the right class, logistic regression", better="higher"
-        ),
-        Score(name="fasttext", meaning="the same, mean of trained word vectors", better="higher"),
+        Score("logistic", "share of test texts put in the right class, logistic regression", "higher"),
+        Score("fasttext", "the same, mean of trained word vectors", "higher"),
     )
     epochs: int = 20  # passes of the fastText-style model
 
@@ -112,8 +109,8 @@ class CentroidClassification(_TwoFiles):
 
     name: ClassVar[str] = "centroid-classification"
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="accuracy", meaning="share of test texts put in the right class", better="higher"),
-        Score(name="training", meaning="the same of the texts that it was trained on", better="neither"),
+        Score("accuracy", "share of test texts put in the right class", "higher"),
+        Score("training", "the same of the texts that it was trained on", "neither"),
     )
     model: str = "logistic"  # "logistic" or "svm"
 
@@ -139,10 +136,9 @@ class LexiconClassification(Task):
     """
 
     name: ClassVar[str] = "lexicon"
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="accuracy", meaning="share of test words given the right polarity", better="higher"),
-        Score(name="auc", meaning="area under the ROC curve", better="higher"),
+        Score("accuracy", "share of test words given the right polarity", "higher"),
+        Score("auc", "area under the ROC curve", "higher"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     path: str = "lexicon/opinion-lexicon.tsv"  # file with columns word and polarity

@@ -61,6 +61,12 @@ def means(rows: Float64Array, owner: NDArray[np.int64], n: int) -> Float64Array:
     return np.asarray(total / np.maximum(counts, 1)[:, None])
 
 
+def unit_rows(rows: Float64Array) -> Float64Array:
+    """Return rows at length 1; zero rows stay."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths == 0, 1.0, lengths))
+
+
 def released_centroids(corpus: Corpus, subject: Entrant, source: RandomSource, label: str) -> Float64Array:
     """Return the mean released vector of each text, shape (n, m)."""
     if subject.vectors is None:

@@ -39,14 +39,14 @@ class Spans:
     spans: tuple[tuple[str, int, int], ...]  # (type, start, end) of each range, characters, end exclusive
 
 
-def scored_pairs(name: str | os.PathLike[str], columns: tuple[str, str], score: str = "score") -> list[ScoredPair]:
+def scored_pairs(name: str | os.PathLike[str], columns: tuple[str, str]) -> list[ScoredPair]:
     """Return the pairs of a file with these two columns and a score."""
     pairs = []
-    for row in read_rows(name, (*columns, score)):
+    for row in read_rows(name, (*columns, "score")):
         try:
-            value = float(row[score])
+            value = float(row["score"])
         except (TypeError, ValueError):
-            raise DataFormatError(locate(name), f"column {score} must hold numbers.") from None
+            raise DataFormatError(locate(name), "column score must hold numbers.") from None
         pairs.append(ScoredPair(first=str(row[columns[0]]), second=str(row[columns[1]]), score=value))
     return pairs
 

@@ -35,9 +35,9 @@ class PlausibleDeniability(Task):
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.MEASURE
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="n_w", meaning="probability that a typical word is released as itself", better="lower"),
-        Score(name="s_w", meaning="distinct words released in repeated draws of a typical word", better="higher"),
-        Score(name="n_w_worst", meaning="the largest such probability among the words tried", better="lower"),
+        Score("n_w", "probability that a typical word is released as itself", "lower"),
+        Score("s_w", "distinct words released in repeated draws of a typical word", "higher"),
+        Score("n_w_worst", "the largest such probability among the words tried", "lower"),
     )
     exact: ClassVar[bool] = True
     words: int = 300
@@ -105,8 +105,8 @@ class OverlapSkewness(Task):
     name: ClassVar[str] = "skewness"
     kind: ClassVar[TaskKind] = TaskKind.MEASURE
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="overlap", meaning="mean Jaccard overlap of neighbours before and after", better="lower"),
-        Score(name="skewness", meaning="skewness of that overlap over words", better="neither"),
+        Score("overlap", "mean Jaccard overlap of neighbours before and after", "lower"),
+        Score("skewness", "skewness of that overlap over words", "neither"),
     )
     words: int = 1000  # public words, spread evenly over the vocabulary
     neighbours: int = 10  # size of the neighbourhoods compared

@@ -63,14 +63,14 @@ class _Inversion(Task):
 
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="best", meaning="share of words found by the best attacker", better="lower"),
-        Score(name="best-content", meaning="the same among words rarer than 2e-4 in public text", better="lower"),
+        Score("best", "share of words found by the best attacker", "lower"),
+        Score("best-content", "the same among words rarer than 2e-4 in public text", "lower"),
         *(
-            Score(name=name + part, meaning=meaning + among, better="lower")
+            Score(name + part, meaning + among, "lower")
             for name, meaning in ATTACKERS.items()
             for part, among in (("", ""), ("-content", ", content words"))
         ),
-        Score(name="guessing", meaning="naming the commonest word without seeing anything", better="neither"),
+        Score("guessing", "naming the commonest word without seeing anything", "neither"),
     )
     path: str = "sentences/sst2.dev.tsv"  # file whose texts are attacked
     text: str = "text"

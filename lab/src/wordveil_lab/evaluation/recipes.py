@@ -63,6 +63,7 @@ class RowPlan:
 
 _Recipe = Callable[[RowPlan], Contender]
 BALL = "delta", "clip_norm"
+PRINCIPAL: dict[str, Any] = {"directions": "principal", "sensitivity": "spectral"}
 
 
 def _decoded(plan: RowPlan, mechanism: wv.VectorMechanism, decoder: Decoder | None = None, note: str = "") -> Contender:
@@ -80,10 +81,6 @@ def _laplace_rank(plan: RowPlan) -> Contender:
     return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon), decoder)
 
 
-def _laplace_vickrey(plan: RowPlan) -> Contender:
-    return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon), wv.Vickrey())
-
-
 def _mahalanobis(plan: RowPlan) -> Contender:
     unit = wv.Mahalanobis(epsilon=1.0).fit(plan.embeddings)
     # A hair less, so that the rounded-up Euclidean epsilon does not exceed the target.
@@ -92,19 +89,6 @@ def _mahalanobis(plan: RowPlan) -> Contender:
     noise: Any = words.randomizer
     note = f"Mahalanobis epsilon {own:.4g}, a loss of epsilon/sqrt(lambda_min) per unit of Euclidean distance"
     return Contender(words=words, guarantee=noise.euclidean_guarantee(), note=note)
-
-
-def _projection(plan: RowPlan) -> Contender:
-    note = "loss between words of this vocabulary, by the exact stretch of one public matrix"
-    return _decoded(plan, wv.Projection(epsilon=plan.epsilon, dimensions=plan.projected), note=note)
-
-
-def _principal(plan: RowPlan, epsilon: float) -> wv.Projection:
-    return wv.Projection(epsilon=epsilon, dimensions=plan.projected, directions="principal", sensitivity="spectral")
-
-
-def _projection_principal(plan: RowPlan) -> Contender:
-    return _decoded(plan, _principal(plan, plan.epsilon), note="principal directions of the public table: no stretch")
 
 
 def _selected(words: WordRandomizer, note: str = "") -> Contender:
@@ -149,15 +133,15 @@ def noise_diameter(noise: VectorRandomizer, embeddings: wv.Embeddings) -> float:
 
 
 def _laplace_local(plan: RowPlan) -> Contender:
-    return _local_by_profile(plan, lambda epsilon: wv.MultivariateLaplace(epsilon=epsilon), plan.embeddings.dimensions)
+    return _local_by_profile(plan, wv.MultivariateLaplace, plan.embeddings.dimensions)
 
 
 def _principal_local(plan: RowPlan) -> Contender:
-    return _local_by_profile(plan, partial(_principal, plan), plan.projected)
+    return _local_by_profile(plan, partial(wv.Projection, dimensions=plan.projected, **PRINCIPAL), plan.projected)
 
 
-def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], wv.VectorMechanism], d: int) -> Contender:
-    reach, delta = noise_diameter(mechanism(1.0).fit(plan.embeddings), plan.embeddings), plan.settings.delta
+def _local_by_profile(plan: RowPlan, mechanism: Callable[..., wv.VectorMechanism], d: int) -> Contender:
+    reach, delta = noise_diameter(mechanism(epsilon=1.0).fit(plan.embeddings), plan.embeddings), plan.settings.delta
     low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
     while laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
         low, high = high, 2 * high
@@ -167,7 +151,7 @@ def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], wv.VectorMecha
             low = middle
         else:
             high = middle
-    words = wv.Decoded(mechanism=mechanism(low / reach)).fit(plan.embeddings)
+    words = wv.Decoded(mechanism=mechanism(epsilon=low / reach)).fit(plan.embeddings)
     own = words.randomizer.guarantee()
     assert own.epsilon is not None
     local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
@@ -195,12 +179,19 @@ def _listed(mechanism: wv.NeighbourResponse, embeddings: wv.Embeddings) -> Calla
     return mechanism.fitter(embeddings)
 
 
-def _noise(kind: Callable[..., wv.VectorMechanism], *from_plan: str, **settings: Any) -> _Recipe:
+def _noise(
+    kind: Callable[..., wv.VectorMechanism],
+    *from_plan: str,
+    decoder: Decoder | None = None,
+    note: str = "",
+    **settings: Any,
+) -> _Recipe:
     """Return the recipe of a vector mechanism; what it has of the plan besides epsilon is named."""
 
     def recipe(plan: RowPlan) -> Contender:
-        known = {"delta": plan.settings.delta, "clip_norm": plan.clip_norm}
-        return _decoded(plan, kind(epsilon=plan.epsilon, **settings, **{name: known[name] for name in from_plan}))
+        known = {"delta": plan.settings.delta, "clip_norm": plan.clip_norm, "dimensions": plan.projected}
+        mechanism = kind(epsilon=plan.epsilon, **settings, **{name: known[name] for name in from_plan})
+        return _decoded(plan, mechanism, decoder, note)
 
     return recipe
 
@@ -208,10 +199,6 @@ def _noise(kind: Callable[..., wv.VectorMechanism], *from_plan: str, **settings:
 def _nadp_verbatim(plan: RowPlan) -> Contender:
     found = _decoded(plan, wv.NADP(epsilon=plan.epsilon, delta=plan.settings.delta, isolated="verbatim"))
     return replace(found, note="as published: " + "; ".join(found.guarantee.assumptions[1:]))
-
-
-def _gaussian_as_neighbour(plan: RowPlan) -> Contender:
-    return replace(_noise(wv.ClippedGaussian, *BALL)(plan), note="local DP, which implies neighbour DP")
 
 
 def _refuted_truncated(plan: RowPlan) -> Contender:
@@ -228,11 +215,6 @@ def _refuted_truncated(plan: RowPlan) -> Contender:
     return _decoded(plan, mechanism, note=f"as published, with {padded} padded dimensions")
 
 
-def _refuted_jaccard(plan: RowPlan) -> Contender:
-    mechanism = wv.Jaccard(epsilon=plan.epsilon, delta=plan.settings.delta, allow_refuted=True)
-    return _decoded(plan, mechanism, note="as published")
-
-
 def _refuted_gaussian(plan: RowPlan) -> Contender:
     found = _noise(wv.ClippedGaussian, *BALL, calibration="classical", allow_refuted=True)(plan)
     note = "as published" if found.guarantee.epsilon is None else "as published: holds at this epsilon"
@@ -242,8 +224,14 @@ def _refuted_gaussian(plan: RowPlan) -> Contender:
 _VECTORS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "laplace"): _noise(wv.MultivariateLaplace),
     (Group.METRIC, "mahalanobis"): _mahalanobis,
-    (Group.METRIC, "projection"): _projection,
-    (Group.METRIC, "projection-principal"): _projection_principal,
+    (Group.METRIC, "projection"): _noise(
+        wv.Projection,
+        "dimensions",
+        note="loss between words of this vocabulary, by the exact stretch of one public matrix",
+    ),
+    (Group.METRIC, "projection-principal"): _noise(
+        wv.Projection, "dimensions", note="principal directions of the public table: no stretch", **PRINCIPAL
+    ),
     (Group.LOCAL, "laplace-profile"): _laplace_local,
     (Group.LOCAL, "projection-principal-profile"): _principal_local,
     (Group.LOCAL, "clipped-gaussian"): _noise(wv.ClippedGaussian, *BALL),
@@ -252,15 +240,17 @@ _VECTORS: dict[tuple[Group, str], _Recipe] = {
     (Group.LOCAL, "truncated-laplace"): _noise(wv.TruncatedLaplace, *BALL, calibration="certified"),
     (Group.NEIGHBOUR, "nadp"): _noise(wv.NADP, "delta"),
     (Group.NEIGHBOUR, "nadp-verbatim"): _nadp_verbatim,
-    (Group.NEIGHBOUR, "clipped-gaussian"): _gaussian_as_neighbour,
+    (Group.NEIGHBOUR, "clipped-gaussian"): _noise(
+        wv.ClippedGaussian, *BALL, note="local DP, which implies neighbour DP"
+    ),
     (Group.REFUTED, "truncated-laplace-published"): _refuted_truncated,
     (Group.REFUTED, "clipped-gaussian-classical"): _refuted_gaussian,
-    (Group.REFUTED, "jaccard"): _refuted_jaccard,
+    (Group.REFUTED, "jaccard"): _noise(wv.Jaccard, "delta", note="as published", allow_refuted=True),
 }
 
 _WORDS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "laplace+rank-softmax"): _laplace_rank,
-    (Group.METRIC, "laplace+vickrey"): _laplace_vickrey,
+    (Group.METRIC, "laplace+vickrey"): _noise(wv.MultivariateLaplace, decoder=wv.Vickrey()),
     (Group.METRIC, "santext"): _textbook(wv.SanText),
     (Group.METRIC, "santext-certified"): _certified(wv.SanText),
     (Group.METRIC, "tem"): _textbook(wv.TEM),

@@ -193,8 +193,8 @@ def group_tables(
     """Yield the tables of a group: what one is of, its head and its rows."""
     baseline = [row for row in report["rows"] if row["group"] is None]
     ordered = [*baseline, *sorted(rows, key=lambda row: row["epsilon"])]
-    for heading, kinds in (("Utility", (TaskKind.UTILITY,)), ("Attacks and measures", _OTHERS)):
-        tasks = [task for task in report["tasks"] if task["kind"] in kinds]
+    for heading, useful in (("Utility", True), ("Attacks and measures", False)):
+        tasks = [task for task in report["tasks"] if (task["kind"] == TaskKind.UTILITY) is useful]
         columns = [(task["name"], score) for task in tasks for score in task["scores"][: None if every else 1]]
         if columns:
             names = [f"{task}: {score['name']}{ARROWS[score['better']]}" for task, score in columns]
@@ -204,9 +204,6 @@ def group_tables(
                 for row in ordered
             ]
             yield heading, ["row", "epsilon", *names], body
-
-
-_OTHERS = (TaskKind.ATTACK, TaskKind.MEASURE)
 
 
 def _shown(row: dict[str, Any], task: str, score: str) -> str:
@@ -241,19 +238,13 @@ def _promises(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def _promise_cells(row: dict[str, Any]) -> tuple[str, str, str]:
     """Return claim, standing and audited bound of a row of a report; a row that could not be fitted has dashes."""
-    guarantee = row["guarantee"]
+    audit, guarantee = row["audit"], row["guarantee"]
     if guarantee is None:
         return "-", "not possible here", "-"
-    return _claimed(row), str(guarantee.get("standing", "")), audited(row["audit"])
-
-
-def _claimed(row: dict[str, Any]) -> str:
-    audit, guarantee = row["audit"], row["guarantee"]
     epsilon = row["epsilon"] if guarantee.get("epsilon") is None else guarantee["epsilon"]
-    delta = guarantee.get("delta") or 0.0
-    if audit is not None:
-        delta = delta or audit["claimed_delta"]
-    return f"epsilon {round_up(epsilon)}" + (f", delta {delta:.2g}" if delta else "")
+    delta = guarantee.get("delta") or (0.0 if audit is None else audit["claimed_delta"])
+    claimed = f"epsilon {round_up(epsilon)}" + (f", delta {delta:.2g}" if delta else "")
+    return claimed, str(guarantee.get("standing", "")), audited(audit)
 
 
 def audited(audit: dict[str, Any] | None) -> str:

@@ -7,7 +7,7 @@ released vectors; queries are centroids in the public space, projected where the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,45 +16,33 @@ from numpy.typing import NDArray
 from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.authors import parse_post
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
-from wordveil_lab.evaluation.corpora import centroids, released_centroids
+from wordveil_lab.evaluation.base import Score, Task
+from wordveil_lab.evaluation.corpora import centroids, released_centroids, unit_rows
 from wordveil_lab.evaluation.data import read_labelled, scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import thinned
 
-
-@dataclass(frozen=True)
-class Collection:
-    """Queries, documents and what is relevant."""
-
-    queries: Corpus = field(repr=False)
-    documents: Corpus = field(repr=False)
-    relevant: NDArray[np.bool_] = field(repr=False)
+Collection = tuple[Corpus, Corpus, NDArray[np.bool_]]
+"""Queries, documents, and which of these are relevant to which."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Search(Task):
     """What both searches share."""
 
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="ndcg", meaning="nDCG at k of a search in released document vectors", better="higher"),
-        Score(
-            name="recall", meaning="relevant documents among the first k, over the most there can be", better="higher"
-        ),
+        Score("ndcg", "nDCG at k of a search in released document vectors", "higher"),
+        Score("recall", "relevant documents among the first k, over the most there can be", "higher"),
     )
     k: int = 10
     documents: int = 2000
     queries: int = 400
 
     def run(self, prepared: Collection, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        return self.found(prepared, released_centroids(prepared.documents, subject, source, self.name), subject.space)
-
-    def found(self, prepared: Collection, stored: Float64Array, space: Embeddings) -> Mapping[str, float]:
-        """Return the scores of a search for the queries as they are in mean vectors of stored texts."""
-        queries = centroids(prepared.queries.tokens, prepared.queries, space.vectors)
-        unit_queries, unit_stored = (_normalized(rows) for rows in (queries, stored))
-        ndcg, recall = ranked(unit_queries @ unit_stored.T, prepared.relevant, self.k)
+        queries, documents, relevant = prepared
+        stored = unit_rows(released_centroids(documents, subject, source, self.name))
+        asked = unit_rows(centroids(queries.tokens, queries, subject.space.vectors))
+        ndcg, recall = ranked(asked @ stored.T, relevant, self.k)
         return {"ndcg": float(ndcg.mean()), "recall": float(recall.mean())}
 
 
@@ -123,9 +111,4 @@ def _collection(
     kept = np.flatnonzero(relevant.any(axis=1)) if asked and stored else np.empty(0, dtype=np.int64)
     if not kept.size:
         raise ParameterError("path", path, "gives no query with a relevant document.")
-    return Collection(encode(embeddings, [asked[i] for i in kept]), encode(embeddings, stored), relevant[kept])
-
-
-def _normalized(rows: Float64Array) -> Float64Array:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths == 0, 1.0, lengths))
+    return encode(embeddings, [asked[i] for i in kept]), encode(embeddings, stored), relevant[kept]

@@ -38,9 +38,9 @@ class PersonalDataSurvival(Task):
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="tokens", meaning="share of personal-data tokens released unchanged", better="lower"),
-        Score(name="entities", meaning="share of entities released unchanged as a whole", better="lower"),
-        Score(name="touched", meaning="share of entities with at least one token unchanged", better="lower"),
+        Score("tokens", "share of personal-data tokens released unchanged", "lower"),
+        Score("entities", "share of entities released unchanged as a whole", "lower"),
+        Score("touched", "share of entities with at least one token unchanged", "lower"),
     )
     path: str = "privacy/presidio-synth.jsonl.gz"  # file with fields text and spans
     limit: int | None = None
@@ -75,8 +75,8 @@ class RareWordSurvival(Task):
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="tokens", meaning="share of rare tokens released unchanged", better="lower"),
-        Score(name="notes", meaning="share of notes with at least half their rare tokens unchanged", better="lower"),
+        Score("tokens", "share of rare tokens released unchanged", "lower"),
+        Score("notes", "share of notes with at least half their rare tokens unchanged", "lower"),
     )
     path: str = "privacy/mts-dialog.test.jsonl.gz"  # file with the column named by `text`
     text: str = "note"

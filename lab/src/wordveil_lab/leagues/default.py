@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import wordveil as wv
 from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes
 from wordveil_lab.corpora import Corpus
-from wordveil_lab.evaluation.corpora import centroids, place_unknown, released_tokens
+from wordveil_lab.evaluation.corpora import centroids, place_unknown, released_tokens, unit_rows
 from wordveil_lab.evaluation.evidence import observe
 from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
@@ -155,7 +155,7 @@ def _kept(corpus: Corpus, released: IdArray) -> dict[str, Float64Array]:
 
 @cache
 def _judge() -> tuple[Any, NDArray[np.bool_]]:
-    return AlignedSimilarity(limit=1).prepare(table()).units, content_words(table())
+    return AlignedSimilarity(limit=1).prepare(table())[1], content_words(table())
 
 
 def _over_texts(runs: Sequence[Float64Array]) -> tuple[float, float]:
@@ -167,7 +167,7 @@ def _over_texts(runs: Sequence[Float64Array]) -> tuple[float, float]:
 
 def searched(rows: Float64Array, classes: NDArray[np.int64]) -> Float64Array:
     """Return nDCG of each text as a query among all others, those of its class being relevant."""
-    units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    units = unit_rows(rows)
     scores, relevant = units @ units.T, classes[:, None] == classes
     np.fill_diagonal(scores, -np.inf)
     np.fill_diagonal(relevant, False)

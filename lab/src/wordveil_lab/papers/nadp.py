@@ -90,7 +90,7 @@ def _coverage(embeddings: Embeddings, options: Options) -> str:
     """Return how many pairs of each similarity set the vocabulary holds."""
     sets = {name: task for name, task in _tasks(options).items() if isinstance(task, WordSimilarity)}
     return ", ".join(
-        f"{len(task.prepare(embeddings).scores):,} of {len(read_pairs(task.path)):,} pairs of {name}"
+        f"{len(task.prepare(embeddings)[2]):,} of {len(read_pairs(task.path)):,} pairs of {name}"
         for name, task in sets.items()
     )
 

@@ -48,7 +48,7 @@ def reproduce(options: Options) -> Reproduction:
         **about(
             "tem",
             limit=limit,
-            trained=len(task.prepare(wide).corpora[0]),
+            trained=len(task.prepare(wide)[0][0]),
             small=small,
             small_words=len(small),
             wide=wide,
