@@ -6,15 +6,16 @@ here resembles a language closely enough to judge utility.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from string import ascii_lowercase
 
 import numpy as np
 
 from wordveil.api import Embeddings, Float32Array, Float64Array, IdArray, ParameterError
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 NOISE = 0.6  # length of the noise relative to the median vector
 LINE = 60  # tokens in a generated text
 BLOCK = 1 << 15  # queries made at a time
@@ -37,10 +38,6 @@ class Workload:
             value = getattr(self, name)
             if value < least:
                 raise ParameterError(name, value, f"must be at least {least}.")
-
-    def resized(self, **sizes: int | None) -> Workload:
-        """Return the same workload with other sizes."""
-        return replace(self, **sizes)  # type: ignore[arg-type]
 
     @property
     def flops_per_token(self) -> float:
@@ -95,11 +92,6 @@ class Workload:
 
 def generated_words(count: int) -> list[str]:
     """Return `count` distinct words of letters, short ones first."""
-    made = []
-    for number in range(count):
-        letters, rest = "", number + 1
-        while rest:
-            rest, letter = divmod(rest - 1, len(LETTERS))
-            letters += LETTERS[letter]
-        made.append(letters)
-    return made
+    lengths = itertools.count(1)
+    words = (letters for length in lengths for letters in itertools.product(ascii_lowercase, repeat=length))
+    return ["".join(letters) for letters in itertools.islice(words, count)]
