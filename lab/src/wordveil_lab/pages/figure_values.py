@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from wordveil.api import Pair, RandomSource, Subject, audit_pair
 
 DELTA = 1e-5
@@ -48,19 +50,17 @@ class Figure:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Figure:
         """Rebuild a figure from `as_dict` or its JSON."""
-        series = []
-        for stored in values["series"]:
-            lists = {key: tuple(stored[key]) for key in ("x", "y", "notes")}
-            series.append(Series(**{**stored, **lists}))
-        return cls(**{**values, "series": tuple(series)})
+        lists = ("x", "y", "notes")
+        series = ({**one, **{key: tuple(one[key]) for key in lists}} for one in values["series"])
+        return cls(**{**values, "series": tuple(Series(**each) for each in series)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
     """How hard the audits of the pages try."""
 
-    samples: int | None = 10_000  # samples of each input; None leaves audits out, which makes figures quick
-    seed: int = 1  # of every source; pages are the same on every run
+    samples: int | None = 10_000  # of each input; None leaves audits out, which makes figures quick
+    seed: int = 1
 
     def source(self) -> RandomSource:
         """Return a repeatable source: a page must not change from run to run."""
@@ -81,9 +81,9 @@ def series_at(
     return Series(label=label, kind=kind, x=x, y=y, line=line, notes=tuple(notes))
 
 
-def curve(label: str, kind: str, x: Sequence[float], loss: Callable[[float], float], *, line: bool = True) -> Series:
+def curve(label: str, kind: str, x: Sequence[float], loss: Callable[[float], float]) -> Series:
     """Return a series of the given function at the given places."""
-    return series_at(label, kind, [(a, loss(a)) for a in x], line=line)
+    return series_at(label, kind, [(a, loss(a)) for a in x], line=True)
 
 
 def audited(
@@ -107,12 +107,12 @@ def audited(
     return (series_at(label, kind, losses, notes=notes),)
 
 
-def solve_epsilon(log_delta: Callable[[float], float], delta: float, *, largest: float = 1e6) -> float:
+def solve_epsilon(log_delta: Callable[[float], float], delta: float) -> float:
     """Return the smallest epsilon whose ln delta, non-increasing, is at most ln `delta`, rounded up within 1e-10."""
     low, high = 0.0, 1e-6
     while log_delta(high) > math.log(delta):
         low, high = high, 2 * high
-        if high > largest:
+        if high > 1e6:
             return math.inf
     while high - low > 1e-10 * high:
         middle = (low + high) / 2
@@ -122,7 +122,4 @@ def solve_epsilon(log_delta: Callable[[float], float], delta: float, *, largest:
 
 def places(start: float, stop: float, *, log: bool = False) -> list[float]:
     """Return evenly spread places on an axis, on a logarithmic one by ratio."""
-    if log:
-        ratio = math.log(stop / start)
-        return [digits(start * math.exp(ratio * i / (POINTS - 1))) for i in range(POINTS)]
-    return [digits(start + (stop - start) * i / (POINTS - 1)) for i in range(POINTS)]
+    return [digits(float(place)) for place in (np.geomspace if log else np.linspace)(start, stop, POINTS)]
