@@ -34,13 +34,10 @@ def fluency(pairs: PairedTexts) -> list[Measure]:
 
     Per word; sentence ends and pauses count as words, and all words outside the vocabulary as one.
     """
-    before, after = (_perplexity(texts) for texts in (pairs.originals, pairs.released))
+    prior, table = load_prior(), load_embeddings(every_output=True)
+    sums = [log_likelihoods(texts, prior, table).sum(axis=0) for texts in (pairs.originals, pairs.released)]
+    before, after = (float(np.exp(-total / max(count, 1))) for total, count in sums)
     return [Measure("fluency", "perplexity", after, before, "the originals", n=len(pairs))]
-
-
-def _perplexity(texts: Sequence[str]) -> float:
-    total, count = log_likelihoods(texts, load_prior(), load_embeddings(every_output=True)).sum(axis=0)
-    return float(np.exp(-total / max(count, 1)))
 
 
 def log_likelihoods(texts: Sequence[str], prior: Prior, table: Embeddings) -> Float64Array:

@@ -33,9 +33,7 @@ class BertScores:
     f1: Float64Array = field(repr=False)  # their harmonic mean
 
 
-@cache
-def _model() -> MiniLM:
-    return load_model()
+_model = cache(load_model)
 
 
 def bert_score_by_roberta(candidates: Sequence[str], references: Sequence[str]) -> float:

@@ -71,14 +71,8 @@ def _decoded(plan: RowPlan, mechanism: wv.VectorMechanism, decoder: Decoder | No
     return Contender(words=words, guarantee=words.guarantee(), note=note)
 
 
-def _vectors(recipe: _Recipe) -> _Recipe:
-    """Return the recipe of the row that releases the vectors themselves."""
-    return lambda plan: replace(recipe(plan), decoded=False)
-
-
-def _laplace_rank(plan: RowPlan) -> Contender:
-    decoder = wv.RankSoftmax(epsilon=plan.epsilon, c=plan.settings.rank_c)
-    return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon), decoder)
+def _undecoded(recipe: _Recipe, plan: RowPlan) -> Contender:
+    return replace(recipe(plan), decoded=False)
 
 
 def _mahalanobis(plan: RowPlan) -> Contender:
@@ -130,14 +124,6 @@ def noise_diameter(noise: VectorRandomizer, embeddings: wv.Embeddings) -> float:
     largest = float(np.abs(space.vectors).sum(axis=1, dtype=np.float64).max())
     found = diameter(space) + 2.0**-23 * largest  # noise is added before they are rounded to float32
     return math.nextafter(found / noise.largest_stretch, math.inf)
-
-
-def _laplace_local(plan: RowPlan) -> Contender:
-    return _local_by_profile(plan, wv.MultivariateLaplace, plan.embeddings.dimensions)
-
-
-def _principal_local(plan: RowPlan) -> Contender:
-    return _local_by_profile(plan, partial(wv.Projection, dimensions=plan.projected, **PRINCIPAL), plan.projected)
 
 
 def _local_by_profile(plan: RowPlan, mechanism: Callable[..., wv.VectorMechanism], d: int) -> Contender:
@@ -232,8 +218,12 @@ _VECTORS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "projection-principal"): _noise(
         wv.Projection, "dimensions", note="principal directions of the public table: no stretch", **PRINCIPAL
     ),
-    (Group.LOCAL, "laplace-profile"): _laplace_local,
-    (Group.LOCAL, "projection-principal-profile"): _principal_local,
+    (Group.LOCAL, "laplace-profile"): lambda plan: _local_by_profile(
+        plan, wv.MultivariateLaplace, plan.embeddings.dimensions
+    ),
+    (Group.LOCAL, "projection-principal-profile"): lambda plan: _local_by_profile(
+        plan, partial(wv.Projection, dimensions=plan.projected, **PRINCIPAL), plan.projected
+    ),
     (Group.LOCAL, "clipped-gaussian"): _noise(wv.ClippedGaussian, *BALL),
     (Group.LOCAL, "clipped-l2"): _noise(wv.ClippedL2, *BALL, diameter="vocabulary"),
     (Group.LOCAL, "clipped-laplace"): _noise(wv.ClippedLaplace, "clip_norm"),
@@ -249,7 +239,9 @@ _VECTORS: dict[tuple[Group, str], _Recipe] = {
 }
 
 _WORDS: dict[tuple[Group, str], _Recipe] = {
-    (Group.METRIC, "laplace+rank-softmax"): _laplace_rank,
+    (Group.METRIC, "laplace+rank-softmax"): lambda plan: _decoded(
+        plan, wv.MultivariateLaplace(epsilon=plan.epsilon), wv.RankSoftmax(epsilon=plan.epsilon, c=plan.settings.rank_c)
+    ),
     (Group.METRIC, "laplace+vickrey"): _noise(wv.MultivariateLaplace, decoder=wv.Vickrey()),
     (Group.METRIC, "santext"): _textbook(wv.SanText),
     (Group.METRIC, "santext-certified"): _certified(wv.SanText),
@@ -268,7 +260,7 @@ _WORDS: dict[tuple[Group, str], _Recipe] = {
 }
 
 RECIPES: dict[tuple[Group, str], _Recipe] = {
-    **{(group, f"{name}-vectors"): _vectors(recipe) for (group, name), recipe in _VECTORS.items()},
+    **{(group, f"{name}-vectors"): partial(_undecoded, recipe) for (group, name), recipe in _VECTORS.items()},
     **{(group, f"{name}+nearest"): recipe for (group, name), recipe in _VECTORS.items()},
     **_WORDS,
 }

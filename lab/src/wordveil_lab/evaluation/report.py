@@ -126,13 +126,9 @@ def as_markdown(report: dict[str, Any], *, every: bool = False) -> str:
                 *_equal_attack(report, group),
                 *_promises(rows),
             ]
-    return "\n".join([*lines, "## Data", "", *(f"- {line}" for line in _data_lines(report))]).rstrip() + "\n"
-
-
-def _data_lines(report: dict[str, Any]) -> list[str]:
-    """Return what every task read, and which were left out and why."""
-    lines = [f"{task['name']}: {task['data']}" for task in report["tasks"] if task["data"]]
-    return lines + [f"{name}: left out, {reason}" for name, reason in report["left_out"].items()]
+    lines += ["## Data", "", *(f"- {task['name']}: {task['data']}" for task in report["tasks"] if task["data"])]
+    lines += [f"- {name}: left out, {reason}" for name, reason in report["left_out"].items()]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def as_page(report: dict[str, Any]) -> str:

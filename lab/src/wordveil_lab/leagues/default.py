@@ -148,14 +148,15 @@ def _means(tokens: IdArray, corpus: Corpus) -> Float64Array:
 
 def _kept(corpus: Corpus, released: IdArray) -> dict[str, Float64Array]:
     """Return of every rarer word that was released how like it its release is."""
-    units, content = _judge()
+    units, content = judge()
     rare = (corpus.tokens >= 0) & content[corpus.tokens] & (released >= 0)
     return {"similarity": np.einsum("ij,ij->i", units[corpus.tokens[rare]], units[released[rare]]).astype(np.float64)}
 
 
 @cache
-def _judge() -> tuple[Any, NDArray[np.bool_]]:
-    return AlignedSimilarity(limit=1).prepare(table())[1], content_words(table())
+def judge() -> tuple[Any, NDArray[np.bool_]]:
+    """Return vectors that no mechanism uses, at length 1, and which words are the rarer ones."""
+    return AlignedSimilarity(limit=1).prepare(table())[1:]
 
 
 def _over_texts(runs: Sequence[Float64Array]) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,6 +87,11 @@ def rows_from(work: Iterable[Work]) -> list[Report]:
 def rounded_score(mean: float, error: float) -> dict[str, float]:
     """Return a score to six digits."""
     return {"mean": float(f"{mean:.6g}"), "standard_error": float(f"{error:.6g}")}
+
+
+def less(own: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Return the difference of two means, and its standard error."""
+    return own[0] - other[0], math.hypot(own[1], other[1])
 
 
 def score_pair(summary: Mapping[str, Any]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from wordveil_lab.evaluation.curves import HOW, read_at, standing
-from wordveil_lab.leagues.stored import score_pair
+from wordveil_lab.leagues.stored import less, score_pair
 from wordveil_lab.leagues.together_persons import RELEASES
 from wordveil_lab.plots import SMALL, svg
 from wordveil_lab.tables import markdown_table, short_number
@@ -44,8 +44,7 @@ class Row:
 
     def beyond(self, score: str) -> Pair:
         """Return a score less that of random outputs."""
-        (value, error), (base, other) = self.scores[score], self.random[score]
-        return value - base, math.hypot(error, other)
+        return less(self.scores[score], self.random[score])
 
 
 def best(scores: Mapping[str, Mapping[str, float]]) -> dict[str, Pair]:

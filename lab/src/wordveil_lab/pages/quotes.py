@@ -21,7 +21,6 @@ from wordveil_lab.clone import ROOT
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
-from wordveil_lab.leagues.trial_texts import REPORTED
 
 RESULTS, FACTS = ROOT / "docs/results", ROOT / "docs/explanation/facts.json"
 RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
@@ -76,7 +75,7 @@ def _default(label: str, score: str) -> str:
         return written(default_page.mean(own, "released", default_page.REVIEWS)[0])
     if score in TOLD:
         return written(default_page.scores(own, TOLD[score][0])[TOLD[score][1]][0])
-    return written(default_page.mean(own, score, [one.name for one in REPORTED])[0])
+    return written(default_page.mean(own, score, default_page.SHOWN_ON)[0])
 
 
 def _together(domain: str, label: str, score: str, kind: str = "scores") -> str:

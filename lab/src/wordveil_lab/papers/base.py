@@ -239,9 +239,10 @@ def is_table(paper: str, role: str) -> bool:
 
 
 def about(paper: str, **values: Any) -> dict[str, Any]:
-    """Return reference, setting, checks and missing parts of a reproduction, from `about.toml`, its braces filled."""
+    """Return name, reference, setting, checks and missing parts of a reproduction, from `about.toml`, braces filled."""
     words = told("about.toml")[paper]
     return {
+        "name": paper,
         "reference": words["reference"],
         "setting": tuple(sentence.format(**values) for sentence in words["setting"]),
         "checks": tuple(Check(**{k: v.format(**values) for k, v in check.items()}) for check in words["checks"]),
@@ -276,6 +277,11 @@ def table_of(name: str) -> Embeddings:
         casing=header.casing,
         candidate_rule="all",
     )
+
+
+def labelled(name: str, epsilon: float | None) -> str:
+    """Return the name of a row; one without noise has no epsilon."""
+    return f"{name}, epsilon {epsilon:g}" if epsilon else name
 
 
 def shown(summary: Summary, digits: int = 3) -> str:

@@ -90,7 +90,6 @@ def reproduce(options: Options) -> Reproduction:
     ids = np.sort(generator.choice(len(embeddings), size, replace=False)).astype(np.int32)
     means = table_two(embeddings, ids, far=min(101, len(embeddings) - 2))
     return Reproduction(
-        name="curse",
         **about(
             "curse",
             embeddings=embeddings,

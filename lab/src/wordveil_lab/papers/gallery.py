@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 import wordveil as wv
 from wordveil.api import (
-    ChannelVerdict,
     Float64Array,
     ParameterError,
     TextChecks,
@@ -34,7 +33,7 @@ from wordveil.api import (
     word_distances,
     word_frequencies,
 )
-from wordveil_lab.corpora import encode
+from wordveil_lab.corpora import encode, part_of
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.papers.base import table_of
 from wordveil_lab.papers.radius_lists import coordinate_scales, length_law, own_chance
@@ -47,8 +46,7 @@ GLOVE = "embeddings/glove.6B.50d.top100k.npz"
 def _words(count: int) -> wv.Embeddings:
     """Return the commonest public words of three letters or more."""
     whole = wv.load_embeddings()
-    ids = [i for i in whole.candidates[: 2 * count] if len(whole.words[int(i)]) > 2][:count]
-    return wv.Embeddings.from_arrays([whole.words[int(i)] for i in ids], whole.vectors[ids], candidate_rule="all")
+    return part_of(whole, np.array([i for i in whole.candidates[: 2 * count] if len(whole.words[int(i)]) > 2][:count]))
 
 
 @cache
@@ -95,10 +93,6 @@ def _pair(table: wv.Embeddings, gaps: Float64Array, first: int, second: int) -> 
         "second": f"*{table.words[second]}*",
         "distance": f"{gaps[first, second]:.3f}",
     }
-
-
-def _worst(table: wv.Embeddings, gaps: Float64Array, found: ChannelVerdict) -> Numbers:
-    return _pair(table, gaps, *found.worst_pair)
 
 
 def _trlaplace() -> Numbers:
@@ -167,7 +161,7 @@ def _tem_bottom(epsilon: float = 16.0, gamma: float = 2.0) -> Numbers:
     broken = wv.verify_channel(channel(-gamma + np.log(WORDS / size)), gaps, epsilon)
     paper = wv.verify_channel(channel(-gamma + 2 * np.log(far) / epsilon), gaps, epsilon)
     return {
-        **_worst(table, gaps, broken),
+        **_pair(table, gaps, *broken.worst_pair),
         "epsilon": epsilon,
         "gamma": gamma,
         "excess": f"{broken.worst_loss - epsilon * broken.worst_distance:.2f}",
@@ -215,7 +209,7 @@ def _post_processing(draws: int = 10, epsilon: float = 4.0) -> Numbers:
     best = nearest_of(once, gaps, draws)
     found = wv.verify_channel(best, gaps, epsilon)
     return {
-        **_worst(table, gaps, found),
+        **_pair(table, gaps, *found.worst_pair),
         "draws": draws,
         "epsilon": f"{epsilon:g}",
         "allowed": f"{epsilon * found.worst_distance:.2f}",

@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from wordveil.api import NADP, Embeddings, Mahalanobis, NearestWords
+from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.data import read_pairs
 from wordveil_lab.evaluation.deniability import OverlapSkewness
 from wordveil_lab.evaluation.subjects import unprotected
 from wordveil_lab.evaluation.word_tasks import OddManOut, SentenceSimilarity, WordSimilarity
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown, told, verdict
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, labelled, shown, told, verdict
 from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
 from wordveil_lab.plots import Plotted, point
@@ -60,7 +61,6 @@ def reproduce(options: Options) -> Reproduction:
     )
     stretch = Mahalanobis(epsilon=1.0, lam=1.0).fit(embeddings).euclidean_epsilon
     return Reproduction(
-        name="nadp",
         **about(
             "nadp",
             embeddings=embeddings,
@@ -82,8 +82,7 @@ def _vocabulary(options: Options) -> Embeddings:
         return whole
     own = whole.ids(list(WORDS))
     ids = np.union1d(whole.candidates[:count], own[own >= 0])
-    words = [whole.words[int(i)] for i in ids]
-    return Embeddings.from_arrays(words, whole.vectors[ids], name=whole.header.name, candidate_rule="all")
+    return part_of(whole, ids, whole.header.name)
 
 
 def _coverage(embeddings: Embeddings, options: Options) -> str:
@@ -162,7 +161,7 @@ def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[st
 
 
 def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison:
-    label = f"{name}, epsilon {epsilon:g}" if epsilon else name
+    label = labelled(name, epsilon)
     at = epsilon or None
     utility = [panel for panel in PANELS if panel in scores]
     known = told("numbers.toml")["nadp"]["stored"]

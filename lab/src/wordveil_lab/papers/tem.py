@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from wordveil.api import TEM, Embeddings, MultivariateLaplace
+from wordveil.api import TEM, MultivariateLaplace
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.membership import MembershipInference
-from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown, verdict
+from wordveil_lab.evaluation.subjects import subject_of, unprotected
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, labelled, shown, verdict
 from wordveil_lab.papers.privemb import scaled_like
 from wordveil_lab.plots import Plotted, point
 
@@ -37,14 +37,16 @@ def reproduce(options: Options) -> Reproduction:
         epochs=options.pick(20, 20, 2),
         width=options.pick(50, 32, 4),
     )
-    found = {("baseline", 0.0): _scores("baseline", 0.0, task, unprotected(wide), options)}
-    for epsilon in options.among((2.0, 1.0, 4.0, 8.0), (2.0, 4.0, 8.0), (2.0,)):
-        for name, subject in _subjects(wide, epsilon):
-            found[name, epsilon] = _scores(name, epsilon, task, subject, options)
-    for name, subject in _subjects(small, 2.0):
-        found[name + SMALL, 2.0] = _scores(name + SMALL, 2.0, task, subject, options)
+    subjects = {("baseline", 0.0): unprotected(wide)}
+    epsilons = options.among((2.0, 1.0, 4.0, 8.0), (2.0, 4.0, 8.0), (2.0,))
+    for table, kind, epsilon in (*((wide, "", epsilon) for epsilon in epsilons), (small, SMALL, 2.0)):
+        subjects["tem" + kind, epsilon] = subject_of(TEM(epsilon=epsilon).fit(table), threads=None)
+        subjects["laplace" + kind, epsilon] = decoded(MultivariateLaplace(epsilon=epsilon), table)
+    found = {}
+    for row, subject in subjects.items():
+        options.say(f"figure 1: {labelled(*row)}")
+        found[row] = options.score(task, subject, labelled(*row))
     return Reproduction(
-        name="tem",
         **about(
             "tem",
             limit=limit,
@@ -96,25 +98,6 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
         )
 
 
-def _subjects(embeddings: Embeddings, epsilon: float) -> list[tuple[str, Entrant]]:
-    return [
-        ("tem", subject_of(TEM(epsilon=epsilon).fit(embeddings), threads=None)),
-        ("laplace", decoded(MultivariateLaplace(epsilon=epsilon), embeddings)),
-    ]
-
-
-def _scores(
-    name: str, epsilon: float, task: MembershipInference, subject: Entrant, options: Options
-) -> dict[str, Summary]:
-    label = _label(name, epsilon)
-    options.say(f"figure 1: {label}")
-    return options.score(task, subject, label)
-
-
-def _label(name: str, epsilon: float) -> str:
-    return f"{name}, epsilon {epsilon:g}" if epsilon else name
-
-
 def _row(name: str, epsilon: float, found: dict[str, Summary]) -> Comparison:
     accuracy, auc = PAPER.get((name, epsilon), ("", ""))  # the small table is another one, and has none
     panels = {"figure 1a: test accuracy": "accuracy", "figure 1b: AUC of the membership attack": "auc"}
@@ -125,7 +108,7 @@ def _row(name: str, epsilon: float, found: dict[str, Summary]) -> Comparison:
     ]
     intervals = ", ".join(f"{found[score].low:.3f} to {found[score].high:.3f}" for score in panels.values())
     return Comparison(
-        what=f"figure 1, {_label(name, epsilon)}: accuracy / attack AUC",
+        what=f"figure 1, {labelled(name, epsilon)}: accuracy / attack AUC",
         paper=f"{accuracy} / {auc}" if accuracy else "",
         ours=f"{shown(found['accuracy'])} / {shown(found['auc'])}",
         remark="" if found["auc"].runs == 1 else f"95 % intervals {intervals}",

@@ -89,7 +89,6 @@ def reproduce(options: Options) -> Reproduction:
         for name, mechanism in mechanisms(d, epsilon):
             rows.append(_row(embeddings, name, epsilon, mechanism, size, options))
     return Reproduction(
-        name="trlaplace",
         **about("trlaplace", embeddings=embeddings, words=len(embeddings), d=d, size=min(size, len(embeddings))),
         comparisons=(_theorem_three(d), *(comparison for comparison, _ in rows)),
         findings=_findings(d, {comparison.what: share.mean for comparison, share in rows}),

@@ -25,10 +25,10 @@ from wordveil_lab.neural.models import Rewriter, TextClassifier
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
 from wordveil_lab.neural.rewrite_scores import score_rewrites
 from wordveil_lab.neural.training import CLASSIFY, REWRITE, Training, fit, measure
-from wordveil_lab.papers.base import Options, Reproduction, about, roles_of
+from wordveil_lab.papers.base import Options, Reproduction, about, labelled, roles_of
 from wordveil_lab.papers.trlaplace import CERTIFIED, PUBLISHED
 from wordveil_lab.papers.trlaplace_noises import Contender, best_guess, contenders
-from wordveil_lab.papers.trlaplace_results import Found, absent, findings, labelled, numbers, results
+from wordveil_lab.papers.trlaplace_results import Found, absent, findings, numbers, results
 
 PAPER = "trlaplace-neural"
 EPSILONS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0, 100.0)
@@ -117,7 +117,6 @@ def reproduce(options: Options) -> Reproduction:
     found |= dict(support_attack(yelp, options)) | seconds(yelp, options)
     words = about(PAPER, size=SIZES[options.size], glove=options.table("glove"), repeats=options.repeats)
     return Reproduction(
-        name=PAPER,
         **words | {"missing": (*absent(found), *words["missing"])},
         comparisons=(*results(found, full=options.whole(*roles_of(PAPER))), *numbers(found)),
         findings=findings(found),

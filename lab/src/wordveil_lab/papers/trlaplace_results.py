@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from wordveil.api import round_up
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
-from wordveil_lab.papers.base import Comparison, shown, verdict
+from wordveil_lab.papers.base import Comparison, labelled, shown, verdict
 from wordveil_lab.papers.trlaplace import PUBLISHED, printed
 from wordveil_lab.papers.trlaplace_noises import CODE, LARGEST, NONE
 from wordveil_lab.plots import Plotted, point
@@ -30,11 +30,6 @@ CLEAN = {"sst2": 0.8997, "agnews": 0.9161}
 LEARNT, KEPT = 0.7, 0.95
 """Shares of a score without noise: of the paper's, below which our model has learnt too little to show anything; and of
 ours, above which nothing is lost."""
-
-
-def labelled(name: str, epsilon: float | None) -> str:
-    """Return the name of a row."""
-    return name if epsilon is None else f"{name}, epsilon {epsilon:g}"
 
 
 def curve(found: Found, cell: str, name: str, score: str) -> dict[float | None, Summary]:
