@@ -18,6 +18,13 @@ class Corpus:
     tokens: IdArray = field(repr=False)  # ids of all tokens, shape (t,), int32, -1 where unknown
     offsets: NDArray[np.int64] = field(repr=False)  # where each text begins, and the end, shape (n + 1,)
 
+    @classmethod
+    def of(cls, texts: Sequence[IdArray]) -> Corpus:
+        """Return the corpus of texts given as ids."""
+        tokens = np.concatenate(texts) if len(texts) else np.empty(0, dtype=np.int32)
+        ends = np.cumsum([len(text) for text in texts])
+        return cls(tokens=tokens, offsets=np.concatenate(([0], ends)).astype(np.int64))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -42,7 +49,4 @@ def encoder_for(embeddings: Embeddings) -> Encoder:
 
 def encode(embeddings: Embeddings, texts: Sequence[str]) -> Corpus:
     """Return the corpus of some public texts."""
-    encoded = encoder_for(embeddings).encode([PrivateText(text) for text in texts])
-    counts = [len(text.ids) for text in encoded]
-    tokens = np.concatenate([text.ids for text in encoded]) if encoded else np.empty(0, dtype=np.int32)
-    return Corpus(tokens=tokens, offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
+    return Corpus.of([text.ids for text in encoder_for(embeddings).encode([PrivateText(text) for text in texts])])

@@ -15,12 +15,11 @@ successes in independent trials). What is assumed: fresh noise for each text, an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.stats import binom
 
 from wordveil.api import Finding, Float32Array, Float64Array, lower_bound, round_up
@@ -156,16 +155,12 @@ def _attacks(pairs: PairedTexts, rows: Rows) -> Iterator[tuple[str, Float64Array
     place: dict[str, int] = {}
     originals = [[place.setdefault(word.lower(), len(place)) for word in text] for text in pairs.words[0]]
     released = [[place.get(word.lower(), -1) for word in text] for text in pairs.words[1]]
-    bag, weights = weighted_bag(_counts(originals, len(place)))
-    yield "words", np.asarray((weighted_bag(_counts(released, len(place)), weights)[0] @ bag.T).toarray())
+    corpora = (Corpus.of([np.array(text, dtype=np.int32) for text in texts]) for texts in (originals, released))
+    first, second = (bag_of_words(corpus.tokens, corpus, max(len(place), 1)) for corpus in corpora)
+    bag, weights = weighted_bag(first)
+    yield "words", np.asarray((weighted_bag(second, weights)[0] @ bag.T).toarray())
     for name, (own, other) in rows.items():
         yield name, np.asarray(other @ own.T, dtype=np.float64)
-
-
-def _counts(ids: Sequence[Sequence[int]], size: int) -> csr_array:
-    offsets = np.concatenate(([0], np.cumsum([len(text) for text in ids]))).astype(np.int64)
-    tokens = np.array([i for text in ids for i in text], dtype=np.int32)
-    return bag_of_words(tokens, Corpus(tokens=tokens, offsets=offsets), max(size, 1))
 
 
 def _held_against(match: Matches, claim: Claim, share: float, alpha: float) -> Finding:

@@ -105,43 +105,32 @@ class StoredRun:
 
     name: str  # of its files
     tables: Callable[[Report], Mapping[str, Sequence[str]]]  # those of the page by their headings, for `refilled`
-    rows: Collection[str] = ()  # what `--only` takes
-    measure: Callable[[Collection[str]], Report] | None = None  # of some rows, or all; None: another module's work
+    rows: Collection[str]  # what `--only` takes
+    measure: Callable[[Collection[str]], Report]  # of some rows, or with none named of all
     pictures: Mapping[str, Callable[[Report], bytes]] = field(default_factory=dict)  # name of an SVG -> what draws it
-    shown: str = ""  # name of the page, where that is another
 
     @property
     def path(self) -> Path:
         """The file of the run."""
         return ROOT / f"docs/results/{self.name}.json"
 
-    @property
-    def cells(self) -> Path:
-        """The folder of finished cells, with which an interrupted run goes on."""
-        return ROOT / f"build/{self.name}.cells"
-
     def once(self, facts: Any, compute: Callable[[], Mapping[str, Any]]) -> Report:
         """Return a cell of the run, computed unless it was finished before; see `Cells.once`."""
-        return Cells(self.cells).once([self.name, facts], compute)
+        return Cells(ROOT / f"build/{self.name}.cells").once([self.name, facts], compute)
 
     def report(self) -> Report:
         """Return the stored run."""
         return read_run(self.path)
 
-    @property
-    def page_path(self) -> Path:
-        """The file of the page."""
-        return ROOT / f"docs/results/{self.shown or self.name}.md"
-
     def page(self) -> str:
         """Return the page as it is, with the tables of the stored run."""
-        return refilled(self.page_path.read_text(encoding="utf-8"), self.tables(self.report()))
+        return refilled(self.path.with_suffix(".md").read_text(encoding="utf-8"), self.tables(self.report()))
 
     def write(self, report: Report | None = None) -> None:
         """Write the page and the pictures of the stored run, or of a new one, which is stored."""
         if report is not None:
             self.path.write_text(as_json(report), encoding="utf-8")
-        self.page_path.write_text(self.page(), encoding="utf-8")
+        self.path.with_suffix(".md").write_text(self.page(), encoding="utf-8")
         for name, draw in self.pictures.items():
             self.path.with_name(name).write_bytes(draw(self.report()))
 
@@ -150,9 +139,8 @@ class StoredRun:
         parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
         parser.add_argument("--page", action="store_true", help="write page and picture again from the stored run")
         parser.add_argument("--only", nargs="+", choices=self.rows, help="compute the cells of these rows alone")
-        asked, measure = parser.parse_args(), self.measure
-        assert measure is not None
+        asked = parser.parse_args()
         if asked.only:
-            measure(asked.only)
-            return
-        self.write(None if asked.page else measure(()))
+            self.measure(asked.only)
+        else:
+            self.write(None if asked.page else self.measure(()))

@@ -84,11 +84,8 @@ class Dataset:
     def part(self, rows: NDArray[np.int64]) -> Dataset:
         """Return some of the texts as a data set of its own."""
         pieces = [self.corpus.tokens[self.corpus.offsets[i] : self.corpus.offsets[i + 1]] for i in rows.tolist()]
-        offsets = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces]))).astype(np.int64)
-        tokens = np.concatenate(pieces) if pieces else self.corpus.tokens[:0]
         labels = None if self.labels is None else self.labels[rows]
-        corpus = Corpus(tokens=tokens, offsets=offsets)
-        return Dataset(corpus=corpus, labels=labels, max_tokens=self.max_tokens)
+        return Dataset(corpus=Corpus.of(pieces), labels=labels, max_tokens=self.max_tokens)
 
     def split(self, share: float) -> tuple[Dataset, Dataset]:
         """Return training and held-out texts, this share of them held out, by a public seed."""
