@@ -34,10 +34,10 @@ class Corpus:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
 
-def part_of(table: Embeddings, ids: NDArray[np.integer], name: str = "unnamed") -> Embeddings:
+def part_of(table: Embeddings, ids: NDArray[np.integer], name: str = "unnamed", **facts: str) -> Embeddings:
     """Return some words of a table as a vocabulary, every one of them allowed as output."""
     words = [table.words[i] for i in ids.tolist()]
-    return Embeddings.from_arrays(words, table.vectors[ids], name=name, candidate_rule="all")
+    return Embeddings.from_arrays(words, table.vectors[ids], name=name, candidate_rule="all", **facts)
 
 
 def encoder_for(embeddings: Embeddings) -> Encoder:

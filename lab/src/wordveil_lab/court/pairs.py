@@ -74,15 +74,9 @@ class PairedTexts:
 
     def thinned(self, limit: int | None) -> PairedTexts:
         """Return at most so many pairs, spread evenly."""
-        rows = thinned(list(range(len(self))), limit)
-        return self.chosen(rows)
-
-    def chosen(self, rows: Sequence[int]) -> PairedTexts:
-        """Return some pairs in the order given."""
-        facts = {name: [values[i] for i in rows] for name, values in self.facts.items()}
-        return PairedTexts(
-            originals=[self.originals[i] for i in rows], released=[self.released[i] for i in rows], facts=facts
-        )
+        facts = {name: thinned(list(values), limit) for name, values in self.facts.items()}
+        originals, released = (thinned(list(texts), limit) for texts in (self.originals, self.released))
+        return PairedTexts(originals=originals, released=released, facts=facts)
 
 
 def shifted(n: int) -> NDArray[np.int64]:

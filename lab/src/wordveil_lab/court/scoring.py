@@ -28,10 +28,8 @@ SAID = {"refuted": "CONTRADICTED", "disclosed": "SEEN", "passed": "nothing found
 def page(report: dict[str, Any], lines: Sequence[str]) -> str:
     """Return the page of a score given as its dictionary and its summary lines."""
     findings = ([one["check"], SAID[one["status"]], one["observed"], one["expected"]] for one in report["findings"])
-    shown, pictures = (
-        [f"# {lines[0]}", f"{lines[-1]}. ^: higher is better for the owner of the texts; v: lower is."],
-        {},
-    )
+    shown = [f"# {lines[0]}", f"{lines[-1]}. ^: higher is better for the owner of the texts; v: lower is."]
+    pictures = {}
     shown += ["## Findings", *markdown_table(["check", "result", "observed", "expected"], findings)]
     for name, group in groupby(report["measures"], key=lambda one: one["group"]):
         measures = list(group)

@@ -21,8 +21,8 @@ from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import as_texts, released_tokens
 from wordveil_lab.evaluation.data import mixed_order, read_labelled
 from wordveil_lab.evaluation.models import (
-    as_numbers,
     bag_of_words,
+    encode_labelled,
     fit_quietly,
     linear_model,
     load_sklearn,
@@ -181,7 +181,7 @@ class AttributeInference(Task):
         classes = sorted({item.label for item in items})
         if self.folds < 2 or len(classes) < 2 or len(items) < 2 * self.folds:
             raise ParameterError("folds", self.folds, "must be at least 2, with two values and two texts a fold.")
-        return encode(embeddings, [item.text for item in items]), as_numbers([item.label for item in items], classes)
+        return encode_labelled(embeddings, items, classes)
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus, labels = prepared

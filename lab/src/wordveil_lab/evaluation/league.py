@@ -18,15 +18,13 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from wordveil.api import Embeddings, ParameterError, SanText, WordveilError
+from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.cells import Cell, Cells, cell_key, compute_cell, digest, promise_key
 from wordveil_lab.evaluation.promises import Baseline, Group, OfferedTarget, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import fit_contender
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
-
-LeagueProgress = Callable[[int, int, str], None]
-"""Called with cells done, cells in all, and the label of the row just finished."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,16 +85,8 @@ def first_words(embeddings: Embeddings, count: int | None) -> Embeddings:
     if len(ids) == len(embeddings):
         return embeddings
     header = embeddings.header
-    entries = embeddings.words
-    return Embeddings.from_arrays(
-        [entries[int(i)] for i in ids],
-        embeddings.vectors[ids],
-        name=f"{header.name} (first {len(ids)} words)",
-        source=header.source,
-        licence=header.licence,
-        casing=header.casing,
-        candidate_rule="all",
-    )
+    name, facts = f"{header.name} (first {len(ids)} words)", {"source": header.source, "licence": header.licence}
+    return part_of(embeddings, ids, name, casing=header.casing, **facts)
 
 
 def run_league(
@@ -105,7 +95,7 @@ def run_league(
     *,
     cache: Path | None = None,
     workers: int = 1,
-    progress: LeagueProgress | None = None,
+    progress: Callable[[int, int, str], None] = lambda done, total, row: None,
 ) -> League:
     """Compute the table; it does not depend on the number of workers, or on what the cache of cells holds."""
     if workers < 1:
@@ -117,8 +107,7 @@ def run_league(
     for row in _rows(jobs, embeddings, workers):
         rows[_place(row.target)] = row
         done += len(plan.tasks)
-        if progress is not None:
-            progress(done, total, row.label)
+        progress(done, total, row.label)
     header = embeddings.header
     return League(
         plan=plan,

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, Float64Array, IdArray, ParameterError, RandomSource
-from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import released_tokens
 from wordveil_lab.evaluation.data import mixed_order, train_and_test
 from wordveil_lab.evaluation.mean_classifier import MeanClassifier
-from wordveil_lab.evaluation.models import as_numbers, fit_quietly, load_sklearn
+from wordveil_lab.evaluation.models import encode_labelled, fit_quietly, load_sklearn
 from wordveil_lab.evaluation.subjects import Entrant
 
 
@@ -55,10 +55,7 @@ class MembershipInference(Task):
         classes = sorted({item.label for item in parts[0]})
         if len(classes) < 2 or min(map(len, parts)) < 2:
             raise ParameterError("limit", self.limit, "must leave two texts a quarter and two classes.")
-        return [
-            (encode(embeddings, [item.text for item in part]), as_numbers([item.label for item in part], classes))
-            for part in parts
-        ]
+        return [encode_labelled(embeddings, part, classes) for part in parts]
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         (seen, learnt), (unseen, _), (tested, asked), (shadow, known_labels) = prepared

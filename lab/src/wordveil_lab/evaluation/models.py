@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from wordveil.api import IdArray, ParameterError
-from wordveil_lab.corpora import Corpus
+from wordveil.api import Embeddings, IdArray, ParameterError
+from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.data import LabelledText
 from wordveil_lab.extras import missing_extra
 
 MODELS = ("logistic", "svm")
@@ -86,6 +87,13 @@ def weighted_bag(counts: csr_array, weights: NDArray[np.float64] | None = None) 
     norms = np.sqrt(np.bincount(np.repeat(np.arange(bag.shape[0]), np.diff(bag.indptr)), bag.data**2, bag.shape[0]))
     bag.data = bag.data / np.repeat(np.where(norms == 0, 1.0, norms), np.diff(bag.indptr))
     return bag, weights
+
+
+def encode_labelled(
+    embeddings: Embeddings, items: Sequence[LabelledText], classes: Sequence[str]
+) -> tuple[Corpus, NDArray[np.int64]]:
+    """Return texts as ids, and their classes as numbers."""
+    return encode(embeddings, [item.text for item in items]), as_numbers([item.label for item in items], classes)
 
 
 def as_numbers(labels: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:

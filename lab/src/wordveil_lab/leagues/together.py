@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -186,11 +187,8 @@ class Sentences:
         scores = domain.kept(texts)
         near = scores.pop("near")
         layouts = ReleaseReader(table()).read([ReleasedText(text) for text in texts])
-        words = [
-            layout.ids[domain.content[layout.ids]].tolist()[: len(own)]
-            for layout, own in zip(layouts, domain.own, strict=True)
-        ]
-        scores["named: naming"] = domain.named(words)
+        words = [layout.ids[domain.content[layout.ids]].tolist() for layout in layouts]
+        scores["named: naming"] = domain.named([w[: len(own)] for w, own in zip(words, domain.own, strict=True)])
         scores["named: counts"] = domain.named(self._counted(released))
         scores["picked: MiniLM"] = picked(near)
         scores["picked: law"] = picked((self.ids[None] == released[:, None]) + 1e-6 * near)
@@ -231,10 +229,7 @@ def kept_cell(facts: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -
     return RUN.once({"version": VERSION, "texts": TEXTS, "seeds": SEEDS, **facts}, compute)
 
 
-@cache
-def domain_named(name: str) -> Domain:
-    """Return a domain, prepared once."""
-    return Domain(name)
+domain_named = cache(Domain)
 
 
 @cache
@@ -300,16 +295,13 @@ def plan() -> list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
     cells: list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]] = []
     for domain in DOMAINS:
         cells.append(({"series": ORIGINAL, "domain": domain}, partial(original_cell, domain)))
-        for stock in ("domain", "general"):
-            for encoder in ENCODERS:
-                for epsilon in NATS:
-                    facts = {"series": f"rephrase, {encoder}, {stock}", "domain": domain, "epsilon": epsilon}
-                    cells.append((facts, partial(sentences_cell, stock, encoder, epsilon, domain)))
+        for stock, encoder, epsilon in product(("domain", "general"), ENCODERS, NATS):
+            facts = {"series": f"rephrase, {encoder}, {stock}", "domain": domain, "epsilon": epsilon}
+            cells.append((facts, partial(sentences_cell, stock, encoder, epsilon, domain)))
     for name, rates in RATES.items():
-        for rate in rates:
-            for domain in DOMAINS:
-                facts = {"series": name, "domain": domain, "epsilon": rate}
-                cells.append((facts, partial(words_cell, name, rate, domain)))
+        for rate, domain in product(rates, DOMAINS):
+            facts = {"series": name, "domain": domain, "epsilon": rate}
+            cells.append((facts, partial(words_cell, name, rate, domain)))
     for name, given in RELEASES:
         facts = {"series": f"{PERSONS}: {name}", "domain": PERSONS, "epsilon": given}
         cells.append((facts, partial(persons_cell, name, given)))

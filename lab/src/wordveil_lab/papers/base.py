@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wordveil.api import Decoded, Embeddings, ParameterError, RandomSource, VectorMechanism, load_embeddings
+from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.catalogue import data_digests
 from wordveil_lab.evaluation.cells import Cells
@@ -269,14 +270,7 @@ def table_of(name: str) -> Embeddings:
     if len(read.candidates) == len(read):
         return read
     header = read.header
-    return Embeddings.from_arrays(
-        list(read.words),
-        read.vectors,
-        name=header.name,
-        source=header.source,
-        casing=header.casing,
-        candidate_rule="all",
-    )
+    return part_of(read, np.arange(len(read)), header.name, source=header.source, casing=header.casing)
 
 
 def labelled(name: str, epsilon: float | None) -> str:
