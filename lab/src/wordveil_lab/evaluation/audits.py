@@ -97,14 +97,11 @@ def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditS
     share = settings.alpha / (2 * len(case.pairs))
     found = [_pair(case.subject, pair, case.claim, settings.samples, share) for pair in case.pairs]
     best = max(found, key=lambda one: one.epsilon_at_least)
-    return replace(
-        best,
-        delta_at_least=max(one.delta_at_least for one in found),
-        counted_epsilon=max(one.counted_epsilon or 0.0 for one in found),
-        counted_delta=max(one.counted_delta or 0.0 for one in found),
-        alpha=settings.alpha,
-        refuted=any(one.refuted for one in found),
-    )
+    largest = {
+        name: max(getattr(one, name) for one in found)
+        for name in ("delta_at_least", "counted_epsilon", "counted_delta", "refuted")
+    }
+    return replace(best, alpha=settings.alpha, **largest)
 
 
 def _pair(subject: Subject, pair: Pair, claim: Guarantee, samples: int, alpha: float) -> Audited:

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -101,11 +103,16 @@ def run_league(
     if workers < 1:
         raise ParameterError("workers", workers, "must be at least 1.")
     started = time.perf_counter()
-    jobs = [_job(target, plan, embeddings, cache) for target in (*Baseline, *plan.targets)]
-    rows: dict[str, LeagueRow] = {}
+    key = partial(cell_key, embeddings=embeddings, promises=plan.promises, repeats=plan.repeats, seed=plan.seed)
+    jobs = [
+        _Job(target, tuple(key(target, task) for task in plan.tasks), plan, cache)
+        for target in (*Baseline, *plan.targets)
+    ]
+    cached = sum(Cells(cache).get_cell(key) is not None for job in jobs for key in job.keys)
+    rows: dict[Target | Baseline, LeagueRow] = {}
     done, total = 0, len(jobs) * len(plan.tasks)
     for row in _rows(jobs, embeddings, workers):
-        rows[_place(row.target)] = row
+        rows[row.target] = row
         done += len(plan.tasks)
         progress(done, total, row.label)
     header = embeddings.header
@@ -117,9 +124,9 @@ def run_league(
             "dimensions": header.dimensions,
             "checksum": header.checksum,
         },
-        rows=_in_their_group([rows[_place(job.target)] for job in jobs]),
+        rows=_in_their_group([rows[job.target] for job in jobs]),
         seconds=time.perf_counter() - started,
-        cached=sum(job.cached for job in jobs),
+        cached=cached,
     )
 
 
@@ -130,25 +137,12 @@ def _in_their_group(rows: Sequence[LeagueRow]) -> tuple[LeagueRow, ...]:
     return tuple(row for row in rows if row not in failed or row.target.name not in shown)
 
 
-def _place(target: Target | Baseline) -> str:
-    return f"{target.group}/{target.label}" if isinstance(target, Target) else target.label
-
-
 @dataclass(frozen=True)
 class _Job:
     target: Target | Baseline
     keys: tuple[str, ...]
     plan: Plan
     cache: Path | None
-    cached: int
-
-
-def _job(target: Target | Baseline, plan: Plan, embeddings: Embeddings, cache: Path | None) -> _Job:
-    keys = tuple(
-        cell_key(target, task, embeddings, plan.promises, repeats=plan.repeats, seed=plan.seed) for task in plan.tasks
-    )
-    cached = sum(Cells(cache).get_cell(key) is not None for key in keys)
-    return _Job(target, keys, plan, cache, cached)
 
 
 def _in_order(jobs: Sequence[_Job]) -> list[list[_Job]]:
@@ -161,9 +155,8 @@ def _rows(jobs: Sequence[_Job], embeddings: Embeddings, workers: int) -> Iterato
     if workers == 1:
         prepared: dict[str, Any] = {}
         with threadpool_limits(1):  # as in the processes: sums in another order differ in their last bits
-            for part in _in_order(jobs):
-                for job in part:
-                    yield _row(job, embeddings, prepared)
+            for job in chain(*_in_order(jobs)):
+                yield _row(job, embeddings, prepared)
         return
     # Started afresh, not forked: a fork would copy threads' locks and re-key every random source.
     with ProcessPoolExecutor(workers, get_context("spawn"), _start, (embeddings,)) as pool:
@@ -171,10 +164,8 @@ def _rows(jobs: Sequence[_Job], embeddings: Embeddings, workers: int) -> Iterato
         try:
             for future in as_completed(futures):
                 yield from future.result()
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 _worker: dict[str, Any] = {}
