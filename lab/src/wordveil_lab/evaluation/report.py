@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
@@ -24,8 +24,8 @@ from wordveil.api import ParameterError, round_up
 from wordveil_lab.evaluation.base import Task, TaskKind
 from wordveil_lab.evaluation.catalogue import data_text
 from wordveil_lab.evaluation.curves import COMPARED, LEVELS, READING, CurveValue, equal_attack
-from wordveil_lab.evaluation.league import League
-from wordveil_lab.evaluation.promises import Baseline, Group, Target
+from wordveil_lab.evaluation.league import League, LeagueRow
+from wordveil_lab.evaluation.promises import Group, Target
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import ARROWS, as_html, latex_table, markdown_table
 
@@ -44,54 +44,41 @@ GROUP_TEXT = {
 """Group -> its heading."""
 
 
+def new_report(command: str, rows: Iterable[dict[str, Any]], **facts: Any) -> dict[str, Any]:
+    """Return the run of a league as its JSON has it, with facts of its own."""
+    return {"schema": SCHEMA, "version": __version__, "command": command, "noise": NOISE, **facts, "rows": list(rows)}
+
+
 def as_dict(league: League, command: str = "") -> dict[str, Any]:
     """Return the table as a JSON-ready dictionary."""
     plan = league.plan
-    return {
-        "schema": SCHEMA,
-        "version": __version__,
-        "command": command,
-        "noise": NOISE,
-        "vocabulary": league.vocabulary,
-        "promises": asdict(plan.promises),
-        "audit": asdict(plan.audit),
-        "repeats": plan.repeats,
-        "seed": plan.seed,
-        "groups": {group.value: text for group, text in GROUP_TEXT.items()},
-        "tasks": [_task(task) for task in plan.tasks],
-        "left_out": dict(plan.left_out),
-        "rows": [
-            {
-                "label": row.label,
-                **_place(row.target),
-                "guarantee": row.guarantee,
-                "note": row.note,
-                "audit": row.audit,
-                # Not how long they took, so that two runs write the same bytes.
-                "cells": {
-                    cell.task: {"key": cell.key, "applies": cell.applies, "scores": cell.as_dict()["scores"]}
-                    for cell in row.cells
-                },
-            }
-            for row in league.rows
-        ],
-    }
+    return new_report(
+        command,
+        map(_row, league.rows),
+        vocabulary=league.vocabulary,
+        promises=asdict(plan.promises),
+        audit=asdict(plan.audit),
+        repeats=plan.repeats,
+        seed=plan.seed,
+        groups={group.value: text for group, text in GROUP_TEXT.items()},
+        tasks=[_task(task) for task in plan.tasks],
+        left_out=dict(plan.left_out),
+    )
 
 
-def _place(target: Target | Baseline) -> dict[str, Any]:
-    if isinstance(target, Baseline):
-        return {"name": target.label, "group": None, "epsilon": None}
-    return {"name": target.name, "group": target.group.value, "epsilon": target.epsilon}
+def _row(row: LeagueRow) -> dict[str, Any]:
+    target, facts = row.target, {"guarantee": row.guarantee, "note": row.note, "audit": row.audit}
+    place: dict[str, Any] = {"label": target.label, "name": target.label, "group": None, "epsilon": None}
+    if isinstance(target, Target):
+        place |= {"name": target.name, "group": target.group.value, "epsilon": target.epsilon}
+    # Not how long they took, so that two runs write the same bytes.
+    cells = {c.task: {"key": c.key, "applies": c.applies, "scores": c.as_dict()["scores"]} for c in row.cells}
+    return {**place, **facts, "cells": cells}
 
 
 def _task(task: Task) -> dict[str, Any]:
-    return {
-        "name": task.name,
-        "kind": task.kind.value,
-        "settings": repr(task),
-        "data": data_text(task),
-        "scores": [asdict(score) for score in task.scores],
-    }
+    facts = {"name": task.name, "kind": task.kind.value, "settings": repr(task), "data": data_text(task)}
+    return {**facts, "scores": [asdict(score) for score in task.scores]}
 
 
 def as_markdown(report: dict[str, Any], *, every: bool = False) -> str:

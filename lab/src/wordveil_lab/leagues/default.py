@@ -25,11 +25,12 @@ from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
 from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.evaluation.retrieval import ranked
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE, RANDOM
-from wordveil_lab.leagues.stored import StoredRun, new_report, rounded_score, rows_from
+from wordveil_lab.leagues.stored import StoredRun, rounded_score, rows_from
 from wordveil_lab.leagues.trial_texts import CHOICE, GROWTH, REPORTED, SETS, TextSet, table
 
 VERSION = 3  # raised whenever a score's meaning changes
@@ -232,7 +233,7 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
     work = [(one.row, groups.get(one.row, "local"), one.epsilon, one.texts.name, one.cell) for one in plan]
     facts = {name: _facts(one) for name, one in SETS.items()}
     found = [] if names else growth()
-    return new_report("leagues.default", rows_from(work), sets=facts, growth=found, repeats=RUNS)
+    return new_report("python -m wordveil_lab.leagues.default", rows_from(work), sets=facts, growth=found, repeats=RUNS)
 
 
 def _facts(one: TextSet) -> dict[str, Any]:

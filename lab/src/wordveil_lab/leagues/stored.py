@@ -24,11 +24,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wordveil import __version__
 from wordveil.api import DataFormatError
 from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.cells import Cells
-from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
+from wordveil_lab.evaluation.report import SCHEMA, as_json
 from wordveil_lab.tables import refilled
 
 Report = dict[str, Any]
@@ -61,12 +60,6 @@ def _check(path: Path, what: str, facts: Any, form: Mapping[str, Any]) -> None:
     for name, kind in form.items():
         if not isinstance(facts, dict) or name not in facts or not isinstance(facts[name], kind):
             raise DataFormatError(path, f"is no run: {what} needs {name}. Run its league again.")
-
-
-def new_report(name: str, rows: Sequence[Report], **facts: Any) -> Report:
-    """Return the run of a league, a module of the laboratory, that is not measured by `run_league`."""
-    command = f"python -m wordveil_lab.{name}"
-    return {"schema": SCHEMA, "version": __version__, "command": command, "noise": NOISE, **facts, "rows": list(rows)}
 
 
 Work = tuple[str, str | None, float | None, str, Callable[[], Report]]

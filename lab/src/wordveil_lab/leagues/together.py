@@ -38,8 +38,9 @@ from wordveil.api import (
 )
 from wordveil.api import ReleaseLayout as Layout
 from wordveil.api import fill_slots as fill
+from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.leagues import together_page
-from wordveil_lab.leagues.stored import StoredRun, Work, new_report, rounded_score, rows_from
+from wordveil_lab.leagues.stored import StoredRun, Work, rounded_score, rows_from
 from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked, table
 from wordveil_lab.leagues.together_page import ORIGINAL, PERSONS
 from wordveil_lab.leagues.together_persons import RELEASES, lists, random_words, told
@@ -329,7 +330,9 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
 
     nats = {f"TEM @ {rate:g}": kept_cell({"nats of TEM": rate}, partial(certified, rate)) for rate in RATES["TEM"]}
     known = {label: float(f"{found['nats']:.6g}") for label, found in nats.items()}
-    return new_report("leagues.together", rows_from(cells()), texts=TEXTS, repeats=len(SEEDS), nats=known)
+    return new_report(
+        "python -m wordveil_lab.leagues.together", rows_from(cells()), texts=TEXTS, repeats=len(SEEDS), nats=known
+    )
 
 
 def _part(found: Callable[[], Mapping[str, Any]], i: int) -> dict[str, Any]:

@@ -48,10 +48,6 @@ def _row(report: Mapping[str, Any], label: str) -> dict[str, Any]:
     return found
 
 
-def _league(label: str, task: str, score: str) -> str:
-    return written(_row(stored("league"), label)["cells"][task]["scores"][score]["mean"])
-
-
 def _audited(label: str) -> str:
     """Return the smallest true epsilon, rounded up."""
     audit = _row(stored("league"), label)["audit"]
@@ -91,10 +87,6 @@ def facts() -> dict[str, Any]:
     return found
 
 
-def _spread(dimensions: str, rank: str) -> str:
-    return written(facts()["spread"][dimensions][RANKS.index(int(rank))])
-
-
 def _sure(nats: str, digits: str) -> str:
     """Return how sure an even guess becomes at most, in per cent, rounded up."""
     step = 10 ** int(digits)
@@ -104,13 +96,13 @@ def _sure(nats: str, digits: str) -> str:
 KINDS: dict[str, Callable[..., str]] = {
     "rows": lambda: str(len(stored("league")["rows"]) - 2),
     "tasks": lambda: str(len(stored("league")["tasks"])),
-    "league": _league,
+    "league": lambda label, task, score: written(_row(stored("league"), label)["cells"][task]["scores"][score]["mean"]),
     "audited": _audited,
     "redaction": _redaction,
     "default": _default,
     "together": _together,
     "fact": lambda name, digits: f"{facts()[name]:.{digits}f}",
-    "spread": _spread,
+    "spread": lambda dimensions, rank: written(facts()["spread"][dimensions][RANKS.index(int(rank))]),
     "sure": _sure,
     "meanings": lambda nats: f"{math.floor(math.exp(int(nats))) + 1}",
     "nats": lambda meanings: f"{math.log(int(meanings) - 1):.1f}",

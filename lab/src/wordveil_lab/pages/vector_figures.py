@@ -46,11 +46,6 @@ def case(
     return place, subject, pair
 
 
-def _diameter(d: int) -> tuple[Float64Array, Float64Array]:
-    end = np.full(d, 1 / math.sqrt(d))
-    return end, -end
-
-
 def across(
     make: Callable[[float], wv.VectorMechanism],
     marks: Sequence[float],
@@ -59,7 +54,8 @@ def across(
     delta: float = DELTA,
 ) -> list[tuple[float, Subject, Pair]]:
     """Return two ends of a diameter of the ball to audit, for a mechanism at each of some claimed epsilons."""
-    return [case(e, make(e).for_dimensions(d), _diameter(d), (e, delta), sampling) for e in marks]
+    end = np.full(d, 1 / math.sqrt(d))
+    return [case(e, make(e).for_dimensions(d), (end, -end), (e, delta), sampling) for e in marks]
 
 
 @cache

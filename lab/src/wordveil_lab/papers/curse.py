@@ -129,11 +129,6 @@ def most(shares: Shares, table: str, figure: str) -> tuple[float, float]:
     return max((found[1], e) for (name, row, e), found in shares.items() if (name, row) == (table, figure))
 
 
-def fairest(shares: Shares, table: str, figure: str) -> float:
-    """Return the epsilon at which the smallest of the three shares is largest."""
-    return max((min(found), e) for (name, row, e), found in shares.items() if (name, row) == (table, figure))[1]
-
-
 def findings(shares: Shares, tuned: Mapping[str, tuple[float, float, float]]) -> tuple[str, ...]:
     """Return the findings; what they say of shares is computed."""
     lines = []
@@ -151,11 +146,11 @@ def findings(shares: Shares, tuned: Mapping[str, tuple[float, float, float]]) ->
 def results(shares: Shares, wide: wv.Embeddings, *, full: bool) -> Iterator[Comparison]:
     """Yield one row for each figure of shares, on the wide table; `full` is at the paper's size."""
     for figure, claim in CLAIMS.items():
-        share, epsilon = most(shares, wide.header.name, figure)
         fair = "softmax" in figure
-        if fair:
-            epsilon = fairest(shares, wide.header.name, figure)
-        own, share, other = shares[wide.header.name, figure, epsilon]
+        at = {e: found for (name, row, e), found in shares.items() if (name, row) == (wide.header.name, figure)}
+        # Where the smallest of the three shares is largest, or else where the nearest words get most.
+        epsilon = max(at, key=lambda e: (min(at[e]) if fair else at[e][1], e))
+        own, share, other = at[epsilon]
         ours = f"the 100 nearest get {share:.3f}" + (" at most, " if not fair else ", where the shares are fairest, ")
         yield Comparison(
             what=figure,

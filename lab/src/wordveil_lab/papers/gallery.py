@@ -8,7 +8,7 @@ and outputs; the one sampled entry states its chance of error.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -35,7 +35,7 @@ from wordveil.api import (
 )
 from wordveil_lab.corpora import encode, part_of
 from wordveil_lab.evaluation.league import first_words
-from wordveil_lab.papers.base import table_of
+from wordveil_lab.papers.base import table_of, told
 from wordveil_lab.papers.radius_lists import coordinate_scales, length_law, own_chance
 
 Numbers = Mapping[str, object]
@@ -371,3 +371,28 @@ ENTRIES: Mapping[str, Callable[[], Numbers]] = {
 
 NEEDS = {"tem-epsilon-10": GLOVE}
 """Name -> file of the data folder that it reads."""
+
+
+def exhibit(name: str) -> str:
+    """Return an entry as a section of Markdown, its numbers computed now."""
+    if name not in ENTRIES:
+        raise ParameterError("paper", name, f"must be one of {', '.join(ENTRIES)}.")
+    numbers = ENTRIES[name]()
+    said = {part: sentence.format(**numbers) for part, sentence in told("gallery.toml")[name].items()}
+    lines = [f"## {said['title']}", "", f"    wordveil reproduce {name}", "", said["source"], ""]
+    for part, heading in (("claim", "Claim"), ("counter", "Counter-example"), ("bound", "Certified"), ("mend", "Mend")):
+        lines += [f"**{heading}.** {said[part]}", ""]
+    return "\n".join(lines)
+
+
+def gallery_page(names: Iterable[str] = tuple(ENTRIES)) -> str:
+    """Return the whole page; an entry whose data is not here says so."""
+    parts = [told("gallery.toml")["head"]]
+    for name in names:
+        try:
+            parts.append(exhibit(name))
+        except ParameterError as error:
+            if name not in NEEDS:
+                raise
+            parts.append(f"## {name}\n\nSkipped: {error}\n")
+    return "\n".join(parts)
