@@ -165,19 +165,13 @@ def _listed(mechanism: wv.NeighbourResponse, embeddings: wv.Embeddings) -> Calla
     return mechanism.fitter(embeddings)
 
 
-def _noise(
-    kind: Callable[..., wv.VectorMechanism],
-    *from_plan: str,
-    decoder: Decoder | None = None,
-    note: str = "",
-    **settings: Any,
-) -> _Recipe:
+def _noise(kind: Callable[..., wv.VectorMechanism], *from_plan: str, note: str = "", **settings: Any) -> _Recipe:
     """Return the recipe of a vector mechanism; what it has of the plan besides epsilon is named."""
 
     def recipe(plan: RowPlan) -> Contender:
         known = {"delta": plan.settings.delta, "clip_norm": plan.clip_norm, "dimensions": plan.projected}
         mechanism = kind(epsilon=plan.epsilon, **settings, **{name: known[name] for name in from_plan})
-        return _decoded(plan, mechanism, decoder, note)
+        return _decoded(plan, mechanism, note=note)
 
     return recipe
 
@@ -242,7 +236,9 @@ _WORDS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "laplace+rank-softmax"): lambda plan: _decoded(
         plan, wv.MultivariateLaplace(epsilon=plan.epsilon), wv.RankSoftmax(epsilon=plan.epsilon, c=plan.settings.rank_c)
     ),
-    (Group.METRIC, "laplace+vickrey"): _noise(wv.MultivariateLaplace, decoder=wv.Vickrey()),
+    (Group.METRIC, "laplace+vickrey"): lambda plan: _decoded(
+        plan, wv.MultivariateLaplace(epsilon=plan.epsilon), wv.Vickrey()
+    ),
     (Group.METRIC, "santext"): _textbook(wv.SanText),
     (Group.METRIC, "santext-certified"): _certified(wv.SanText),
     (Group.METRIC, "tem"): _textbook(wv.TEM),

@@ -31,12 +31,16 @@ from wordveil_lab.leagues.redaction_attacks import (
     singled_out,
     told_share,
 )
-from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Row, Token, rows
+from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token, rows
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import read_rows
 from wordveil_lab.tables import markdown_table
 
 Spell = Callable[[str], str]
+Labelled = Sequence[tuple[str, str]]
+"""Texts and their classes."""
+Marked = Sequence[Mapping[str, Any]]
+"""Texts with their values."""
 SPELLINGS: dict[str, Spell] = {"as written": str, "small letters": str.lower, "shouted": str.upper}
 TRAINED, JUDGED = 10_003, 3_080  # texts of a task at most: all questions to a bank
 FILMS = 4_000, 2_000  # reviews that teach, and that are judged
@@ -114,7 +118,7 @@ def tasks(data: Path) -> list[Task]:
     return [Task(name=name, train=train, test=test) for name, (train, test) in pairs.items()]
 
 
-def accuracies(one: Task, release: Callable[[Sequence[str]], list[str]]) -> tuple[float, float]:
+def accuracies(one: Task, release: Release) -> tuple[float, float]:
     """Return the shares of originals, and of releases, whose class a linear classifier of releases tells."""
     train, classes = zip(*one.train, strict=True)
     test, right = zip(*one.test, strict=True)
@@ -125,7 +129,7 @@ def accuracies(one: Task, release: Callable[[Sequence[str]], list[str]]) -> tupl
     return told_share(words, bare, classes, test, right), told_share(words, seen, classes, shown, right)
 
 
-def commonest_share(train: Sequence[tuple[str, str]], test: Sequence[tuple[str, str]]) -> float:
+def commonest_share(train: Labelled, test: Labelled) -> float:
     """Return the share of test texts of the class that is the commonest among those that teach."""
     commonest = Counter(label for _, label in train).most_common(1)[0][0]
     return sum(label == commonest for _, label in test) / len(test)
@@ -143,10 +147,7 @@ def use(one: Task, compared: Sequence[Row]) -> dict[str, tuple[float, float] | N
 
 
 def passing(
-    tokens: Callable[[str], list[Token]],
-    marked: Sequence[Mapping[str, Any]],
-    spell: Spell,
-    kinds: Container[str] | None = None,
+    tokens: Callable[[str], list[Token]], marked: Marked, spell: Spell, kinds: Container[str] | None = None
 ) -> Passed:
     """Return what becomes of marked values, of all types or of some; not where the spelling changes the length."""
     whole = part = values = kept = others = 0
@@ -166,7 +167,7 @@ def passing(
     return Passed(whole=whole, part=part, values=values, others=kept / others)
 
 
-def standing(release: Callable[[Sequence[str]], list[str]], marked: Sequence[Mapping[str, Any]], spell: Spell) -> int:
+def standing(release: Release, marked: Marked, spell: Spell) -> int:
     """Return how many marked values stand in the releases of their texts, where words are exchanged for others."""
     texts = [record for record in marked if len(spell(record["text"])) == len(record["text"])]
     shown = [text.lower() for text in release([spell(record["text"]) for record in texts])]
@@ -213,7 +214,7 @@ def sheet(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     return markdown_table(head, (map(cell, row) for row in rows))
 
 
-def _values(compared: Sequence[Row], marked: Sequence[Mapping[str, Any]]) -> list[str]:
+def _values(compared: Sequence[Row], marked: Marked) -> list[str]:
     found: list[list[object]] = []
     for each in compared:
         for name, spell in SPELLINGS.items():
@@ -226,14 +227,12 @@ def _values(compared: Sequence[Row], marked: Sequence[Mapping[str, Any]]) -> lis
     return sheet(("release", "spelled", "whole", "in part", "of", "others kept"), found)
 
 
-def _both(
-    default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any]], kinds: Container[str]
-) -> list[Passed | None]:
+def _both(default: Row, detector: Row | None, marked: Marked, kinds: Container[str]) -> list[Passed | None]:
     """Return what passes the default, and the detector where there is one."""
     return [passing(each.tokens, marked, str, kinds) if each and each.tokens else None for each in (default, detector)]
 
 
-def _by_type(default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any]]) -> list[str]:
+def _by_type(default: Row, detector: Row | None, marked: Marked) -> list[str]:
     columns = ("type", "of", "common:4000, whole", "in part", "Presidio, whole", "in part", "its published recall")
     found: list[list[object]] = []
     types = Counter(value["type"] for record in marked for value in record["spans"])
@@ -245,7 +244,7 @@ def _by_type(default: Row, detector: Row | None, marked: Sequence[Mapping[str, A
     return sheet(columns, found)
 
 
-def _chats(default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any]]) -> list[str]:
+def _chats(default: Row, detector: Row | None, marked: Marked) -> list[str]:
     found: list[list[object]] = []
     for name, kinds in CHATS.items():
         pair = _both(default, detector, marked, kinds)
@@ -254,9 +253,7 @@ def _chats(default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any
     return sheet(("marked in chats", "of", "common:4000, whole", "Presidio, whole"), found)
 
 
-def read_by_characters(
-    release: Callable[[Sequence[str]], list[str]], train: Sequence[tuple[str, str]], test: Sequence[tuple[str, str]]
-) -> float:
+def read_by_characters(release: Release, train: Labelled, test: Labelled) -> float:
     """Return the share of released texts whose class a reader of runs of one to five characters tells.
 
     It reads layout, marks and placeholders too, which is what tells authors.

@@ -20,6 +20,7 @@ MODEL = "WORDVEIL_SPACY_MODEL"
 WORD_BY_WORD, TEM_ROW, DETECTOR = "word by word, the default", "word by word, TEM at 9.36", "Presidio"
 """Names of rows that withhold by no list."""
 
+Release = Callable[[Sequence[str]], list[str]]
 Token = tuple[int, int, bool]
 """Where a token begins and ends, and whether it is kept."""
 
@@ -29,7 +30,7 @@ class Row:
     """Something that releases texts."""
 
     name: str  # what it is called on the page
-    release: Callable[[Sequence[str]], list[str]]
+    release: Release
     tokens: Callable[[str], list[Token]] | None = field(default=None, repr=False)  # None where words are exchanged
     redactor: Redactor | None = None  # what withholds by a list
 

@@ -21,6 +21,10 @@ ALPHA = 1e-6
 POINTS = 21
 
 
+Case = tuple[float, Subject, Pair]
+"""A pair to be audited, at its place on the axis."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Series:
     """One curve or one set of points."""
@@ -87,12 +91,7 @@ def curve(label: str, kind: str, x: Sequence[float], loss: Callable[[float], flo
 
 
 def audited(
-    label: str,
-    cases: Sequence[tuple[float, Subject, Pair]],
-    sampling: Sampling,
-    *,
-    kind: str = "audited",
-    deltas: bool = False,
+    label: str, cases: Sequence[Case], sampling: Sampling, *, kind: str = "audited", deltas: bool = False
 ) -> tuple[Series, ...]:
     """Return certified lower bounds of the losses of pairs at their places; nothing where audits are left out.
 

@@ -20,7 +20,6 @@ from wordveil.api import (
     NearestWords,
     Pair,
     SelectionMechanism,
-    Subject,
     WordRandomizer,
     WordSubject,
     class_delta,
@@ -30,6 +29,7 @@ from wordveil.api import (
 )
 from wordveil_lab.pages.figure_values import (
     DELTA,
+    Case,
     Figure,
     Sampling,
     Series,
@@ -194,7 +194,7 @@ def _losses(
 
 def _case(
     fitted: WordRandomizer, first: int, second: int, distance: float, claim: wv.Guarantee, sampling: Sampling
-) -> tuple[float, Subject, Pair]:
+) -> Case:
     """Return one pair of words to audit at its distance."""
     loss, label = claim.loss(distance), f"at {distance:g}"
     pair = Pair(first=int(first), second=int(second), label=label, epsilon=loss, delta=DELTA)
@@ -212,7 +212,7 @@ def any_mechanism(example: Mechanism, table: wv.Embeddings, sampling: Sampling) 
     """The claimed loss of the worst pair at several epsilons, the exact one where the law is known, and audits."""
     places_of: list[float] = []
     exact: list[float] = []
-    cases: list[tuple[float, Subject, Pair]] = []
+    cases: list[Case] = []
     for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0):
         mechanism = example.with_epsilon(epsilon)
         fitted = fit_words(mechanism, table, wv.certify(mechanism, table) if mechanism.needs_certificate else None)

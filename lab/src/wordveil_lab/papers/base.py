@@ -6,7 +6,7 @@ import math
 import re
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -27,7 +27,9 @@ from wordveil_lab.rows import locate
 SIZES = ("paper", "reduced", "miniature")
 FILES_PAGE = "docs/results/data.md"
 _Choice = TypeVar("_Choice")
-
+Scores = dict[str, Summary]
+Drawn = Callable[[int], Entrant]
+"""Number of a run -> what is measured in it."""
 
 HOLDS, FAILS, UNTESTED = "holds", "does not hold", "not tested at this size"
 VERDICTS = (HOLDS, FAILS, UNTESTED)
@@ -159,9 +161,7 @@ class Options:
         given = self.files.get(role)
         return load_embeddings(given) if given and Path(given).is_dir() else table_of(self.file(role))
 
-    def score(
-        self, task: Task, subject: Entrant, label: str, afresh: Callable[[int], Entrant] | None = None
-    ) -> dict[str, Summary]:
+    def score(self, task: Task, subject: Entrant, label: str, afresh: Drawn | None = None) -> Scores:
         """Return a task's scores over the repeats, with noise of the label's own; a baseline is run once.
 
         `afresh` gives what is measured in each run, where that differs by run, as with a fresh matrix each.
@@ -170,8 +170,8 @@ class Options:
         return self._over_runs(task, subject, label, afresh or (lambda _: subject), runs, "fresh" if afresh else "")
 
     def score_tables(
-        self, tasks: Sequence[Task], subject: Entrant, label: str, afresh: Callable[[int], Entrant] | None = None
-    ) -> list[dict[str, Summary]]:
+        self, tasks: Iterable[Task], subject: Entrant, label: str, afresh: Drawn | None = None
+    ) -> list[Scores]:
         """Return each task's scores on noisy tables, one a run: a word has one noisy vector wherever it occurs.
 
         That is how experiments with noisy embedding files are done. Releases draw afresh for every token.
@@ -184,9 +184,7 @@ class Options:
         reading = "fresh table" if afresh else "table"
         return [self._over_runs(task, subject, label, noisy, self.repeats, reading) for task in tasks]
 
-    def _over_runs(
-        self, task: Task, subject: Entrant, label: str, entrant: Callable[[int], Entrant], runs: int, reading: str
-    ) -> dict[str, Summary]:
+    def _over_runs(self, task: Task, subject: Entrant, label: str, entrant: Drawn, runs: int, reading: str) -> Scores:
         """Return a task's scores over runs; finished ones are taken from `cells`."""
         data = data_digests(task) if self.cells else {}
         mechanism = re.sub(" at 0x[0-9a-f]+", "", repr(subject.words))  # a fitted one may hold a table or a search
@@ -201,9 +199,7 @@ class Options:
 
         return self.over_runs(settings, run, runs)
 
-    def over_runs(
-        self, settings: Sequence[Any], run: Callable[[int], Mapping[str, float]], runs: int
-    ) -> dict[str, Summary]:
+    def over_runs(self, settings: Sequence[Any], run: Callable[[int], Mapping[str, float]], runs: int) -> Scores:
         """Return the scores of a piece of work over runs; finished ones are taken from `cells`.
 
         The settings, ready for JSON, are what a run depends on beside its number.

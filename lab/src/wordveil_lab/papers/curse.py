@@ -11,7 +11,7 @@ from wordveil.api import IdArray, NearestWords
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, shown, told, verdict
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, shown, told, verdict
 from wordveil_lab.papers.noisy_dot_product import dot_product_cdf
 from wordveil_lab.plots import Plotted
 
@@ -44,7 +44,7 @@ def paper_row(embeddings: wv.Embeddings) -> PaperRow | None:
     return None
 
 
-def table_two(embeddings: wv.Embeddings, ids: IdArray, far: int = 101) -> dict[str, Summary]:
+def table_two(embeddings: wv.Embeddings, ids: IdArray, far: int = 101) -> Scores:
     """Return the three means of table 2 over some words, with their errors as a sample of words.
 
     With x_i the i-th nearest word: ||w - x_1||/2, and (||w - x_i||^2 - ||w - x_1||^2)/(2 ||x_1 - x_i||) for i = 2 and

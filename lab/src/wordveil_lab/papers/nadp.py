@@ -15,8 +15,19 @@ from wordveil_lab.evaluation.data import read_pairs
 from wordveil_lab.evaluation.deniability import OverlapSkewness
 from wordveil_lab.evaluation.subjects import unprotected
 from wordveil_lab.evaluation.word_tasks import OddManOut, SentenceSimilarity, WordSimilarity
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, labelled, shown, told, verdict
-from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
+from wordveil_lab.papers.base import (
+    Comparison,
+    Options,
+    Reproduction,
+    Scores,
+    about,
+    decoded,
+    labelled,
+    shown,
+    told,
+    verdict,
+)
+from wordveil_lab.papers.nadp_checks import Rows, classical_at_forty, findings, leads, lowest_skewness, sizes
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
 from wordveil_lab.plots import Plotted, point
 
@@ -70,7 +81,7 @@ def reproduce(options: Options) -> Reproduction:
             **sizes(embeddings),
         ),
         comparisons=comparisons,
-        findings=findings(embeddings, rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
+        findings=findings(rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
     )
 
 
@@ -132,7 +143,7 @@ def _mean(parts: Sequence[Summary]) -> Summary:
     return Summary(mean=mean, standard_error=error, low=low, high=high, runs=parts[0].runs)
 
 
-def _gathered(tasks: Mapping[str, Task], found: Sequence[dict[str, Summary]]) -> dict[str, Summary]:
+def _gathered(tasks: Mapping[str, Task], found: Sequence[Scores]) -> Scores:
     """Return one score of every task, and the mean over the sets of reviews."""
     scores = {
         name: score["both"] if name == "STS" else next(iter(score.values()))
@@ -142,7 +153,7 @@ def _gathered(tasks: Mapping[str, Task], found: Sequence[dict[str, Summary]]) ->
     return {name: scores[name] for name in PANELS if name in scores}
 
 
-def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[str, float], dict[str, Summary]]]:
+def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[str, float], Scores]]:
     """Yield name and epsilon of every row of figures 2 and 3, and its scores; epsilon is 0 where there is no noise."""
     tasks, spread = _tasks(options), _spread(options)
     clean = unprotected(embeddings)
@@ -153,7 +164,7 @@ def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[st
             label = f"{name}, epsilon {epsilon:g}"
             options.say(f"figures 2 and 3: {label}")
             subject = decoded(mechanism, embeddings)
-            scores = _gathered(tasks, options.score_tables(list(tasks.values()), subject, label))
+            scores = _gathered(tasks, options.score_tables(tasks.values(), subject, label))
             yield (name, epsilon), scores | options.score(spread, subject, label)
         for tau in options.pick(TAUS[1:-1], TAUS[1:-1], ()):
             subject = decoded(NADP(epsilon=epsilon, delta=DELTA, tau=tau, isolated="verbatim"), embeddings)
@@ -189,7 +200,7 @@ def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison
     )
 
 
-def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Options) -> dict[str, Summary]:
+def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Options) -> Scores:
     """Return STS and review scores where every token has noise of its own, as in a release."""
     tasks = {key: task for key, task in _tasks(options).items() if key == "STS" or key.startswith("review")}
     subject = decoded(dict(contenders(embeddings, epsilon))[name], embeddings)
@@ -197,9 +208,7 @@ def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Opt
     return _gathered(tasks, [options.score(task, subject, f"tokens {key} {name}") for key, task in tasks.items()])
 
 
-def _tokenwise(
-    name: str, epsilon: float, rows: Mapping[tuple[str, float], Mapping[str, Summary]], found: Mapping[str, Summary]
-) -> Comparison:
+def _tokenwise(name: str, epsilon: float, rows: Rows, found: Mapping[str, Summary]) -> Comparison:
     once = rows[name, epsilon]
     return Comparison(
         what=f"figures 2b and 2c, {name}, epsilon {epsilon:g}: fresh noise for every token (one vector a word)",

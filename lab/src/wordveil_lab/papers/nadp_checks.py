@@ -87,11 +87,7 @@ def classical_at_forty() -> Comparison:
 
 
 def findings(
-    embeddings: Embeddings,
-    rows: Rows,
-    silent: Mapping[float, float],
-    fresh: Mapping[tuple[str, float], Summary],
-    stretch: float,
+    rows: Rows, silent: Mapping[float, float], fresh: Mapping[tuple[str, float], Summary], stretch: float
 ) -> tuple[str, ...]:
     """Return the findings, every number of which is computed.
 

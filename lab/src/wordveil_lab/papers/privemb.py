@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from wordveil_lab.evaluation.subjects import Entrant, unprotected
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion
 from wordveil_lab.papers.base import (
     Comparison,
+    Drawn,
     Options,
     Reproduction,
+    Scores,
     about,
     decoded,
     labelled,
@@ -92,8 +94,6 @@ def scaled_like(table: Embeddings, like: Embeddings) -> Embeddings:
     )
 
 
-Drawn = Callable[[int], Entrant]
-Scores = dict[str, Summary]
 Epsilons = tuple[float, ...]
 
 
@@ -164,7 +164,7 @@ def _figure_epsilons(options: Options) -> Epsilons:
     return options.among((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,))
 
 
-def _two(found: dict[str, Summary], first: str, second: str) -> str:
+def _two(found: Scores, first: str, second: str) -> str:
     return f"{shown(found[first])} / {shown(found[second])}"
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wordveil.api import TEM, MultivariateLaplace
-from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.membership import MembershipInference
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, labelled, shown, verdict
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, decoded, labelled, shown, verdict
 from wordveil_lab.papers.privemb import scaled_like
 from wordveil_lab.plots import Plotted, point
 
 PAPER = {("laplace", 2.0): ("0.52", "0.50"), ("tem", 2.0): ("0.75", "0.50")}
 """(mechanism, epsilon) -> accuracy and AUC that the text states; the figures give no other number."""
-Found = Mapping[tuple[str, float], dict[str, Summary]]
+Found = Mapping[tuple[str, float], Scores]
 """(name, epsilon) -> accuracy and AUC; epsilon is 0 without noise."""
 SMALL = ", the small table"
 SMALL_WORDS = 10_000
@@ -98,7 +97,7 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
         )
 
 
-def _row(name: str, epsilon: float, found: dict[str, Summary]) -> Comparison:
+def _row(name: str, epsilon: float, found: Scores) -> Comparison:
     accuracy, auc = PAPER.get((name, epsilon), ("", ""))  # the small table is another one, and has none
     panels = {"figure 1a: test accuracy": "accuracy", "figure 1b: AUC of the membership attack": "auc"}
     theirs = [
