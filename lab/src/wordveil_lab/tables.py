@@ -31,15 +31,8 @@ def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]
     """Return the lines of a table for LaTeX with booktabs; the text of cells is written as it reads."""
     body = [" & ".join(map(_latex, row)) + r" \\" for row in (head, *rows)]
     columns = f"{{l{'r' * (len(head) - 1)}}}"
-    return [
-        rf"\begin{{tabular}}{columns}",
-        r"\toprule",
-        body[0],
-        r"\midrule",
-        *body[1:],
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
+    start = [rf"\begin{{tabular}}{columns}", r"\toprule", body[0], r"\midrule"]
+    return [*start, *body[1:], r"\bottomrule", r"\end{tabular}"]
 
 
 _IN_LATEX = str.maketrans(

@@ -89,20 +89,10 @@ class _Inversion(Task):
             raise ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
         attacked, known_texts = set(texts), read_texts(self.public, column=self.public_text, limit=self.public_limit)
         public = encode(embeddings, [text for text in known_texts if text not in attacked])
-        prior = prior_of(
-            np.concatenate(segments_of(public, len(embeddings))),
-            embeddings,
-            pairs=STORED,
-            triples=STORED,
-            base=word_prior(embeddings),
-        )
-        return Attack(
-            corpus,
-            known,
-            np.flatnonzero(content_words(embeddings)).astype(np.int32),
-            PairModel.of(public, word_prior(embeddings)).single(),
-            prior,
-        )
+        states, base = np.concatenate(segments_of(public, len(embeddings))), word_prior(embeddings)
+        prior = prior_of(states, embeddings, pairs=STORED, triples=STORED, base=base)
+        rarer = np.flatnonzero(content_words(embeddings)).astype(np.int32)
+        return Attack(corpus, known, rarer, PairModel.of(public, base).single(), prior)
 
     def applies(self, subject: Entrant) -> bool:
         return subject.vectors is None or subject.law_known

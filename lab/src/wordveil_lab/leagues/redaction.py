@@ -158,11 +158,8 @@ def passing(
             if kinds is None or value["type"] in kinds:
                 inside = [stays for start, end, stays in found if start < value["end"] and end > value["start"]]
                 whole, part, values = whole + all(inside), part + any(inside), values + 1
-        outside = [
-            stays
-            for start, end, stays in found
-            if not any(start < v["end"] and end > v["start"] for v in record["spans"])
-        ]
+        spans = [(value["start"], value["end"]) for value in record["spans"]]
+        outside = [stays for start, end, stays in found if not any(start < e and end > s for s, e in spans)]
         kept, others = kept + sum(outside), others + len(outside)
     return Passed(whole=whole, part=part, values=values, others=kept / others)
 

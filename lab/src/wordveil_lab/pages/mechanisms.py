@@ -118,12 +118,8 @@ def example_code(kind: Any) -> str:
 def _names_used(kind: Any) -> list[str]:
     """Return the public names of the class's module that its example uses."""
     text = sections(kind)["Example"]
-    names = [
-        name
-        for name, value in vars(inspect.getmodule(kind)).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == kind.__module__
-    ]
-    return sorted(name for name in names if re.search(rf"\b{name}\b", text))
+    members = inspect.getmembers(inspect.getmodule(kind), lambda one: getattr(one, "__module__", "") == kind.__module__)
+    return [name for name, _ in members if not name.startswith("_") and re.search(rf"\b{name}\b", text)]
 
 
 def _attributes(kind: Any, body: str) -> list[str]:

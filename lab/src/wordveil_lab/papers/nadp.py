@@ -178,11 +178,7 @@ def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison
     known = told("numbers.toml")["nadp"]["stored"]
     place, stored = next(((at, scores) for row, e, at, scores in known if (row, e) == (name, epsilon)), (epsilon, {}))
     listed = ", ".join(f"{score} {value:.3f}" for score, value in stored.items())
-    theirs = [
-        Plotted(figure=PANELS[score], series=name, epsilon=place, value=value, paper=True)
-        for score, value in stored.items()
-        if score in PANELS
-    ]
+    theirs = [Plotted(PANELS[s], name, place, value, paper=True) for s, value in stored.items() if s in PANELS]
     drawn = not name.endswith("text")  # with them the panels cannot be read
     spread = f"skewness {shown(scores['skewness'], 2)}, overlap {shown(scores['overlap'])}"
     return Comparison(

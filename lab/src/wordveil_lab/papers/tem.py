@@ -100,11 +100,8 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
 def _row(name: str, epsilon: float, found: Scores) -> Comparison:
     accuracy, auc = PAPER.get((name, epsilon), ("", ""))  # the small table is another one, and has none
     panels = {"figure 1a: test accuracy": "accuracy", "figure 1b: AUC of the membership attack": "auc"}
-    theirs = [
-        Plotted(figure=panel, series=name, epsilon=epsilon, value=float(value), paper=True)
-        for panel, value in zip(panels, (accuracy, auc), strict=True)
-        if value
-    ]
+    printed = {panel: value for panel, value in zip(panels, (accuracy, auc), strict=True) if value}
+    theirs = [Plotted(panel, name, epsilon, float(value), paper=True) for panel, value in printed.items()]
     intervals = ", ".join(f"{found[score].low:.3f} to {found[score].high:.3f}" for score in panels.values())
     return Comparison(
         what=f"figure 1, {labelled(name, epsilon)}: accuracy / attack AUC",

@@ -17,12 +17,8 @@ Found = dict[tuple[str, str, float | None], Mapping[str, Summary]]
 TITLES = {"yelp": "Yelp", "yahoo": "Yahoo", "sst2": "SST-2", "agnews": "AG News"}
 OWN = {"Gaussian, analytic": "Gaussian", "Laplacian": "Laplacian", PUBLISHED: "TrLaplacian", NONE: NONE}
 """Our name -> the paper's."""
-PANELS = {
-    "ROUGE-1": ("yelp", "yahoo"),
-    "N_w": ("yelp", "yahoo"),
-    "best guess": ("yelp",),
-    "accuracy": ("sst2", "agnews"),
-}
+REWRITTEN = ("yelp", "yahoo")
+PANELS = {"ROUGE-1": REWRITTEN, "N_w": REWRITTEN, "best guess": ("yelp",), "accuracy": ("sst2", "agnews")}
 """Score -> the sets whose curves are drawn."""
 DIGITS = {"loss": 2, "ROUGE-1": 1, "BLEU": 1, "words left": 0, "of": 0, "half-width": 1, "exact delta": 5}
 CLEAN = {"sst2": 0.8997, "agnews": 0.9161}
@@ -46,7 +42,7 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
 
     Rewriters are another model than the paper's, and seconds another machine's: they refute nothing at any size.
     """
-    for data in ("yelp", "yahoo"):
+    for data in REWRITTEN:
         cell, title = f"rewrite {data}, glove", TITLES[data]
         for what, score in (("tables 2 and 3, figure 3", "ROUGE-1"), ("figures 2 and 5", "N_w")):
             own, clean = curve(found, cell, PUBLISHED, score), curve(found, cell, NONE, score)
@@ -100,14 +96,10 @@ def numbers(found: Found) -> Iterator[Comparison]:
     for (cell, name, epsilon), scores in found.items():
         data, table = cell.removeprefix("rewrite ").removeprefix("classify ").partition(", ")[::2]
         theirs = printed(data, OWN.get(name, ""), epsilon) if table == "glove" else {}
-        points = [
-            point(f"{score}, {TITLES[data]}", name, epsilon, scores[score]) for score in _drawn(cell, scores, data)
-        ]
-        points += [
-            Plotted(figure=f"{score}, {TITLES[data]}", series=OWN[name], epsilon=epsilon, value=value, paper=True)
-            for score, value in theirs.items()
-            if name == PUBLISHED
-        ]
+        panels = {score: f"{score}, {TITLES.get(data)}" for score in (*scores, *theirs)}
+        points = [point(panels[score], name, epsilon, scores[score]) for score in _drawn(cell, scores, data)]
+        if name == PUBLISHED:
+            points += [Plotted(panels[s], OWN[name], epsilon, value, paper=True) for s, value in theirs.items()]
         yield Comparison(
             what=f"{cell}: {labelled(name, epsilon)}",
             paper=", ".join(f"{score} {value:.{DIGITS.get(score, 3)}f}" for score, value in theirs.items()),
