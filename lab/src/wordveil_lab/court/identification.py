@@ -91,12 +91,10 @@ def identify(pairs: PairedTexts, rows: Rows, claim: Claim | None, alpha: float) 
     distinct = sorted({text: i for i, text in enumerate(pairs.originals)}.values())
     words = np.array([len(pairs.words[0][i]) for i in distinct])
     sizes = sorted({*(size for size in SIZES if size < len(distinct)), len(distinct)} - {1})
-    found = [
-        match
-        for attack, closeness in _attacks(pairs, rows)
-        for size in sizes
-        if (match := matched(attack, closeness[np.ix_(distinct, distinct)], size, words, claim)) is not None
-    ]
+    found = []
+    for attack, closeness in _attacks(pairs, rows):
+        tried = (matched(attack, closeness[np.ix_(distinct, distinct)], size, words, claim) for size in sizes)
+        found += [match for match in tried if match is not None]
     share = alpha / (len(found) + 1)
     best = max(found, key=lambda match: match.epsilon_at_least(share), default=None)
     findings = [] if best is None else [_bound(best, share, alpha)]

@@ -79,22 +79,17 @@ def _learnt_channel(subject: Entrant, prior: Float64Array) -> Callable[[IdArray]
     rate, bonus = _learnt(distances(inputs), inputs, released, distances.outputs)
     words = np.arange(len(subject.embeddings), dtype=np.int32)
 
-    def weights(ids: IdArray, rows: Float64Array) -> Float64Array:
+    def weights(rows: Float64Array, same: NDArray[np.int64], places: NDArray[np.integer]) -> Float64Array:
         rows *= -rate
         np.exp(rows, out=rows)
-        same, places = _own(ids, distances.outputs)
         rows[same, places] = np.exp(bonus)
         return rows
 
     parts = np.split(words, range(INPUTS, len(words), INPUTS))
-    sums = np.concatenate([weights(part, distances(part)).sum(axis=1) for part in parts])
+    sums = np.concatenate([weights(distances(ids), *_own(ids, distances.outputs)).sum(axis=1) for ids in parts])
 
     def likelihoods(outputs: IdArray) -> Float64Array:
-        found = distances.of_all(outputs)
-        found *= -rate
-        np.exp(found, out=found)
-        found[np.arange(len(outputs)), outputs] = np.exp(bonus)
-        return np.asarray(found / sums)
+        return np.asarray(weights(distances.of_all(outputs), np.arange(len(outputs)), outputs) / sums)
 
     return likelihoods
 

@@ -23,8 +23,8 @@ TINY = 1e-8
 class Adam:
     """Adam's moments for one table; rows that a step does not touch stay as they are."""
 
-    def __init__(self, shape: tuple[int, ...], rate: float, dtype: type[np.floating] = np.float64) -> None:
-        self._first, self._second = np.zeros(shape, dtype), np.zeros(shape, dtype)
+    def __init__(self, shape: tuple[int, ...], rate: float) -> None:
+        self._first, self._second = np.zeros(shape), np.zeros(shape)
         self._rate, self._steps = rate, 0
 
     def step(self, table: FloatArray, rows: Any, gradient: FloatArray) -> None:

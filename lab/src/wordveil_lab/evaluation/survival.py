@@ -57,11 +57,8 @@ class PersonalDataSurvival(Task):
         unchanged, lengths = _unchanged(prepared, subject, source, self.name), np.diff(prepared.offsets)
         counted = lengths > 0
         kept = np.add.reduceat(unchanged, prepared.offsets[:-1][counted]) if counted.any() else np.zeros(0)
-        return {
-            "tokens": float(unchanged.mean()),
-            "entities": float((kept == lengths[counted]).mean()),
-            "touched": float((kept > 0).mean()),
-        }
+        whole, touched = float((kept == lengths[counted]).mean()), float((kept > 0).mean())
+        return {"tokens": float(unchanged.mean()), "entities": whole, "touched": touched}
 
 
 @dataclass(frozen=True, kw_only=True)

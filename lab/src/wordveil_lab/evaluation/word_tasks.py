@@ -164,17 +164,13 @@ class SentenceSimilarity(Task):
         pairs = thinned(scored_pairs(self.path, ("sentence1", "sentence2")), self.limit)
         if len(pairs) < 3:
             raise ParameterError("path", self.path, "must hold at least 3 pairs.")
-        first, second = ([getattr(pair, side) for pair in pairs] for side in ("first", "second"))
-        scores = np.array([pair.score for pair in pairs])
-        return encode(embeddings, first), encode(embeddings, second), scores
+        first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]
+        return encode(embeddings, first), encode(embeddings, second), np.array([pair.score for pair in pairs])
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         *pair, scores = prepared
-        first, second = (
-            released_centroids(corpus, subject, source, f"sts {name}")
-            for corpus, name in zip(pair, ("first", "second"), strict=True)
-        )
-        found = cosines(first, second)
+        sides = zip(pair, ("first", "second"), strict=True)
+        found = cosines(*(released_centroids(corpus, subject, source, f"sts {name}") for corpus, name in sides))
         if np.ptp(found) == 0:
             return {"pearson": 0.0, "spearman": 0.0, "both": 0.0}
         pearson, spearman = (float(test(found, scores).statistic) for test in (pearsonr, spearmanr))

@@ -217,11 +217,8 @@ def scores(pairs: PairedTexts) -> dict[str, dict[str, Any]]:
     """Return the columns of the page, each the first measure of its name, with how many things were counted."""
     measures = {one.name: one for one in reversed(score(pairs).measures)}
     wanted = {column: name.format(n=len(set(pairs.originals))) for column, name in COLUMNS.items()}
-    return {
-        column: {"mean": measures[name].value, "standard_error": None, "n": measures[name].n}
-        for column, name in wanted.items()
-        if name in measures
-    }
+    found = {column: measures[name] for column, name in wanted.items() if name in measures}
+    return {column: {"mean": one.value, "standard_error": None, "n": one.n} for column, one in found.items()}
 
 
 def shown(row: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ where it stopped. Needs the data folder (WORDVEIL_DATA) and scikit-learn; over a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -89,21 +90,17 @@ class Trial:
         real = {"real": test.tokens}
         if faces is not None:
             real["real, by its classes"] = np.where(test.tokens < 0, -1, faces[test.tokens])
-        found: dict[str, list[Float64Array]] = {}
+        found: dict[str, list[Float64Array]] = defaultdict(list)
         for run in range(1 if subject.is_baseline else RUNS):
             source = RandomSource.seeded_for_tests(run)
-            learnt, tested = (
-                released_tokens(part, subject, source, name) for part, name in ((train, "train"), (test, "test"))
-            )
-            model = Ridge(_means(learnt, train), self.texts.labels(0))
-            read = {"released": tested, **real}
-            for name, tokens in read.items():
-                hits = model(_means(tokens, test)) == classes
-                found.setdefault(name, []).append(hits.astype(np.float64))
+            learnt = released_tokens(train, subject, source, "train")
+            tested = released_tokens(test, subject, source, "test")
+            model = ridge(_means(learnt, train), self.texts.labels(0))
+            for name, tokens in {"released": tested, **real}.items():
+                found[name].append((model(_means(tokens, test)) == classes).astype(np.float64))
             if self.texts.search:
-                found.setdefault("search", []).append(searched(_means(tested, test), classes))
-            for name, values in _kept(test, tested).items():
-                found.setdefault(name, []).append(values)
+                found["search"].append(searched(_means(tested, test), classes))
+            found["similarity"].append(_likeness(test, tested))
         return {name: _over_texts(runs) for name, runs in found.items()}
 
     def named(self) -> dict[str, tuple[float, float]]:
@@ -147,11 +144,12 @@ def _means(tokens: IdArray, corpus: Corpus) -> Float64Array:
     return centroids(tokens, corpus, table().vectors)
 
 
-def _kept(corpus: Corpus, released: IdArray) -> dict[str, Float64Array]:
+def _likeness(corpus: Corpus, released: IdArray) -> Float64Array:
     """Return of every rarer word that was released how like it its release is."""
     units, content = judge()
     rare = (corpus.tokens >= 0) & content[corpus.tokens] & (released >= 0)
-    return {"similarity": np.einsum("ij,ij->i", units[corpus.tokens[rare]], units[released[rare]]).astype(np.float64)}
+    likeness = np.einsum("ij,ij->i", units[corpus.tokens[rare]], units[released[rare]])
+    return np.asarray(likeness, dtype=np.float64)
 
 
 @cache
@@ -177,20 +175,13 @@ def searched(rows: Float64Array, classes: NDArray[np.int64]) -> Float64Array:
     return ranked(scores[asked], relevant[asked], FOUND)[0]
 
 
-class Ridge:
-    """A linear classifier of mean vectors by least squares, one class against the others."""
-
-    def __init__(self, rows: Float64Array, classes: NDArray[np.int64]) -> None:
-        self._rows = rows
-        (own,) = standardized(rows)
-        targets = (classes[:, None] == np.arange(classes.max() + 1)).astype(np.float64)
-        self._shares = targets.mean(axis=0)
-        squares = own.T @ own + RIDGE * np.eye(rows.shape[1])
-        self._weights = np.linalg.solve(squares, own.T @ (targets - self._shares))
-
-    def __call__(self, rows: Float64Array) -> NDArray[np.int64]:
-        """Return the class of each row."""
-        return np.asarray((standardized(self._rows, rows)[1] @ self._weights + self._shares).argmax(axis=1))
+def ridge(rows: Float64Array, classes: NDArray[np.int64]) -> Callable[[Float64Array], NDArray[np.int64]]:
+    """Return a linear classifier of mean vectors by least squares, one class against the others."""
+    (own,) = standardized(rows)
+    targets = (classes[:, None] == np.arange(classes.max() + 1)).astype(np.float64)
+    shares = targets.mean(axis=0)
+    weights = np.linalg.solve(own.T @ own + RIDGE * np.eye(rows.shape[1]), own.T @ (targets - shares))
+    return lambda asked: np.asarray((standardized(rows, asked)[1] @ weights + shares).argmax(axis=1))
 
 
 def fitted(row: str, epsilon: float) -> WordRandomizer:
@@ -202,8 +193,7 @@ def fitted(row: str, epsilon: float) -> WordRandomizer:
         classes = classes_of(int(first), ROOTS[rest.removeprefix("classes")])
         made = wv.NeighbourResponse(epsilon=epsilon, k=1, outputs=len(classes.outputs)).fit(table())
         return replace(made, chosen=classes.outputs, lists=classes.face[:, None])
-    made_of = _listed(int(first), None if rest == "of all" else int(rest.removeprefix("of ")))
-    return made_of(epsilon)
+    return _listed(int(first), None if rest == "of all" else int(rest.removeprefix("of ")))(epsilon)
 
 
 @lru_cache(maxsize=8)

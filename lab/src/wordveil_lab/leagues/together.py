@@ -60,12 +60,8 @@ class Words:
 
     def __init__(self, mechanism: WordMechanism) -> None:
         self.denoiser = Denoiser(table(), mechanism, options=OPTIONS, least=0.0)
+        self.randomizer: WordRandomizer = self.denoiser.randomizer
         self.mechanism, self.reader = mechanism, ReleaseReader(table())
-
-    @property
-    def randomizer(self) -> WordRandomizer:
-        """The law."""
-        return self.denoiser.randomizer
 
     def released(self, domain: Domain, seed: int, blind: bool) -> list[ReleasedText]:
         """Return a release of a domain, or uniform outputs in its layout."""

@@ -7,7 +7,7 @@ no token here, as everywhere in wordveil.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -84,8 +84,7 @@ class Dataset:
     def part(self, rows: NDArray[np.int64]) -> Dataset:
         """Return some of the texts as a data set of its own."""
         pieces = [self.corpus.tokens[self.corpus.offsets[i] : self.corpus.offsets[i + 1]] for i in rows.tolist()]
-        labels = None if self.labels is None else self.labels[rows]
-        return Dataset(corpus=Corpus.of(pieces), labels=labels, max_tokens=self.max_tokens)
+        return replace(self, corpus=Corpus.of(pieces), labels=None if self.labels is None else self.labels[rows])
 
     def split(self, share: float) -> tuple[Dataset, Dataset]:
         """Return training and held-out texts, this share of them held out, by a public seed."""
@@ -108,11 +107,8 @@ def encode_texts(
     place: dict[str, Any] = {label: i for i, label in enumerate(classes)}
     if any(label not in place for label in labels):
         raise ParameterError("labels", "<hidden>", f"must be among the {len(place)} classes of the training data.")
-    whole = Dataset(
-        corpus=Corpus(tokens=tokens, offsets=corpus.offsets),
-        labels=np.array([place[label] for label in labels], dtype=np.int64) if labels else None,
-        max_tokens=max_tokens,
-    )
+    numbers = np.array([place[label] for label in labels], dtype=np.int64) if labels else None
+    whole = Dataset(corpus=replace(corpus, tokens=tokens), labels=numbers, max_tokens=max_tokens)
     rows = np.flatnonzero(np.diff(corpus.offsets) > 0)
     if not rows.size:
         raise ParameterError("texts", f"{len(texts)} texts", "hold no token.")

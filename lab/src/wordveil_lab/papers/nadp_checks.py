@@ -32,11 +32,8 @@ def _cells(rows: Rows, name: str) -> Iterator[tuple[float, str, Summary]]:
 
 def _behind(rows: Rows, name: str, other: str) -> list[str]:
     """Return the cells of figure 2 in which a mechanism scores less than another."""
-    return [
-        f"{score} at {epsilon:g}"
-        for epsilon, score, value in _cells(rows, name)
-        if value.mean < rows[other, epsilon][score].mean
-    ]
+    cells = ((e, score) for e, score, value in _cells(rows, name) if value.mean < rows[other, e][score].mean)
+    return [f"{score} at {epsilon:g}" for epsilon, score in cells]
 
 
 def leads(rows: Rows, *, full: bool) -> Iterator[Comparison]:

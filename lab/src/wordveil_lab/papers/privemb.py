@@ -86,12 +86,8 @@ def scaled_like(table: Embeddings, like: Embeddings) -> Embeddings:
     own, other = (
         float(np.median(np.linalg.norm(np.asarray(part.vectors, dtype=np.float64), axis=1))) for part in (table, like)
     )
-    return Embeddings.from_arrays(
-        list(table.words),
-        np.asarray(table.vectors, dtype=np.float64) * (other / own),
-        name=f"{table.header.name} (scaled)",
-        candidate_rule="all",
-    )
+    rows, name = np.asarray(table.vectors, dtype=np.float64) * (other / own), f"{table.header.name} (scaled)"
+    return Embeddings.from_arrays(list(table.words), rows, name=name, candidate_rule="all")
 
 
 Epsilons = tuple[float, ...]

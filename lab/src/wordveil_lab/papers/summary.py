@@ -36,10 +36,9 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
     size = f"size {found.size}, " if found.size else ""
     took = f"{found.seconds:.0f} s" if found.seconds else "time not kept"
     lines += [f"wordveil {__version__}, {size}{took}. Public data, seeded test noise.", ""]
+    verdicts = [c for c in found.comparisons if c.verdict]
     judged = (
-        map(_escaped, (c.what, c.paper, f"{c.ours}; {c.remark}" if c.remark else c.ours, c.verdict))
-        for c in found.comparisons
-        if c.verdict
+        map(_escaped, (c.what, c.paper, "; ".join(filter(None, (c.ours, c.remark))), c.verdict)) for c in verdicts
     )
     lines += ["## Every table and figure", "", *markdown_table(["what", "paper", "here", "verdict"], judged), ""]
     lines += [VERDICT_RULE, ""]
