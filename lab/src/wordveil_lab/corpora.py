@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +41,9 @@ def part_of(table: Embeddings, ids: NDArray[np.integer], name: str = "unnamed", 
     return Embeddings.from_arrays(words, table.vectors[ids], name=name, candidate_rule="all", **facts)
 
 
-def encoder_for(embeddings: Embeddings) -> Encoder:
-    """Return the encoder that a sanitizer would use for this vocabulary, with default options."""
-    header = embeddings.header
-    casing = "cased" if header.casing == "cased" else "lower"
-    return Encoder(lookup=embeddings.ids, casing=casing, tokenizer=tokenizer_for(header.tokenizer))  # type: ignore[arg-type]
-
-
 def encode(embeddings: Embeddings, texts: Sequence[str]) -> Corpus:
-    """Return the corpus of some public texts."""
-    return Corpus.of([text.ids for text in encoder_for(embeddings).encode([PrivateText(text) for text in texts])])
+    """Return some public texts as a sanitizer would read them with this vocabulary and default options."""
+    header = embeddings.header
+    casing: Any = "cased" if header.casing == "cased" else "lower"
+    encoder = Encoder(lookup=embeddings.ids, casing=casing, tokenizer=tokenizer_for(header.tokenizer))
+    return Corpus.of([text.ids for text in encoder.encode([PrivateText(text) for text in texts])])

@@ -13,7 +13,7 @@ from wordveil_lab.corpora import encode
 from wordveil_lab.court.identification import Rows
 from wordveil_lab.court.pairs import ANOTHER, Measure, PairedTexts, shifted
 from wordveil_lab.evaluation.authors import closest_author, cross_validated
-from wordveil_lab.evaluation.models import as_numbers, bag_of_words
+from wordveil_lab.evaluation.models import as_numbers, bag_of_texts
 
 FOLDS = 5
 CANDIDATES = 5000  # commonest words that masked prediction chooses from
@@ -62,10 +62,7 @@ def classes(pairs: PairedTexts, column: str) -> list[Measure]:
     names = sorted(set(values))
     labels = as_numbers(values, names)
     table = load_embeddings(every_output=True)
-    before, after = (
-        bag_of_words(corpus.tokens, corpus, len(table))
-        for corpus in (encode(table, pairs.originals), encode(table, pairs.released))
-    )
+    before, after = (bag_of_texts(table, texts) for texts in (pairs.originals, pairs.released))
     attack = column == "attribute"
     value = cross_validated(after, after if attack else before, labels, folds=FOLDS)
     commonest = Counter(labels.tolist()).most_common(1)[0][1] / len(labels)

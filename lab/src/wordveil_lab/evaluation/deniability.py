@@ -64,16 +64,13 @@ class PlausibleDeniability(Task):
 
 
 def _from_channel(words: WordRandomizer, ids: IdArray, draws: int) -> tuple[Float64Array, Float64Array]:
-    place = np.full(len(words.embeddings), -1)
-    place[words.outputs] = np.arange(len(words.outputs))
     kept, distinct = np.zeros(len(ids)), np.zeros(len(ids))
     for start in range(0, len(ids), ROWS):
-        part = ids[start : start + ROWS]
-        rows = words.law(part)
+        part = slice(start, start + ROWS)
+        rows = words.law(ids[part])
         assert rows is not None
-        own = place[part]
-        kept[start : start + len(part)] = np.where(own < 0, 0.0, rows[np.arange(len(part)), own])
-        distinct[start : start + len(part)] = expected_distinct(rows, draws)
+        kept[part] = np.where(ids[part, None] == words.outputs, rows, 0.0).sum(axis=1)
+        distinct[part] = expected_distinct(rows, draws)
     return kept, distinct
 
 

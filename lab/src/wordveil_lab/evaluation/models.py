@@ -73,6 +73,12 @@ def bag_of_words(tokens: IdArray, corpus: Corpus, v: int) -> csr_array:
     return counts
 
 
+def bag_of_texts(embeddings: Embeddings, texts: Sequence[str]) -> csr_array:
+    """Return the token counts of texts that a vocabulary reads, shape (n, v)."""
+    corpus = encode(embeddings, texts)
+    return bag_of_words(corpus.tokens, corpus, len(embeddings))
+
+
 def weighted_bag(counts: csr_array, weights: NDArray[np.float64] | None = None) -> tuple[csr_array, Any]:
     """Return rows of 1 + ln(count) times inverse document frequency, of norm 1, and the weights used.
 

@@ -27,7 +27,7 @@ from wordveil_lab.papers.base import (
     told,
     verdict,
 )
-from wordveil_lab.papers.nadp_checks import Rows, classical_at_forty, findings, leads, lowest_skewness, sizes
+from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
 from wordveil_lab.plots import Plotted, point
 
@@ -65,8 +65,8 @@ def reproduce(options: Options) -> Reproduction:
         lowest_skewness(rows, full=full),
         classical_at_forty(),
         *_silent(silent),
-        *(_row(name, epsilon, scores) for (name, epsilon), scores in rows.items()),
-        *(_tokenwise(name, epsilon, rows, found) for (name, epsilon), found in each.items()),
+        *(_row(*row, scores) for row, scores in rows.items()),
+        *(_tokenwise(*row, rows[row], found) for row, found in each.items()),
         *_histograms(embeddings, options),
         *_neighbours(embeddings, options),
     )
@@ -179,20 +179,18 @@ def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison
     place, stored = next(((at, scores) for row, e, at, scores in known if (row, e) == (name, epsilon)), (epsilon, {}))
     listed = ", ".join(f"{score} {value:.3f}" for score, value in stored.items())
     theirs = [Plotted(PANELS[s], name, place, value, paper=True) for s, value in stored.items() if s in PANELS]
-    drawn = not name.endswith("text")  # with them the panels cannot be read
+    points = (
+        *(point(PANELS[panel], name, at, scores[panel]) for panel in utility),
+        *theirs,
+        point("figure 3: skewness", name, at, scores["skewness"]),
+        point("share of neighbours kept (not in the paper)", name, at, scores["overlap"]),
+    )
     spread = f"skewness {shown(scores['skewness'], 2)}, overlap {shown(scores['overlap'])}"
     return Comparison(
         what=f"figures 2 and 3, {label}: {' / '.join(utility)}; skewness, overlap" if utility else f"figure 3, {label}",
         paper=f"stored, epsilon {place:g}: {listed}" if stored else "",
         ours=f"{' / '.join(shown(scores[panel]) for panel in utility)}; {spread}" if utility else spread,
-        points=(
-            *(point(PANELS[panel], name, at, scores[panel]) for panel in utility),
-            *theirs,
-            point("figure 3: skewness", name, at, scores["skewness"]),
-            point("share of neighbours kept (not in the paper)", name, at, scores["overlap"]),
-        )
-        if drawn
-        else (),
+        points=points if not name.endswith("text") else (),  # with them the panels cannot be read
     )
 
 
@@ -204,8 +202,7 @@ def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Opt
     return _gathered(tasks, [options.score(task, subject, f"tokens {key} {name}") for key, task in tasks.items()])
 
 
-def _tokenwise(name: str, epsilon: float, rows: Rows, found: Mapping[str, Summary]) -> Comparison:
-    once = rows[name, epsilon]
+def _tokenwise(name: str, epsilon: float, once: Mapping[str, Summary], found: Mapping[str, Summary]) -> Comparison:
     return Comparison(
         what=f"figures 2b and 2c, {name}, epsilon {epsilon:g}: fresh noise for every token (one vector a word)",
         paper="one noisy vector a word (code)",

@@ -86,7 +86,7 @@ def reproduce(options: Options) -> Reproduction:
     rows = []
     for epsilon in options.among(EPSILONS, EPSILONS, (0.1, 10.0)):
         options.say(f"N_w at epsilon {epsilon:g}")
-        for name, mechanism in mechanisms(d, epsilon):
+        for name, mechanism in mechanisms(d, epsilon).items():
             rows.append(_row(embeddings, name, epsilon, mechanism, size, options))
     return Reproduction(
         **about("trlaplace", embeddings=embeddings, words=len(embeddings), d=d, size=min(size, len(embeddings))),
@@ -110,19 +110,16 @@ def published(d: int, epsilon: float, clip_norm: float = 1.0) -> Published:
     return Published(epsilon=epsilon, padded_dimensions=padded, clip_norm=clip_norm)
 
 
-def mechanisms(d: int, epsilon: float) -> tuple[tuple[str, wv.VectorMechanism], ...]:
+def mechanisms(d: int, epsilon: float) -> dict[str, wv.VectorMechanism]:
     """Return the mechanisms as published and as certified for vectors of d dimensions, by name."""
-    delta = max(4.0**-d, SMALLEST_DELTA)
-    return (
-        (
-            "Gaussian, published",
-            wv.ClippedGaussian(epsilon=epsilon, delta=delta, calibration="classical", allow_refuted=True),
-        ),
-        ("Gaussian, analytic", wv.ClippedGaussian(epsilon=epsilon, delta=CERTIFIED_DELTA)),
-        ("Laplacian", wv.ClippedLaplace(epsilon=epsilon)),
-        (PUBLISHED, published(d, epsilon)),
-        (CERTIFIED, wv.TruncatedLaplace(epsilon=epsilon, delta=CERTIFIED_DELTA)),
-    )
+    classical = {"delta": max(4.0**-d, SMALLEST_DELTA), "calibration": "classical", "allow_refuted": True}
+    return {
+        "Gaussian, published": wv.ClippedGaussian(epsilon=epsilon, **classical),  # type: ignore[arg-type]
+        "Gaussian, analytic": wv.ClippedGaussian(epsilon=epsilon, delta=CERTIFIED_DELTA),
+        "Laplacian": wv.ClippedLaplace(epsilon=epsilon),
+        PUBLISHED: published(d, epsilon),
+        CERTIFIED: wv.TruncatedLaplace(epsilon=epsilon, delta=CERTIFIED_DELTA),
+    }
 
 
 def _row(

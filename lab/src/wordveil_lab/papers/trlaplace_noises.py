@@ -79,7 +79,7 @@ def contenders(d: int, epsilons: tuple[float, ...], *, code: bool = True, metric
     """
     rows: list[Contender] = [(NONE, None, None)]
     for epsilon in epsilons:
-        own = dict(mechanisms(d, epsilon))
+        own = mechanisms(d, epsilon)
         del own["Gaussian, published"]  # of larger noise than the analytic one
         if epsilon > LARGEST:
             del own[PUBLISHED]
