@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -248,20 +249,13 @@ def growth() -> list[dict[str, Any]]:
         found = named_by(subject_of(fitted(row, epsilon)), texts.attack, [texts.prior_from(public)])
         return {score: rounded_score(*pair) for score, pair in found.items()}
 
-    return [
-        {
-            "set": name,
-            "read": said,
-            "row": row,
-            "epsilon": epsilon,
-            "scores": RUN.once(
-                [VERSION, "growth", name, said, row, epsilon], partial(named, row, epsilon, SETS[name], public)
-            ),
-        }
-        for name, known in GROWTH.items()
-        for said, public in known.items()
-        for row, epsilon in (BEFORE, ("256 classes", 7.0))
-    ]
+    cells = []
+    for name, known in GROWTH.items():
+        for (said, public), (row, epsilon) in product(known.items(), (BEFORE, ("256 classes", 7.0))):
+            facts = [VERSION, "growth", name, said, row, epsilon]
+            scores = RUN.once(facts, partial(named, row, epsilon, SETS[name], public))
+            cells.append({"set": name, "read": said, "row": row, "epsilon": epsilon, "scores": scores})
+    return cells
 
 
 RUN = StoredRun(name="default", rows=sorted({*CANDIDATES, *SHOWN, *BASES}), measure=measure, tables=default_page.tables)

@@ -266,12 +266,9 @@ def original_cell(domain: str) -> dict[str, Any]:
     own = domain_named(domain)
     scores = own.kept(own.texts)
     near = scores.pop("near")
-    return {
-        "scores": summary([scores | {"picked: MiniLM": picked(near)}]),
-        "texts": len(own.texts),
-        "classes": len(own.classes),
-        "commonest": float(np.bincount(own.labels).max() / len(own.labels)),
-    }
+    facts = {"texts": len(own.texts), "classes": len(own.classes)}
+    commonest = float(np.bincount(own.labels).max() / len(own.labels))
+    return {"scores": summary([scores | {"picked: MiniLM": picked(near)}]), **facts, "commonest": commonest}
 
 
 def drawn(domain: Domain) -> float:
@@ -340,13 +337,8 @@ def _part(found: Callable[[], Mapping[str, Any]], i: int) -> dict[str, Any]:
     return cell
 
 
-RUN = StoredRun(
-    name="together",
-    rows=list(dict.fromkeys(facts["series"] for facts, _ in plan())),
-    measure=measure,
-    tables=together_page.tables,
-    pictures={"together.svg": together_page.picture},
-)
+ROWS, PICTURES = list(dict.fromkeys(facts["series"] for facts, _ in plan())), {"together.svg": together_page.picture}
+RUN = StoredRun(name="together", rows=ROWS, measure=measure, tables=together_page.tables, pictures=PICTURES)
 
 if __name__ == "__main__":
     RUN.main(__doc__)

@@ -89,16 +89,10 @@ def reproduce(options: Options) -> Reproduction:
     generator = np.random.Generator(np.random.PCG64(options.seed))
     ids = np.sort(generator.choice(len(embeddings), size, replace=False)).astype(np.int32)
     means = table_two(embeddings, ids, far=min(101, len(embeddings) - 2))
+    sample = min(options.pick(5000, 1000, 50), len(tables[1]))
+    facts = {"limit": len(tables[0]), "sample": sample}
     return Reproduction(
-        **about(
-            "curse",
-            embeddings=embeddings,
-            words=len(embeddings),
-            limit=len(tables[0]),
-            wide=wide,
-            wide_words=len(tables[1]),
-            sample=min(options.pick(5000, 1000, 50), len(tables[1])),
-        ),
+        **about("curse", **facts, embeddings=embeddings, words=len(embeddings), wide=wide, wide_words=len(tables[1])),
         comparisons=(
             _table(means, paper_row(embeddings), embeddings, options),
             *_probabilities(embeddings, means, options),

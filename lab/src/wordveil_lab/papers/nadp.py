@@ -71,15 +71,9 @@ def reproduce(options: Options) -> Reproduction:
         *_neighbours(embeddings, options),
     )
     stretch = Mahalanobis(epsilon=1.0, lam=1.0).fit(embeddings).euclidean_epsilon
+    facts = {"coverage": _coverage(embeddings, options), **sizes(embeddings)}
     return Reproduction(
-        **about(
-            "nadp",
-            embeddings=embeddings,
-            words=len(embeddings),
-            options=options,
-            coverage=_coverage(embeddings, options),
-            **sizes(embeddings),
-        ),
+        **about("nadp", embeddings=embeddings, words=len(embeddings), options=options, **facts),
         comparisons=comparisons,
         findings=findings(rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
     )

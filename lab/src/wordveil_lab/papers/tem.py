@@ -45,17 +45,9 @@ def reproduce(options: Options) -> Reproduction:
     for row, subject in subjects.items():
         options.say(f"figure 1: {labelled(*row)}")
         found[row] = options.score(task, subject, labelled(*row))
+    facts = {"limit": limit, "trained": len(task.prepare(wide)[0][0]), "options": options}
     return Reproduction(
-        **about(
-            "tem",
-            limit=limit,
-            trained=len(task.prepare(wide)[0][0]),
-            small=small,
-            small_words=len(small),
-            wide=wide,
-            wide_words=len(wide),
-            options=options,
-        ),
+        **about("tem", **facts, small=small, small_words=len(small), wide=wide, wide_words=len(wide)),
         comparisons=(
             *results(found, full=options.whole("vectors")),
             *(_row(name, epsilon, scores) for (name, epsilon), scores in found.items()),
