@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 LEVELS = (0.2, 0.4, 0.6, 0.8)
@@ -77,16 +77,14 @@ def standing(own: tuple[float, float], other: CurveValue) -> str:
 def equal_attack(report: Mapping[str, Any]) -> list[CurveComparison]:
     """Return the comparisons that a report has curves for: groups in which some row has three epsilons."""
     found = []
-    for group in report["groups"]:
+    compared = [(task, utility) for task, utilities in COMPARED.items() for utility in utilities]
+    for group, (task, utility), score in product(report["groups"], compared, ("best", "best-content")):
         rows = [row for row in report["rows"] if row["group"] == group]
-        for task, utilities in COMPARED.items():
-            for utility in utilities:
-                for score in ("best", "best-content"):
-                    curves = _curves(rows, (task, score), utility)
-                    read = {name: tuple(read_at(curve, at) for at in LEVELS) for name, curve in curves.items()}
-                    read = {name: values for name, values in read.items() if any(values)}
-                    if read:
-                        found.append(CurveComparison(group, f"{task}: {score}", ": ".join(utility), read))
+        curves = _curves(rows, (task, score), utility)
+        read = {name: tuple(read_at(curve, at) for at in LEVELS) for name, curve in curves.items()}
+        read = {name: values for name, values in read.items() if any(values)}
+        if read:
+            found.append(CurveComparison(group, f"{task}: {score}", ": ".join(utility), read))
     return found
 
 

@@ -102,17 +102,10 @@ def as_markdown(report: dict[str, Any], *, every: bool = False) -> str:
     for group, text in report["groups"].items():
         rows = [row for row in report["rows"] if row["group"] == group]
         if rows:
-            lines += [
-                f"## {text}",
-                "",
-                *(
-                    line
-                    for heading, head, body in group_tables(report, rows, every)
-                    for line in (f"### {heading}", "", *markdown_table(head, body), "")
-                ),
-                *_equal_attack(report, group),
-                *_promises(rows),
-            ]
+            lines += [f"## {text}", ""]
+            for heading, head, body in group_tables(report, rows, every):
+                lines += [f"### {heading}", "", *markdown_table(head, body), ""]
+            lines += [*_equal_attack(report, group), *_promises(rows)]
     lines += ["## Data", "", *(f"- {task['name']}: {task['data']}" for task in report["tasks"] if task["data"])]
     lines += [f"- {name}: left out, {reason}" for name, reason in report["left_out"].items()]
     return "\n".join(lines).rstrip() + "\n"
@@ -139,19 +132,12 @@ def as_picture(report: dict[str, Any], form: str = "svg") -> bytes:
 
 
 def _points(report: dict[str, Any]) -> Iterator[Plotted]:
-    for group in report["groups"]:
-        for task, utilities in COMPARED.items():
-            for utility, score in utilities:
-                for row in report["rows"]:
-                    cells = [row["cells"].get(name, {}).get("scores", {}) for name in (task, utility)]
-                    if row["group"] == group and all(cells):
-                        yield Plotted(
-                            figure=f"{group}: {utility}, {score}",
-                            series=row["name"],
-                            epsilon=cells[0]["best"]["mean"],
-                            value=cells[1][score]["mean"],
-                            error=cells[1][score]["standard_error"],
-                        )
+    compared = [(task, *utility) for task, utilities in COMPARED.items() for utility in utilities]
+    for group, (task, utility, score), row in product(report["groups"], compared, report["rows"]):
+        attack, use = (row["cells"].get(name, {}).get("scores", {}) for name in (task, utility))
+        if row["group"] == group and attack and use:
+            figure, found = f"{group}: {utility}, {score}", use[score]
+            yield Plotted(figure, row["name"], attack["best"]["mean"], found["mean"], found["standard_error"])
 
 
 def _equal_attack(report: dict[str, Any], group: str) -> list[str]:

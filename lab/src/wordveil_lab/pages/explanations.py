@@ -128,11 +128,11 @@ def _drawn(panels: int, plot: Any) -> bytes:
 
 def point_lines(facts: dict[str, Any]) -> list[str]:
     """Return the table of what the default epsilon comes to, for each choice of outputs and k."""
-    return [
-        table_line((str(point["outputs"]), str(point["k"]), f"{point['epsilon']:g}", *map(written, scores)))
-        for point in facts["points"]
-        for scores in [[point[name] for name in ("far", "attacker", "similarity")]]
-    ]
+    lines = []
+    for point in facts["points"]:
+        scores = (written(point[name]) for name in ("far", "attacker", "similarity"))
+        lines.append(table_line((str(point["outputs"]), str(point["k"]), f"{point['epsilon']:g}", *scores)))
+    return lines
 
 
 def epsilon_page(facts: dict[str, Any]) -> str:
