@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from wordveil.api import TEM, MultivariateLaplace
+from wordveil.api import TEM, Embeddings, MultivariateLaplace
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.membership import MembershipInference
-from wordveil_lab.evaluation.subjects import subject_of, unprotected
+from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, decoded, labelled, shown, verdict
 from wordveil_lab.papers.privemb import scaled_like
 from wordveil_lab.plots import Plotted, point
 
 PAPER = {("laplace", 2.0): ("0.52", "0.50"), ("tem", 2.0): ("0.75", "0.50")}
 """(mechanism, epsilon) -> accuracy and AUC that the text states; the figures give no other number."""
-Found = Mapping[tuple[str, float], Scores]
+Row = tuple[str, float]
+Found = Mapping[Row, Scores]
 """(name, epsilon) -> accuracy and AUC; epsilon is 0 without noise."""
 SMALL = ", the small table"
 SMALL_WORDS = 10_000
@@ -36,13 +37,9 @@ def reproduce(options: Options) -> Reproduction:
         epochs=options.pick(20, 20, 2),
         width=options.pick(50, 32, 4),
     )
-    subjects = {("baseline", 0.0): unprotected(wide)}
     epsilons = options.among((2.0, 1.0, 4.0, 8.0), (2.0, 4.0, 8.0), (2.0,))
-    for table, kind, epsilon in (*((wide, "", epsilon) for epsilon in epsilons), (small, SMALL, 2.0)):
-        subjects["tem" + kind, epsilon] = subject_of(TEM(epsilon=epsilon).fit(table), threads=None)
-        subjects["laplace" + kind, epsilon] = decoded(MultivariateLaplace(epsilon=epsilon), table)
     found = {}
-    for row, subject in subjects.items():
+    for row, subject in _subjects(wide, small, epsilons):
         options.say(f"figure 1: {labelled(*row)}")
         found[row] = options.score(task, subject, labelled(*row))
     facts = {"limit": limit, "trained": len(task.prepare(wide)[0][0]), "options": options}
@@ -87,6 +84,13 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
             ours=f"{shown(laplace[score])} and {shown(tem[score])}; without noise {clean[score].mean:.3f}",
             verdict=verdict(holds, full=full),
         )
+
+
+def _subjects(wide: Embeddings, small: Embeddings, epsilons: tuple[float, ...]) -> Iterator[tuple[Row, Entrant]]:
+    yield ("baseline", 0.0), unprotected(wide)
+    for table, kind, epsilon in (*((wide, "", epsilon) for epsilon in epsilons), (small, SMALL, 2.0)):
+        yield ("tem" + kind, epsilon), subject_of(TEM(epsilon=epsilon).fit(table), threads=None)
+        yield ("laplace" + kind, epsilon), decoded(MultivariateLaplace(epsilon=epsilon), table)
 
 
 def _row(name: str, epsilon: float, found: Scores) -> Comparison:
