@@ -12,7 +12,6 @@ from wordveil.arrays import ReleasedVectors as ReleasedVectors
 from wordveil.auditing.black_box import audit_pair as audit_pair
 from wordveil.auditing.cases import Inputs as AuditInputs
 from wordveil.auditing.cases import make_case as make_case
-from wordveil.auditing.exact import ChannelVerdict as ChannelVerdict
 from wordveil.auditing.exact import verify_channel as verify_channel
 from wordveil.auditing.findings import Finding as Finding
 from wordveil.auditing.findings import Status as AuditStatus
@@ -251,7 +250,6 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "ChannelEvidence",
-    "ChannelVerdict",
     "ClassMap",
     "ClippedGaussian",
     "ClippedL2",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +14,17 @@ from wordveil.api import Embeddings, Encoder, IdArray, PrivateText, tokenizer_fo
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Encoded texts.
+    """Encoded texts."""
 
-    Attributes:
-        tokens: Ids of all tokens, shape (t,), int32, -1 where unknown.
-        offsets: Where each text begins, and the end, shape (n + 1,).
-    """
+    tokens: IdArray = field(repr=False)  # ids of all tokens, shape (t,), int32, -1 where unknown
+    offsets: NDArray[np.int64] = field(repr=False)  # where each text begins, and the end, shape (n + 1,)
 
-    tokens: IdArray = field(repr=False)
-    offsets: NDArray[np.int64] = field(repr=False)
+    @classmethod
+    def of(cls, texts: Sequence[IdArray]) -> Corpus:
+        """Return the corpus of texts given as ids."""
+        tokens = np.concatenate(texts) if len(texts) else np.empty(0, dtype=np.int32)
+        ends = np.cumsum([len(text) for text in texts])
+        return cls(tokens=tokens, offsets=np.concatenate(([0], ends)).astype(np.int64))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -32,16 +35,15 @@ class Corpus:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
 
-def encoder_for(embeddings: Embeddings) -> Encoder:
-    """Return the encoder that a sanitizer would use for this vocabulary, with default options."""
-    header = embeddings.header
-    casing = "cased" if header.casing == "cased" else "lower"
-    return Encoder(lookup=embeddings.ids, casing=casing, tokenizer=tokenizer_for(header.tokenizer))  # type: ignore[arg-type]
+def part_of(table: Embeddings, ids: NDArray[np.integer], name: str = "unnamed", **facts: str) -> Embeddings:
+    """Return some words of a table as a vocabulary, every one of them allowed as output."""
+    words = [table.words[i] for i in ids.tolist()]
+    return Embeddings.from_arrays(words, table.vectors[ids], name=name, candidate_rule="all", **facts)
 
 
 def encode(embeddings: Embeddings, texts: Sequence[str]) -> Corpus:
-    """Return the corpus of some public texts."""
-    encoded = encoder_for(embeddings).encode([PrivateText(text) for text in texts])
-    counts = [len(text.ids) for text in encoded]
-    tokens = np.concatenate([text.ids for text in encoded]) if encoded else np.empty(0, dtype=np.int32)
-    return Corpus(tokens=tokens, offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
+    """Return some public texts as a sanitizer would read them with this vocabulary and default options."""
+    header = embeddings.header
+    casing: Any = "cased" if header.casing == "cased" else "lower"
+    encoder = Encoder(lookup=embeddings.ids, casing=casing, tokenizer=tokenizer_for(header.tokenizer))
+    return Corpus.of([text.ids for text in encoder.encode([PrivateText(text) for text in texts])])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from wordveil_lab.evaluation.base import Summary
@@ -29,46 +28,27 @@ COLUMNS = 3
 WIDE_RANGE = 20.0  # epsilons that differ by more are drawn on a logarithmic axis
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Plotted:
-    """One point of one figure.
+    """One point of one figure."""
 
-    Attributes:
-        figure: Name of the panel: which figure of the paper, and what goes upwards.
-        series: Name of the curve.
-        epsilon: Where it lies; None draws a level across the panel, as for "no noise".
-        value: Its height.
-        error: Standard error; 0 where there is none.
-        paper: Whether the number is the paper's own.
-    """
-
-    figure: str
+    figure: str  # name of the panel: which figure of the paper, and what goes upwards
     series: str
-    epsilon: float | None
+    epsilon: float | None  # where it lies; None draws a level across the panel, as for "no noise"
     value: float
-    error: float = 0.0
-    paper: bool = False
+    error: float = 0.0  # standard error; 0 where there is none
+    paper: bool = False  # whether the number is the paper's own
 
 
 def point(figure: str, series: str, epsilon: float | None, summary: Summary) -> Plotted:
     """Return the point of a summary over runs."""
-    return Plotted(figure=figure, series=series, epsilon=epsilon, value=summary.mean, error=summary.standard_error)
+    return Plotted(figure, series, epsilon, summary.mean, summary.standard_error)
 
 
 def svg(
     size: tuple[float, float], paint: Callable[[Any], None], settings: Mapping[Any, Any], form: str = "svg"
 ) -> bytes:
-    """Return a picture.
-
-    Args:
-        size: Width and height in inches.
-        paint: Draws into a Matplotlib figure.
-        settings: Matplotlib's, of which `svg.hashsalt` makes the bytes repeat.
-        form: "svg" or "pdf".
-
-    Raises:
-        MissingExtraError: If matplotlib is not installed.
-    """
+    """Return what `paint` draws into a Matplotlib figure, inches; the setting `svg.hashsalt` makes the bytes repeat."""
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
@@ -83,32 +63,20 @@ def svg(
 
 
 def draw(points: Sequence[Plotted], title: str = "", across: str = "epsilon", form: str = "svg") -> bytes:
-    """Return a picture with one panel for each figure.
-
-    Args:
-        points: At least one.
-        title: Over all panels.
-        across: What goes across, where that is not epsilon.
-        form: "svg" or "pdf".
-
-    Raises:
-        MissingExtraError: If matplotlib is not installed.
-    """
-    panels = len({p.figure for p in points})
-    columns = min(COLUMNS, panels)
-    rows = -(-panels // columns)
-    paint = partial(_panels, points, title, across, rows, columns)
-    return svg((4.6 * columns, 3.9 * rows + 0.3), paint, SMALL, form)
-
-
-def _panels(points: Sequence[Plotted], title: str, across: str, rows: int, columns: int, canvas: Any) -> None:
+    """Return a picture, SVG or PDF, with one panel for each figure; what goes `across` need not be epsilon."""
     names = list(dict.fromkeys(p.figure for p in points))
-    axes = canvas.subplots(rows, columns, squeeze=False).ravel()
-    for axis, name in zip(axes, names, strict=False):
-        _panel(axis, name, [p for p in points if p.figure == name], across)
-    for axis in axes[len(names) :]:
-        axis.set_axis_off()
-    canvas.suptitle(title, fontsize=10)
+    columns = min(COLUMNS, len(names))
+    rows = -(-len(names) // columns)
+
+    def paint(canvas: Any) -> None:
+        axes = canvas.subplots(rows, columns, squeeze=False).ravel()
+        for axis, name in zip(axes, names, strict=False):
+            _panel(axis, name, [p for p in points if p.figure == name], across)
+        for axis in axes[len(names) :]:
+            axis.set_axis_off()
+        canvas.suptitle(title, fontsize=10)
+
+    return svg((4.6 * columns, 3.9 * rows + 0.3), paint, SMALL, form)
 
 
 def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None:
@@ -116,9 +84,8 @@ def _panel(axis: Any, name: str, points: Sequence[Plotted], across: str) -> None
     places = {label: i for i, label in enumerate(dict.fromkeys(label for label, _ in series))}
     colours = {label: f"C{i % 10}" for label, i in places.items()}
     for label, paper in series:
-        own = sorted(
-            (p for p in points if (p.series, p.paper) == (label, paper)), key=lambda p: (p.epsilon or 0.0, p.value)
-        )
+        own = [p for p in points if (p.series, p.paper) == (label, paper)]
+        own.sort(key=lambda p: (p.epsilon or 0.0, p.value))
         style = {"color": colours[label], "label": f"{label} (paper)" if paper else label}
         if own[0].epsilon is None:
             axis.axhline(own[0].value, linestyle=":", **style)

@@ -29,15 +29,9 @@ def data_folder() -> Path | None:
 
 
 def locate(name: str | os.PathLike[str]) -> Path:
-    """Return the file of a path, or of a name inside the data folder.
-
-    Raises:
-        ParameterError: If it is in neither place.
-    """
-    path = Path(name)
+    """Return the file of a path, or of a name inside the data folder."""
     folder = data_folder()
-    candidates: list[Path] = [path] if folder is None else [path, folder / path]
-    for candidate in candidates:
+    for candidate in (Path(name), *([folder / name] if folder else [])):
         if candidate.is_file():
             return candidate
     raise ParameterError("data", str(name), f"must be a file, or a file inside the folder named by {DATA_VARIABLE}.")
@@ -50,21 +44,13 @@ def file_digest(name: str | os.PathLike[str], algorithm: str = "sha256") -> str:
 
 
 def read_rows(name: str | os.PathLike[str], columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of a .tsv or .jsonl[.gz] file as mappings that hold at least these columns.
-
-    Raises:
-        ParameterError: If the file is nowhere.
-        DataFormatError: If the ending is unknown, or a line is malformed or lacks a column.
-    """
+    """Yield the rows of a .tsv or .jsonl[.gz] file as mappings that hold at least these columns."""
     path = locate(name)
-    bare = path.name.removesuffix(".gz")
-    if bare.endswith(".tsv"):
-        reader = _tsv
-    elif bare.endswith(".jsonl"):
-        reader = _jsonl
-    else:
+    readers = {".tsv": _tsv, ".jsonl": _jsonl}
+    suffix = Path(path.name.removesuffix(".gz")).suffix
+    if suffix not in readers:
         raise DataFormatError(path, "must end in .tsv or .jsonl (and optionally .gz).")
-    for line, row in reader(path):
+    for line, row in readers[suffix](path):
         missing = [column for column in columns if column not in row]
         if missing:
             raise DataFormatError(path, f"lacks {', '.join(missing)}.", line=line)
@@ -79,15 +65,12 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _tsv(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    header: list[str] = []
-    for number, line in enumerate(_lines(path), start=1):
-        cells = line.split("\t")
-        if number == 1:
-            header = cells
-        elif len(cells) != len(header):
+    lines = (line.split("\t") for line in _lines(path))
+    header = next(lines, [])
+    for number, cells in enumerate(lines, start=2):
+        if len(cells) != len(header):
             raise DataFormatError(path, f"has {len(cells)} cells where the header has {len(header)}.", line=number)
-        else:
-            yield number, dict(zip(header, cells, strict=True))
+        yield number, dict(zip(header, cells, strict=True))
 
 
 def _jsonl(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

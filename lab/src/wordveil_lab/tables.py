@@ -31,15 +31,8 @@ def latex_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]
     """Return the lines of a table for LaTeX with booktabs; the text of cells is written as it reads."""
     body = [" & ".join(map(_latex, row)) + r" \\" for row in (head, *rows)]
     columns = f"{{l{'r' * (len(head) - 1)}}}"
-    return [
-        rf"\begin{{tabular}}{columns}",
-        r"\toprule",
-        body[0],
-        r"\midrule",
-        *body[1:],
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
+    start = [rf"\begin{{tabular}}{columns}", r"\toprule", body[0], r"\midrule"]
+    return [*start, *body[1:], r"\bottomrule", r"\end{tabular}"]
 
 
 _IN_LATEX = str.maketrans(
@@ -55,15 +48,7 @@ def _latex(text: str) -> str:
 
 
 def refilled(page: str, tables: Mapping[str, Sequence[str]]) -> str:
-    """Return a page with other tables: for each heading, the first table below it.
-
-    Args:
-        page: The page as it is.
-        tables: Line of a heading, or of a comment -> lines of its table.
-
-    Raises:
-        ParameterError: If the page lacks a heading, or a table below it.
-    """
+    """Return a page with other tables: for each line of a heading, or of a comment, the first table below it."""
     for heading, lines in tables.items():
         own = re.search(rf"^{re.escape(heading)}$(?:\n(?!#|\|).*)*\n((?:\|.*\n)+)", page, flags=re.MULTILINE)
         if own is None:
@@ -80,10 +65,8 @@ def short_number(value: float) -> str:
 def as_html(title: str, lines: Sequence[str], pictures: Mapping[str, str] | None = None) -> str:
     """Return a page of these lines: headings, paragraphs, lists, tables, code that four spaces indent, pictures.
 
-    Args:
-        title: What the window shows.
-        lines: Markdown as `markdown_table` and the writers of reports make it; no links.
-        pictures: Name in `![...](NAME)` -> an SVG element.
+    The lines are Markdown as `markdown_table` and the writers of reports make it; no links. Pictures are SVG elements
+    by their name in `![...](NAME)`.
     """
     parts = []
     for kind, block in groupby((line for line in lines if line), key=_kind):

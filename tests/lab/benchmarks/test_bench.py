@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def test_the_workload_is_the_same_every_time_and_has_the_sizes_asked_for():
 
 def test_queries_come_in_blocks_whose_content_does_not_depend_on_their_number(monkeypatch):
     monkeypatch.setattr(workload, "BLOCK", 16)
-    short, long = TINY.resized(tokens=40), TINY.resized(tokens=100)
+    short, long = replace(TINY, tokens=40), replace(TINY, tokens=100)
     blocks = list(long.query_blocks())
     assert [len(block) for block in blocks] == [16] * 6 + [4]
     assert np.array_equal(np.concatenate(blocks), long.queries)
@@ -67,7 +68,7 @@ def test_queries_come_in_blocks_whose_content_does_not_depend_on_their_number(mo
 @pytest.mark.parametrize(("name", "value"), [("vocabulary", 15), ("dimensions", 0), ("tokens", 0), ("repeats", 0)])
 def test_sizes_out_of_range_are_refused(name, value):
     with pytest.raises(ParameterError, match=rf"{name}={value} must be at least"):
-        TINY.resized(**{name: value})
+        replace(TINY, **{name: value})
 
 
 def test_the_limit_is_the_product_rate_over_the_operations_of_a_token():
@@ -135,7 +136,7 @@ def test_every_task_is_measured_and_the_lines_hold_together():
 
 
 def test_growth_takes_the_steps_below_the_largest():
-    small = TINY.resized(tokens=4)
+    small = replace(TINY, tokens=4)
     steps = list(growth_curve("dimensions", small, MACHINE, tasks=("decode",), most=100))
     assert [[line.dimensions for line in step] for step in steps] == [[50], [100]]
     assert [step[0].threads for step in growth_curve("threads", small, MACHINE, tasks=("decode",), most=1)] == [1]

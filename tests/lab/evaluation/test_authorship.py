@@ -46,7 +46,7 @@ def test_linkage_ranges_from_certainty_to_chance(world, tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     task = AuthorshipLinkage(path=str(path), author="author", words=12)
     prepared = task.prepare(world)
-    assert len(prepared.truth) == 6 * 2
+    assert len(prepared[1]) == 6 * 2
     clean = task.run(prepared, unprotected(world), SOURCE)
     assert clean == {"success": 1.0, "guessing": pytest.approx(1 / 6)}
     drowned = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=1e-3)).fit(world))
@@ -61,7 +61,7 @@ def test_texts_of_the_users_own_name_their_author_in_a_column(world, tmp_path):
     rows += [{"text": f"wag wa{'hi'[i]} wa{'jk'[i]} wal", "author": "xy"[i]} for i in range(2)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     task = AuthorshipLinkage(path=str(path), author="author", known=1, linked=1, words=8)
-    assert task.prepare(world).truth.tolist() == [0, 1]  # equal texts count once
+    assert task.prepare(world)[1].tolist() == [0, 1]  # equal texts count once
     with pytest.raises(ParameterError, match="two authors with 6"):
         AuthorshipLinkage(path=str(path), author="author", words=8).prepare(world)
     with pytest.raises(ParameterError, match="at least 2"):
@@ -72,7 +72,8 @@ def test_documents_of_a_topic_are_found_and_headers_are_not_read(world, use_worl
     task = TopicRetrieval(documents=40, queries=10, k=5)
     prepared = task.prepare(world)
     subject_line = world.id("waa")
-    bodies = [prepared.documents.tokens[a:b] for a, b in pairwise(prepared.documents.offsets.tolist())]
+    documents = prepared[1]
+    bodies = [documents.tokens[a:b] for a, b in pairwise(documents.offsets.tolist())]
     assert sum(subject_line in body for body in bodies) < len(bodies) / 2
     clean = task.run(prepared, unprotected(world), SOURCE)
     assert clean["ndcg"] > 0.9

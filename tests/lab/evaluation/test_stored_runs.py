@@ -36,7 +36,7 @@ MADE = {"schema": SCHEMA, "version": "1", "command": "", "noise": "", "rows": [R
 def test_the_page_is_made_from_the_stored_run(league):
     pytest.importorskip("sklearn", reason="needs the extra wordveil-lab[evaluation]")
     run = importlib.import_module(f"wordveil_lab.leagues.{league}").RUN
-    assert run.page_path.read_text(encoding="utf-8") == run.page(), (
+    assert run.path.with_suffix(".md").read_text(encoding="utf-8") == run.page(), (
         f"run python -m wordveil_lab.leagues.{league} --page"
     )
 

@@ -107,10 +107,9 @@ def test_ndcg_is_the_textbook_sum(world, use_world):
     task = Retrieval(k=3)
     found = task.prepare(world)
     subject = unprotected(world)
-    queries = centroids(found.queries.tokens, found.queries, world.vectors)
-    stored = centroids(found.documents.tokens, found.documents, world.vectors)
+    queries, stored = (centroids(texts.tokens, texts, world.vectors) for texts in found[:2])
     total = 0.0
-    for query, relevant in zip(queries, found.relevant, strict=True):
+    for query, relevant in zip(queries, found[2], strict=True):
         cosine = [query @ d / np.linalg.norm(query) / np.linalg.norm(d) for d in stored]
         order = sorted(range(len(stored)), key=lambda i: -cosine[i])[:3]
         gain = sum(relevant[i] / math.log2(place + 2) for place, i in enumerate(order))

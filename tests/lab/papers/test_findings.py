@@ -46,7 +46,7 @@ def test_privemb_counts_by_two_standard_errors_who_is_ahead():
     assert standing([(over(0.6), over(0.5)), (over(0.5), over(0.51)), (over(0.4), over(0.5))]) == (1, 1, 1)
     assert standing([(over(4.0), over(5.0))], lower=True) == (1, 0, 0)
     pairs = {key: [] for key in ("figure 1", "figure 2", "table 1", "table 1, fresh noise for every token")}
-    pairs |= {"figure 3": [("a", over(0.6), over(0.5))], "figure 4": [("b", over(0.6), over(0.5))]}
+    pairs |= {"figure 3": [(over(0.6), over(0.5))], "figure 4": [(over(0.5), over(0.6))]}
     rows = {row.what: row.verdict for row in privemb.results(pairs, full=False)}
     assert (rows["figure 3"], rows["figure 4"], rows["table 1"]) == (HOLDS, UNTESTED, UNTESTED)
     assert {row.what: row.verdict for row in privemb.results(pairs, full=True)}["figure 4"] == FAILS

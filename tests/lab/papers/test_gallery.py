@@ -10,8 +10,7 @@ import pytest
 
 import seeds
 from wordveil.errors import ParameterError
-from wordveil_lab.papers.gallery import ENTRIES, NEEDS, nearest_of, told_apart
-from wordveil_lab.papers.gallery_page import exhibit, gallery_page
+from wordveil_lab.papers.gallery import ENTRIES, NEEDS, exhibit, gallery_page, nearest_of, told_apart
 from wordveil_lab.papers.radius_lists import length_law, own_chance
 from wordveil_lab.rows import data_folder
 

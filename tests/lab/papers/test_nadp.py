@@ -135,7 +135,7 @@ def test_the_share_of_the_silent_words_is_computed(world, noisy, word, kept):  #
     values = {nadp_checks.NADP_ROW: 0.5, nadp_checks.NOISY_ROW: noisy}
     rows = made_up((10.0,), lambda name, epsilon: values.get(name, 0.1))
     fresh = {("Gaussian, code", 10.0): summary(0.05)}
-    sentences = nadp_checks.findings(world, rows, {0.1: 0.03, 0.5: 0.77}, fresh, 2.0)
+    sentences = nadp_checks.findings(rows, {0.1: 0.03, 0.5: 0.77}, fresh, 2.0)
     assert any(f"The lead is {word} that of the words" in s and f"at most {kept} % of" in s for s in sentences)
     assert any("0.050 +- 0.000 against 0.100 +- 0.000 for Gaussian, code" in s for s in sentences)
     assert any("here 3.0 % and 77.0 %" in s for s in sentences)

@@ -26,15 +26,10 @@ GIGA = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Time that one piece of work took.
+    """Time that one piece of work took."""
 
-    Attributes:
-        wall: Seconds on the clock.
-        cpu: Seconds of processor time over all threads.
-    """
-
-    wall: float
-    cpu: float
+    wall: float  # seconds on the clock
+    cpu: float  # seconds of processor time over all threads
 
     def __add__(self, other: Timing) -> Timing:
         return Timing(wall=self.wall + other.wall, cpu=self.cpu + other.cpu)
@@ -42,31 +37,18 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """The machine and the product rates measured on it.
+    """The machine and the product rates measured on it."""
 
-    Attributes:
-        processor: Its name, "unknown" where the system does not say.
-        cores: Processors this process may use.
-        blas: Name and version of the BLAS behind NumPy.
-        numpy: NumPy's version.
-        python: Python's version.
-        engine: What wordveil's kernels run on: "numpy", or a compiled kernel's name.
-        float32_rate: GFLOP per second of one core, float32 product.
-        float64_rate: GFLOP per second of one core, float64 product.
-        float32_all: GFLOP per second of wall time on all cores, float32 product.
-        float64_all: GFLOP per second of wall time on all cores, float64 product.
-    """
-
-    processor: str
-    cores: int
-    blas: str
+    processor: str  # its name, "unknown" where the system does not say
+    cores: int  # processors this process may use
+    blas: str  # name and version of the BLAS behind NumPy
     numpy: str
     python: str
-    engine: str
-    float32_rate: float
-    float64_rate: float
-    float32_all: float
-    float64_all: float
+    engine: str  # what wordveil's kernels run on: "numpy", or a compiled kernel's name
+    float32_rate: float  # GFLOP per second of one core, float32 product
+    float64_rate: float  # GFLOP per second of one core, float64 product
+    float32_all: float  # GFLOP per second of wall time on all cores, float32 product
+    float64_all: float  # GFLOP per second of wall time on all cores, float64 product
 
     def limit(self, dtype: str, flops_per_token: float) -> float:
         """Return tokens per second of one core if nothing but the product of that type took time."""
@@ -75,12 +57,7 @@ class Machine:
 
 
 def best_timing(work: Callable[[], Any], repeats: int) -> Timing:
-    """Return the least wall time and the least processor time of a few runs; each is the least disturbed of its kind.
-
-    Args:
-        work: What to time; called `repeats` times.
-        repeats: At least 1.
-    """
+    """Return the least wall time and the least processor time of a few runs; each the least disturbed of its kind."""
     walls, cpus = [], []
     for _ in range(repeats):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -91,12 +68,7 @@ def best_timing(work: Callable[[], Any], repeats: int) -> Timing:
 
 
 def measure_machine(*, side: int = SIDE, repeats: int = 3) -> Machine:
-    """Measure square products of the given side in both types, on one thread and on all.
-
-    Args:
-        side: Rows and columns of the factors.
-        repeats: Runs of each, of which the best counts.
-    """
+    """Measure square products of the given side in both types, on one thread and on all."""
     cores = resolve_threads(None)
     one32, all32 = _product_rates(np.float32, side, cores, repeats)
     one64, all64 = _product_rates(np.float64, side, cores, repeats)

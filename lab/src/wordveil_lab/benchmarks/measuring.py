@@ -7,7 +7,7 @@ tokens per second that the largest BLAS product of the stated type would allow o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,30 +21,15 @@ from wordveil_lab.benchmarks.workload import Workload
 
 EPSILON = 4.0
 NAME = "wordveil"
+PRODUCTS = {"decode": "float32", "select": "float64", "sanitize": "float64"}
+"""Task -> type of the product whose rate is its limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One line of the table.
+    """One line of the table."""
 
-    Attributes:
-        task: "decode", "select" or "sanitize".
-        engine: Who did it.
-        vocabulary: Words v.
-        dimensions: Columns d.
-        threads: Threads allowed.
-        tokens: Tokens done.
-        wall_seconds: Least wall time.
-        cpu_seconds: Least processor time.
-        rate: Tokens per second of processor time: per core.
-        wall_rate: Tokens per second of wall time.
-        limit: Tokens per second of one core if only the product took time.
-        limit_type: Type of that product.
-        agreement: Share of answers equal to wordveil's; None where draws are random.
-        peak_bytes: Largest resident size of the process so far.
-    """
-
-    task: str
+    task: str  # "decode", "select" or "sanitize"
     engine: str
     vocabulary: int
     dimensions: int
@@ -52,12 +37,12 @@ class Measurement:
     tokens: int
     wall_seconds: float
     cpu_seconds: float
-    rate: float
-    wall_rate: float
-    limit: float
+    rate: float  # tokens per second of processor time, that is per core
+    wall_rate: float  # tokens per second of wall time
+    limit: float  # tokens per second of one core if only the product took time
     limit_type: str
-    agreement: float | None
-    peak_bytes: int
+    agreement: float | None  # share of answers equal to wordveil's; None where draws are random
+    peak_bytes: int  # largest resident size of the process so far
 
     @property
     def limit_ratio(self) -> float:
@@ -69,55 +54,40 @@ class Measurement:
         return {**asdict(self), "limit_ratio": self.limit_ratio}
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Setting:
-    """What every line of one task shares."""
-
-    task: str
-    workload: Workload
-    machine: Machine
-    limit_type: str
-
-    def line(self, engine: str, tokens: int, timing: Timing, agreement: float | None = None) -> Measurement:
-        return Measurement(
-            task=self.task,
-            engine=engine,
-            vocabulary=self.workload.vocabulary,
-            dimensions=self.workload.dimensions,
-            threads=resolve_threads(self.workload.threads),
-            tokens=tokens,
-            wall_seconds=timing.wall,
-            cpu_seconds=timing.cpu,
-            rate=tokens / timing.cpu,
-            wall_rate=tokens / timing.wall,
-            limit=self.machine.limit(self.limit_type, self.workload.flops_per_token),
-            limit_type=self.limit_type,
-            agreement=agreement,
-            peak_bytes=peak_memory_bytes(),
-        )
+def _line(
+    task: str,
+    workload: Workload,
+    machine: Machine,
+    engine: str,
+    tokens: int,
+    timing: Timing,
+    agreement: float | None = None,
+) -> Measurement:
+    return Measurement(
+        task=task,
+        engine=engine,
+        vocabulary=workload.vocabulary,
+        dimensions=workload.dimensions,
+        threads=resolve_threads(workload.threads),
+        tokens=tokens,
+        wall_seconds=timing.wall,
+        cpu_seconds=timing.cpu,
+        rate=tokens / timing.cpu,
+        wall_rate=tokens / timing.wall,
+        limit=machine.limit(PRODUCTS[task], workload.flops_per_token),
+        limit_type=PRODUCTS[task],
+        agreement=agreement,
+        peak_bytes=peak_memory_bytes(),
+    )
 
 
 def measure(workload: Workload, machine: Machine, *, with_peers: bool = True) -> list[Measurement]:
-    """Measure decoding, selection and whole sanitizing on one workload.
-
-    Args:
-        workload: Sizes.
-        machine: Product rates measured in the same process.
-        with_peers: Whether to time the peers that are installed too.
-
-    Returns:
-        One line per task and engine, wordveil first in each task.
-    """
-    return [line for task in TASKS for line in measure_task(task, workload, machine, with_peers=with_peers)]
-
-
-def measure_task(task: str, workload: Workload, machine: Machine, *, with_peers: bool) -> list[Measurement]:
-    """Measure one of `TASKS`."""
-    return TASKS[task](workload, machine, with_peers)
+    """Measure decoding, selection and whole sanitizing: a line for each task and engine, wordveil first."""
+    return [line for task in TASKS.values() for line in task(workload, machine, with_peers)]
 
 
 def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
-    setting = _Setting(task="decode", workload=workload, machine=machine, limit_type="float32")
+    line = partial(_line, "decode", workload, machine)
     words = _search(workload)
     answers, total = list[IdArray](), Timing(wall=0.0, cpu=0.0)
     words.nearest(workload.vectors[:1], threads=1)
@@ -127,48 +97,44 @@ def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
             answers.append(words.nearest(block, threads=workload.threads))
 
         total += best_timing(work, workload.repeats)
-    lines = [setting.line(f"{NAME}, {words.engine}", workload.tokens, _billed(workload, total))]
+    lines = [line(f"{NAME}, {words.engine}", workload.tokens, _billed(workload, total))]
     for name, (prepare, module, most) in peers.DECODERS.items() if with_peers else ():
         if not peers.available(module):
             continue
         some = workload.queries[:most]
         found, timing = _timed_peer(module, workload, partial(prepare(workload.vectors), some))
-        lines.append(setting.line(name, len(some), timing, float(np.mean(found == answers[0][:most]))))
+        lines.append(line(name, len(some), timing, float(np.mean(found == answers[0][:most]))))
     return lines
 
 
 def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
-    setting = _Setting(task="select", workload=workload, machine=machine, limit_type="float64")
+    line = partial(_line, "select", workload, machine)
     fitted = wv.TEM(epsilon=EPSILON).fit(workload.embeddings).on(workload.device)
     source = wv.RandomSource()
     draws = fitted.sample(source.fresh_stream(), workload.tokens)
     ids = PrivateIds(workload.ids)
-    timing = best_timing(
-        lambda: fitted.for_batch_job().randomize(ids, draws, threads=workload.threads), workload.repeats
-    )
-    distinct = len(np.unique(ids))
-    lines = [setting.line(f"{NAME}, {distinct} distinct words", len(ids), _billed(workload, timing))]
-    once = PrivateIds(np.unique(ids))
-    timing = best_timing(
-        lambda: fitted.for_batch_job().randomize(once, (draws[0][: len(once)],), threads=workload.threads),
-        workload.repeats,
-    )
-    lines.append(setting.line(f"{NAME}, every word once", len(once), _billed(workload, timing)))
+    once, lines = PrivateIds(np.unique(ids)), []
+    for what, some in ((f"{len(once)} distinct words", ids), ("every word once", once)):
+
+        def work(some: PrivateIds = some) -> None:
+            fitted.for_batch_job().randomize(some, (draws[0][: len(some)],), threads=workload.threads)
+
+        timing = best_timing(work, workload.repeats)
+        lines.append(line(f"{NAME}, {what}", len(some), _billed(workload, timing)))
     for name, (select, module, most) in peers.SELECTORS.items() if with_peers else ():
-        some = ids[:most]
-        _, timing = _timed_peer(module, workload, partial(select, workload.vectors, some, EPSILON / 2))
-        lines.append(setting.line(name, len(some), timing))
+        _, timing = _timed_peer(module, workload, partial(select, workload.vectors, ids[:most], EPSILON / 2))
+        lines.append(line(name, len(ids[:most]), timing))
     return lines
 
 
 def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
-    setting = _Setting(task="sanitize", workload=workload, machine=machine, limit_type="float64")
+    line = partial(_line, "sanitize", workload, machine)
     mechanism = wv.TEM(epsilon=EPSILON)
     sanitizer = wv.Sanitizer(workload.embeddings, mechanism, threads=workload.threads, device=workload.device)
     texts = [PrivateText(text) for text in workload.texts]
     sanitizer.release_batch(texts[:1])
     timing = best_timing(lambda: sanitizer.for_batch_job().release_batch(texts), workload.repeats)
-    return [setting.line(f"{NAME}, text to text", workload.tokens, _billed(workload, timing))]
+    return [line(f"{NAME}, text to text", workload.tokens, _billed(workload, timing))]
 
 
 def _search(workload: Workload) -> Any:
@@ -223,18 +189,7 @@ SIZES: dict[str | None, dict[str, int]] = {
 def growth_curve(
     axis: str, workload: Workload, machine: Machine, *, tasks: tuple[str, ...] = ("decode", "select"), most: int = 0
 ) -> Iterator[list[Measurement]]:
-    """Yield the measurements of each step along one axis.
-
-    Args:
-        axis: One of `AXES`.
-        workload: The sizes that stay.
-        machine: Product rates measured in the same process.
-        tasks: What to measure.
-        most: Largest step taken, 0 for all.
-
-    Raises:
-        ParameterError: If the axis is unknown, or `most` leaves no step.
-    """
+    """Yield the measurements of each step along one of `AXES`, to `most` at most, or to the end where that is 0."""
     if axis not in AXES:
         raise ParameterError("axis", axis, f"must be one of {', '.join(AXES)}.")
     if most and most < AXES[axis][0]:
@@ -242,5 +197,5 @@ def growth_curve(
     for step in AXES[axis]:
         if (most and step > most) or (axis == "threads" and step > resolve_threads(None)):
             continue
-        sized = workload.resized(**{axis: step})
-        yield [line for task in tasks for line in measure_task(task, sized, machine, with_peers=False)]
+        sized = replace(workload, **{axis: step})  # type: ignore[arg-type]
+        yield [line for task in tasks for line in TASKS[task](sized, machine, False)]

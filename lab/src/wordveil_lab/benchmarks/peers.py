@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,48 +28,33 @@ Select = Callable[[Float32Array, IdArray, float], IdArray]
 """Vectors, input ids and rate to drawn ids."""
 
 
-def numpy_per_token(vectors: Float32Array) -> Decode:
-    """Decode one query after another by differences, as most published code does."""
+def _decoder(find: Callable[[Float32Array], Any], batch: int = 1) -> Decode:
+    """Return what asks `find` for the nearest words of so many queries at a time."""
 
     def decode(queries: Float64Array) -> IdArray:
         rows = queries.astype(np.float32)
-        return np.array([np.linalg.norm(vectors - row, axis=1).argmin() for row in rows], dtype=np.int32)
+        found = [find(rows[i : i + batch]) for i in range(0, len(rows), batch)]
+        return np.concatenate(found).astype(np.int32)
 
     return decode
+
+
+def numpy_per_token(vectors: Float32Array) -> Decode:
+    """Decode one query after another by differences, as most published code does."""
+    return _decoder(lambda rows: [np.linalg.norm(vectors - rows, axis=1).argmin()])
 
 
 def numpy_batched(vectors: Float32Array) -> Decode:
     """Decode 1024 queries at a time through one product and a (1024, v) array."""
     half = 0.5 * np.einsum("ij,ij->i", vectors, vectors)
-
-    def decode(queries: Float64Array) -> IdArray:
-        rows = queries.astype(np.float32)
-        found = [(rows[i : i + BATCH] @ vectors.T - half).argmax(axis=1) for i in range(0, len(rows), BATCH)]
-        return np.concatenate(found).astype(np.int32)
-
-    return decode
+    return _decoder(lambda rows: (rows @ vectors.T - half).argmax(axis=1), BATCH)
 
 
-def faiss_batched(vectors: Float32Array) -> Decode:
-    """Decode 1024 queries at a time with `faiss.IndexFlatL2`."""
-    return _faiss(vectors, BATCH)
-
-
-def faiss_per_token(vectors: Float32Array) -> Decode:
-    """Decode one query at a time with `faiss.IndexFlatL2`."""
-    return _faiss(vectors, 1)
-
-
-def _faiss(vectors: Float32Array, batch: int) -> Decode:
+def faiss_decoder(vectors: Float32Array, batch: int) -> Decode:
+    """Decode with `faiss.IndexFlatL2`."""
     index = _module("faiss").IndexFlatL2(vectors.shape[1])
     index.add(vectors)
-
-    def decode(queries: Float64Array) -> IdArray:
-        rows = queries.astype(np.float32)
-        found = [index.search(rows[i : i + batch], 1)[1][:, 0] for i in range(0, len(rows), batch)]
-        return np.concatenate(found).astype(np.int32)
-
-    return decode
+    return _decoder(lambda rows: index.search(rows, 1)[1][:, 0], batch)
 
 
 def gensim_per_token(vectors: Float32Array) -> Decode:
@@ -76,12 +62,7 @@ def gensim_per_token(vectors: Float32Array) -> Decode:
     keyed = _module("gensim.models").KeyedVectors(vectors.shape[1])
     keyed.add_vectors([str(i) for i in range(len(vectors))], vectors)
     keyed.fill_norms()
-
-    def decode(queries: Float64Array) -> IdArray:
-        rows = queries.astype(np.float32)
-        return np.array([int(keyed.similar_by_vector(row, topn=1)[0][0]) for row in rows], dtype=np.int32)
-
-    return decode
+    return _decoder(lambda rows: [int(keyed.similar_by_vector(rows[0], topn=1)[0][0])])
 
 
 def numpy_select_per_token(vectors: Float32Array, ids: IdArray, rate: float) -> IdArray:
@@ -112,8 +93,8 @@ def numpy_select_batched(vectors: Float32Array, ids: IdArray, rate: float) -> Id
 DECODERS: dict[str, tuple[Callable[[Float32Array], Decode], str, int]] = {
     "NumPy per token": (numpy_per_token, "numpy", 24),
     "NumPy batched by 1024": (numpy_batched, "numpy", 2 * BATCH),
-    "faiss IndexFlatL2, batch 1": (faiss_per_token, "faiss", 64),
-    "faiss IndexFlatL2, batch 1024": (faiss_batched, "faiss", 2 * BATCH),
+    "faiss IndexFlatL2, batch 1": (partial(faiss_decoder, batch=1), "faiss", 64),
+    "faiss IndexFlatL2, batch 1024": (partial(faiss_decoder, batch=BATCH), "faiss", 2 * BATCH),
     "gensim (cosine), per token": (gensim_per_token, "gensim", 64),
 }
 """Name -> what prepares a decoder, the module it needs, and the most tokens worth timing."""

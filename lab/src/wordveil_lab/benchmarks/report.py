@@ -53,16 +53,7 @@ def as_json(machine: Machine, lines: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def save_plot(path: Path, lines: Sequence[Measurement], *, axis: str | None = None) -> None:
-    """Save a plot of tokens per second, an SVG: bars by engine, or lines along the axis that grew.
-
-    Args:
-        path: Where.
-        lines: What was measured.
-        axis: The size that grew, None for bars.
-
-    Raises:
-        MissingExtraError: If matplotlib is not installed.
-    """
+    """Save a plot of tokens per second, an SVG: bars by engine, or lines along the axis that grew."""
     path.write_bytes(svg((8.0, 4.5), lambda canvas: _paint(canvas.subplots(), lines, axis), SETTINGS))
 
 

@@ -6,15 +6,16 @@ here resembles a language closely enough to judge utility.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from string import ascii_lowercase
 
 import numpy as np
 
 from wordveil.api import Embeddings, Float32Array, Float64Array, IdArray, ParameterError
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 NOISE = 0.6  # length of the noise relative to the median vector
 LINE = 60  # tokens in a generated text
 BLOCK = 1 << 15  # queries made at a time
@@ -22,38 +23,21 @@ BLOCK = 1 << 15  # queries made at a time
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """Sizes of one benchmark.
-
-    Attributes:
-        vocabulary: Words v.
-        dimensions: Columns d.
-        tokens: Tokens to decode, select or sanitize.
-        threads: Threads to use; None for one per processor.
-        repeats: Runs of each measurement, of which the best counts.
-        seed: Seed of the generated data (never of a release).
-        device: "cpu", or a graphics card for wordveil's own lines, "cuda" or "cuda:1".
-
-    Raises:
-        ParameterError: If a size is out of range.
-    """
+    """Sizes of one benchmark."""
 
     vocabulary: int = 70_000
     dimensions: int = 300
-    tokens: int = 4096
+    tokens: int = 4096  # tokens to decode, select or sanitize
     threads: int | None = 1
-    repeats: int = 3
-    seed: int = 0
-    device: str = "cpu"
+    repeats: int = 3  # runs of each measurement, of which the best counts
+    seed: int = 0  # seed of the generated data (never of a release)
+    device: str = "cpu"  # "cpu", or a graphics card for wordveil's own lines, "cuda" or "cuda:1"
 
     def __post_init__(self) -> None:
         for name, least in (("vocabulary", 16), ("dimensions", 1), ("tokens", 1), ("repeats", 1)):
             value = getattr(self, name)
             if value < least:
                 raise ParameterError(name, value, f"must be at least {least}.")
-
-    def resized(self, **sizes: int | None) -> Workload:
-        """Return the same workload with other sizes."""
-        return replace(self, **sizes)  # type: ignore[arg-type]
 
     @property
     def flops_per_token(self) -> float:
@@ -108,11 +92,6 @@ class Workload:
 
 def generated_words(count: int) -> list[str]:
     """Return `count` distinct words of letters, short ones first."""
-    made = []
-    for number in range(count):
-        letters, rest = "", number + 1
-        while rest:
-            rest, letter = divmod(rest - 1, len(LETTERS))
-            letters += LETTERS[letter]
-        made.append(letters)
-    return made
+    lengths = itertools.count(1)
+    words = (letters for length in lengths for letters in itertools.product(ascii_lowercase, repeat=length))
+    return ["".join(letters) for letters in itertools.islice(words, count)]

@@ -111,8 +111,7 @@ def _named(option: str, given: list[str] | None, paper: str) -> dict[str, str]:
 
 def _gallery(name: str, report: Path | None, *, plain: bool) -> None:
     """Show an entry of the gallery, or all of it."""
-    from wordveil_lab.papers.gallery import ENTRIES
-    from wordveil_lab.papers.gallery_page import exhibit, gallery_page
+    from wordveil_lab.papers.gallery import ENTRIES, exhibit, gallery_page
 
     known = ("gallery", *ENTRIES)
     if name not in known:

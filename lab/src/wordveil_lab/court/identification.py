@@ -15,12 +15,11 @@ successes in independent trials). What is assumed: fresh noise for each text, an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.stats import binom
 
 from wordveil.api import Finding, Float32Array, Float64Array, lower_bound, round_up
@@ -41,14 +40,10 @@ Rows = Mapping[str, tuple[Float32Array, Float32Array]]
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What somebody says of their method.
+    """What somebody says of their method."""
 
-    Attributes:
-        epsilon: Loss in nats.
-        per: "text": between any two texts; "word": for each word, randomized by itself, between texts of equally many.
-    """
-
-    epsilon: float
+    epsilon: float  # loss in nats
+    # "text": between any two texts; "word": for each word, randomized by itself, between texts of equally many
     per: str = "text"
 
     def of(self, words: int) -> float:
@@ -58,33 +53,18 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Matches:
-    """Releases matched with originals.
+    """Releases matched with originals."""
 
-    Attributes:
-        attack: What compares them.
-        size: Originals in a block, g.
-        hits: Releases whose original was named.
-        n: Releases.
-        bound: Mean of what the claim allows; 1 without a claim.
-    """
-
-    attack: str
-    size: int
-    hits: int
+    attack: str  # what compares them
+    size: int  # originals in a block, g
+    hits: int  # releases whose original was named
     n: int
-    bound: float = 1.0
+    bound: float = 1.0  # mean of what the claim allows; 1 without a claim
 
     def measure(self) -> Measure:
         """Return the share of hits beside that of guessing."""
         name = f"original among {self.size}, {self.attack}"
-        return Measure(
-            group="identification",
-            name=name,
-            value=self.hits / self.n,
-            beside=1 / self.size,
-            baseline="guess",
-            n=self.n,
-        )
+        return Measure("identification", name, self.hits / self.n, 1 / self.size, "guess", n=self.n)
 
     def epsilon_at_least(self, alpha: float) -> float:
         """Return a lower bound on the epsilon of a text, nats; it is wrong with probability at most alpha."""
@@ -104,23 +84,17 @@ def hit_bound(epsilon: float, size: int) -> float:
 
 
 def identify(pairs: PairedTexts, rows: Rows, claim: Claim | None, alpha: float) -> tuple[list[Measure], list[Finding]]:
-    """Match releases with originals by every attack at hand and hold the hits against a claim.
+    """Match releases with originals by every attack at hand and hold the hits against a claim, where there is one.
 
-    Args:
-        pairs: The texts.
-        rows: Their rows by each encoder.
-        claim: What is claimed; None for a lower bound on epsilon alone.
-        alpha: Chance, at most, that an honest claim is called contradicted by any match, and that the bound is wrong.
+    Alpha is the chance, at most, that an honest claim is called contradicted by any match, and that the bound is wrong.
     """
     distinct = sorted({text: i for i, text in enumerate(pairs.originals)}.values())
     words = np.array([len(pairs.words[0][i]) for i in distinct])
     sizes = sorted({*(size for size in SIZES if size < len(distinct)), len(distinct)} - {1})
-    found = [
-        match
-        for attack, closeness in _attacks(pairs, rows)
-        for size in sizes
-        if (match := matched(attack, closeness[np.ix_(distinct, distinct)], size, words, claim)) is not None
-    ]
+    found = []
+    for attack, closeness in _attacks(pairs, rows):
+        tried = (matched(attack, closeness[np.ix_(distinct, distinct)], size, words, claim) for size in sizes)
+        found += [match for match in tried if match is not None]
     share = alpha / (len(found) + 1)
     best = max(found, key=lambda match: match.epsilon_at_least(share), default=None)
     findings = [] if best is None else [_bound(best, share, alpha)]
@@ -151,12 +125,8 @@ def matched(
 ) -> Matches | None:
     """Return the matches in blocks of one size; None where there is no block.
 
-    Args:
-        attack: Its name.
-        closeness: Of each release to each original, shape (n, n).
-        size: Originals in a block.
-        words: Number of words of each original: under a claim per word a block holds texts of equally many.
-        claim: What is claimed.
+    The closeness is of each release to each original, shape (n, n). Under a claim per word a block holds texts of
+    equally many words.
     """
     generator = np.random.Generator(np.random.PCG64(0))  # of blocks and ties: chosen without the releases
     order = generator.permutation(len(words))
@@ -183,16 +153,12 @@ def _attacks(pairs: PairedTexts, rows: Rows) -> Iterator[tuple[str, Float64Array
     place: dict[str, int] = {}
     originals = [[place.setdefault(word.lower(), len(place)) for word in text] for text in pairs.words[0]]
     released = [[place.get(word.lower(), -1) for word in text] for text in pairs.words[1]]
-    bag, weights = weighted_bag(_counts(originals, len(place)))
-    yield "words", np.asarray((weighted_bag(_counts(released, len(place)), weights)[0] @ bag.T).toarray())
+    corpora = (Corpus.of([np.array(text, dtype=np.int32) for text in texts]) for texts in (originals, released))
+    first, second = (bag_of_words(corpus.tokens, corpus, max(len(place), 1)) for corpus in corpora)
+    bag, weights = weighted_bag(first)
+    yield "words", np.asarray((weighted_bag(second, weights)[0] @ bag.T).toarray())
     for name, (own, other) in rows.items():
         yield name, np.asarray(other @ own.T, dtype=np.float64)
-
-
-def _counts(ids: Sequence[Sequence[int]], size: int) -> csr_array:
-    offsets = np.concatenate(([0], np.cumsum([len(text) for text in ids]))).astype(np.int64)
-    tokens = np.array([i for text in ids for i in text], dtype=np.int32)
-    return bag_of_words(tokens, Corpus(tokens=tokens, offsets=offsets), max(size, 1))
 
 
 def _held_against(match: Matches, claim: Claim, share: float, alpha: float) -> Finding:

@@ -13,46 +13,30 @@ from wordveil.api import FORMATS, DocumentSettings, ParameterError, PrivateText,
 from wordveil_lab.rows import read_rows, thinned
 
 LEAST = 8  # pairs: fewer give no number worth printing
+ANOTHER = "the release of another text"
+"""What a measure stands beside where releases are paired at random."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Measure:
-    """One number of a report.
+    """One number of a report."""
 
-    Attributes:
-        group: The table it stands in.
-        name: Its name in that table.
-        value: The number.
-        beside: What to read it against; None where there is nothing.
-        baseline: What `beside` is.
-        n: What was counted: texts, tokens, words.
-        better: "higher" or "lower", for the owner of the originals; "neither" where it is a description.
-    """
-
-    group: str
+    group: str  # the table it stands in
     name: str
     value: float
-    beside: float | None = None
-    baseline: str = ""
-    n: int
-    better: str = "lower"
+    beside: float | None = None  # what to read it against; None where there is nothing
+    baseline: str = ""  # what `beside` is
+    n: int = field(kw_only=True)  # what was counted: texts, tokens, words
+    better: str = "lower"  # "higher" or "lower", for the owner of the originals; "neither" where it is a description
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairedTexts:
-    """n originals with what was released of each; nothing of them is printed.
-
-    Attributes:
-        originals: Private texts.
-        released: What was released of each.
-        facts: Name of a column ("label", "attribute", "author") to its value for every text.
-
-    Raises:
-        ParameterError: If the lengths differ, or there are fewer than 8 pairs.
-    """
+    """n originals with what was released of each; nothing of them is printed."""
 
     originals: Sequence[str] = field(repr=False)
     released: Sequence[str] = field(repr=False)
+    # Name of a column ("label", "attribute", "author") to its value for every text.
     facts: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -90,15 +74,9 @@ class PairedTexts:
 
     def thinned(self, limit: int | None) -> PairedTexts:
         """Return at most so many pairs, spread evenly."""
-        rows = thinned(list(range(len(self))), limit)
-        return self.chosen(rows)
-
-    def chosen(self, rows: Sequence[int]) -> PairedTexts:
-        """Return some pairs in the order given."""
-        facts = {name: [values[i] for i in rows] for name, values in self.facts.items()}
-        return PairedTexts(
-            originals=[self.originals[i] for i in rows], released=[self.released[i] for i in rows], facts=facts
-        )
+        facts = {name: thinned(list(values), limit) for name, values in self.facts.items()}
+        originals, released = (thinned(list(texts), limit) for texts in (self.originals, self.released))
+        return PairedTexts(originals=originals, released=released, facts=facts)
 
 
 def shifted(n: int) -> NDArray[np.int64]:
@@ -112,14 +90,7 @@ def shifted(n: int) -> NDArray[np.int64]:
 def read_column(path: str, column: str | None, *, values: bool = False) -> list[str | None]:
     """Return a column of a file of any format that wordveil reads, or its lines.
 
-    Args:
-        path: The file.
-        column: Name of the column; None for a format without columns.
-        values: Whether anything that has a spelling counts as text in JSON Lines: classes are often numbers.
-
-    Raises:
-        ParameterError: If a column is missing, or named where there is none.
-        DocumentFormatError: If the file is not in its format.
+    With `values` anything that has a spelling counts as text in JSON Lines: classes are often numbers.
     """
     form = FORMATS.get(guess_format(path) or "")
     if form is not None and form.has_columns and column is None:

@@ -28,10 +28,8 @@ SAID = {"refuted": "CONTRADICTED", "disclosed": "SEEN", "passed": "nothing found
 def page(report: dict[str, Any], lines: Sequence[str]) -> str:
     """Return the page of a score given as its dictionary and its summary lines."""
     findings = ([one["check"], SAID[one["status"]], one["observed"], one["expected"]] for one in report["findings"])
-    shown, pictures = (
-        [f"# {lines[0]}", f"{lines[-1]}. ^: higher is better for the owner of the texts; v: lower is."],
-        {},
-    )
+    shown = [f"# {lines[0]}", f"{lines[-1]}. ^: higher is better for the owner of the texts; v: lower is."]
+    pictures = {}
     shown += ["## Findings", *markdown_table(["check", "result", "observed", "expected"], findings)]
     for name, group in groupby(report["measures"], key=lambda one: one["group"]):
         measures = list(group)
@@ -74,23 +72,14 @@ def _bars(name: str, measures: Sequence[dict[str, Any]]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What a score found; no word of any text is in it.
-
-    Attributes:
-        texts: PairedTexts scored.
-        claim: What is claimed of the method, or None.
-        alpha: Chance, at most, that an honest claim is called contradicted.
-        measures: The numbers.
-        findings: What the claim comes to, and signs.
-        left_out: What was not measured, and why.
-    """
+    """What a score found; no word of any text is in it."""
 
     texts: int
-    claim: Claim | None
-    alpha: float
+    claim: Claim | None  # what is claimed of the method, or None
+    alpha: float  # chance, at most, that an honest claim is called contradicted
     measures: tuple[Measure, ...]
-    findings: tuple[Finding, ...]
-    left_out: tuple[str, ...] = field(default=())
+    findings: tuple[Finding, ...]  # what the claim comes to, and signs
+    left_out: tuple[str, ...] = field(default=())  # what was not measured, and why
 
     @property
     def contradicted(self) -> bool:
@@ -146,16 +135,7 @@ def _shown(measure: Measure) -> str:
 
 
 def score(pairs: PairedTexts, claim: Claim | None = None, *, alpha: float = 1e-6) -> Verdict:
-    """Score releases against their originals.
-
-    Args:
-        pairs: The texts, with a label, attribute and author of each where these are known.
-        claim: What is claimed of the method.
-        alpha: Chance, at most, that an honest claim is called contradicted, in (0, 1).
-
-    Raises:
-        ParameterError: If epsilon is not positive, or `per` or alpha outside its domain.
-    """
+    """Score releases against their originals."""
     check_alpha(alpha)
     if claim is not None:
         check_positive("claimed", claim.epsilon)

@@ -17,12 +17,7 @@ EXPECTED = 5  # times that words should have been themselves
 
 
 def signs(pairs: PairedTexts, whole: Measure) -> list[Finding]:
-    """Return what every such sign shows.
-
-    Args:
-        pairs: The texts.
-        whole: The share of texts that are released verbatim.
-    """
+    """Return what every such sign shows."""
     outputs, inputs = Counter(pairs.released), len(set(pairs.originals))
     commonest = outputs.most_common(1)[0][1]
     same = sum(len(own) == len(other) for own, other in zip(*pairs.words, strict=True))

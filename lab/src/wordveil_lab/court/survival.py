@@ -9,7 +9,7 @@ import numpy as np
 from wordveil.api import FUNCTION_WORDS
 from wordveil.api import TOKEN_KINDS as KINDS
 from wordveil.api import token_kind as kind
-from wordveil_lab.court.pairs import Measure, PairedTexts, shifted
+from wordveil_lab.court.pairs import ANOTHER, Measure, PairedTexts, shifted
 
 CLASSES = ("content words", "function words", "typed tokens", *KINDS)
 
@@ -32,17 +32,10 @@ def survival(pairs: PairedTexts) -> list[Measure]:
                 chance[name] += min(count, strange[word])
     same = [_plain(a) == _plain(b) for a, b in zip(pairs.originals, pairs.released, strict=True)]
     return [
-        Measure(
-            group="survival",
-            name=name,
-            value=kept[name] / total[name],
-            beside=chance[name] / total[name],
-            baseline="the release of another text",
-            n=total[name],
-        )
+        Measure("survival", name, kept[name] / total[name], chance[name] / total[name], ANOTHER, n=total[name])
         for name in ("tokens", *CLASSES)
         if total[name]
-    ] + [Measure(group="survival", name="whole texts", value=float(np.mean(same)), n=len(same))]
+    ] + [Measure("survival", "whole texts", float(np.mean(same)), n=len(same))]
 
 
 def _classes(word: str) -> tuple[str, ...]:

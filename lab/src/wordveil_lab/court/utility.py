@@ -11,9 +11,9 @@ from wordveil.api import STOP_WORD as STOP
 from wordveil.api import Embeddings, Float64Array, Prior, ReleasedText, ReleaseReader, load_embeddings, load_prior
 from wordveil_lab.corpora import encode
 from wordveil_lab.court.identification import Rows
-from wordveil_lab.court.pairs import Measure, PairedTexts, shifted
+from wordveil_lab.court.pairs import ANOTHER, Measure, PairedTexts, shifted
 from wordveil_lab.evaluation.authors import closest_author, cross_validated
-from wordveil_lab.evaluation.models import as_numbers, bag_of_words
+from wordveil_lab.evaluation.models import as_numbers, bag_of_texts
 
 FOLDS = 5
 CANDIDATES = 5000  # commonest words that masked prediction chooses from
@@ -22,19 +22,11 @@ MASKED = 400  # words tried
 
 def similarity(rows: Rows, n: int) -> list[Measure]:
     """Return the mean cosine of each original and its release, beside that of another text's release."""
-    other = shifted(n)
-    return [
-        Measure(
-            group="similarity",
-            name=f"cosine, {name}",
-            value=float((own * released).sum(axis=1).mean()),
-            beside=float((own * released[other]).sum(axis=1).mean()),
-            baseline="the release of another text",
-            n=n,
-            better="higher",
-        )
-        for name, (own, released) in rows.items()
-    ]
+    found = []
+    for name, (own, released) in rows.items():
+        true, other = (float((own * beside).sum(axis=1).mean()) for beside in (released, released[shifted(n)]))
+        found.append(Measure("similarity", f"cosine, {name}", true, other, ANOTHER, n=n, better="higher"))
+    return found
 
 
 def fluency(pairs: PairedTexts) -> list[Measure]:
@@ -42,25 +34,14 @@ def fluency(pairs: PairedTexts) -> list[Measure]:
 
     Per word; sentence ends and pauses count as words, and all words outside the vocabulary as one.
     """
-    before, after = (_perplexity(texts) for texts in (pairs.originals, pairs.released))
-    return [
-        Measure(group="fluency", name="perplexity", value=after, beside=before, baseline="the originals", n=len(pairs))
-    ]
-
-
-def _perplexity(texts: Sequence[str]) -> float:
-    total, count = log_likelihoods(texts, load_prior(), load_embeddings(every_output=True)).sum(axis=0)
-    return float(np.exp(-total / max(count, 1)))
+    prior, table = load_prior(), load_embeddings(every_output=True)
+    sums = [log_likelihoods(texts, prior, table).sum(axis=0) for texts in (pairs.originals, pairs.released)]
+    before, after = (float(np.exp(-total / max(count, 1))) for total, count in sums)
+    return [Measure("fluency", "perplexity", after, before, "the originals", n=len(pairs))]
 
 
 def log_likelihoods(texts: Sequence[str], prior: Prior, table: Embeddings) -> Float64Array:
-    """Return for each text ln P under a model of public text, and of how many states that is, shape (n, 2).
-
-    Args:
-        texts: n texts; nothing in them is private to this.
-        prior: The model.
-        table: Its vocabulary.
-    """
+    """Return for each text ln P under a model of public text, and of how many states that is, shape (n, 2)."""
     found = np.zeros((len(texts), 2))
     for i, layout in enumerate(ReleaseReader(table).read([ReleasedText(text) for text in texts])):
         states = layout.states
@@ -81,25 +62,14 @@ def classes(pairs: PairedTexts, column: str) -> list[Measure]:
     names = sorted(set(values))
     labels = as_numbers(values, names)
     table = load_embeddings(every_output=True)
-    before, after = (
-        bag_of_words(corpus.tokens, corpus, len(table))
-        for corpus in (encode(table, pairs.originals), encode(table, pairs.released))
-    )
+    before, after = (bag_of_texts(table, texts) for texts in (pairs.originals, pairs.released))
     attack = column == "attribute"
     value = cross_validated(after, after if attack else before, labels, folds=FOLDS)
     commonest = Counter(labels.tolist()).most_common(1)[0][1] / len(labels)
     own = cross_validated(before, before, labels, folds=FOLDS)
     group, better = ("inference", "lower") if attack else ("task", "higher")
     return [
-        Measure(
-            group=group,
-            name=f"{column}, {len(names)} classes",
-            value=value,
-            beside=shown,
-            baseline=told,
-            n=len(labels),
-            better=better,
-        )
+        Measure(group, f"{column}, {len(names)} classes", value, shown, told, n=len(labels), better=better)
         for shown, told in ((commonest, "the commonest class"), (own, "learnt from the originals"))
     ]
 
@@ -121,15 +91,9 @@ def authors(pairs: PairedTexts) -> list[Measure]:
     guesses, unveiled = (
         closest_author(profiles, [source[i] for _, i in asked]) for source in (pairs.released, pairs.originals)
     )
+    named = float((guesses == truth).mean())
     return [
-        Measure(
-            group="inference",
-            name=f"author among {len(known)}",
-            value=float((guesses == truth).mean()),
-            beside=beside,
-            baseline=told,
-            n=len(asked),
-        )
+        Measure("inference", f"author among {len(known)}", named, beside, told, n=len(asked))
         for beside, told in ((1 / len(known), "guess"), (float((unveiled == truth).mean()), "from the originals"))
     ]
 
@@ -165,16 +129,8 @@ def masked_words(pairs: PairedTexts) -> list[Measure]:
         guess = candidates[_fit(first, second, candidates, after).argmax()]
         hits += int(guess == original.tokens[place])
     common = float((original.tokens[asked] == candidates[0]).mean())
-    return [
-        Measure(
-            group="inference",
-            name="masked words, trigrams",
-            value=hits / len(asked),
-            beside=common,
-            baseline="the commonest word",
-            n=len(asked),
-        )
-    ]
+    share = hits / len(asked)
+    return [Measure("inference", "masked words, trigrams", share, common, "the commonest word", n=len(asked))]
 
 
 def _fit(first: np.ndarray, second: np.ndarray, words: np.ndarray, after: np.ndarray) -> Float64Array:

@@ -39,17 +39,11 @@ EXACT_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class AuditSettings:
-    """How hard the promises are audited.
+    """How hard the promises are audited."""
 
-    Attributes:
-        samples: Samples of each input of each pair, at least 200; 0 audits nothing.
-        pairs: Pairs of words tried, at least 3.
-        alpha: Chance, at most, that any bound of a row is wrong.
-    """
-
-    samples: int = 20_000
-    pairs: int = 4
-    alpha: float = 1e-6
+    samples: int = 20_000  # samples of each input of each pair, at least 200; 0 audits nothing
+    pairs: int = 4  # pairs of words tried, at least 3
+    alpha: float = 1e-6  # chance, at most, that any bound of a row is wrong
 
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
@@ -61,31 +55,18 @@ class AuditSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Audited:
-    """What the audit of one row showed; epsilons are in the unit of the row's promise.
+    """What the audit of one row showed; epsilons are in the unit of the row's promise."""
 
-    Attributes:
-        method: "exact", "density" or "counted": the strongest evidence there is.
-        claimed_epsilon: Promised; for a refuted row what its paper claims.
-        claimed_delta: The same.
-        epsilon_at_least: No smaller epsilon is true at the claimed delta; inf where none is true at all.
-        delta_at_least: No smaller delta is true at the claimed epsilon.
-        counted_epsilon: The same bound by counted events alone; None for an exact audit.
-        counted_delta: The same.
-        pair: The pair that shows `epsilon_at_least`, in public terms.
-        alpha: Chance, at most, that a bound is wrong; 0 for an exact audit.
-        refuted: Whether the claim cannot be true.
-    """
-
-    method: str
-    claimed_epsilon: float
+    method: str  # "exact", "density" or "counted": the strongest evidence there is
+    claimed_epsilon: float  # promised; for a refuted row what its paper claims
     claimed_delta: float
-    epsilon_at_least: float
-    delta_at_least: float
-    counted_epsilon: float | None
+    epsilon_at_least: float  # no smaller epsilon is true at the claimed delta; inf where none is true at all
+    delta_at_least: float  # no smaller delta is true at the claimed epsilon
+    counted_epsilon: float | None  # the same bound by counted events alone; None for an exact audit
     counted_delta: float | None
-    pair: str
-    alpha: float
-    refuted: bool
+    pair: str  # the pair that shows `epsilon_at_least`, in public terms
+    alpha: float  # chance, at most, that a bound is wrong; 0 for an exact audit
+    refuted: bool  # whether the claim cannot be true
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary, infinities as strings."""
@@ -93,14 +74,7 @@ class Audited:
 
 
 def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditSettings, seed: int) -> Audited:
-    """Audit a fitted row: before decoding, where it decodes vectors.
-
-    Args:
-        contender: The row.
-        embeddings: The public vocabulary.
-        settings: Samples, pairs, alpha.
-        seed: Of the samples.
-    """
+    """Audit a fitted row: before decoding, where it decodes vectors."""
     stated = contender.guarantee
     claim = None if stated.epsilon is None else stated
     inputs = Inputs(embeddings=embeddings, pairs=settings.pairs, seed=0, claim=claim, threads=1)
@@ -123,14 +97,11 @@ def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditS
     share = settings.alpha / (2 * len(case.pairs))
     found = [_pair(case.subject, pair, case.claim, settings.samples, share) for pair in case.pairs]
     best = max(found, key=lambda one: one.epsilon_at_least)
-    return replace(
-        best,
-        delta_at_least=max(one.delta_at_least for one in found),
-        counted_epsilon=max(one.counted_epsilon or 0.0 for one in found),
-        counted_delta=max(one.counted_delta or 0.0 for one in found),
-        alpha=settings.alpha,
-        refuted=any(one.refuted for one in found),
-    )
+    largest = {
+        name: max(getattr(one, name) for one in found)
+        for name in ("delta_at_least", "counted_epsilon", "counted_delta", "refuted")
+    }
+    return replace(best, alpha=settings.alpha, **largest)
 
 
 def _pair(subject: Subject, pair: Pair, claim: Guarantee, samples: int, alpha: float) -> Audited:
@@ -164,13 +135,6 @@ def density_bounds(subject: Subject, pair: Pair, ratio: LogRatio, *, samples: in
     With L = ln p/q at outputs of p, delta(e) = E[(1 - exp(e - L))_+]: a mean of a variable in [0, 1], each value
     rounded to 0 or 1 at random, so that the Clopper-Pearson bound is exact. Half of the samples choose the epsilon,
     the other half certify it.
-
-    Args:
-        subject: What is sampled.
-        pair: Inputs and claim.
-        ratio: ln p(y | first)/p(y | second).
-        samples: Samples of each input.
-        alpha: Chance, at most, that a bound is wrong.
     """
     assert pair.epsilon is not None
     generator = np.random.default_rng(0)  # rounds values; any choice leaves the bounds valid

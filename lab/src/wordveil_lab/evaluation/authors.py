@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,8 +21,8 @@ from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import as_texts, released_tokens
 from wordveil_lab.evaluation.data import mixed_order, read_labelled
 from wordveil_lab.evaluation.models import (
-    as_numbers,
     bag_of_words,
+    encode_labelled,
     fit_quietly,
     linear_model,
     load_sklearn,
@@ -42,15 +42,10 @@ _NAME = re.compile(r"[^\W\d_]{3,}")
 
 @dataclass(frozen=True, kw_only=True)
 class Post:
-    """One post.
+    """One post."""
 
-    Attributes:
-        author: The address in its From header, lower case; "" where there is none.
-        body: What its author wrote, lines joined by spaces, without their own name.
-    """
-
-    author: str
-    body: str
+    author: str  # the address in its From header, lower case; "" where there is none
+    body: str  # what its author wrote, lines joined by spaces, without their own name
 
 
 def parse_post(text: str) -> Post:
@@ -77,13 +72,8 @@ _FEATURES: tuple[dict[str, Any], ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Suspects:
-    """Released-to-be texts with the number of their author, and each author's profile in every feature space."""
-
-    texts: Corpus = field(repr=False)
-    truth: NDArray[np.int64] = field(repr=False)
-    spaces: tuple[tuple[Any, Any], ...] = field(repr=False)
+Spaces = tuple[tuple[Any, Any], ...]
+"""Feature spaces fitted to some profiles, and the profiles in each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,32 +84,26 @@ class AuthorshipLinkage(Task):
     released: the attacker has them from elsewhere. (Profiles of texts that they sent through the public mechanism
     themselves linked no better for most mechanisms tried.) Style and content both help them, as they would in earnest;
     headers, quotations, signatures and the author's own name are stripped, as far as simple rules find them.
-
-    Attributes:
-        path: Posts with headers in a column text; or texts with another column that names their author.
-        author: That column; "" for posts, whose author is in the From header.
-        authors: Authors at most.
-        known: Known texts of each.
-        linked: Released texts of each.
-        words: Words of each text at most; texts of fewer than a quarter are left out.
     """
 
     name: ClassVar[str] = "authorship"
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="success", meaning="share of released texts linked to their author", better="lower"),
-        Score(name="guessing", meaning="one over the number of authors", better="neither"),
+        Score("success", "share of released texts linked to their author", "lower"),
+        Score("guessing", "one over the number of authors", "neither"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
+    # Posts with headers in a column text; or texts with another column that names their author.
     path: str = "documents/20news.train.jsonl.gz"
-    author: str = ""
+    author: str = ""  # that column; "" for posts, whose author is in the From header
     authors: int = 200
     known: int = 4
     linked: int = 2
-    words: int = 100
+    words: int = 100  # words of each text at most; texts of fewer than a quarter are left out
 
-    def prepare(self, embeddings: Embeddings) -> Suspects:
+    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, NDArray[np.int64], Spaces]:
+        """Return texts to be released, the number of each one's author, and each author's profile."""
         if min(self.authors - 1, self.known, self.linked, self.words) < 1:
             raise ParameterError("authors", self.authors, "must be at least 2; known, linked and words at least 1.")
         texts = self._texts()
@@ -130,7 +114,7 @@ class AuthorshipLinkage(Task):
         known = encode(embeddings, [" ".join(texts[author][: self.known]) for author in chosen])
         profiles = as_texts(known.tokens, known, embeddings)
         linked = encode(embeddings, [text for author in chosen for text in texts[author][self.known : each]])
-        return Suspects(linked, np.repeat(np.arange(len(chosen)), self.linked), _spaces(profiles))
+        return linked, np.repeat(np.arange(len(chosen)), self.linked), _spaces(profiles)
 
     def _texts(self) -> dict[str, list[str]]:
         """Return the distinct long enough texts of every author, cut to the first words."""
@@ -145,12 +129,11 @@ class AuthorshipLinkage(Task):
                 own.append(cut)
         return found
 
-    def run(self, prepared: Suspects, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        tokens = released_tokens(prepared.texts, subject, source, self.name)
-        released = as_texts(tokens, prepared.texts, subject.embeddings)
-        guesses = _closest(prepared.spaces, released)
-        authors = prepared.spaces[0][1].shape[0]
-        return {"success": float((guesses == prepared.truth).mean()), "guessing": 1 / authors}
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        texts, truth, spaces = prepared
+        released = as_texts(released_tokens(texts, subject, source, self.name), texts, subject.embeddings)
+        right = _closest(spaces, released) == truth
+        return {"success": float(right.mean()), "guessing": 1 / (int(truth.max()) + 1)}
 
 
 def closest_author(profiles: list[str], texts: list[str]) -> NDArray[np.int64]:
@@ -158,12 +141,12 @@ def closest_author(profiles: list[str], texts: list[str]) -> NDArray[np.int64]:
     return _closest(_spaces(profiles), texts)
 
 
-def _closest(spaces: tuple[tuple[Any, Any], ...], texts: list[str]) -> NDArray[np.int64]:
+def _closest(spaces: Spaces, texts: list[str]) -> NDArray[np.int64]:
     closeness = sum((space.transform(texts) @ profiles.T).toarray() for space, profiles in spaces)
     return np.asarray(np.asarray(closeness).argmax(axis=1))
 
 
-def _spaces(profiles: list[str]) -> tuple[tuple[Any, Any], ...]:
+def _spaces(profiles: list[str]) -> Spaces:
     """Return each feature space fitted to the profiles, and the profiles in it, rows of norm 1."""
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     fitted = [vectorizer(sublinear_tf=True, **settings).fit(profiles) for settings in _FEATURES]
@@ -177,35 +160,28 @@ class AttributeInference(Task):
     The attacker runs the public mechanism on labelled texts of their own: the other folds of a cross-validation. The
     score to compare with is that of always guessing the commonest value. In the default set an author writes several
     texts, so that recognizing the author helps too.
-
-    Attributes:
-        path: File with a text and a label.
-        text: Column of the text.
-        label: Column of the attribute, a.b for nested.
-        model: "logistic" or "svm".
-        folds: Parts of the cross-validation, at least 2.
     """
 
     name: ClassVar[str] = "attribute-inference"
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="accuracy", meaning="share of authors whose attribute is inferred", better="lower"),
-        Score(name="guessing", meaning="share with the commonest value", better="neither"),
+        Score("accuracy", "share of authors whose attribute is inferred", "lower"),
+        Score("guessing", "share with the commonest value", "neither"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
-    path: str = "privacy/llmprivacy-synthetic.jsonl.gz"
+    path: str = "privacy/llmprivacy-synthetic.jsonl.gz"  # file with a text and a label
     text: str = "text"
-    label: str = "profile.sex"
-    model: str = "logistic"
-    folds: int = 5
+    label: str = "profile.sex"  # column of the attribute, a.b for nested
+    model: str = "logistic"  # "logistic" or "svm"
+    folds: int = 5  # parts of the cross-validation, at least 2
 
     def prepare(self, embeddings: Embeddings) -> Any:
         items = [item for item in read_labelled(self.path, text=self.text, label=self.label) if item.label]
         classes = sorted({item.label for item in items})
         if self.folds < 2 or len(classes) < 2 or len(items) < 2 * self.folds:
             raise ParameterError("folds", self.folds, "must be at least 2, with two values and two texts a fold.")
-        return encode(embeddings, [item.text for item in items]), as_numbers([item.label for item in items], classes)
+        return encode_labelled(embeddings, items, classes)
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus, labels = prepared
@@ -220,12 +196,7 @@ def cross_validated(
 ) -> float:
     """Return the accuracy of a linear model that learns each text's class from the other folds.
 
-    Args:
-        learnt: Token counts of the texts to learn from, shape (n, v).
-        asked: Token counts of the same texts as they are read in the test, shape (n, v).
-        labels: Classes, shape (n,).
-        model: "logistic" or "svm".
-        folds: Parts, at least 2.
+    Both count tokens, shape (n, v): `learnt` in the texts to learn from, `asked` in the same as the test reads them.
     """
     fold = np.array(mixed_order(len(labels))) % folds
     right = 0

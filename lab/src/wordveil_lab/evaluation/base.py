@@ -35,67 +35,39 @@ class TaskKind(StrEnum):
     MEASURE = "measure"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Score:
-    """One number that a task reports.
-
-    Attributes:
-        name: Its name in tables.
-        meaning: One line for a reader who does not know the task.
-        better: "higher" or "lower", for the owner of the private text; "neither" where it is a description.
-    """
+    """One number that a task reports."""
 
     name: str
-    meaning: str
-    better: str
+    meaning: str  # one line for a reader who does not know the task
+    better: str  # "higher" or "lower", for the owner of the private text; "neither" where it is a description
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Several runs of one score.
-
-    Attributes:
-        mean: Mean over runs.
-        standard_error: Standard deviation over the root of the number of runs; 0 where the score is exact.
-        low: Lower end of the confidence interval of the mean.
-        high: Upper end.
-        runs: Number of runs; 1 for an exact score.
-    """
+    """Several runs of one score."""
 
     mean: float
-    standard_error: float
-    low: float
+    standard_error: float  # standard deviation over the root of the number of runs; 0 where the score is exact
+    low: float  # lower end of the confidence interval of the mean
     high: float
-    runs: int
+    runs: int  # number of runs; 1 for an exact score
 
 
 class Task(ABC):
-    """A frozen dataclass of public settings: where the data is, how much of it, which model.
+    """A frozen dataclass of public settings: where the data is, how much of it, which model."""
 
-    Attributes:
-        name: The task's name on the command line and in tables.
-        kind: Utility, attack or measure.
-        scores: What it reports; the first is the one that plots use.
-        exact: Whether its scores are computed without sampling when the subject is a selection mechanism.
-        reads_words: Whether the task reads released words, and says nothing about released vectors.
-        needs: Modules of the extra `evaluation` that `run` imports.
-    """
-
-    name: ClassVar[str]
-    kind: ClassVar[TaskKind]
-    scores: ClassVar[tuple[Score, ...]]
-    exact: ClassVar[bool] = False
-    reads_words: ClassVar[bool] = False
-    needs: ClassVar[tuple[str, ...]] = ()
+    name: ClassVar[str]  # the task's name on the command line and in tables
+    kind: ClassVar[TaskKind] = TaskKind.UTILITY
+    scores: ClassVar[tuple[Score, ...]]  # what it reports; the first is the one that plots use
+    exact: ClassVar[bool] = False  # whether its scores are computed, without sampling, for a selection mechanism
+    reads_words: ClassVar[bool] = False  # and says nothing about released vectors
+    needs: ClassVar[tuple[str, ...]] = ()  # modules of the extra `evaluation` that `run` imports
 
     @abstractmethod
     def prepare(self, embeddings: Embeddings) -> Any:
-        """Read and encode the data once; everything that needs no noise.
-
-        Raises:
-            DataFormatError: If the data is not in its format.
-            ParameterError: If the vocabulary covers too little of it.
-        """
+        """Read and encode the data once; everything that needs no noise."""
 
     @property
     def lacking(self) -> str:
@@ -113,14 +85,7 @@ class Task(ABC):
 
 
 def summarize(values: Sequence[float] | Float64Array) -> Summary:
-    """Return mean, standard error and the 95 % interval of Student's t of some runs.
-
-    Args:
-        values: At least one finite number. One number is taken as exact: the interval is a point.
-
-    Raises:
-        ParameterError: If there is no number or one is not finite.
-    """
+    """Return mean, standard error and the 95 % interval of Student's t of some runs; one run is taken as exact."""
     runs = np.asarray(values, dtype=np.float64)
     if runs.size == 0 or not np.all(np.isfinite(runs)):
         raise ParameterError("values", f"{runs.size} runs", "must hold at least one number, all finite.")

@@ -24,23 +24,18 @@ ROWS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class BayesGuess(Task):
-    """Success of the best guess at a word from its release.
-
-    Attributes:
-        frequencies: The public list, or a file of public text; see `word_prior`.
-        trials: Words drawn from the prior, where the success is not computed.
-    """
+    """Success of the best guess at a word from its release."""
 
     name: ClassVar[str] = "bayes"
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="success", meaning="probability that the best attacker guesses a word, drawn", better="lower"),
-        Score(name="naming", meaning="the same for naming the released word, or the nearest one", better="lower"),
-        Score(name="guessing", meaning="the same without seeing anything: the most frequent word", better="neither"),
+        Score("success", "probability that the best attacker guesses a word, drawn", "lower"),
+        Score("naming", "the same for naming the released word, or the nearest one", "lower"),
+        Score("guessing", "the same without seeing anything: the most frequent word", "neither"),
     )
     exact: ClassVar[bool] = True
-    frequencies: str = PUBLIC_LIST
-    trials: int = 10_000
+    frequencies: str = PUBLIC_LIST  # the public list, or a file of public text; see `word_prior`
+    trials: int = 10_000  # words drawn from the prior, where the success is not computed
 
     def prepare(self, embeddings: Embeddings) -> Float64Array:
         return word_prior(embeddings, self.frequencies)

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from wordveil.api import MINILM_WIDTH as WIDTH
-from wordveil.api import Float32Array, Float64Array, MiniLM, MissingExtraError, ParameterError
+from wordveil.api import Float32Array, Float64Array, MiniLM, MissingExtraError
 from wordveil.api import load_minilm as load_model
 from wordveil.api import minilm_pieces as sentence_pieces
 from wordveil.api import minilm_states as encode
@@ -26,57 +26,20 @@ MINILM, ROBERTA = "BERTScore (MiniLM)", "BERTScore (RoBERTa-large)"
 
 @dataclass(frozen=True, kw_only=True)
 class BertScores:
-    """Scores of some pairs of texts, each of shape (n,), float64.
+    """Scores of some pairs of texts, each of shape (n,), float64."""
 
-    Attributes:
-        precision: Mean over the candidate's tokens of the cosine with the reference's nearest token.
-        recall: The same with the two exchanged.
-        f1: Their harmonic mean.
-    """
-
-    precision: Float64Array = field(repr=False)
-    recall: Float64Array = field(repr=False)
-    f1: Float64Array = field(repr=False)
+    precision: Float64Array = field(repr=False)  # mean cosine of the candidate's tokens with the nearest of the other
+    recall: Float64Array = field(repr=False)  # the same with the two exchanged
+    f1: Float64Array = field(repr=False)  # their harmonic mean
 
 
-@cache
-def _model() -> MiniLM:
-    return load_model()
-
-
-def bert_score(candidates: Sequence[str], references: Sequence[str], *, model: MiniLM | None = None) -> BertScores:
-    """Return the BERTScore of each candidate against its reference.
-
-    Token states are scaled to length 1; each token is matched with the nearest of the other text, and the cosines
-    are averaged. No weights by inverse document frequency and no rescaling with a baseline: unrelated sentences score
-    well above 0. A text without tokens scores 1 against another such and 0 against any other.
-
-    Args:
-        candidates: Texts to score; beyond 510 pieces a text is cut.
-        references: As many texts to compare with.
-        model: The model; None loads the installed one, once a process.
-
-    Raises:
-        MissingExtraError: If the package with the weights is not installed.
-        ParameterError: If the two are not of one length.
-
-    Reference:
-        Zhang et al. (2020), "BERTScore: Evaluating Text Generation with BERT", section 3. Deviation: [CLS] and [SEP]
-        are left out.
-    """
-    if len(candidates) != len(references):
-        raise ParameterError("candidates", len(candidates), f"must be as many as the references, {len(references)}.")
-    states = unit_states([*candidates, *references], model=model)
-    return matching_scores(states[: len(candidates)], states[len(candidates) :])
+_model = cache(load_model)
 
 
 def bert_score_by_roberta(candidates: Sequence[str], references: Sequence[str]) -> float:
     """Return the mean F1 by the authors' package and its model for English, RoBERTa-large: what most papers print.
 
     Nothing is downloaded. On its scale unrelated sentences score about .85.
-
-    Raises:
-        MissingExtraError: If the package or the weights are not on this machine.
     """
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     try:
@@ -88,7 +51,16 @@ def bert_score_by_roberta(candidates: Sequence[str], references: Sequence[str]) 
 
 
 def matching_scores(candidates: Sequence[Float32Array], references: Sequence[Float32Array]) -> BertScores:
-    """Return the scores of texts given as their `unit_states`: for references that are compared with many times."""
+    """Return the BERTScore of each candidate against its reference, of both the `unit_states`.
+
+    Each token is matched with the nearest of the other text, and the cosines are averaged. No weights by inverse
+    document frequency and no rescaling with a baseline: unrelated sentences score well above 0. A text without tokens
+    scores 1 against another such and 0 against any other; beyond 510 pieces a text is cut.
+
+    Reference:
+        Zhang et al. (2020), "BERTScore: Evaluating Text Generation with BERT", section 3. Deviation: [CLS] and [SEP]
+        are left out.
+    """
     found = np.array([_matched(a, b) for a, b in zip(candidates, references, strict=True)]).reshape(-1, 2)
     precision, recall = found[:, 0], found[:, 1]
     total = precision + recall
@@ -100,9 +72,6 @@ def read_by_minilm(texts: Sequence[str], *, model: MiniLM | None = None) -> tupl
     """Return MiniLM's sentence vectors, shape (n, 384), and each text's token states of the last layer, at length 1.
 
     A sentence's vector is the mean of all states; the special tokens are left out of the token states, (tokens, 384).
-
-    Raises:
-        MissingExtraError: If no model is given and the package with the weights is not installed.
     """
     model, different = model or _model(), list(dict.fromkeys(texts))
     rows, states = np.zeros((len(different), WIDTH), np.float32), [np.empty((0, 0), np.float32)] * len(different)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from importlib.resources import files
 from typing import Any
 
@@ -64,16 +64,10 @@ _FILES = ("path", "train", "test", "public", "frequencies", "judge", "head")
 def chosen_tasks(
     names: tuple[str, ...] | None, *, size: str = "reduced", data: Mapping[str, str] | None = None
 ) -> tuple[Task, ...]:
-    """Return tasks by name, all of them for None.
+    """Return tasks by name, all of them for None, with files of the user's own.
 
-    Args:
-        names: Task names.
-        size: "full", "reduced" or "miniature".
-        data: "task" or "task.field" to a file of the user's own; "task" alone means its first file. A task that
-            trains and tests then holds out a fifth of that file: it never tests on other data than it was given.
-
-    Raises:
-        ParameterError: If a name, a size or a field is not known, or a test file comes without a training file.
+    These are named "task" or "task.field"; "task" alone means its first file. A task that trains and tests then holds
+    out a fifth of that file: it never tests on other data than it was given.
     """
     if size not in SIZES:
         raise ParameterError("size", size, f"must be one of {', '.join(SIZES)}.")
@@ -81,7 +75,7 @@ def chosen_tasks(
     own: dict[str, dict[str, str]] = {}
     for key, path in (data or {}).items():
         task, _, field = key.partition(".")
-        own.setdefault(task, {})[field or _first_file(task)] = path
+        own.setdefault(task, {})[field or next((name for name in _FILES if name in _fields(task)), "path")] = path
     for name in (*wanted, *own):
         if name not in TASKS:
             raise ParameterError("task", name, f"must be all or among {', '.join(TASKS)}.")
@@ -96,24 +90,20 @@ def _own_split(name: str, given: Mapping[str, str]) -> Mapping[str, str | None]:
 
 
 def _build(name: str, settings: Mapping[str, Any]) -> Task:
-    task: Any = TASKS[name]()
-    known = {field.name for field in fields(task)}
-    for key in settings.keys() - known:
-        raise ParameterError("data", f"{name}.{key}", f"must name one of {', '.join(sorted(known))}.")
-    built: Task = replace(task, **settings)
-    return built
+    for key in settings.keys() - _fields(name):
+        raise ParameterError("data", f"{name}.{key}", f"must name one of {', '.join(sorted(_fields(name)))}.")
+    return TASKS[name](**settings)
 
 
-def _first_file(name: str) -> str:
-    chosen: Any = TASKS.get(name)
-    known = [field.name for field in fields(chosen)] if chosen is not None else []
-    return next((field for field in _FILES if field in known), "path")
+def _fields(name: str) -> set[str]:
+    task: Any = TASKS.get(name)
+    return {field.name for field in fields(task)} if task else set()
 
 
 def data_files(task: Task) -> tuple[str, ...]:
     """Return the files a task reads, as its settings name them."""
-    named = [getattr(task, field, None) for field in _FILES]
-    return tuple(str(name) for name in named if name is not None and name != PUBLIC_LIST)
+    named = (getattr(task, field, None) for field in _FILES)
+    return tuple(str(name) for name in named if name not in (None, PUBLIC_LIST))
 
 
 def data_text(task: Task) -> str:
@@ -142,9 +132,5 @@ def _found(name: str) -> bool:
 
 
 def data_digests(task: Task) -> dict[str, str]:
-    """Return the SHA-256 of every file a task reads: what its cached results depend on.
-
-    Raises:
-        ParameterError: If a file is nowhere.
-    """
+    """Return the SHA-256 of every file a task reads: what its cached results depend on."""
     return {name: file_digest(name) for name in data_files(task)}

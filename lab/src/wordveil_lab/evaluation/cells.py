@@ -22,22 +22,13 @@ CACHE_FORMAT = 5  # raised whenever a task, or what a row is, changes under the 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """What one task found about one row.
-
-    Attributes:
-        row: The row's label.
-        task: The task's name.
-        key: SHA-256 of everything the result depends on.
-        applies: Whether the task says anything about this row.
-        scores: Score name -> summary over runs; empty where the task does not apply.
-        seconds: Time it took.
-    """
+    """What one task found about one row."""
 
     row: str
     task: str
-    key: str
-    applies: bool
-    scores: Mapping[str, Summary] = field(default_factory=dict)
+    key: str  # SHA-256 of everything the result depends on
+    applies: bool  # whether the task says anything about this row
+    scores: Mapping[str, Summary] = field(default_factory=dict)  # empty where the task does not apply
     seconds: float
 
     def as_dict(self) -> dict[str, Any]:
@@ -78,9 +69,6 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Entra
 
     The seed of run i is taken from the cell's key and i: results do not depend on what else is computed, or where.
     A selection mechanism's exact score, and the baseline, take one run.
-
-    Raises:
-        ParameterError: If repeats is below 2, so that no error could be estimated.
     """
     if repeats < 2:
         raise ParameterError("repeats", repeats, "must be at least 2: one run shows no spread.")
@@ -100,11 +88,7 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Entra
 
 
 class Cells:
-    """Finished pieces of work, a JSON file each, named by their key: an interrupted run goes on from them.
-
-    Args:
-        folder: Where they lie; None keeps nothing.
-    """
+    """Finished pieces of work, a JSON file each, named by their key: an interrupted run goes on from them."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -134,12 +118,7 @@ class Cells:
             return None
 
     def once(self, facts: Any, compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """Return what a piece of work gave, done here unless it was finished before.
-
-        Args:
-            facts: What the result depends on, ready for JSON.
-            compute: The work.
-        """
+        """Return what a piece of work gave, done here unless it was finished before under the same facts."""
         key = digest(facts)
         found = self.get(key)
         if found is None:

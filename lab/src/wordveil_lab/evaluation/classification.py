@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, IdArray, ParameterError, RandomSource
-from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.corpora import Corpus
+from wordveil_lab.evaluation.base import Score, Task
 from wordveil_lab.evaluation.corpora import centroids, released_centroids, released_tokens
 from wordveil_lab.evaluation.data import train_and_test
 from wordveil_lab.evaluation.mean_classifier import MeanClassifier
 from wordveil_lab.evaluation.models import (
-    as_numbers,
     bag_of_words,
+    encode_labelled,
     fit_quietly,
     linear_model,
     load_sklearn,
@@ -28,54 +28,32 @@ from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.evaluation.word_tasks import word_ids
 from wordveil_lab.rows import read_rows
 
-
-@dataclass(frozen=True)
-class LabelledCorpora:
-    """Encoded training and test texts with numbered classes."""
-
-    train: Corpus = field(repr=False)
-    test: Corpus = field(repr=False)
-    train_labels: NDArray[np.int64] = field(repr=False)
-    test_labels: NDArray[np.int64] = field(repr=False)
+Labelled = tuple[Corpus, NDArray[np.int64]]
+"""Texts as ids, and their classes as numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _TwoFiles(Task):
-    """What both text tasks share: where the texts are.
+    """What both text tasks share: where the texts are."""
 
-    Attributes:
-        train: Training file with columns text and label.
-        test: Test file; None holds out a random fifth of the training texts.
-        released_test: Whether the test texts are released too, or read as they are (as in TEM's experiments).
-        limit: Training texts at most.
-        test_limit: Test texts at most.
-        text: Column of the text; several joined by "+".
-        label: Column of the class.
-    """
-
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
-    train: str = "sentences/sst2.train.tsv"
-    test: str | None = "sentences/sst2.dev.tsv"
-    released_test: bool = True
-    limit: int | None = None
-    test_limit: int | None = None
-    text: str = "text"
+    train: str = "sentences/sst2.train.tsv"  # training file with columns text and label
+    test: str | None = "sentences/sst2.dev.tsv"  # test file; None holds out a random fifth of the training texts
+    released_test: bool = True  # whether the test texts are released too, or read as they are (as in TEM's experiments)
+    limit: int | None = None  # training texts at most
+    test_limit: int | None = None  # test texts at most
+    text: str = "text"  # column of the text; several joined by "+"
     label: str = "label"
 
-    def prepare(self, embeddings: Embeddings) -> LabelledCorpora:
+    def prepare(self, embeddings: Embeddings) -> tuple[Labelled, Labelled]:
+        """Return the texts to learn from and those to test on."""
         train, test = train_and_test(
             self.train, self.test, text=self.text, label=self.label, limits=(self.limit, self.test_limit)
         )
         classes = sorted({item.label for item in train})
         if len(classes) < 2 or not test:
             raise ParameterError("train", self.train, "must hold at least two classes, and some texts to test on.")
-        return LabelledCorpora(
-            train=encode(embeddings, [item.text for item in train]),
-            test=encode(embeddings, [item.text for item in test]),
-            train_labels=as_numbers([item.label for item in train], classes),
-            test_labels=as_numbers([item.label for item in test], classes),
-        )
+        return encode_labelled(embeddings, train, classes), encode_labelled(embeddings, test, classes)
 
 
 FASTTEXT_WIDTH = 32
@@ -87,64 +65,53 @@ class TextClassification(_TwoFiles):
     """Two models on the words of the same released texts.
 
     Logistic regression on a weighted bag of words, and the fastText-style model of `MeanClassifier`.
-
-    Attributes:
-        epochs: Passes of the fastText-style model.
     """
 
     name: ClassVar[str] = "text-classification"
     reads_words: ClassVar[bool] = True
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(
-            name="logistic", meaning="share of test texts put in the right class, logistic regression", better="higher"
-        ),
-        Score(name="fasttext", meaning="the same, mean of trained word vectors", better="higher"),
+        Score("logistic", "share of test texts put in the right class, logistic regression", "higher"),
+        Score("fasttext", "the same, mean of trained word vectors", "higher"),
     )
-    epochs: int = 20
+    epochs: int = 20  # passes of the fastText-style model
 
-    def run(self, prepared: LabelledCorpora, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        (train, known), (test, asked) = prepared
         v = len(subject.embeddings)
-        learnt = released_tokens(prepared.train, subject, source, "train")
-        tested = prepared.test.tokens
-        if self.released_test:
-            tested = released_tokens(prepared.test, subject, source, "test")
-        features, weights = weighted_bag(bag_of_words(learnt, prepared.train, v))
-        unseen = weighted_bag(bag_of_words(tested, prepared.test, v), weights)[0]
-        logistic = fit_quietly(linear_model("logistic"), features, prepared.train_labels)
-        guesses = {"logistic": logistic.predict(unseen)}
-        classes = int(prepared.train_labels.max()) + 1
-        network = MeanClassifier(v, classes, FASTTEXT_WIDTH, source.stream("model"), rate=FASTTEXT_RATE)
-        network.fit(learnt, prepared.train, prepared.train_labels, epochs=self.epochs, batch=64)
-        guesses["fasttext"] = network.probabilities(tested, prepared.test).argmax(axis=1)
-        return {name: float((found == prepared.test_labels).mean()) for name, found in guesses.items()}
+        learnt = released_tokens(train, subject, source, "train")
+        tested = released_tokens(test, subject, source, "test") if self.released_test else test.tokens
+        features, weights = weighted_bag(bag_of_words(learnt, train, v))
+        logistic = fit_quietly(linear_model("logistic"), features, known)
+        guesses = {"logistic": logistic.predict(weighted_bag(bag_of_words(tested, test, v), weights)[0])}
+        network = MeanClassifier(v, int(known.max()) + 1, FASTTEXT_WIDTH, source.stream("model"), rate=FASTTEXT_RATE)
+        network.fit(learnt, train, known, epochs=self.epochs, batch=64)
+        guesses["fasttext"] = network.probabilities(tested, test).argmax(axis=1)
+        return {name: float((found == asked).mean()) for name, found in guesses.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class CentroidClassification(_TwoFiles):
-    """A linear model on the mean released vector of each text.
-
-    Attributes:
-        model: "logistic" or "svm".
-    """
+    """A linear model on the mean released vector of each text."""
 
     name: ClassVar[str] = "centroid-classification"
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="accuracy", meaning="share of test texts put in the right class", better="higher"),
-        Score(name="training", meaning="the same of the texts that it was trained on", better="neither"),
+        Score("accuracy", "share of test texts put in the right class", "higher"),
+        Score("training", "the same of the texts that it was trained on", "neither"),
     )
-    model: str = "logistic"
+    model: str = "logistic"  # "logistic" or "svm"
 
-    def run(self, prepared: LabelledCorpora, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        train = released_centroids(prepared.train, subject, source, "train")
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        (train, known), (test, asked) = prepared
+        learnt = released_centroids(train, subject, source, "train")
         if self.released_test:
-            test = released_centroids(prepared.test, subject, source, "test")
+            tested = released_centroids(test, subject, source, "test")
         else:
-            test = centroids(prepared.test.tokens, prepared.test, subject.space.vectors)
-        features, unseen = standardized(train, test)
-        model = fit_quietly(linear_model(self.model), features, prepared.train_labels)
+            tested = centroids(test.tokens, test, subject.space.vectors)
+        features, unseen = standardized(learnt, tested)
+        model = fit_quietly(linear_model(self.model), features, known)
         return {
-            "accuracy": float((model.predict(unseen) == prepared.test_labels).mean()),
-            "training": float((model.predict(features) == prepared.train_labels).mean()),
+            "accuracy": float((model.predict(unseen) == asked).mean()),
+            "training": float((model.predict(features) == known).mean()),
         }
 
 
@@ -153,23 +120,17 @@ class LexiconClassification(Task):
     """A linear SVM that tells positive from negative words by their released vectors.
 
     Both polarities are capped at the same number; a random fifth, the same in every run, is tested on.
-
-    Attributes:
-        path: File with columns word and polarity.
-        cap: Words of each polarity at most.
-        model: "logistic" or "svm".
     """
 
     name: ClassVar[str] = "lexicon"
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="accuracy", meaning="share of test words given the right polarity", better="higher"),
-        Score(name="auc", meaning="area under the ROC curve", better="higher"),
+        Score("accuracy", "share of test words given the right polarity", "higher"),
+        Score("auc", "area under the ROC curve", "higher"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
-    path: str = "lexicon/opinion-lexicon.tsv"
-    cap: int = 1899
-    model: str = "svm"
+    path: str = "lexicon/opinion-lexicon.tsv"  # file with columns word and polarity
+    cap: int = 1899  # words of each polarity at most
+    model: str = "svm"  # "logistic" or "svm"
 
     def prepare(self, embeddings: Embeddings) -> tuple[IdArray, NDArray[np.int64], NDArray[np.bool_]]:
         polarity: dict[str, set[str]] = {}

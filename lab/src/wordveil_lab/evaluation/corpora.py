@@ -45,13 +45,7 @@ def as_texts(tokens: IdArray, corpus: Corpus, embeddings: Embeddings) -> list[st
 
 
 def centroids(tokens: IdArray, corpus: Corpus, vectors: NDArray[np.floating]) -> Float64Array:
-    """Return the mean vector of each text's tokens, shape (n, m); of an empty text the zero vector.
-
-    Args:
-        tokens: Ids, -1 for tokens that do not count.
-        corpus: Where the texts begin.
-        vectors: One row per word, shape (v, m).
-    """
+    """Return the mean vector of each text's known tokens, shape (n, m); of an empty text the zero vector."""
     known = tokens >= 0
     return means(np.asarray(vectors, dtype=np.float64)[tokens[known]], corpus.owners[known], len(corpus))
 
@@ -65,6 +59,12 @@ def means(rows: Float64Array, owner: NDArray[np.int64], n: int) -> Float64Array:
         starts = np.concatenate(([0], np.cumsum(counts[filled])[:-1]))
         total[filled] = np.add.reduceat(rows, starts, axis=0)
     return np.asarray(total / np.maximum(counts, 1)[:, None])
+
+
+def unit_rows(rows: Float64Array) -> Float64Array:
+    """Return rows at length 1; zero rows stay."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths == 0, 1.0, lengths))
 
 
 def released_centroids(corpus: Corpus, subject: Entrant, source: RandomSource, label: str) -> Float64Array:

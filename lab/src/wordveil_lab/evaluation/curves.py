@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import pairwise, product
+from typing import Any, NamedTuple
 
 LEVELS = (0.2, 0.4, 0.6, 0.8)
 """Attack success at which curves are read."""
@@ -35,24 +34,18 @@ HOW = ("ahead", "near", "behind")
 """How a row may stand beside another, by `standing`."""
 
 
-@dataclass(frozen=True)
-class CurveValue:
+Point = tuple[float, float, float, float]
+"""Of a curve: attack, its error, utility, its error."""
+
+
+class CurveValue(NamedTuple):
     """A value read off a curve, and its standard error."""
 
     value: float
     error: float
 
 
-@dataclass(frozen=True)
-class Curve:
-    """One mechanism's points, in the order of epsilon: each attack, its error, utility, its error."""
-
-    name: str
-    points: tuple[tuple[float, float, float, float], ...]
-
-
-@dataclass(frozen=True)
-class CurveComparison:
+class CurveComparison(NamedTuple):
     """All curves of one group, one attack and one utility, read at `LEVELS`; None beyond a curve's ends."""
 
     group: str
@@ -61,7 +54,7 @@ class CurveComparison:
     rows: Mapping[str, tuple[CurveValue | None, ...]]
 
 
-def read_at(points: Sequence[tuple[float, float, float, float]], level: float) -> CurveValue | None:
+def read_at(points: Sequence[Point], level: float) -> CurveValue | None:
     """Return the utility where a curve first reaches an attack success, by linear interpolation; or None.
 
     With weight w of the right end and slope m, the variance is the sum over both ends of the squared weight times
@@ -84,25 +77,26 @@ def standing(own: tuple[float, float], other: CurveValue) -> str:
 def equal_attack(report: Mapping[str, Any]) -> list[CurveComparison]:
     """Return the comparisons that a report has curves for: groups in which some row has three epsilons."""
     found = []
-    for group in report["groups"]:
+    compared = [(task, utility) for task, utilities in COMPARED.items() for utility in utilities]
+    for group, (task, utility), score in product(report["groups"], compared, ("best", "best-content")):
         rows = [row for row in report["rows"] if row["group"] == group]
-        for task, utilities in COMPARED.items():
-            for utility in utilities:
-                for score in ("best", "best-content"):
-                    curves = _curves(rows, (task, score), utility)
-                    read = {c.name: tuple(read_at(c.points, level) for level in LEVELS) for c in curves}
-                    read = {name: values for name, values in read.items() if any(values)}
-                    if read:
-                        found.append(CurveComparison(group, f"{task}: {score}", ": ".join(utility), read))
+        curves = _curves(rows, (task, score), utility)
+        read = {name: tuple(read_at(curve, at) for at in LEVELS) for name, curve in curves.items()}
+        read = {name: values for name, values in read.items() if any(values)}
+        if read:
+            found.append(CurveComparison(group, f"{task}: {score}", ": ".join(utility), read))
     return found
 
 
-def _curves(rows: Sequence[Mapping[str, Any]], attack: tuple[str, str], utility: tuple[str, str]) -> list[Curve]:
-    points: dict[str, list[tuple[float, float, float, float]]] = {}
+def _curves(
+    rows: Sequence[Mapping[str, Any]], attack: tuple[str, str], utility: tuple[str, str]
+) -> dict[str, list[Point]]:
+    """Return each mechanism's points, in the order of epsilon."""
+    curves: dict[str, list[Point]] = {}
     for row in sorted(rows, key=lambda row: row["epsilon"]):
         pair = [row["cells"].get(task, {}).get("scores", {}).get(score) for task, score in (attack, utility)]
         if None not in pair:
             x, y = pair
             point = (x["mean"], x["standard_error"], y["mean"], y["standard_error"])
-            points.setdefault(row["name"], []).append(point)
-    return [Curve(name, tuple(found)) for name, found in points.items() if len(found) >= FEWEST]
+            curves.setdefault(row["name"], []).append(point)
+    return {name: curve for name, curve in curves.items() if len(curve) >= FEWEST}

@@ -33,29 +33,20 @@ class LabelledText:
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """A text with typed character ranges.
-
-    Attributes:
-        text: The text.
-        spans: (type, start, end) of each range, characters, end exclusive.
-    """
+    """A text with typed character ranges."""
 
     text: str
-    spans: tuple[tuple[str, int, int], ...]
+    spans: tuple[tuple[str, int, int], ...]  # (type, start, end) of each range, characters, end exclusive
 
 
-def scored_pairs(name: str | os.PathLike[str], columns: tuple[str, str], score: str = "score") -> list[ScoredPair]:
-    """Return the pairs of a file with these two columns and a score.
-
-    Raises:
-        DataFormatError: If a score is no number.
-    """
+def scored_pairs(name: str | os.PathLike[str], columns: tuple[str, str]) -> list[ScoredPair]:
+    """Return the pairs of a file with these two columns and a score."""
     pairs = []
-    for row in read_rows(name, (*columns, score)):
+    for row in read_rows(name, (*columns, "score")):
         try:
-            value = float(row[score])
+            value = float(row["score"])
         except (TypeError, ValueError):
-            raise DataFormatError(locate(name), f"column {score} must hold numbers.") from None
+            raise DataFormatError(locate(name), "column score must hold numbers.") from None
         pairs.append(ScoredPair(first=str(row[columns[0]]), second=str(row[columns[1]]), score=value))
     return pairs
 
@@ -70,11 +61,7 @@ def read_labelled(
 ) -> list[LabelledText]:
     """Return labelled texts; a limit takes every k-th row, so that sorted files keep their mixture.
 
-    Args:
-        name: The file.
-        text: Column of the text; several joined by "+" are joined by a space.
-        label: Column of the class; a.b goes into nested values.
-        limit: Texts at most, or None.
+    Columns of text joined by "+" are joined by a space; the label a.b goes into nested values.
     """
     columns = text.split("+")
     rows = list(read_rows(name, (*columns, label.partition(".")[0])))
@@ -100,12 +87,7 @@ def train_and_test(
 ) -> tuple[list[LabelledText], list[LabelledText]]:
     """Return training and test texts: of two files, or of one whose texts are split, a fixed fifth for the test.
 
-    Args:
-        train: Training file.
-        test: Test file, or None.
-        text: Column of the text.
-        label: Column of the class.
-        limits: Training and test texts at most; of one file the first counts for both together.
+    Of one file the first of the limits counts for both together.
     """
     own = read_labelled(train, text=text, label=label, limit=limits[0])
     if test is not None:
@@ -127,11 +109,7 @@ def _nested(row: Mapping[str, Any], name: str) -> Any:
 
 
 def read_spans(name: str | os.PathLike[str]) -> list[Spans]:
-    """Return texts with typed character spans (fields text and spans of {type, start, end}).
-
-    Raises:
-        DataFormatError: If a span is malformed or outside its text.
-    """
+    """Return texts with typed character spans (fields text and spans of {type, start, end})."""
     found = []
     for row in read_rows(name, ("text", "spans")):
         text = str(row["text"])

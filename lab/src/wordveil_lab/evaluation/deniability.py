@@ -27,11 +27,6 @@ class PlausibleDeniability(Task):
     Both are means over public words drawn from the frequency prior. S_w counts distinct outputs in `draws` draws;
     for a selection mechanism both are expectations, computed.
 
-    Attributes:
-        words: Input words.
-        draws: Draws of each word.
-        frequencies: The public list, or a file of public text; see `word_prior`.
-
     Reference:
         Feyisetan, Balle, Drake, Diethe (2020), section 4.2.
     """
@@ -40,14 +35,14 @@ class PlausibleDeniability(Task):
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.MEASURE
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="n_w", meaning="probability that a typical word is released as itself", better="lower"),
-        Score(name="s_w", meaning="distinct words released in repeated draws of a typical word", better="higher"),
-        Score(name="n_w_worst", meaning="the largest such probability among the words tried", better="lower"),
+        Score("n_w", "probability that a typical word is released as itself", "lower"),
+        Score("s_w", "distinct words released in repeated draws of a typical word", "higher"),
+        Score("n_w_worst", "the largest such probability among the words tried", "lower"),
     )
     exact: ClassVar[bool] = True
     words: int = 300
     draws: int = 100
-    frequencies: str = PUBLIC_LIST
+    frequencies: str = PUBLIC_LIST  # the public list, or a file of public text; see `word_prior`
 
     def prepare(self, embeddings: Embeddings) -> IdArray:
         if self.words < 1 or self.draws < 1:
@@ -69,16 +64,13 @@ class PlausibleDeniability(Task):
 
 
 def _from_channel(words: WordRandomizer, ids: IdArray, draws: int) -> tuple[Float64Array, Float64Array]:
-    place = np.full(len(words.embeddings), -1)
-    place[words.outputs] = np.arange(len(words.outputs))
     kept, distinct = np.zeros(len(ids)), np.zeros(len(ids))
     for start in range(0, len(ids), ROWS):
-        part = ids[start : start + ROWS]
-        rows = words.law(part)
+        part = slice(start, start + ROWS)
+        rows = words.law(ids[part])
         assert rows is not None
-        own = place[part]
-        kept[start : start + len(part)] = np.where(own < 0, 0.0, rows[np.arange(len(part)), own])
-        distinct[start : start + len(part)] = expected_distinct(rows, draws)
+        kept[part] = np.where(ids[part, None] == words.outputs, rows, 0.0).sum(axis=1)
+        distinct[part] = expected_distinct(rows, draws)
     return kept, distinct
 
 
@@ -103,10 +95,6 @@ def overlap_shares(subject: Entrant, ids: IdArray, neighbours: int, source: Rand
 class OverlapSkewness(Task):
     """Skewness of the neighbourhood overlap over words: how much a mechanism protects some words less than most.
 
-    Attributes:
-        words: Public words, spread evenly over the vocabulary.
-        neighbours: Size of the neighbourhoods compared.
-
     Reference:
         Bollegala et al. (2023), section 5.2 and appendix B. Deviation: 0 where all overlaps are equal.
     """
@@ -114,11 +102,11 @@ class OverlapSkewness(Task):
     name: ClassVar[str] = "skewness"
     kind: ClassVar[TaskKind] = TaskKind.MEASURE
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="overlap", meaning="mean Jaccard overlap of neighbours before and after", better="lower"),
-        Score(name="skewness", meaning="skewness of that overlap over words", better="neither"),
+        Score("overlap", "mean Jaccard overlap of neighbours before and after", "lower"),
+        Score("skewness", "skewness of that overlap over words", "neither"),
     )
-    words: int = 1000
-    neighbours: int = 10
+    words: int = 1000  # public words, spread evenly over the vocabulary
+    neighbours: int = 10  # size of the neighbourhoods compared
 
     def prepare(self, embeddings: Embeddings) -> IdArray:
         candidates = embeddings.candidates

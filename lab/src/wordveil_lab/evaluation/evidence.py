@@ -27,16 +27,11 @@ CERTAIN = 1e9  # in place of infinity, where a word without noise gives itself a
 
 @dataclass(frozen=True)
 class WordChannel:
-    """P(released word | word), exact or learnt.
+    """P(released word | word), exact or learnt."""
 
-    Attributes:
-        outputs: Words that may be released, shape (m,), ascending.
-        likelihoods: P(output | word) of some outputs for every word, shape (n, v).
-        unknown: P(output | unknown token) of some outputs, shape (n,), given their likelihoods.
-    """
-
-    outputs: IdArray = field(repr=False)
-    likelihoods: Callable[[IdArray], Float64Array] = field(repr=False)
+    outputs: IdArray = field(repr=False)  # words that may be released, shape (m,), ascending
+    likelihoods: Callable[[IdArray], Float64Array] = field(repr=False)  # P(some outputs | every word), shape (n, v)
+    # P(output | unknown token) of some outputs, shape (n,), given their likelihoods
     unknown: Callable[[IdArray, Float64Array], Float64Array] = field(repr=False)
 
 
@@ -84,22 +79,17 @@ def _learnt_channel(subject: Entrant, prior: Float64Array) -> Callable[[IdArray]
     rate, bonus = _learnt(distances(inputs), inputs, released, distances.outputs)
     words = np.arange(len(subject.embeddings), dtype=np.int32)
 
-    def weights(ids: IdArray, rows: Float64Array) -> Float64Array:
+    def weights(rows: Float64Array, same: NDArray[np.int64], places: NDArray[np.integer]) -> Float64Array:
         rows *= -rate
         np.exp(rows, out=rows)
-        same, places = _own(ids, distances.outputs)
         rows[same, places] = np.exp(bonus)
         return rows
 
     parts = np.split(words, range(INPUTS, len(words), INPUTS))
-    sums = np.concatenate([weights(part, distances(part)).sum(axis=1) for part in parts])
+    sums = np.concatenate([weights(distances(ids), *_own(ids, distances.outputs)).sum(axis=1) for ids in parts])
 
     def likelihoods(outputs: IdArray) -> Float64Array:
-        found = distances.of_all(outputs)
-        found *= -rate
-        np.exp(found, out=found)
-        found[np.arange(len(outputs)), outputs] = np.exp(bonus)
-        return np.asarray(found / sums)
+        return np.asarray(weights(distances.of_all(outputs), np.arange(len(outputs)), outputs) / sums)
 
     return likelihoods
 
@@ -202,29 +192,19 @@ def nearest_words(subject: Entrant, released: Float64Array) -> IdArray:
 
 @dataclass(frozen=True)
 class Observed:
-    """A release as an attacker reads it.
+    """A release as an attacker reads it."""
 
-    Attributes:
-        named: The released words, or those nearest to the released vectors, shape (t,).
-        kinds: Number of the release of each token, the same for equal ones, shape (t,).
-        likelihoods: P(release | word) of some releases by their numbers, and last P(release | unknown token), scaled so
-            that the largest of each is 1, shape (n, v + 1).
-    """
-
-    named: IdArray = field(repr=False)
-    kinds: NDArray[np.intp] = field(repr=False)
+    named: IdArray = field(repr=False)  # the released words, or those nearest to the released vectors, shape (t,)
+    kinds: NDArray[np.intp] = field(repr=False)  # number of each token's release, the same for equal ones, shape (t,)
+    # P(release | word) of some releases by their numbers, and last P(release | unknown token), scaled so that the
+    # largest of each is 1, shape (n, v + 1).
     likelihoods: Callable[[NDArray[np.intp]], Float64Array] = field(repr=False)
 
 
 def observe(subject: Entrant, inputs: IdArray, prior: Float64Array, source: RandomSource, label: str) -> Observed:
     """Release some words and return what an attacker sees, who learns a channel, where they must, from the prior.
 
-    Args:
-        subject: A mechanism whose law is known, where vectors are released.
-        inputs: Private words, shape (t,); public ones here.
-        prior: Public word frequencies, shape (v,).
-        source: Randomness of the release.
-        label: Tells the uses of one source apart.
+    Where vectors are released the law of the mechanism must be known.
     """
     if subject.vectors is None:
         words = subject.release_words(inputs, source, label)

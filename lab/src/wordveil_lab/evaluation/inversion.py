@@ -59,36 +59,27 @@ class Attack:
 
 @dataclass(frozen=True, kw_only=True)
 class _Inversion(Task):
-    """Share of a text's words that are found from its release.
-
-    Attributes:
-        path: File whose texts are attacked.
-        text: Its column.
-        public: File of public text for the attackers' models; texts that are attacked are left out of it.
-        public_text: Its column.
-        limit: Texts attacked.
-        length: Words of each that are attacked, as white space parts them; None for all.
-        public_limit: Public texts for the model of pairs and triples.
-    """
+    """Share of a text's words that are found from its release."""
 
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="best", meaning="share of words found by the best attacker", better="lower"),
-        Score(name="best-content", meaning="the same among words rarer than 2e-4 in public text", better="lower"),
+        Score("best", "share of words found by the best attacker", "lower"),
+        Score("best-content", "the same among words rarer than 2e-4 in public text", "lower"),
         *(
-            Score(name=name + part, meaning=meaning + among, better="lower")
+            Score(name + part, meaning + among, "lower")
             for name, meaning in ATTACKERS.items()
             for part, among in (("", ""), ("-content", ", content words"))
         ),
-        Score(name="guessing", meaning="naming the commonest word without seeing anything", better="neither"),
+        Score("guessing", "naming the commonest word without seeing anything", "neither"),
     )
-    path: str = "sentences/sst2.dev.tsv"
+    path: str = "sentences/sst2.dev.tsv"  # file whose texts are attacked
     text: str = "text"
+    # File of public text for the attackers' models; texts that are attacked are left out of it.
     public: str = "documents/imdb.train.jsonl.gz"
     public_text: str = "text"
-    limit: int = 200
-    length: int | None = None
-    public_limit: int = 10_000
+    limit: int = 200  # texts attacked
+    length: int | None = None  # words of each that are attacked, as white space parts them; None for all
+    public_limit: int = 10_000  # public texts for the model of pairs and triples
 
     def prepare(self, embeddings: wv.Embeddings) -> Attack:
         texts = read_texts(self.path, column=self.text, limit=self.limit)
@@ -98,34 +89,19 @@ class _Inversion(Task):
             raise ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
         attacked, known_texts = set(texts), read_texts(self.public, column=self.public_text, limit=self.public_limit)
         public = encode(embeddings, [text for text in known_texts if text not in attacked])
-        prior = prior_of(
-            np.concatenate(segments_of(public, len(embeddings))),
-            embeddings,
-            pairs=STORED,
-            triples=STORED,
-            base=word_prior(embeddings),
-        )
-        return Attack(
-            corpus,
-            known,
-            np.flatnonzero(content_words(embeddings)).astype(np.int32),
-            PairModel.of(public, word_prior(embeddings)).single(),
-            prior,
-        )
+        states, base = np.concatenate(segments_of(public, len(embeddings))), word_prior(embeddings)
+        prior = prior_of(states, embeddings, pairs=STORED, triples=STORED, base=base)
+        rarer = np.flatnonzero(content_words(embeddings)).astype(np.int32)
+        return Attack(corpus, known, rarer, PairModel.of(public, base).single(), prior)
 
     def applies(self, subject: Entrant) -> bool:
         return subject.vectors is None or subject.law_known
 
     def run(self, prepared: Attack, subject: Entrant, source: wv.RandomSource) -> Mapping[str, float]:
         corpus = prepared.corpus
-        guesses = dict.fromkeys(ATTACKERS, (corpus.tokens, corpus.tokens))
+        guesses = dict.fromkeys(ATTACKERS, np.stack((corpus.tokens, corpus.tokens)))
         if not subject.is_baseline:
             guesses = _guesses(prepared, subject, source, self.name)
-        return self.scored(prepared, subject, guesses)
-
-    def scored(self, prepared: Attack, subject: Entrant, guesses: Mapping[str, _Guesses]) -> Mapping[str, float]:
-        """Return the scores of what each attacker takes every token for."""
-        corpus = prepared.corpus
         found: dict[str, float] = {}
         content = np.isin(corpus.tokens, prepared.content_words)
         for i, (part, counted) in enumerate((("", prepared.known), ("-content", content))):
@@ -137,16 +113,14 @@ class _Inversion(Task):
         return {score.name: found[score.name] for score in _Inversion.scores}
 
 
-_Guesses = tuple[IdArray, IdArray]
-"""What an attacker takes every token for, whatever word it is, and if it is a content word; each of shape (t,)."""
-
-
-def _guesses(attack: Attack, subject: Entrant, source: wv.RandomSource, label: str) -> dict[str, _Guesses]:
+def _guesses(attack: Attack, subject: Entrant, source: wv.RandomSource, label: str) -> dict[str, IdArray]:
+    """Return what each attacker takes every token for, and for what if it is a content word, each of shape (2, t)."""
     corpus, v = attack.corpus, len(subject.embeddings)
     frequencies = attack.prior.frequency[:v] / attack.prior.frequency[:v].sum()
     inputs = place_unknown(corpus.tokens, subject, source, label)
     seen = observe(subject, inputs, frequencies.astype(np.float64), source, label)
-    alone, pairs, triples = (np.empty((2, len(corpus.tokens)), dtype=np.int32) for _ in range(3))
+    found = {name: np.empty((2, len(corpus.tokens)), dtype=np.int32) for name in ATTACKERS}
+    found["naming"][:] = seen.named
     for places in _batches(corpus, v):
         inside = places >= 0
         tokens = places[inside]
@@ -155,20 +129,15 @@ def _guesses(attack: Attack, subject: Entrant, source: wv.RandomSource, label: s
         rows = np.ones((len(kinds) + 1, v + 1), dtype=np.float32)
         rows[:-1] = seen.likelihoods(kinds)
         turned, rows = np.ascontiguousarray(rows.T), rows[:-1]
-        alone[:, tokens] = likeliest(rows[:, :-1] * frequencies, attack.content_words)[:, which]
+        found["alone"][:, tokens] = likeliest(rows[:, :-1] * frequencies, attack.content_words)[:, which]
         spread = np.full(places.shape, -1, np.int32)
         spread[inside] = which
         read = by_pairs(np.stack([np.take(turned, step, axis=1) for step in spread]), attack.pairs)
-        pairs[:, tokens] = likeliest(np.moveaxis(read, 1, 2)[inside][:, :-1], attack.content_words)
+        found["pairs"][:, tokens] = likeliest(np.moveaxis(read, 1, 2)[inside][:, :-1], attack.content_words)
         texts = list(zip(places.T, spread.T, strict=True))
         here, read_ = np.concatenate([own[own >= 0] for own, _ in texts]), [kind[own >= 0] for own, kind in texts]
-        triples[:, here] = in_context(read_, rows, attack.prior, attack.content_words)
-    return {
-        "naming": (seen.named, seen.named),
-        "alone": (alone[0], alone[1]),
-        "pairs": (pairs[0], pairs[1]),
-        "triples": (triples[0], triples[1]),
-    }
+        found["triples"][:, here] = in_context(read_, rows, attack.prior, attack.content_words)
+    return found
 
 
 def likeliest(scores: FloatArray, content_words: IdArray) -> IdArray:
@@ -225,19 +194,15 @@ def _top(joint: FloatArray, n: int) -> NDArray[np.intp]:
 
 def _best_of(read: Posterior, inside: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> IdArray:
     """Return of some places the likeliest state among those wanted."""
-    states, chances = (
-        read.states[inside],
-        np.where(np.append(wanted, np.zeros(STOP, dtype=bool))[read.states[inside]], read.chances[inside], -1.0),
-    )
+    states = read.states[inside]
+    chances = np.where(np.append(wanted, np.zeros(STOP, dtype=bool))[states], read.chances[inside], -1.0)
     return np.asarray(states[np.arange(len(states)), chances.argmax(axis=1)], dtype=np.int32)
 
 
 def segments_of(corpus: Corpus, v: int) -> list[IdArray]:
     """Return each text's states between two stops: layout is not read here."""
-    states, stop = (
-        np.where(corpus.tokens < 0, v + OTHER, corpus.tokens).astype(np.int32),
-        np.full(1, v + STOP, np.int32),
-    )
+    states = np.where(corpus.tokens < 0, v + OTHER, corpus.tokens).astype(np.int32)
+    stop = np.full(1, v + STOP, np.int32)
     return [np.concatenate((stop, text, stop)) for text in np.split(states, corpus.offsets[1:-1]) if len(text)]
 
 

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from wordveil.api import Embeddings, ParameterError, SanText, WordveilError
+from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.cells import Cell, Cells, cell_key, compute_cell, digest, promise_key
@@ -25,31 +28,18 @@ from wordveil_lab.evaluation.promises import Baseline, Group, OfferedTarget, Pro
 from wordveil_lab.evaluation.recipes import fit_contender
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 
-LeagueProgress = Callable[[int, int, str], None]
-"""Called with cells done, cells in all, and the label of the row just finished."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be compared.
-
-    Attributes:
-        targets: The rows.
-        tasks: The columns.
-        promises: What the promises have besides epsilon.
-        audit: How hard every row's promise is audited.
-        left_out: Name of each task that cannot run on this machine -> why.
-        repeats: Runs of every cell that is not exact, at least 2.
-        seed: Changes all noise; results are repeatable for one seed.
-    """
+    """What is to be compared."""
 
     targets: tuple[Target, ...]
     tasks: tuple[Task, ...]
-    promises: PromiseSettings = field(default_factory=PromiseSettings)
-    audit: AuditSettings = field(default_factory=AuditSettings)
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    repeats: int = 3
-    seed: int = 0
+    promises: PromiseSettings = field(default_factory=PromiseSettings)  # what the promises have besides epsilon
+    audit: AuditSettings = field(default_factory=AuditSettings)  # how hard every row's promise is audited
+    left_out: Mapping[str, str] = field(default_factory=dict)  # task that cannot run on this machine -> why
+    repeats: int = 3  # runs of every cell that is not exact, at least 2
+    seed: int = 0  # changes all noise; results are repeatable for one seed
 
     def __post_init__(self) -> None:
         if not self.targets or not self.tasks:
@@ -60,20 +50,12 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class LeagueRow:
-    """One row of the finished table.
-
-    Attributes:
-        target: What it is.
-        guarantee: The promise as a dictionary; None for a baseline or a row that could not be fitted.
-        note: Where the promise comes from, or why the row could not be fitted.
-        audit: What the audit of the promise showed, as a dictionary; None where there was none.
-        cells: Its cells, in the order of the tasks; empty where it could not be fitted.
-    """
+    """One row of the finished table."""
 
     target: Target | Baseline
-    guarantee: dict[str, Any] | None
-    note: str
-    cells: tuple[Cell, ...]
+    guarantee: dict[str, Any] | None  # None for a baseline or a row that could not be fitted
+    note: str  # where the promise comes from, or why the row could not be fitted
+    cells: tuple[Cell, ...]  # its cells, in the order of the tasks; empty where it could not be fitted
     audit: dict[str, Any] | None = None
 
     @property
@@ -84,21 +66,13 @@ class LeagueRow:
 
 @dataclass(frozen=True, kw_only=True)
 class League:
-    """The finished table.
-
-    Attributes:
-        plan: What was compared.
-        vocabulary: Name, size and checksum of the public vocabulary.
-        rows: The baselines first.
-        seconds: Wall-clock time of this run; cached cells cost nothing.
-        cached: Cells taken from the cache.
-    """
+    """The finished table."""
 
     plan: Plan
-    vocabulary: dict[str, Any]
-    rows: tuple[LeagueRow, ...]
+    vocabulary: dict[str, Any]  # name, size and checksum of the public vocabulary
+    rows: tuple[LeagueRow, ...]  # the baselines first
     seconds: float
-    cached: int
+    cached: int  # cells taken from the cache
 
 
 def first_words(embeddings: Embeddings, count: int | None) -> Embeddings:
@@ -106,13 +80,6 @@ def first_words(embeddings: Embeddings, count: int | None) -> Embeddings:
 
     Entries that may be input but not output (numbers, markup) would cost a certified rate most of its gain, and no
     evaluation text is any the poorer without them.
-
-    Args:
-        embeddings: The public vocabulary, most frequent words first.
-        count: Words to keep; None keeps all that may be output.
-
-    Raises:
-        ParameterError: If fewer than 2 are asked for.
     """
     if count is not None and count < 2:
         raise ParameterError("words", count, "must be at least 2; None (--words 0) takes all.")
@@ -120,16 +87,8 @@ def first_words(embeddings: Embeddings, count: int | None) -> Embeddings:
     if len(ids) == len(embeddings):
         return embeddings
     header = embeddings.header
-    entries = embeddings.words
-    return Embeddings.from_arrays(
-        [entries[int(i)] for i in ids],
-        embeddings.vectors[ids],
-        name=f"{header.name} (first {len(ids)} words)",
-        source=header.source,
-        licence=header.licence,
-        casing=header.casing,
-        candidate_rule="all",
-    )
+    name, facts = f"{header.name} (first {len(ids)} words)", {"source": header.source, "licence": header.licence}
+    return part_of(embeddings, ids, name, casing=header.casing, **facts)
 
 
 def run_league(
@@ -138,31 +97,24 @@ def run_league(
     *,
     cache: Path | None = None,
     workers: int = 1,
-    progress: LeagueProgress | None = None,
+    progress: Callable[[int, int, str], None] = lambda done, total, row: None,
 ) -> League:
-    """Compute the table.
-
-    Args:
-        plan: Rows, columns, repeats, seed.
-        embeddings: The public vocabulary; see `first_words`.
-        cache: Folder of finished cells: an interrupted run goes on where it stopped.
-        workers: Processes; the table does not depend on it.
-        progress: Called after every row.
-
-    Raises:
-        ParameterError: If workers is below 1 or a data file is missing.
-    """
+    """Compute the table; it does not depend on the number of workers, or on what the cache of cells holds."""
     if workers < 1:
         raise ParameterError("workers", workers, "must be at least 1.")
     started = time.perf_counter()
-    jobs = [_job(target, plan, embeddings, cache) for target in (*Baseline, *plan.targets)]
-    rows: dict[str, LeagueRow] = {}
+    key = partial(cell_key, embeddings=embeddings, promises=plan.promises, repeats=plan.repeats, seed=plan.seed)
+    jobs = [
+        _Job(target, tuple(key(target, task) for task in plan.tasks), plan, cache)
+        for target in (*Baseline, *plan.targets)
+    ]
+    cached = sum(Cells(cache).get_cell(key) is not None for job in jobs for key in job.keys)
+    rows: dict[Target | Baseline, LeagueRow] = {}
     done, total = 0, len(jobs) * len(plan.tasks)
     for row in _rows(jobs, embeddings, workers):
-        rows[_place(row.target)] = row
+        rows[row.target] = row
         done += len(plan.tasks)
-        if progress is not None:
-            progress(done, total, row.label)
+        progress(done, total, row.label)
     header = embeddings.header
     return League(
         plan=plan,
@@ -172,9 +124,9 @@ def run_league(
             "dimensions": header.dimensions,
             "checksum": header.checksum,
         },
-        rows=_in_their_group([rows[_place(job.target)] for job in jobs]),
+        rows=_in_their_group([rows[job.target] for job in jobs]),
         seconds=time.perf_counter() - started,
-        cached=sum(job.cached for job in jobs),
+        cached=cached,
     )
 
 
@@ -185,25 +137,12 @@ def _in_their_group(rows: Sequence[LeagueRow]) -> tuple[LeagueRow, ...]:
     return tuple(row for row in rows if row not in failed or row.target.name not in shown)
 
 
-def _place(target: Target | Baseline) -> str:
-    return f"{target.group}/{target.label}" if isinstance(target, Target) else target.label
-
-
 @dataclass(frozen=True)
 class _Job:
     target: Target | Baseline
     keys: tuple[str, ...]
     plan: Plan
     cache: Path | None
-    cached: int
-
-
-def _job(target: Target | Baseline, plan: Plan, embeddings: Embeddings, cache: Path | None) -> _Job:
-    keys = tuple(
-        cell_key(target, task, embeddings, plan.promises, repeats=plan.repeats, seed=plan.seed) for task in plan.tasks
-    )
-    cached = sum(Cells(cache).get_cell(key) is not None for key in keys)
-    return _Job(target, keys, plan, cache, cached)
 
 
 def _in_order(jobs: Sequence[_Job]) -> list[list[_Job]]:
@@ -216,9 +155,8 @@ def _rows(jobs: Sequence[_Job], embeddings: Embeddings, workers: int) -> Iterato
     if workers == 1:
         prepared: dict[str, Any] = {}
         with threadpool_limits(1):  # as in the processes: sums in another order differ in their last bits
-            for part in _in_order(jobs):
-                for job in part:
-                    yield _row(job, embeddings, prepared)
+            for job in chain(*_in_order(jobs)):
+                yield _row(job, embeddings, prepared)
         return
     # Started afresh, not forked: a fork would copy threads' locks and re-key every random source.
     with ProcessPoolExecutor(workers, get_context("spawn"), _start, (embeddings,)) as pool:
@@ -226,10 +164,8 @@ def _rows(jobs: Sequence[_Job], embeddings: Embeddings, workers: int) -> Iterato
         try:
             for future in as_completed(futures):
                 yield from future.result()
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 _worker: dict[str, Any] = {}

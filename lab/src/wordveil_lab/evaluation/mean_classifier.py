@@ -23,8 +23,8 @@ TINY = 1e-8
 class Adam:
     """Adam's moments for one table; rows that a step does not touch stay as they are."""
 
-    def __init__(self, shape: tuple[int, ...], rate: float, dtype: type[np.floating] = np.float64) -> None:
-        self._first, self._second = np.zeros(shape, dtype), np.zeros(shape, dtype)
+    def __init__(self, shape: tuple[int, ...], rate: float) -> None:
+        self._first, self._second = np.zeros(shape), np.zeros(shape)
         self._rate, self._steps = rate, 0
 
     def step(self, table: FloatArray, rows: Any, gradient: FloatArray) -> None:
@@ -37,15 +37,7 @@ class Adam:
 
 
 class MeanClassifier:
-    """The model; `fit` trains it in place and returns it.
-
-    Args:
-        words: Size of the vocabulary, v.
-        classes: Number of classes.
-        width: Dimensions of the word vectors.
-        stream: Randomness of the start and of the order.
-        rate: Adam's step size.
-    """
+    """The model; `fit` trains it in place and returns it."""
 
     def __init__(self, words: int, classes: int, width: int, stream: Stream, rate: float = 1e-3) -> None:
         self._lane = stream.lane(0)

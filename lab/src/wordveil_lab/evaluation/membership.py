@@ -8,41 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, Float64Array, IdArray, ParameterError, RandomSource
-from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import released_tokens
 from wordveil_lab.evaluation.data import mixed_order, train_and_test
 from wordveil_lab.evaluation.mean_classifier import MeanClassifier
-from wordveil_lab.evaluation.models import as_numbers, fit_quietly, load_sklearn
+from wordveil_lab.evaluation.models import encode_labelled, fit_quietly, load_sklearn
 from wordveil_lab.evaluation.subjects import Entrant
-
-
-@dataclass(frozen=True)
-class Quarters:
-    """TR1 (train), TR2 (never trained on), TE1 (test), TE2 (the shadow's): corpora with classes."""
-
-    corpora: tuple[Corpus, Corpus, Corpus, Corpus]
-    labels: tuple[NDArray[np.int64], ...]
-    classes: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class MembershipInference(Task):
     """AUC of a membership attack on a classifier trained on released texts, and that classifier's accuracy.
-
-    Attributes:
-        train: File split at random, the same way every time, into TR1 and TR2.
-        test: File split likewise into TE1 and TE2; None takes a fifth of the first for it.
-        limit: Rows of each file at most.
-        epochs: Passes over the texts.
-        batch: Texts a step.
-        width: Dimensions of the classifier's own word vectors.
 
     Reference:
         Carvalho, Vasiloudis, Feyisetan (2021), arXiv:2107.07928, appendix C. The classifier is the fastText-style
@@ -53,55 +36,45 @@ class MembershipInference(Task):
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="auc", meaning="area under the ROC curve of the membership attack; .5 is chance", better="lower"),
-        Score(name="accuracy", meaning="accuracy of the attacked classifier on original test texts", better="higher"),
+        Score("auc", "area under the ROC curve of the membership attack; .5 is chance", "lower"),
+        Score("accuracy", "accuracy of the attacked classifier on original test texts", "higher"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sklearn",)
-    train: str = "sentences/sst2.train.tsv"
-    test: str | None = "sentences/sst2.dev.tsv"
-    limit: int | None = 3000
+    train: str = "sentences/sst2.train.tsv"  # file split at random, the same way every time, into TR1 and TR2
+    test: str | None = "sentences/sst2.dev.tsv"  # likewise into TE1 and TE2; None takes a fifth of the first for it
+    limit: int | None = 3000  # rows of each file at most
     epochs: int = 20
-    batch: int = 64
-    width: int = 32
+    batch: int = 64  # texts a step
+    width: int = 32  # dimensions of the classifier's own word vectors
 
-    def prepare(self, embeddings: Embeddings) -> Quarters:
+    def prepare(self, embeddings: Embeddings) -> list[tuple[Corpus, NDArray[np.int64]]]:
+        """Return texts and classes of TR1 (train), TR2 (never trained on), TE1 (test) and TE2 (the shadow's)."""
         files = train_and_test(self.train, self.test, limits=(self.limit, self.limit))
         halves = [[file[i] for i in mixed_order(len(file))] for file in files]
         parts = [half[start::2] for half in halves for start in (0, 1)]
         classes = sorted({item.label for item in parts[0]})
         if len(classes) < 2 or min(map(len, parts)) < 2:
             raise ParameterError("limit", self.limit, "must leave two texts a quarter and two classes.")
-        one, two, three, four = (encode(embeddings, [item.text for item in part]) for part in parts)
-        labels = tuple(as_numbers([item.label for item in part], classes) for part in parts)
-        return Quarters((one, two, three, four), labels, len(classes))
+        return [encode_labelled(embeddings, part, classes) for part in parts]
 
-    def run(self, prepared: Quarters, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        v = len(subject.embeddings)
-        seen, unseen, tested, shadow = prepared.corpora
-        released = released_tokens(seen, subject, source, self.name)
-        target = self._fit(released, seen, prepared.labels[0], v, prepared.classes, source, "target")
-        own = self._fit(shadow.tokens, shadow, prepared.labels[3], v, prepared.classes, source, "shadow")
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        (seen, learnt), (unseen, _), (tested, asked), (shadow, known_labels) = prepared
+
+        def trained(name: str, tokens: IdArray, corpus: Corpus, labels: NDArray[np.int64]) -> MeanClassifier:
+            classes = int(learnt.max()) + 1
+            model = MeanClassifier(len(subject.embeddings), classes, self.width, source.stream(name))
+            return model.fit(tokens, corpus, labels, epochs=self.epochs, batch=self.batch)
+
+        target = trained("target", released_tokens(seen, subject, source, self.name), seen, learnt)
+        own = trained("shadow", shadow.tokens, shadow, known_labels)
         known, inside = _evidence(own, shadow, tested)
         network = load_sklearn("neural_network").MLPClassifier
         attack = network((64, 64), batch_size=min(64, len(known)), max_iter=20, random_state=0)
         fit_quietly(attack, known, inside)
         evidence, member = _evidence(target, seen, unseen)
         guess = attack.predict_proba(evidence)[:, 1]
-        right = target.probabilities(tested.tokens, tested).argmax(axis=1) == prepared.labels[2]
+        right = target.probabilities(tested.tokens, tested).argmax(axis=1) == asked
         return {"auc": float(load_sklearn("metrics").roc_auc_score(member, guess)), "accuracy": float(right.mean())}
-
-    def _fit(
-        self,
-        tokens: IdArray,
-        corpus: Corpus,
-        labels: NDArray[np.int64],
-        v: int,
-        classes: int,
-        source: RandomSource,
-        label: str,
-    ) -> MeanClassifier:
-        model = MeanClassifier(v, classes, self.width, source.stream(label))
-        return model.fit(tokens, corpus, labels, epochs=self.epochs, batch=self.batch)
 
 
 def _evidence(model: MeanClassifier, inside: Corpus, outside: Corpus) -> tuple[Float64Array, NDArray[np.int64]]:

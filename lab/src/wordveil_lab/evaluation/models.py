@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from wordveil.api import IdArray, ParameterError
-from wordveil_lab.corpora import Corpus
+from wordveil.api import Embeddings, IdArray, ParameterError
+from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation.data import LabelledText
 from wordveil_lab.extras import missing_extra
 
 MODELS = ("logistic", "svm")
@@ -24,11 +25,7 @@ MODELS = ("logistic", "svm")
 
 
 def load_sklearn(module: str) -> Any:
-    """Return a module of scikit-learn.
-
-    Raises:
-        MissingExtraError: If scikit-learn is not installed.
-    """
+    """Return a module of scikit-learn."""
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ImportError:
@@ -39,10 +36,6 @@ def linear_model(name: str) -> Any:
     """Return an untrained linear classifier: "logistic" or "svm", deterministic.
 
     The support vector machine is solved in its primal form, squared hinge loss and C = 1, until it converges.
-
-    Raises:
-        ParameterError: If there is no such model.
-        MissingExtraError: If scikit-learn is not installed.
     """
     if name not in MODELS:
         raise ParameterError("model", name, f"must be one of {', '.join(MODELS)}.")
@@ -56,9 +49,6 @@ def fit_quietly(model: Any, features: Any, labels: Any) -> Any:
 
     Except of the support vector machine: one that has not converged is another classifier, and its scores mean nothing.
     One thread: cells run side by side, and threads that wait for each other cost far more than they save.
-
-    Raises:
-        ConvergenceWarning: If a support vector machine does not converge.
     """
     must = isinstance(model, load_sklearn("svm").LinearSVC)
     with warnings.catch_warnings(), threadpool_limits(1):
@@ -83,12 +73,16 @@ def bag_of_words(tokens: IdArray, corpus: Corpus, v: int) -> csr_array:
     return counts
 
 
+def bag_of_texts(embeddings: Embeddings, texts: Sequence[str]) -> csr_array:
+    """Return the token counts of texts that a vocabulary reads, shape (n, v)."""
+    corpus = encode(embeddings, texts)
+    return bag_of_words(corpus.tokens, corpus, len(embeddings))
+
+
 def weighted_bag(counts: csr_array, weights: NDArray[np.float64] | None = None) -> tuple[csr_array, Any]:
     """Return rows of 1 + ln(count) times inverse document frequency, of norm 1, and the weights used.
 
-    Args:
-        counts: Shape (n, v).
-        weights: Weights of another corpus, or None to compute them here.
+    The weights are those of another corpus where they are given.
     """
     bag = counts.copy()
     bag.data = 1 + np.log(bag.data)
@@ -99,6 +93,13 @@ def weighted_bag(counts: csr_array, weights: NDArray[np.float64] | None = None) 
     norms = np.sqrt(np.bincount(np.repeat(np.arange(bag.shape[0]), np.diff(bag.indptr)), bag.data**2, bag.shape[0]))
     bag.data = bag.data / np.repeat(np.where(norms == 0, 1.0, norms), np.diff(bag.indptr))
     return bag, weights
+
+
+def encode_labelled(
+    embeddings: Embeddings, items: Sequence[LabelledText], classes: Sequence[str]
+) -> tuple[Corpus, NDArray[np.int64]]:
+    """Return texts as ids, and their classes as numbers."""
+    return encode(embeddings, [item.text for item in items]), as_numbers([item.label for item in items], classes)
 
 
 def as_numbers(labels: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from wordveil.api import MINILM_PACKAGE as PACKAGE
 from wordveil.api import Embeddings, Float32Array, Float64Array, IdArray, RandomSource, load_embeddings
 from wordveil.api import minilm_installed as model_installed
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.base import Score, Task
 from wordveil_lab.evaluation.bert_score import matching_scores, unit_states
 from wordveil_lab.evaluation.corpora import as_texts, centroids, released_tokens
 from wordveil_lab.evaluation.data import read_texts
@@ -26,50 +26,36 @@ from wordveil_lab.extras import missing_extra
 from wordveil_lab.rows import locate
 
 
-@dataclass(frozen=True)
-class Judged:
-    """Texts, the judge's unit vector of every word (zero where it has none), and which words carry content."""
-
-    corpus: Corpus = field(repr=False)
-    units: Float32Array = field(repr=False)
-    content: NDArray[np.bool_] = field(repr=False)
-
-
 @dataclass(frozen=True, kw_only=True)
 class AlignedSimilarity(Task):
     """Mean cosine of each original word and the word released for it, in vectors made by others than the vocabulary's.
 
     Read it beside the row of random words, whose cosine is not 0: common words are alike.
-
-    Attributes:
-        path: File with a column text.
-        judge: File of vectors that the cosines are taken in; words it lacks count as unlike everything.
-        limit: Texts at most.
     """
 
     name: ClassVar[str] = "aligned-similarity"
     reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="content", meaning="mean cosine, words rarer than 2e-4 in public text", better="higher"),
-        Score(name="all", meaning="mean cosine, all words", better="higher"),
-        Score(name="kept", meaning="share of words released as they were", better="neither"),
+        Score("content", "mean cosine, words rarer than 2e-4 in public text", "higher"),
+        Score("all", "mean cosine, all words", "higher"),
+        Score("kept", "share of words released as they were", "neither"),
     )
-    path: str = "sentences/sst2.dev.tsv"
-    judge: str = "embeddings/glove.6B.50d.top100k.npz"
+    path: str = "sentences/sst2.dev.tsv"  # file with a column text
+    judge: str = "embeddings/glove.6B.50d.top100k.npz"  # a word that its vectors lack counts as unlike everything
     limit: int | None = 400
 
-    def prepare(self, embeddings: Embeddings) -> Judged:
-        corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
-        return Judged(corpus, _units(embeddings, load_embeddings(locate(self.judge))), content_words(embeddings))
+    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, Float32Array, NDArray[np.bool_]]:
+        """Return the texts, the judge's unit vector of every word, and which words carry content."""
+        units = unit_vectors(embeddings, load_embeddings(locate(self.judge)))
+        return encode(embeddings, read_texts(self.path, limit=self.limit)), units, content_words(embeddings)
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        corpus, units = prepared.corpus, prepared.units
+        corpus, units, rarer = prepared
         known = np.flatnonzero(corpus.tokens >= 0)
         original = corpus.tokens[known]
         released = released_tokens(corpus, subject, source, self.name)[known]
         close = np.einsum("ij,ij->i", units[original], units[released])
-        content = prepared.content[original]
+        content = rarer[original]
         return {
             "content": float(close[content].mean()) if content.any() else 0.0,
             "all": float(close.mean()) if len(close) else 0.0,
@@ -77,7 +63,7 @@ class AlignedSimilarity(Task):
         }
 
 
-def _units(embeddings: Embeddings, judge: Embeddings) -> Float32Array:
+def unit_vectors(embeddings: Embeddings, judge: Embeddings) -> Float32Array:
     """Return the judge's vector of every word at length 1, shape (v, d); zero where it has none."""
     ids: IdArray = judge.ids(list(embeddings.words))
     rows = np.where((ids >= 0)[:, None], judge.vectors[ids], np.float32(0))
@@ -97,11 +83,7 @@ def rouge_1(text: str, reference: str) -> float:
 
 
 def bleu(texts: Sequence[str], references: Sequence[str]) -> float:
-    """Return the corpus BLEU of texts against one reference each, 0 to 100; the texts are split at spaces.
-
-    Raises:
-        MissingExtraError: If sacrebleu is not installed.
-    """
+    """Return the corpus BLEU of texts against one reference each, 0 to 100; the texts are split at spaces."""
     try:
         sacrebleu = importlib.import_module("sacrebleu")
     except ImportError:
@@ -114,22 +96,17 @@ class TextOverlap(Task):
     """How much of the wording comes through: ROUGE-1, BLEU, and the cosine of centroids in the public table.
 
     These are utility and leakage at once: what overlaps was not protected.
-
-    Attributes:
-        path: File with a column text.
-        limit: Texts at most.
     """
 
     name: ClassVar[str] = "overlap"
     reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="meaning", meaning="mean cosine of original and released texts' centroids", better="higher"),
-        Score(name="rouge-1", meaning="mean F1 of shared words", better="higher"),
-        Score(name="bleu", meaning="corpus BLEU of released against original, 0 to 100", better="higher"),
+        Score("meaning", "mean cosine of original and released texts' centroids", "higher"),
+        Score("rouge-1", "mean F1 of shared words", "higher"),
+        Score("bleu", "corpus BLEU of released against original, 0 to 100", "higher"),
     )
     needs: ClassVar[tuple[str, ...]] = ("sacrebleu",)
-    path: str = "sentences/sst2.dev.tsv"
+    path: str = "sentences/sst2.dev.tsv"  # file with a column text
     limit: int | None = 400
 
     def prepare(self, embeddings: Embeddings) -> tuple[Corpus, list[str], Float64Array]:
@@ -152,21 +129,16 @@ class ContextualOverlap(Task):
 
     A task of its own because it is slow (a processor core encodes about a hundred sentences a second) and because its
     model is an optional package: without it the task is left out.
-
-    Attributes:
-        path: File with a column text.
-        limit: Texts at most.
     """
 
     name: ClassVar[str] = "bert-score"
     reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="f1", meaning="mean BERTScore F1 of released against original, MiniLM states", better="higher"),
-        Score(name="precision", meaning="its part that asks what of the release is in the original", better="higher"),
-        Score(name="recall", meaning="its part that asks what of the original is in the release", better="higher"),
+        Score("f1", "mean BERTScore F1 of released against original, MiniLM states", "higher"),
+        Score("precision", "its part that asks what of the release is in the original", "higher"),
+        Score("recall", "its part that asks what of the original is in the release", "higher"),
     )
-    path: str = "sentences/sst2.dev.tsv"
+    path: str = "sentences/sst2.dev.tsv"  # file with a column text
     limit: int | None = 300
 
     @property

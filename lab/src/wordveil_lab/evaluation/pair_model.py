@@ -22,24 +22,17 @@ class PairModel:
     """Frequencies and pair counts of public text, each smoothed by Witten and Bell's estimate of the unseen.
 
     State v, the last one, stands for every token outside the vocabulary.
-
-    Attributes:
-        unigram: P(w), shape (v + 1,), positive.
-        pairs: P(right | left) of pairs that were seen, shape (v + 1, v + 1).
-        trust: Weight of `pairs` for each left word; the rest goes to the unigram, shape (v + 1,).
     """
 
-    unigram: Float64Array = field(repr=False)
-    pairs: csr_array = field(repr=False)
-    trust: Float64Array = field(repr=False)
+    unigram: Float64Array = field(repr=False)  # P(w), shape (v + 1,), positive
+    pairs: csr_array = field(repr=False)  # P(right | left) of pairs that were seen, shape (v + 1, v + 1)
+    trust: Float64Array = field(repr=False)  # weight of `pairs` for each left word; the rest is the unigram's
 
     @classmethod
     def of(cls, corpus: Corpus, prior: Float64Array) -> PairModel:
         """Count a corpus; nothing is learnt from one text's end to the next one's beginning.
 
-        Args:
-            corpus: Public text.
-            prior: Public word frequencies, shape (v,), positive: what words the corpus lacks are taken from.
+        What words the corpus lacks are taken from the prior, shape (v,), positive.
         """
         v, tokens = len(prior), np.where(corpus.tokens < 0, len(prior), corpus.tokens)
         counts = np.bincount(tokens, minlength=v + 1).astype(np.float64)

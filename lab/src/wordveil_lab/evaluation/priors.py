@@ -18,19 +18,18 @@ SMOOTHING = 0.5
 COMMON = 2e-4
 """Share of public text from which on a word counts as common, 555 of the embedded ones; rarer words carry content."""
 
+TEXTS = 20_000  # of a file, counted at most
 
-def word_prior(embeddings: Embeddings, frequencies: str = PUBLIC_LIST, *, limit: int | None = 20_000) -> Float64Array:
+
+def word_prior(embeddings: Embeddings, frequencies: str = PUBLIC_LIST) -> Float64Array:
     """Return a probability for every word, shape (v,), positive everywhere: (count + 1/2) over the sum.
 
-    Args:
-        embeddings: The public vocabulary.
-        frequencies: The public list, or a file with a column text whose words are counted.
-        limit: Texts of the file that are counted at most.
+    Counted are the words of the public list, or of texts spread over a file with a column text.
     """
     if frequencies == PUBLIC_LIST:
         weights = word_frequencies(embeddings, smoothing=SMOOTHING)
     else:
-        tokens = encode(embeddings, read_texts(frequencies, limit=limit)).tokens
+        tokens = encode(embeddings, read_texts(frequencies, limit=TEXTS)).tokens
         weights = np.asarray(np.bincount(tokens[tokens >= 0], minlength=len(embeddings)) + SMOOTHING, dtype=np.float64)
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 

@@ -35,19 +35,12 @@ class Baseline(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class PromiseSettings:
-    """What the promises have besides epsilon.
+    """What the promises have besides epsilon."""
 
-    Attributes:
-        delta: Of the promises that have one, in (0, 1/2).
-        clip_quantile: The public clip norm is this quantile of the vocabulary's norms.
-        projected: Dimensions of projections; None takes a fifth of the embedding's.
-        rank_c: c of the rank-softmax decoder.
-    """
-
-    delta: float = 1e-5
-    clip_quantile: float = 0.5
-    projected: int | None = None
-    rank_c: float = 0.04
+    delta: float = 1e-5  # of the promises that have one, in (0, 1/2)
+    clip_quantile: float = 0.5  # the public clip norm is this quantile of the vocabulary's norms
+    projected: int | None = None  # dimensions of projections; None takes a fifth of the embedding's
+    rank_c: float = 0.04  # c of the rank-softmax decoder
 
     def __post_init__(self) -> None:
         if not 0 < self.delta < 0.5:
@@ -58,17 +51,12 @@ class PromiseSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """One row of the table before it is fitted.
-
-    Attributes:
-        name: The row's name.
-        group: Its group.
-        epsilon: Of the group's promise: per unit of distance for "metric" and "rank", nats for the others; the
-            claimed one for "refuted".
-    """
+    """One row of the table before it is fitted."""
 
     name: str
     group: Group
+    # Of the group's promise: per unit of distance for "metric" and "rank", nats for the others; the claimed one for
+    # "refuted"
     epsilon: float
 
     @property
@@ -92,16 +80,9 @@ class OfferedTarget(Target):
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """A fitted row.
-
-    Attributes:
-        words: The word mechanism.
-        guarantee: What it promises in its group's terms.
-        note: Where the promise comes from, when it is not the mechanism's own; "" otherwise.
-        decoded: Whether words are released that were decoded from noisy vectors, and not those vectors.
-    """
+    """A fitted row."""
 
     words: WordRandomizer = field(repr=False)
-    guarantee: Guarantee
-    note: str = ""
-    decoded: bool = True
+    guarantee: Guarantee  # what it promises in its group's terms
+    note: str = ""  # where the promise comes from, when it is not the mechanism's own; "" otherwise
+    decoded: bool = True  # whether words are released that were decoded from noisy vectors, and not those vectors

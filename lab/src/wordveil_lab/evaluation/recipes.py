@@ -65,6 +65,7 @@ class RowPlan:
 
 _Recipe = Callable[[RowPlan], Contender]
 BALL = "delta", "clip_norm"
+PRINCIPAL: dict[str, Any] = {"directions": "principal", "sensitivity": "spectral"}
 
 
 def _decoded(plan: RowPlan, mechanism: wv.VectorMechanism, decoder: Decoder | None = None, note: str = "") -> Contender:
@@ -72,18 +73,8 @@ def _decoded(plan: RowPlan, mechanism: wv.VectorMechanism, decoder: Decoder | No
     return Contender(words=words, guarantee=words.guarantee(), note=note)
 
 
-def _vectors(recipe: _Recipe) -> _Recipe:
-    """Return the recipe of the row that releases the vectors themselves."""
-    return lambda plan: replace(recipe(plan), decoded=False)
-
-
-def _laplace_rank(plan: RowPlan) -> Contender:
-    decoder = wv.RankSoftmax(epsilon=plan.epsilon, c=plan.settings.rank_c)
-    return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon), decoder)
-
-
-def _laplace_vickrey(plan: RowPlan) -> Contender:
-    return _decoded(plan, wv.MultivariateLaplace(epsilon=plan.epsilon), wv.Vickrey())
+def _undecoded(recipe: _Recipe, plan: RowPlan) -> Contender:
+    return replace(recipe(plan), decoded=False)
 
 
 def _mahalanobis(plan: RowPlan) -> Contender:
@@ -94,19 +85,6 @@ def _mahalanobis(plan: RowPlan) -> Contender:
     noise: Any = words.randomizer
     note = f"Mahalanobis epsilon {own:.4g}, a loss of epsilon/sqrt(lambda_min) per unit of Euclidean distance"
     return Contender(words=words, guarantee=noise.euclidean_guarantee(), note=note)
-
-
-def _projection(plan: RowPlan) -> Contender:
-    note = "loss between words of this vocabulary, by the exact stretch of one public matrix"
-    return _decoded(plan, wv.Projection(epsilon=plan.epsilon, dimensions=plan.projected), note=note)
-
-
-def _principal(plan: RowPlan, epsilon: float) -> wv.Projection:
-    return wv.Projection(epsilon=epsilon, dimensions=plan.projected, directions="principal", sensitivity="spectral")
-
-
-def _projection_principal(plan: RowPlan) -> Contender:
-    return _decoded(plan, _principal(plan, plan.epsilon), note="principal directions of the public table: no stretch")
 
 
 def _selected(words: WordRandomizer, note: str = "") -> Contender:
@@ -150,16 +128,8 @@ def noise_diameter(noise: VectorRandomizer, embeddings: wv.Embeddings) -> float:
     return math.nextafter(found / noise.largest_stretch, math.inf)
 
 
-def _laplace_local(plan: RowPlan) -> Contender:
-    return _local_by_profile(plan, lambda epsilon: wv.MultivariateLaplace(epsilon=epsilon), plan.embeddings.dimensions)
-
-
-def _principal_local(plan: RowPlan) -> Contender:
-    return _local_by_profile(plan, partial(_principal, plan), plan.projected)
-
-
-def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], wv.VectorMechanism], d: int) -> Contender:
-    reach, delta = noise_diameter(mechanism(1.0).fit(plan.embeddings), plan.embeddings), plan.settings.delta
+def _local_by_profile(plan: RowPlan, mechanism: Callable[..., wv.VectorMechanism], d: int) -> Contender:
+    reach, delta = noise_diameter(mechanism(epsilon=1.0).fit(plan.embeddings), plan.embeddings), plan.settings.delta
     low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
     while laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
         low, high = high, 2 * high
@@ -169,7 +139,7 @@ def _local_by_profile(plan: RowPlan, mechanism: Callable[[float], wv.VectorMecha
             low = middle
         else:
             high = middle
-    words = wv.Decoded(mechanism=mechanism(low / reach)).fit(plan.embeddings)
+    words = wv.Decoded(mechanism=mechanism(epsilon=low / reach)).fit(plan.embeddings)
     own = words.randomizer.guarantee()
     assert own.epsilon is not None
     local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
@@ -197,12 +167,13 @@ def _listed(mechanism: wv.NeighbourResponse, embeddings: wv.Embeddings) -> Calla
     return mechanism.fitter(embeddings)
 
 
-def _noise(kind: Callable[..., wv.VectorMechanism], *from_plan: str, **settings: Any) -> _Recipe:
+def _noise(kind: Callable[..., wv.VectorMechanism], *from_plan: str, note: str = "", **settings: Any) -> _Recipe:
     """Return the recipe of a vector mechanism; what it has of the plan besides epsilon is named."""
 
     def recipe(plan: RowPlan) -> Contender:
-        known = {"delta": plan.settings.delta, "clip_norm": plan.clip_norm}
-        return _decoded(plan, kind(epsilon=plan.epsilon, **settings, **{name: known[name] for name in from_plan}))
+        known = {"delta": plan.settings.delta, "clip_norm": plan.clip_norm, "dimensions": plan.projected}
+        mechanism = kind(epsilon=plan.epsilon, **settings, **{name: known[name] for name in from_plan})
+        return _decoded(plan, mechanism, note=note)
 
     return recipe
 
@@ -210,10 +181,6 @@ def _noise(kind: Callable[..., wv.VectorMechanism], *from_plan: str, **settings:
 def _nadp_verbatim(plan: RowPlan) -> Contender:
     found = _decoded(plan, wv.NADP(epsilon=plan.epsilon, delta=plan.settings.delta, isolated="verbatim"))
     return replace(found, note="as published: " + "; ".join(found.guarantee.assumptions[1:]))
-
-
-def _gaussian_as_neighbour(plan: RowPlan) -> Contender:
-    return replace(_noise(wv.ClippedGaussian, *BALL)(plan), note="local DP, which implies neighbour DP")
 
 
 def _refuted_truncated(plan: RowPlan) -> Contender:
@@ -230,11 +197,6 @@ def _refuted_truncated(plan: RowPlan) -> Contender:
     return _decoded(plan, mechanism, note=f"as published, with {padded} padded dimensions")
 
 
-def _refuted_jaccard(plan: RowPlan) -> Contender:
-    mechanism = wv.Jaccard(epsilon=plan.epsilon, delta=plan.settings.delta, allow_refuted=True)
-    return _decoded(plan, mechanism, note="as published")
-
-
 def _refuted_gaussian(plan: RowPlan) -> Contender:
     found = _noise(wv.ClippedGaussian, *BALL, calibration="classical", allow_refuted=True)(plan)
     note = "as published" if found.guarantee.epsilon is None else "as published: holds at this epsilon"
@@ -244,25 +206,41 @@ def _refuted_gaussian(plan: RowPlan) -> Contender:
 _VECTORS: dict[tuple[Group, str], _Recipe] = {
     (Group.METRIC, "laplace"): _noise(wv.MultivariateLaplace),
     (Group.METRIC, "mahalanobis"): _mahalanobis,
-    (Group.METRIC, "projection"): _projection,
-    (Group.METRIC, "projection-principal"): _projection_principal,
-    (Group.LOCAL, "laplace-profile"): _laplace_local,
-    (Group.LOCAL, "projection-principal-profile"): _principal_local,
+    (Group.METRIC, "projection"): _noise(
+        wv.Projection,
+        "dimensions",
+        note="loss between words of this vocabulary, by the exact stretch of one public matrix",
+    ),
+    (Group.METRIC, "projection-principal"): _noise(
+        wv.Projection, "dimensions", note="principal directions of the public table: no stretch", **PRINCIPAL
+    ),
+    (Group.LOCAL, "laplace-profile"): lambda plan: _local_by_profile(
+        plan, wv.MultivariateLaplace, plan.embeddings.dimensions
+    ),
+    (Group.LOCAL, "projection-principal-profile"): lambda plan: _local_by_profile(
+        plan, partial(wv.Projection, dimensions=plan.projected, **PRINCIPAL), plan.projected
+    ),
     (Group.LOCAL, "clipped-gaussian"): _noise(wv.ClippedGaussian, *BALL),
     (Group.LOCAL, "clipped-l2"): _noise(wv.ClippedL2, *BALL, diameter="vocabulary"),
     (Group.LOCAL, "clipped-laplace"): _noise(wv.ClippedLaplace, "clip_norm"),
     (Group.LOCAL, "truncated-laplace"): _noise(wv.TruncatedLaplace, *BALL, calibration="certified"),
     (Group.NEIGHBOUR, "nadp"): _noise(wv.NADP, "delta"),
     (Group.NEIGHBOUR, "nadp-verbatim"): _nadp_verbatim,
-    (Group.NEIGHBOUR, "clipped-gaussian"): _gaussian_as_neighbour,
+    (Group.NEIGHBOUR, "clipped-gaussian"): _noise(
+        wv.ClippedGaussian, *BALL, note="local DP, which implies neighbour DP"
+    ),
     (Group.REFUTED, "truncated-laplace-published"): _refuted_truncated,
     (Group.REFUTED, "clipped-gaussian-classical"): _refuted_gaussian,
-    (Group.REFUTED, "jaccard"): _refuted_jaccard,
+    (Group.REFUTED, "jaccard"): _noise(wv.Jaccard, "delta", note="as published", allow_refuted=True),
 }
 
 _WORDS: dict[tuple[Group, str], _Recipe] = {
-    (Group.METRIC, "laplace+rank-softmax"): _laplace_rank,
-    (Group.METRIC, "laplace+vickrey"): _laplace_vickrey,
+    (Group.METRIC, "laplace+rank-softmax"): lambda plan: _decoded(
+        plan, wv.MultivariateLaplace(epsilon=plan.epsilon), wv.RankSoftmax(epsilon=plan.epsilon, c=plan.settings.rank_c)
+    ),
+    (Group.METRIC, "laplace+vickrey"): lambda plan: _decoded(
+        plan, wv.MultivariateLaplace(epsilon=plan.epsilon), wv.Vickrey()
+    ),
     (Group.METRIC, "santext"): _textbook(wv.SanText),
     (Group.METRIC, "santext-certified"): _certified(wv.SanText),
     (Group.METRIC, "tem"): _textbook(wv.TEM),
@@ -280,7 +258,7 @@ _WORDS: dict[tuple[Group, str], _Recipe] = {
 }
 
 RECIPES: dict[tuple[Group, str], _Recipe] = {
-    **{(group, f"{name}-vectors"): _vectors(recipe) for (group, name), recipe in _VECTORS.items()},
+    **{(group, f"{name}-vectors"): partial(_undecoded, recipe) for (group, name), recipe in _VECTORS.items()},
     **{(group, f"{name}+nearest"): recipe for (group, name), recipe in _VECTORS.items()},
     **_WORDS,
 }
@@ -312,9 +290,6 @@ def contenders(
         local_epsilons: Of local, neighbour and refuted rows, nats.
         rank_epsilons: Of metric DP, per unit of neighbour-rank distance.
         places: Python paths of classes of mechanisms, which are given epsilon alone and called by their names.
-
-    Raises:
-        ParameterError: If a name is not known, an epsilon is not finite and positive, or no row is left.
     """
     for epsilon in (*epsilons, *local_epsilons, *rank_epsilons):
         if not (math.isfinite(epsilon) and epsilon > 0):
@@ -359,7 +334,7 @@ def _own_class(place: str) -> Any:
 def _code(name: str, place: str) -> str:
     """Return what tells one build of somebody's mechanism from others: of a file, its bytes."""
     own = _own_class(place) if place else mechanism_class(name)
-    return f"{own.__module__}.{own.__qualname__}" if place.partition(":")[0].endswith(".py") else code_name(own)
+    return f"{own.__module__}.{own.__qualname__}" if place.rpartition(":")[0].endswith(".py") else code_name(own)
 
 
 def _matches(name: str, wanted: str) -> bool:
@@ -367,11 +342,7 @@ def _matches(name: str, wanted: str) -> bool:
 
 
 def fit_contender(target: Target, embeddings: Embeddings, settings: PromiseSettings) -> Contender:
-    """Fit a row to a vocabulary.
-
-    Raises:
-        ParameterError: If the mechanism has no parameters for this epsilon on this vocabulary.
-    """
+    """Fit a row to a vocabulary."""
     plan = RowPlan(embeddings, target.epsilon, settings)
     if not isinstance(target, OfferedTarget):
         return RECIPES[target.group, target.name](plan)

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
@@ -24,8 +24,8 @@ from wordveil.api import ParameterError, round_up
 from wordveil_lab.evaluation.base import Task, TaskKind
 from wordveil_lab.evaluation.catalogue import data_text
 from wordveil_lab.evaluation.curves import COMPARED, LEVELS, READING, CurveValue, equal_attack
-from wordveil_lab.evaluation.league import League
-from wordveil_lab.evaluation.promises import Baseline, Group, Target
+from wordveil_lab.evaluation.league import League, LeagueRow
+from wordveil_lab.evaluation.promises import Group, Target
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import ARROWS, as_html, latex_table, markdown_table
 
@@ -44,62 +44,47 @@ GROUP_TEXT = {
 """Group -> its heading."""
 
 
+def new_report(command: str, rows: Iterable[dict[str, Any]], **facts: Any) -> dict[str, Any]:
+    """Return the run of a league as its JSON has it, with facts of its own."""
+    return {"schema": SCHEMA, "version": __version__, "command": command, "noise": NOISE, **facts, "rows": list(rows)}
+
+
 def as_dict(league: League, command: str = "") -> dict[str, Any]:
     """Return the table as a JSON-ready dictionary."""
     plan = league.plan
-    return {
-        "schema": SCHEMA,
-        "version": __version__,
-        "command": command,
-        "noise": NOISE,
-        "vocabulary": league.vocabulary,
-        "promises": asdict(plan.promises),
-        "audit": asdict(plan.audit),
-        "repeats": plan.repeats,
-        "seed": plan.seed,
-        "groups": {group.value: text for group, text in GROUP_TEXT.items()},
-        "tasks": [_task(task) for task in plan.tasks],
-        "left_out": dict(plan.left_out),
-        "rows": [
-            {
-                "label": row.label,
-                **_place(row.target),
-                "guarantee": row.guarantee,
-                "note": row.note,
-                "audit": row.audit,
-                # Not how long they took, so that two runs write the same bytes.
-                "cells": {
-                    cell.task: {"key": cell.key, "applies": cell.applies, "scores": cell.as_dict()["scores"]}
-                    for cell in row.cells
-                },
-            }
-            for row in league.rows
-        ],
-    }
+    return new_report(
+        command,
+        map(_row, league.rows),
+        vocabulary=league.vocabulary,
+        promises=asdict(plan.promises),
+        audit=asdict(plan.audit),
+        repeats=plan.repeats,
+        seed=plan.seed,
+        groups={group.value: text for group, text in GROUP_TEXT.items()},
+        tasks=[_task(task) for task in plan.tasks],
+        left_out=dict(plan.left_out),
+    )
 
 
-def _place(target: Target | Baseline) -> dict[str, Any]:
-    if isinstance(target, Baseline):
-        return {"name": target.label, "group": None, "epsilon": None}
-    return {"name": target.name, "group": target.group.value, "epsilon": target.epsilon}
+def _row(row: LeagueRow) -> dict[str, Any]:
+    target, facts = row.target, {"guarantee": row.guarantee, "note": row.note, "audit": row.audit}
+    place: dict[str, Any] = {"label": target.label, "name": target.label, "group": None, "epsilon": None}
+    if isinstance(target, Target):
+        place |= {"name": target.name, "group": target.group.value, "epsilon": target.epsilon}
+    # Not how long they took, so that two runs write the same bytes.
+    cells = {c.task: {"key": c.key, "applies": c.applies, "scores": c.as_dict()["scores"]} for c in row.cells}
+    return {**place, **facts, "cells": cells}
 
 
 def _task(task: Task) -> dict[str, Any]:
-    return {
-        "name": task.name,
-        "kind": task.kind.value,
-        "settings": repr(task),
-        "data": data_text(task),
-        "scores": [asdict(score) for score in task.scores],
-    }
+    facts = {"name": task.name, "kind": task.kind.value, "settings": repr(task), "data": data_text(task)}
+    return {**facts, "scores": [asdict(score) for score in task.scores]}
 
 
 def as_markdown(report: dict[str, Any], *, every: bool = False) -> str:
     """Return the table as Markdown: for each group one table of utility and one of attacks and measures.
 
-    Args:
-        report: The table as its dictionary.
-        every: Whether every score is shown, and not the first of each task alone.
+    They show every score, or the first of each task.
     """
     vocabulary = report["vocabulary"]
     lines = [
@@ -117,24 +102,13 @@ def as_markdown(report: dict[str, Any], *, every: bool = False) -> str:
     for group, text in report["groups"].items():
         rows = [row for row in report["rows"] if row["group"] == group]
         if rows:
-            lines += [
-                f"## {text}",
-                "",
-                *(
-                    line
-                    for heading, head, body in group_tables(report, rows, every)
-                    for line in (f"### {heading}", "", *markdown_table(head, body), "")
-                ),
-                *_equal_attack(report, group),
-                *_promises(rows),
-            ]
-    return "\n".join([*lines, "## Data", "", *(f"- {line}" for line in _data_lines(report))]).rstrip() + "\n"
-
-
-def _data_lines(report: dict[str, Any]) -> list[str]:
-    """Return what every task read, and which were left out and why."""
-    lines = [f"{task['name']}: {task['data']}" for task in report["tasks"] if task["data"]]
-    return lines + [f"{name}: left out, {reason}" for name, reason in report["left_out"].items()]
+            lines += [f"## {text}", ""]
+            for heading, head, body in group_tables(report, rows, every):
+                lines += [f"### {heading}", "", *markdown_table(head, body), ""]
+            lines += [*_equal_attack(report, group), *_promises(rows)]
+    lines += ["## Data", "", *(f"- {task['name']}: {task['data']}" for task in report["tasks"] if task["data"])]
+    lines += [f"- {name}: left out, {reason}" for name, reason in report["left_out"].items()]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def as_page(report: dict[str, Any]) -> str:
@@ -148,11 +122,7 @@ def as_page(report: dict[str, Any]) -> str:
 
 
 def as_picture(report: dict[str, Any], form: str = "svg") -> bytes:
-    """Return utility against the best attacker's success, as SVG or PDF.
-
-    Raises:
-        ParameterError: If no two tasks of the table can be held against each other.
-    """
+    """Return utility against the best attacker's success, as SVG or PDF."""
     points = list(_points(report))
     if not points:
         needed = f"needs one of {', '.join(COMPARED)} among the tasks, and a task of utility on the same texts."
@@ -162,19 +132,12 @@ def as_picture(report: dict[str, Any], form: str = "svg") -> bytes:
 
 
 def _points(report: dict[str, Any]) -> Iterator[Plotted]:
-    for group in report["groups"]:
-        for task, utilities in COMPARED.items():
-            for utility, score in utilities:
-                for row in report["rows"]:
-                    cells = [row["cells"].get(name, {}).get("scores", {}) for name in (task, utility)]
-                    if row["group"] == group and all(cells):
-                        yield Plotted(
-                            figure=f"{group}: {utility}, {score}",
-                            series=row["name"],
-                            epsilon=cells[0]["best"]["mean"],
-                            value=cells[1][score]["mean"],
-                            error=cells[1][score]["standard_error"],
-                        )
+    compared = [(task, *utility) for task, utilities in COMPARED.items() for utility in utilities]
+    for group, (task, utility, score), row in product(report["groups"], compared, report["rows"]):
+        attack, use = (row["cells"].get(name, {}).get("scores", {}) for name in (task, utility))
+        if row["group"] == group and attack and use:
+            figure, found = f"{group}: {utility}, {score}", use[score]
+            yield Plotted(figure, row["name"], attack["best"]["mean"], found["mean"], found["standard_error"])
 
 
 def _equal_attack(report: dict[str, Any], group: str) -> list[str]:
@@ -199,8 +162,8 @@ def group_tables(
     """Yield the tables of a group: what one is of, its head and its rows."""
     baseline = [row for row in report["rows"] if row["group"] is None]
     ordered = [*baseline, *sorted(rows, key=lambda row: row["epsilon"])]
-    for heading, kinds in (("Utility", (TaskKind.UTILITY,)), ("Attacks and measures", _OTHERS)):
-        tasks = [task for task in report["tasks"] if task["kind"] in kinds]
+    for heading, useful in (("Utility", True), ("Attacks and measures", False)):
+        tasks = [task for task in report["tasks"] if (task["kind"] == TaskKind.UTILITY) is useful]
         columns = [(task["name"], score) for task in tasks for score in task["scores"][: None if every else 1]]
         if columns:
             names = [f"{task}: {score['name']}{ARROWS[score['better']]}" for task, score in columns]
@@ -210,9 +173,6 @@ def group_tables(
                 for row in ordered
             ]
             yield heading, ["row", "epsilon", *names], body
-
-
-_OTHERS = (TaskKind.ATTACK, TaskKind.MEASURE)
 
 
 def _shown(row: dict[str, Any], task: str, score: str) -> str:
@@ -247,19 +207,13 @@ def _promises(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def _promise_cells(row: dict[str, Any]) -> tuple[str, str, str]:
     """Return claim, standing and audited bound of a row of a report; a row that could not be fitted has dashes."""
-    guarantee = row["guarantee"]
+    audit, guarantee = row["audit"], row["guarantee"]
     if guarantee is None:
         return "-", "not possible here", "-"
-    return _claimed(row), str(guarantee.get("standing", "")), audited(row["audit"])
-
-
-def _claimed(row: dict[str, Any]) -> str:
-    audit, guarantee = row["audit"], row["guarantee"]
     epsilon = row["epsilon"] if guarantee.get("epsilon") is None else guarantee["epsilon"]
-    delta = guarantee.get("delta") or 0.0
-    if audit is not None:
-        delta = delta or audit["claimed_delta"]
-    return f"epsilon {round_up(epsilon)}" + (f", delta {delta:.2g}" if delta else "")
+    delta = guarantee.get("delta") or (0.0 if audit is None else audit["claimed_delta"])
+    claimed = f"epsilon {round_up(epsilon)}" + (f", delta {delta:.2g}" if delta else "")
+    return claimed, str(guarantee.get("standing", "")), audited(audit)
 
 
 def audited(audit: dict[str, Any] | None) -> str:
@@ -348,11 +302,7 @@ FORMS: dict[str, Callable[[dict[str, Any]], str | bytes]] = {
 
 
 def write_league(league: League, path: str | os.PathLike[str], command: str = "") -> dict[str, Any]:
-    """Write the table in the form that its ending chooses (`FORMS`). Returns the table as a dictionary.
-
-    Raises:
-        ParameterError: If the name has another ending, or a picture has nothing to show.
-    """
+    """Write the table in the form that its ending chooses (`FORMS`). Returns the table as a dictionary."""
     target = Path(path)
     report = as_dict(league, command)
     check_form(target)

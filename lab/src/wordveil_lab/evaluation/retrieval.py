@@ -7,7 +7,7 @@ released vectors; queries are centroids in the public space, projected where the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,61 +16,41 @@ from numpy.typing import NDArray
 from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.authors import parse_post
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
-from wordveil_lab.evaluation.corpora import centroids, released_centroids
+from wordveil_lab.evaluation.base import Score, Task
+from wordveil_lab.evaluation.corpora import centroids, released_centroids, unit_rows
 from wordveil_lab.evaluation.data import read_labelled, scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import thinned
 
-
-@dataclass(frozen=True)
-class Collection:
-    """Queries, documents and what is relevant."""
-
-    queries: Corpus = field(repr=False)
-    documents: Corpus = field(repr=False)
-    relevant: NDArray[np.bool_] = field(repr=False)
+Collection = tuple[Corpus, Corpus, NDArray[np.bool_]]
+"""Queries, documents, and which of these are relevant to which."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Search(Task):
-    """What both searches share.
+    """What both searches share."""
 
-    Attributes:
-        k: Results looked at.
-        documents: Documents at most.
-        queries: Queries at most.
-    """
-
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="ndcg", meaning="nDCG at k of a search in released document vectors", better="higher"),
-        Score(
-            name="recall", meaning="relevant documents among the first k, over the most there can be", better="higher"
-        ),
+        Score("ndcg", "nDCG at k of a search in released document vectors", "higher"),
+        Score("recall", "relevant documents among the first k, over the most there can be", "higher"),
     )
     k: int = 10
     documents: int = 2000
     queries: int = 400
 
     def run(self, prepared: Collection, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        return self.found(prepared, released_centroids(prepared.documents, subject, source, self.name), subject.space)
-
-    def found(self, prepared: Collection, stored: Float64Array, space: Embeddings) -> Mapping[str, float]:
-        """Return the scores of a search for the queries as they are in mean vectors of stored texts."""
-        queries = centroids(prepared.queries.tokens, prepared.queries, space.vectors)
-        unit_queries, unit_stored = (_normalized(rows) for rows in (queries, stored))
-        ndcg, recall = ranked(unit_queries @ unit_stored.T, prepared.relevant, self.k)
+        queries, documents, relevant = prepared
+        stored = unit_rows(released_centroids(documents, subject, source, self.name))
+        asked = unit_rows(centroids(queries.tokens, queries, subject.space.vectors))
+        ndcg, recall = ranked(asked @ stored.T, relevant, self.k)
         return {"ndcg": float(ndcg.mean()), "recall": float(recall.mean())}
 
 
 def ranked(scores: Float64Array, relevant: NDArray[np.bool_], k: int) -> tuple[Float64Array, Float64Array]:
     """Return nDCG at k of each query, and the share of its relevant documents, of k at most, among the first k.
 
-    Args:
-        scores: Of each document for each query, shape (n, m).
-        relevant: Which documents are relevant, at least one for each query, shape (n, m).
-        k: Documents shown; ties in the order of the documents.
+    Scores and relevance are of each document for each query, shape (n, m); ties stand in the order of the documents,
+    and each query has a relevant one.
     """
     k = min(k, scores.shape[1])
     top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
@@ -81,16 +61,11 @@ def ranked(scores: Float64Array, relevant: NDArray[np.bool_], k: int) -> tuple[F
 
 @dataclass(frozen=True, kw_only=True)
 class Retrieval(_Search):
-    """Search for the sentences that humans found close in meaning.
-
-    Attributes:
-        path: File with columns sentence1, sentence2, score.
-        threshold: Pairs with at least this score are relevant to each other.
-    """
+    """Search for the sentences that humans found close in meaning."""
 
     name: ClassVar[str] = "retrieval"
-    path: str = "sentences/stsb.dev.tsv"
-    threshold: float = 4.0
+    path: str = "sentences/stsb.dev.tsv"  # file with columns sentence1, sentence2, score
+    threshold: float = 4.0  # pairs with at least this score are relevant to each other
 
     def prepare(self, embeddings: Embeddings) -> Collection:
         pairs = scored_pairs(self.path, ("sentence1", "sentence2"))[: self.documents]
@@ -109,20 +84,12 @@ class Retrieval(_Search):
 
 @dataclass(frozen=True, kw_only=True)
 class TopicRetrieval(_Search):
-    """Search for the documents of the query's own topic; every fifth text is a query.
-
-    Attributes:
-        path: Labelled file.
-        posts: Whether the texts are newsgroup posts, whose headers name the topic and must be stripped.
-        words: Words of each text at most.
-        text: Column of the text.
-        label: Column of the topic.
-    """
+    """Search for the documents of the query's own topic; every fifth text is a query."""
 
     name: ClassVar[str] = "topic-retrieval"
     path: str = "documents/20news.test.jsonl.gz"
-    posts: bool = True
-    words: int = 100
+    posts: bool = True  # whether the texts are newsgroup posts, whose headers name the topic and must be stripped
+    words: int = 100  # words of each text at most
     text: str = "text"
     label: str = "label"
 
@@ -144,9 +111,4 @@ def _collection(
     kept = np.flatnonzero(relevant.any(axis=1)) if asked and stored else np.empty(0, dtype=np.int64)
     if not kept.size:
         raise ParameterError("path", path, "gives no query with a relevant document.")
-    return Collection(encode(embeddings, [asked[i] for i in kept]), encode(embeddings, stored), relevant[kept])
-
-
-def _normalized(rows: Float64Array) -> Float64Array:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(lengths == 0, 1.0, lengths))
+    return encode(embeddings, [asked[i] for i in kept]), encode(embeddings, stored), relevant[kept]

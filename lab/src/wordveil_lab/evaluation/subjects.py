@@ -40,22 +40,14 @@ class Unprotected(WordRandomizer):
 
 @dataclass(frozen=True, kw_only=True)
 class Entrant:
-    """A mechanism under test.
+    """A mechanism under test."""
 
-    Attributes:
-        words: The word mechanism, decoder included.
-        vectors: The vector mechanism inside it where its vectors are released; None where words are.
-        space: The vocabulary with its vectors where the released vectors live.
-        threads: Threads; no score depends on it.
-        is_baseline: Whether nothing is randomized.
-        learnt: What attackers learnt by running it, by what they know beforehand.
-    """
-
-    words: WordRandomizer = field(repr=False)
-    vectors: VectorRandomizer | None = field(repr=False)
-    space: wv.Embeddings = field(repr=False)
+    words: WordRandomizer = field(repr=False)  # the word mechanism, decoder included
+    vectors: VectorRandomizer | None = field(repr=False)  # the mechanism inside it; None where words are released
+    space: wv.Embeddings = field(repr=False)  # the vocabulary with its vectors where the released vectors live
     threads: int | None = 1
-    is_baseline: bool = False
+    is_baseline: bool = False  # whether nothing is randomized
+    # What attackers learnt by running it, by what they know beforehand.
     learnt: dict[bytes, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -104,13 +96,7 @@ class Entrant:
 
 
 def subject_of(randomizer: WordRandomizer, *, decoded: bool = False, threads: int | None = 1) -> Entrant:
-    """Return the subject of a fitted word mechanism.
-
-    Args:
-        randomizer: The mechanism; of a decoded one, the vectors before decoding are what is released.
-        decoded: Whether the words of a decoded mechanism are released instead.
-        threads: Threads; no score depends on it.
-    """
+    """Return the subject of a fitted mechanism; of a decoded one it releases vectors, or with `decoded` words."""
     if randomizer.vectors is not None and not decoded:
         space = randomizer.vectors.decoding_space(randomizer.embeddings)
         return Entrant(words=randomizer, vectors=randomizer.vectors, space=space, threads=threads)

@@ -32,21 +32,17 @@ class PersonalDataSurvival(Task):
 
     Each span is released as the tokens it holds. An unknown token never survives: it is replaced before the
     mechanism. An entity survives when all its tokens do, and partly when one does.
-
-    Attributes:
-        path: File with fields text and spans.
-        limit: Texts at most.
     """
 
     name: ClassVar[str] = "pii-survival"
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="tokens", meaning="share of personal-data tokens released unchanged", better="lower"),
-        Score(name="entities", meaning="share of entities released unchanged as a whole", better="lower"),
-        Score(name="touched", meaning="share of entities with at least one token unchanged", better="lower"),
+        Score("tokens", "share of personal-data tokens released unchanged", "lower"),
+        Score("entities", "share of entities released unchanged as a whole", "lower"),
+        Score("touched", "share of entities with at least one token unchanged", "lower"),
     )
-    path: str = "privacy/presidio-synth.jsonl.gz"
+    path: str = "privacy/presidio-synth.jsonl.gz"  # file with fields text and spans
     limit: int | None = None
 
     def prepare(self, embeddings: Embeddings) -> Corpus:
@@ -61,11 +57,8 @@ class PersonalDataSurvival(Task):
         unchanged, lengths = _unchanged(prepared, subject, source, self.name), np.diff(prepared.offsets)
         counted = lengths > 0
         kept = np.add.reduceat(unchanged, prepared.offsets[:-1][counted]) if counted.any() else np.zeros(0)
-        return {
-            "tokens": float(unchanged.mean()),
-            "entities": float((kept == lengths[counted]).mean()),
-            "touched": float((kept > 0).mean()),
-        }
+        whole, touched = float((kept == lengths[counted]).mean()), float((kept > 0).mean())
+        return {"tokens": float(unchanged.mean()), "entities": whole, "touched": touched}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,21 +66,16 @@ class RareWordSurvival(Task):
     """Share of a clinical note's rare words that are released unchanged: diagnoses, drugs, names, places.
 
     A word is rare if its share of the public list is below 2e-4, or it is not in the vocabulary; see `priors`.
-
-    Attributes:
-        path: File with the column named by `text`.
-        text: The column.
-        limit: Texts at most.
     """
 
     name: ClassVar[str] = "rare-word-survival"
     reads_words: ClassVar[bool] = True
     kind: ClassVar[TaskKind] = TaskKind.ATTACK
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="tokens", meaning="share of rare tokens released unchanged", better="lower"),
-        Score(name="notes", meaning="share of notes with at least half their rare tokens unchanged", better="lower"),
+        Score("tokens", "share of rare tokens released unchanged", "lower"),
+        Score("notes", "share of notes with at least half their rare tokens unchanged", "lower"),
     )
-    path: str = "privacy/mts-dialog.test.jsonl.gz"
+    path: str = "privacy/mts-dialog.test.jsonl.gz"  # file with the column named by `text`
     text: str = "note"
     limit: int | None = None
 

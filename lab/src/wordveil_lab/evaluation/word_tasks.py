@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +17,8 @@ from scipy.stats import pearsonr, spearmanr
 
 from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
-from wordveil_lab.evaluation.corpora import released_centroids
+from wordveil_lab.evaluation.base import Score, Task
+from wordveil_lab.evaluation.corpora import released_centroids, unit_rows
 from wordveil_lab.evaluation.data import read_pairs, scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import read_rows, thinned
@@ -37,55 +37,32 @@ def cosines(first: FloatArray, second: FloatArray) -> Float64Array:
     return np.asarray(np.einsum("ij,ij->i", a, b) / np.where(lengths == 0, 1.0, lengths))
 
 
-@dataclass(frozen=True)
-class ScoredWords:
-    """Covered pairs: distinct word ids, the two places of each pair among them, human scores."""
-
-    ids: IdArray = field(repr=False)
-    first: NDArray[np.int64] = field(repr=False)
-    second: NDArray[np.int64] = field(repr=False)
-    scores: Float64Array = field(repr=False)
-
-
 @dataclass(frozen=True, kw_only=True)
 class WordSimilarity(Task):
-    """Spearman correlation of cosines with human similarity scores.
-
-    Attributes:
-        path: File with columns word1, word2, score.
-    """
+    """Spearman correlation of cosines with human similarity scores."""
 
     name: ClassVar[str] = "word-similarity"
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(
-            name="spearman",
-            meaning="rank correlation of released vectors' cosines with human word similarity",
-            better="higher",
-        ),
+        Score("spearman", "rank correlation of released vectors' cosines with human word similarity", "higher"),
     )
-    path: str = "wordsim/men3k.tsv"
+    path: str = "wordsim/men3k.tsv"  # file with columns word1, word2, score
 
-    def prepare(self, embeddings: Embeddings) -> ScoredWords:
+    def prepare(self, embeddings: Embeddings) -> tuple[IdArray, NDArray[np.int64], Float64Array]:
+        """Return distinct words, the two places of each covered pair among them, shape (2, pairs), and human scores."""
         pairs = read_pairs(self.path)
-        first = word_ids(embeddings, [pair.first for pair in pairs])
-        second = word_ids(embeddings, [pair.second for pair in pairs])
-        covered = (first >= 0) & (second >= 0)
+        sides = [pair.first for pair in pairs], [pair.second for pair in pairs]
+        both = np.stack([word_ids(embeddings, words) for words in sides])
+        covered = (both >= 0).all(axis=0)
         if covered.sum() < 3:
-            raise ParameterError(
-                "path", self.path, f"has {int(covered.sum())} pairs of vocabulary words; 3 are needed."
-            )
-        ids, places = np.unique(np.concatenate((first[covered], second[covered])), return_inverse=True)
-        half = int(covered.sum())
-        scores = np.array([pair.score for pair in pairs])[covered]
-        return ScoredWords(ids.astype(np.int32), places[:half], places[half:], scores)
+            raise ParameterError("path", self.path, f"has {covered.sum()} pairs of vocabulary words; 3 are needed.")
+        ids, places = np.unique(both[:, covered], return_inverse=True)
+        return ids.astype(np.int32), places.reshape(2, -1), np.array([pair.score for pair in pairs])[covered]
 
-    def run(self, prepared: ScoredWords, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
-        rows = subject.release_vectors(prepared.ids, source, self.name)
-        found = cosines(rows[prepared.first], rows[prepared.second])
-        if np.ptp(found) == 0:
-            return {"spearman": 0.0}
-        return {"spearman": float(spearmanr(found, prepared.scores).statistic)}
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        ids, (first, second), scores = prepared
+        rows = subject.release_vectors(ids, source, self.name)
+        found = cosines(rows[first], rows[second])
+        return {"spearman": float(spearmanr(found, scores).statistic) if np.ptp(found) else 0.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,17 +71,13 @@ class OddManOut(Task):
 
     The word whose removal leaves the highest mean cosine between the others is taken for the intruder; sets with a
     word outside the vocabulary are not counted.
-
-    Attributes:
-        path: File with columns odd and others, the latter joined by "|".
     """
 
     name: ClassVar[str] = "odd-man-out"
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="accuracy", meaning="share of five-word sets whose intruder is found", better="higher"),
+        Score("accuracy", "share of five-word sets whose intruder is found", "higher"),
     )
-    path: str = "wordsim/odd-man-out.tsv"
+    path: str = "wordsim/odd-man-out.tsv"  # file with columns odd and others, the latter joined by "|"
 
     def prepare(self, embeddings: Embeddings) -> IdArray:
         sets: dict[int, list[list[str]]] = {}
@@ -124,8 +97,7 @@ class OddManOut(Task):
     def run(self, prepared: IdArray, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         ids, places = np.unique(prepared, return_inverse=True)
         rows = subject.release_vectors(ids.astype(np.int32), source, self.name)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        unit = (rows / np.where(lengths == 0, 1.0, lengths))[places.reshape(prepared.shape)]
+        unit = unit_rows(rows)[places.reshape(prepared.shape)]
         gram = np.einsum("sid,sjd->sij", unit, unit)
         # Leaving word i out removes its row and column: the mean cosine is highest where their sum is lowest.
         ties = gram.sum(axis=2) - np.einsum("sii->si", gram)
@@ -140,23 +112,15 @@ class DistanceDistortion(Task):
 
     Two sets of candidate words, spread evenly over the vocabulary, give words x words pairs; the relative figures
     divide by the mean distance and the mean absolute inner product of the original vectors.
-
-    Attributes:
-        words: Words in each of the two sets.
     """
 
     name: ClassVar[str] = "distortion"
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(
-            name="distance-relative",
-            meaning="mean |distance released - original| over mean original distance",
-            better="lower",
-        ),
-        Score(name="distance", meaning="mean |distance released - original|, embedding units", better="lower"),
-        Score(name="inner-product", meaning="mean |inner product released - original|", better="lower"),
+        Score("distance-relative", "mean |distance released - original| over mean original distance", "lower"),
+        Score("distance", "mean |distance released - original|, embedding units", "lower"),
+        Score("inner-product", "mean |inner product released - original|", "lower"),
     )
-    words: int = 100
+    words: int = 100  # words in each of the two sets
 
     def prepare(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
         candidates = embeddings.candidates
@@ -184,21 +148,15 @@ def _distances(a: Float64Array, b: Float64Array) -> Float64Array:
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSimilarity(Task):
-    """Correlation of the cosines of two released texts' centroids with human scores.
-
-    Attributes:
-        path: File with columns sentence1, sentence2, score.
-        limit: Pairs at most, or None.
-    """
+    """Correlation of the cosines of two released texts' centroids with human scores."""
 
     name: ClassVar[str] = "sts"
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
     scores: ClassVar[tuple[Score, ...]] = (
-        Score(name="pearson", meaning="correlation of released sentences' cosines with human scores", better="higher"),
-        Score(name="spearman", meaning="the same with ranks", better="higher"),
-        Score(name="both", meaning="the geometric mean of the two, 0 where one is negative", better="higher"),
+        Score("pearson", "correlation of released sentences' cosines with human scores", "higher"),
+        Score("spearman", "the same with ranks", "higher"),
+        Score("both", "the geometric mean of the two, 0 where one is negative", "higher"),
     )
-    path: str = "sentences/stsb.dev.tsv"
+    path: str = "sentences/stsb.dev.tsv"  # file with columns sentence1, sentence2, score
     limit: int | None = None
 
     def prepare(self, embeddings: Embeddings) -> tuple[Corpus, Corpus, Float64Array]:
@@ -206,17 +164,13 @@ class SentenceSimilarity(Task):
         pairs = thinned(scored_pairs(self.path, ("sentence1", "sentence2")), self.limit)
         if len(pairs) < 3:
             raise ParameterError("path", self.path, "must hold at least 3 pairs.")
-        first, second = ([getattr(pair, side) for pair in pairs] for side in ("first", "second"))
-        scores = np.array([pair.score for pair in pairs])
-        return encode(embeddings, first), encode(embeddings, second), scores
+        first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]
+        return encode(embeddings, first), encode(embeddings, second), np.array([pair.score for pair in pairs])
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         *pair, scores = prepared
-        first, second = (
-            released_centroids(corpus, subject, source, f"sts {name}")
-            for corpus, name in zip(pair, ("first", "second"), strict=True)
-        )
-        found = cosines(first, second)
+        sides = zip(pair, ("first", "second"), strict=True)
+        found = cosines(*(released_centroids(corpus, subject, source, f"sts {name}") for corpus, name in sides))
         if np.ptp(found) == 0:
             return {"pearson": 0.0, "spearman": 0.0, "both": 0.0}
         pearson, spearman = (float(test(found, scores).statistic) for test in (pearsonr, spearmanr))

@@ -35,8 +35,9 @@ from wordveil_lab.court.scoring import score
 from wordveil_lab.evaluation.corpora import as_texts, released_tokens
 from wordveil_lab.evaluation.data import read_labelled
 from wordveil_lab.evaluation.priors import COMMON, word_prior
+from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.evaluation.subjects import subject_of
-from wordveil_lab.leagues.stored import StoredRun, new_report, rows_from
+from wordveil_lab.leagues.stored import StoredRun, rows_from
 from wordveil_lab.tables import markdown_table
 
 RATE = 9.36  # per unit of distance
@@ -209,18 +210,15 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
 
     rows = rows_from((name, None, None, SOURCE, partial(cell, name)) for name in names or METHODS)
     rows = [row | {"promise": METHODS[row["name"]][0]} for row in rows]
-    return new_report("leagues.court", rows, texts=len(originals), repeats=1, seed=SEED)
+    return new_report("python -m wordveil_lab.leagues.court", rows, texts=len(originals), repeats=1, seed=SEED)
 
 
 def scores(pairs: PairedTexts) -> dict[str, dict[str, Any]]:
     """Return the columns of the page, each the first measure of its name, with how many things were counted."""
     measures = {one.name: one for one in reversed(score(pairs).measures)}
     wanted = {column: name.format(n=len(set(pairs.originals))) for column, name in COLUMNS.items()}
-    return {
-        column: {"mean": measures[name].value, "standard_error": None, "n": measures[name].n}
-        for column, name in wanted.items()
-        if name in measures
-    }
+    found = {column: measures[name] for column, name in wanted.items() if name in measures}
+    return {column: {"mean": one.value, "standard_error": None, "n": one.n} for column, one in found.items()}
 
 
 def shown(row: Mapping[str, Any]) -> list[str]:

@@ -8,9 +8,11 @@ where it stopped. Needs the data folder (WORDVEIL_DATA) and scikit-learn; over a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,17 +21,18 @@ from numpy.typing import NDArray
 import wordveil as wv
 from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes
 from wordveil_lab.corpora import Corpus
-from wordveil_lab.evaluation.corpora import centroids, place_unknown, released_tokens
+from wordveil_lab.evaluation.corpora import centroids, place_unknown, released_tokens, unit_rows
 from wordveil_lab.evaluation.evidence import observe
 from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
 from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.evaluation.retrieval import ranked
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE, RANDOM
-from wordveil_lab.leagues.stored import StoredRun, new_report, rounded_score, rows_from
+from wordveil_lab.leagues.stored import StoredRun, rounded_score, rows_from
 from wordveil_lab.leagues.trial_texts import CHOICE, GROWTH, REPORTED, SETS, TextSet, table
 
 VERSION = 3  # raised whenever a score's meaning changes
@@ -88,21 +91,17 @@ class Trial:
         real = {"real": test.tokens}
         if faces is not None:
             real["real, by its classes"] = np.where(test.tokens < 0, -1, faces[test.tokens])
-        found: dict[str, list[Float64Array]] = {}
+        found: dict[str, list[Float64Array]] = defaultdict(list)
         for run in range(1 if subject.is_baseline else RUNS):
             source = RandomSource.seeded_for_tests(run)
-            learnt, tested = (
-                released_tokens(part, subject, source, name) for part, name in ((train, "train"), (test, "test"))
-            )
-            model = Ridge(_means(learnt, train), self.texts.labels(0))
-            read = {"released": tested, **real}
-            for name, tokens in read.items():
-                hits = model(_means(tokens, test)) == classes
-                found.setdefault(name, []).append(hits.astype(np.float64))
+            learnt = released_tokens(train, subject, source, "train")
+            tested = released_tokens(test, subject, source, "test")
+            model = ridge(_means(learnt, train), self.texts.labels(0))
+            for name, tokens in {"released": tested, **real}.items():
+                found[name].append((model(_means(tokens, test)) == classes).astype(np.float64))
             if self.texts.search:
-                found.setdefault("search", []).append(searched(_means(tested, test), classes))
-            for name, values in _kept(test, tested).items():
-                found.setdefault(name, []).append(values)
+                found["search"].append(searched(_means(tested, test), classes))
+            found["similarity"].append(_likeness(test, tested))
         return {name: _over_texts(runs) for name, runs in found.items()}
 
     def named(self) -> dict[str, tuple[float, float]]:
@@ -146,16 +145,18 @@ def _means(tokens: IdArray, corpus: Corpus) -> Float64Array:
     return centroids(tokens, corpus, table().vectors)
 
 
-def _kept(corpus: Corpus, released: IdArray) -> dict[str, Float64Array]:
+def _likeness(corpus: Corpus, released: IdArray) -> Float64Array:
     """Return of every rarer word that was released how like it its release is."""
-    units, content = _judge()
+    units, content = judge()
     rare = (corpus.tokens >= 0) & content[corpus.tokens] & (released >= 0)
-    return {"similarity": np.einsum("ij,ij->i", units[corpus.tokens[rare]], units[released[rare]]).astype(np.float64)}
+    likeness = np.einsum("ij,ij->i", units[corpus.tokens[rare]], units[released[rare]])
+    return np.asarray(likeness, dtype=np.float64)
 
 
 @cache
-def _judge() -> tuple[Any, NDArray[np.bool_]]:
-    return AlignedSimilarity(limit=1).prepare(table()).units, content_words(table())
+def judge() -> tuple[Any, NDArray[np.bool_]]:
+    """Return vectors that no mechanism uses, at length 1, and which words are the rarer ones."""
+    return AlignedSimilarity(limit=1).prepare(table())[1:]
 
 
 def _over_texts(runs: Sequence[Float64Array]) -> tuple[float, float]:
@@ -167,7 +168,7 @@ def _over_texts(runs: Sequence[Float64Array]) -> tuple[float, float]:
 
 def searched(rows: Float64Array, classes: NDArray[np.int64]) -> Float64Array:
     """Return nDCG of each text as a query among all others, those of its class being relevant."""
-    units = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    units = unit_rows(rows)
     scores, relevant = units @ units.T, classes[:, None] == classes
     np.fill_diagonal(scores, -np.inf)
     np.fill_diagonal(relevant, False)
@@ -175,25 +176,13 @@ def searched(rows: Float64Array, classes: NDArray[np.int64]) -> Float64Array:
     return ranked(scores[asked], relevant[asked], FOUND)[0]
 
 
-class Ridge:
-    """A linear classifier of mean vectors by least squares, one class against the others.
-
-    Args:
-        rows: Mean vectors, shape (n, d).
-        classes: Their classes, shape (n,).
-    """
-
-    def __init__(self, rows: Float64Array, classes: NDArray[np.int64]) -> None:
-        self._rows = rows
-        (own,) = standardized(rows)
-        targets = (classes[:, None] == np.arange(classes.max() + 1)).astype(np.float64)
-        self._shares = targets.mean(axis=0)
-        squares = own.T @ own + RIDGE * np.eye(rows.shape[1])
-        self._weights = np.linalg.solve(squares, own.T @ (targets - self._shares))
-
-    def __call__(self, rows: Float64Array) -> NDArray[np.int64]:
-        """Return the class of each row."""
-        return np.asarray((standardized(self._rows, rows)[1] @ self._weights + self._shares).argmax(axis=1))
+def ridge(rows: Float64Array, classes: NDArray[np.int64]) -> Callable[[Float64Array], NDArray[np.int64]]:
+    """Return a linear classifier of mean vectors by least squares, one class against the others."""
+    (own,) = standardized(rows)
+    targets = (classes[:, None] == np.arange(classes.max() + 1)).astype(np.float64)
+    shares = targets.mean(axis=0)
+    weights = np.linalg.solve(own.T @ own + RIDGE * np.eye(rows.shape[1]), own.T @ (targets - shares))
+    return lambda asked: np.asarray((standardized(rows, asked)[1] @ weights + shares).argmax(axis=1))
 
 
 def fitted(row: str, epsilon: float) -> WordRandomizer:
@@ -205,8 +194,7 @@ def fitted(row: str, epsilon: float) -> WordRandomizer:
         classes = classes_of(int(first), ROOTS[rest.removeprefix("classes")])
         made = wv.NeighbourResponse(epsilon=epsilon, k=1, outputs=len(classes.outputs)).fit(table())
         return replace(made, chosen=classes.outputs, lists=classes.face[:, None])
-    made_of = _listed(int(first), None if rest == "of all" else int(rest.removeprefix("of ")))
-    return made_of(epsilon)
+    return _listed(int(first), None if rest == "of all" else int(rest.removeprefix("of ")))(epsilon)
 
 
 @lru_cache(maxsize=8)
@@ -236,7 +224,7 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
     work = [(one.row, groups.get(one.row, "local"), one.epsilon, one.texts.name, one.cell) for one in plan]
     facts = {name: _facts(one) for name, one in SETS.items()}
     found = [] if names else growth()
-    return new_report("leagues.default", rows_from(work), sets=facts, growth=found, repeats=RUNS)
+    return new_report("python -m wordveil_lab.leagues.default", rows_from(work), sets=facts, growth=found, repeats=RUNS)
 
 
 def _facts(one: TextSet) -> dict[str, Any]:
@@ -261,20 +249,13 @@ def growth() -> list[dict[str, Any]]:
         found = named_by(subject_of(fitted(row, epsilon)), texts.attack, [texts.prior_from(public)])
         return {score: rounded_score(*pair) for score, pair in found.items()}
 
-    return [
-        {
-            "set": name,
-            "read": said,
-            "row": row,
-            "epsilon": epsilon,
-            "scores": RUN.once(
-                [VERSION, "growth", name, said, row, epsilon], partial(named, row, epsilon, SETS[name], public)
-            ),
-        }
-        for name, known in GROWTH.items()
-        for said, public in known.items()
-        for row, epsilon in (BEFORE, ("256 classes", 7.0))
-    ]
+    cells = []
+    for name, known in GROWTH.items():
+        for (said, public), (row, epsilon) in product(known.items(), (BEFORE, ("256 classes", 7.0))):
+            facts = [VERSION, "growth", name, said, row, epsilon]
+            scores = RUN.once(facts, partial(named, row, epsilon, SETS[name], public))
+            cells.append({"set": name, "read": said, "row": row, "epsilon": epsilon, "scores": scores})
+    return cells
 
 
 RUN = StoredRun(name="default", rows=sorted({*CANDIDATES, *SHOWN, *BASES}), measure=measure, tables=default_page.tables)

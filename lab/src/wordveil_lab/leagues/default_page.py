@@ -6,15 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wordveil_lab.leagues.stored import score_pair
+from wordveil_lab.leagues.stored import less, score_pair
 from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED
 from wordveil_lab.tables import markdown_table, short_number
 
 BEFORE = ("16 of 4000", 8.0)
 """What the default was when the choice was made."""
 NO_NOISE, RANDOM = "no noise", 1e-3
-LEFT = ("released", "search")
-"""What is judged of releases."""
+LEFT, NAMED = ("released", "search"), ("named", "rarer")
+"""What is judged of releases, and what attackers name: all words, and the rarer ones."""
+CHOSEN_ON, SHOWN_ON = ([one.name for one in sets] for sets in (CHOICE, REPORTED))
+"""Names of the sets of the choice, and of those on which the chosen one is reported."""
 PRICE = {"real": "as it is", "real, by its classes": "by its classes"}
 TOLD = {"Subj": "kind", "TREC": "kind", "complaints": "product", "chats": "intent", "news": "topic", "bank": "intent"}
 Pair = tuple[float, float]
@@ -32,11 +34,8 @@ def scores(row: Mapping[str, Any], name: str) -> dict[str, Pair]:
 
 def leads(row: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str]) -> list[Pair]:
     """Return by how much a row is ahead in every column of releases, with the standard error of that."""
-    found = []
-    for name in names:
-        own, beside = scores(row, name), scores(other, name)
-        found += [(own[s][0] - beside[s][0], math.hypot(own[s][1], beside[s][1])) for s in LEFT if s in own]
-    return found
+    both = [(scores(row, name), scores(other, name)) for name in names]
+    return [less(own[score], beside[score]) for own, beside in both for score in LEFT if score in own]
 
 
 def mean(row: Mapping[str, Any], score: str, names: Sequence[str]) -> Pair:
@@ -45,16 +44,19 @@ def mean(row: Mapping[str, Any], score: str, names: Sequence[str]) -> Pair:
     return sum(pair[0] for pair in pairs) / len(pairs), math.hypot(*(pair[1] for pair in pairs)) / len(pairs)
 
 
+def gives(row: Mapping[str, Any], before: Mapping[str, Any]) -> list[float]:
+    """Return how many more words a row gives away in the mean over the sets of the choice: all, and rarer ones."""
+    return [less(mean(row, score, CHOSEN_ON), mean(before, score, CHOSEN_ON))[0] for score in NAMED]
+
+
 def admitted(row: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
     """Return whether a row is behind in no column of releases, and gives away no more words."""
-    names = [one.name for one in CHOICE]
-    gives = (mean(row, score, names)[0] - mean(before, score, names)[0] for score in ("named", "rarer"))
-    return min(lead for lead, _ in leads(row, before, names)) >= 0 and max(gives) <= 0
+    return min(lead for lead, _ in leads(row, before, CHOSEN_ON)) >= 0 and max(gives(row, before)) <= 0
 
 
 def mean_lead(row: Mapping[str, Any], before: Mapping[str, Any]) -> Pair:
     """Return the mean lead over all columns of the choice."""
-    ahead = leads(row, before, [one.name for one in CHOICE])
+    ahead = leads(row, before, CHOSEN_ON)
     return sum(lead for lead, _ in ahead) / len(ahead), math.hypot(*(error for _, error in ahead)) / len(ahead)
 
 
@@ -76,24 +78,23 @@ def chosen(report: Mapping[str, Any]) -> tuple[str, float]:
 
 
 def _candidates(report: Mapping[str, Any]) -> list[Any]:
-    named = (row for row in report["rows"] if CHOICE[0].name in row["cells"] and "classes" in row["name"])
+    named = (row for row in report["rows"] if CHOSEN_ON[0] in row["cells"] and "classes" in row["name"])
     return [row for row in named if row["epsilon"] != RANDOM]
 
 
 def tables(report: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the tables of the page."""
-    choice, told = [one.name for one in CHOICE], [one.name for one in REPORTED]
-    rows = _ordered(report, choice)
+    rows = _ordered(report, SHOWN_ON)
     return {
         "## In short": summary(report),
         "## Sets": _sets(report),
-        "## The choice": _sheet(report, rows, choice, LEFT, ("named", "rarer")),
+        "## The choice": _sheet(report, _ordered(report, CHOSEN_ON), CHOSEN_ON, LEFT, NAMED),
         "### Which candidates are admitted": _admitted(report),
-        "## What is left of releases": _sheet(report, _ordered(report, told), told, LEFT, ()),
-        "## What attackers name": _sheet(report, _ordered(report, told), told, ("named", "rarer"), ()),
-        "## Similarity beyond random outputs": _beyond(report, _ordered(report, told), told),
-        "## The price: a model of releases reads real text": _price(report, _ordered(report, told), told),
-        "## The choice beside the default before": _beside(report, told),
+        "## What is left of releases": _sheet(report, rows, SHOWN_ON, LEFT, ()),
+        "## What attackers name": _sheet(report, rows, SHOWN_ON, NAMED, ()),
+        "## Similarity beyond random outputs": _beyond(report, rows),
+        "## The price: a model of releases reads real text": _price(rows),
+        "## The choice beside the default before": _beside(report),
         "## What more reading brings": _growth(report),
     }
 
@@ -133,67 +134,68 @@ def _sheet(
 
 
 def _admitted(report: Mapping[str, Any]) -> list[str]:
-    names = [one.name for one in CHOICE]
     before = next(row for row in report["rows"] if label(row) == BEFORE)
     body = []
     for row in sorted(_candidates(report), key=lambda row: (row["epsilon"], row["name"])):
-        ahead = leads(row, before, names)
-        worst = min(lead / error for lead, error in ahead)
-        gives = [mean(row, score, names)[0] - mean(before, score, names)[0] for score in ("named", "rarer")]
+        ahead = leads(row, before, CHOSEN_ON)
+        worst = min(lead for lead, _ in ahead), min(lead / error for lead, error in ahead)
         verdict = "chosen" if label(row) == chosen(report) else "yes" if admitted(row, before) else "no"
-        numbers = map(short_number, (min(lead for lead, _ in ahead), worst, *gives))
+        numbers = map(short_number, (*worst, *gives(row, before)))
         body.append([*_said(row), _shown(mean_lead(row, before)), *numbers, verdict])
     head = ["candidate", "nats", "mean lead", "worst lead", "in standard errors", "words named", "rarer", "admitted"]
     return markdown_table(head, body)
 
 
-def _beyond(report: Mapping[str, Any], rows: Sequence[Any], names: Sequence[str]) -> list[str]:
-    blind = {row["name"]: row for row in report["rows"] if row["epsilon"] == RANDOM}
+def _beyond(report: Mapping[str, Any], rows: Sequence[Any]) -> list[str]:
+    known = {label(row): row for row in report["rows"]}
     body = []
     for row in rows:
-        base = blind.get("256 classes" if "classes" in row["name"] else "16 of 4000" if "4000" in row["name"] else "")
-        if base is not None and row["epsilon"] != RANDOM:
-            pairs = [(scores(row, name)["similarity"], scores(base, name)["similarity"]) for name in names]
-            body.append([*_said(row), *(_shown((a[0] - b[0], math.hypot(a[1], b[1]))) for a, b in pairs)])
-    return markdown_table(["row", "nats", *names], body)
+        blind = _blind(row, known)
+        if blind is not None and row["epsilon"] != RANDOM:
+            pairs = [(scores(row, name)["similarity"], scores(blind, name)["similarity"]) for name in SHOWN_ON]
+            body.append([*_said(row), *(_shown(less(*pair)) for pair in pairs)])
+    return markdown_table(["row", "nats", *SHOWN_ON], body)
 
 
-def _price(report: Mapping[str, Any], rows: Sequence[Any], names: Sequence[str]) -> list[str]:
-    head = [f"{name}: {how}" for name in names for how in PRICE.values()]
-    body = [[*_said(row), *(_shown(scores(row, name).get(kind)) for name in names for kind in PRICE)] for row in rows]
-    return markdown_table(["row", "nats", *head], body)
+def _blind(row: Mapping[str, Any], rows: Mapping[Any, Any]) -> Any:
+    """Return the row of random outputs of the same kind, None where none were measured."""
+    return next((rows[base, RANDOM] for kind, base in BLIND.items() if kind in row["name"]), None)
 
 
-def _beside(report: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def _price(rows: Sequence[Any]) -> list[str]:
+    columns = {f"{name}: {how}": (name, kind) for name in SHOWN_ON for kind, how in PRICE.items()}
+    body = [[*_said(row), *(_shown(scores(row, name).get(kind)) for name, kind in columns.values())] for row in rows]
+    return markdown_table(["row", "nats", *columns], body)
+
+
+def _beside(report: Mapping[str, Any]) -> list[str]:
     rows = {label(row): row for row in report["rows"]}
     own, before = rows[chosen(report)], rows[BEFORE]
     body = []
-    for name in names:
+    for name in SHOWN_ON:
         one, other = scores(own, name), scores(before, name)
         real = one.get("real, by its classes", one["real"])
-        pairs = {score: (one[score], other[score]) for score in (*LEFT, "named", "rarer") if score in one}
+        pairs = {score: (one[score], other[score]) for score in (*LEFT, *NAMED) if score in one}
         for score, (first, second) in (pairs | {"real text": (real, other["real"])}).items():
-            difference = first[0] - second[0], math.hypot(first[1], second[1])
-            body.append([name, score, _shown(first), _shown(second), _shown(difference)])
+            body.append([name, score, *map(_shown, (first, second, less(first, second)))])
     return markdown_table(["set", "score", "chosen", "before", "difference"], body)
 
 
 def _sets(report: Mapping[str, Any]) -> list[str]:
     head = ["set", "learnt from", "tested", "classes", "attacked", "words", "rarer", "attackers have read, at most"]
-    names = [one.name for one in (*CHOICE, *REPORTED)]
     body = []
-    for name in names:
+    for name in (*CHOSEN_ON, *SHOWN_ON):
         facts = report["sets"][name]
         read = ", ".join(f"{most} of {path}" for path, most in facts["public"])
-        body.append([name, *(str(facts[key]) for key in ("learnt", "tested", "classes", "attacked", "words", "rarer"))])
-        body[-1].append(read)
+        numbers = (str(facts[key]) for key in ("learnt", "tested", "classes", "attacked", "words", "rarer"))
+        body.append([name, *numbers, read])
     return markdown_table(head, body)
 
 
 def _growth(report: Mapping[str, Any]) -> list[str]:
     body = [
         [row["set"], row["read"], *_said({**row, "name": row["row"], "group": "local"})]
-        + [_shown(score_pair(row["scores"][score])) for score in ("named", "rarer")]
+        + [_shown(score_pair(row["scores"][score])) for score in NAMED]
         for row in report["growth"]
     ]
     return markdown_table(["set", "read", "row", "nats", "words named", "rarer"], body)
@@ -219,7 +221,7 @@ BLIND = {"classes": "256 classes", "4000": "16 of 4000"}
 
 def summary(report: Mapping[str, Any]) -> list[str]:
     """Return the table of means."""
-    names, rows = [one.name for one in REPORTED], {label(row): row for row in report["rows"]}
+    rows = {label(row): row for row in report["rows"]}
     head = ["mechanism", "nats a word", "sentiment", "topic", "intent", "search", "similarity beyond random"]
     head += ["real text: sentiment", "real text: intent", "words found", "rarer words found"]
     body = []
@@ -228,14 +230,10 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         kind = "real, by its classes" if "classes" in name else "real"
         values: list[float | None] = [mean(row, "released", REVIEWS)[0], scores(row, "news")["released"][0]]
         values += [scores(row, "bank")[score][0] for score in LEFT]
-        values += [beyond_random(row, rows, names)]
+        blind = _blind(row, rows)
+        similar = [mean(one, "similarity", SHOWN_ON) for one in (row, blind) if one is not None]
+        values += [None if blind is None else less(*similar)[0]]
         values += [mean(row, kind, REVIEWS)[0], scores(row, "bank")[kind][0]]
-        values += [mean(row, score, names)[0] for score in ("named", "rarer")]
+        values += [mean(row, score, SHOWN_ON)[0] for score in NAMED]
         body.append([said, nats, *("-" if one is None else f"{one:.2f}".replace("0.", ".", 1) for one in values)])
     return markdown_table(head, body)
-
-
-def beyond_random(row: Mapping[str, Any], rows: Mapping[Any, Any], names: Sequence[str]) -> float | None:
-    """Return the mean similarity less that of random outputs of the same kind, None where none were measured."""
-    blind = next((rows[base, RANDOM] for kind, base in BLIND.items() if kind in row["name"]), None)
-    return None if blind is None else mean(row, "similarity", names)[0] - mean(blind, "similarity", names)[0]

@@ -1,6 +1,6 @@
 """Words that are released more than once: how often the best guess names them, nearest lists beside classes.
 
-Usage: python -m wordveil_lab.leagues.lists repeats
+    python -m wordveil_lab.leagues.lists repeats
 
 Attacks 2 000 words of the embedded vocabulary that are released 1 to 64 times by 16 of 4 000 at 8 nats and by 256
 classes at 7, as an audit does, says how often the best guess of somebody who knows how often words occur is right, and
@@ -8,8 +8,6 @@ draws docs/results/repeats.svg.
 """
 
 from __future__ import annotations
-
-import argparse
 
 import numpy as np
 
@@ -46,16 +44,12 @@ def repeats() -> None:
                 shares = {name: hits[kind[guesses]].sum() / prior[kind].sum() for name, kind in kinds.items()}
             print(f"{lists}, {n} releases: named: {', '.join(f'{name} {share:.3f}' for name, share in shares.items())}")
             for name in ("all", "rarer than 2e-4"):
-                error = (
-                    0.0 if n == 1 else float(np.std(right[kinds[name][inputs], i]) / kinds[name][inputs].sum() ** 0.5)
-                )
+                drawn = right[kinds[name][inputs], i]
+                error = float(np.std(drawn) / len(drawn) ** 0.5) if n > 1 else 0.0
                 points.append(Plotted(figure=name, series=lists, epsilon=n, value=shares[name], error=error))
     title = "Share of words named by the best guess after n releases of each: 16 of 4 000 at 8 nats, 256 classes at 7"
     (ROOT / "docs/results/repeats.svg").write_bytes(draw(points, title, across="releases of the word"))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["repeats"])
-    parser.parse_args()
     repeats()

@@ -22,13 +22,25 @@ from typing import Any
 
 import numpy as np
 
-from wordveil_lab.leagues.redaction_attacks import PLACEHOLDER, conditions, found_again, guessed, singled_out, told
-from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Row, Token, rows
+from wordveil_lab.evaluation.models import load_sklearn
+from wordveil_lab.leagues.redaction_attacks import (
+    PLACEHOLDER,
+    conditions,
+    found_again,
+    guessed,
+    singled_out,
+    told_share,
+)
+from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token, rows
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import read_rows
 from wordveil_lab.tables import markdown_table
 
 Spell = Callable[[str], str]
+Labelled = Sequence[tuple[str, str]]
+"""Texts and their classes."""
+Marked = Sequence[Mapping[str, Any]]
+"""Texts with their values."""
 SPELLINGS: dict[str, Spell] = {"as written": str, "small letters": str.lower, "shouted": str.upper}
 TRAINED, JUDGED = 10_003, 3_080  # texts of a task at most: all questions to a bank
 FILMS = 4_000, 2_000  # reviews that teach, and that are judged
@@ -60,34 +72,21 @@ COUNTED = {kind for kinds in CHATS.values() for kind in kinds}
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A classification.
+    """A classification."""
 
-    Attributes:
-        name: What is told.
-        train: Texts and their classes.
-        test: The same of other texts.
-    """
-
-    name: str
-    train: list[tuple[str, str]]
-    test: list[tuple[str, str]]
+    name: str  # what is told
+    train: list[tuple[str, str]]  # texts and their classes
+    test: list[tuple[str, str]]  # the same of other texts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Passed:
-    """What becomes of marked values.
+    """What becomes of marked values."""
 
-    Attributes:
-        whole: How many pass with all tokens.
-        part: How many with some.
-        values: All of them.
-        others: The share of tokens outside of them that is kept.
-    """
-
-    whole: int
-    part: int
-    values: int
-    others: float
+    whole: int  # how many pass with all tokens
+    part: int  # how many with some
+    values: int  # all of them
+    others: float  # the share of tokens outside of them that is kept
 
 
 def table(path: Path, label: str, *texts: str) -> list[tuple[str, str]]:
@@ -119,25 +118,18 @@ def tasks(data: Path) -> list[Task]:
     return [Task(name=name, train=train, test=test) for name, (train, test) in pairs.items()]
 
 
-def accuracies(one: Task, release: Callable[[Sequence[str]], list[str]]) -> tuple[float, float]:
+def accuracies(one: Task, release: Release) -> tuple[float, float]:
     """Return the shares of originals, and of releases, whose class a linear classifier of releases tells."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.svm import LinearSVC
-
     train, classes = zip(*one.train, strict=True)
     test, right = zip(*one.test, strict=True)
     seen, shown = release(train), release(test)
-
-    def share(read: Sequence[str], asked: Sequence[str]) -> float:
-        words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)[\w']+")
-        judge = make_pipeline(words, LinearSVC(tol=0.01)).fit(read, classes)
-        return float((judge.predict(asked) == np.array(right)).mean())
-
-    return share([PLACEHOLDER.sub(" ", text) for text in seen], test), share(seen, shown)
+    vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
+    words = vectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)[\w']+")
+    bare = [PLACEHOLDER.sub(" ", text) for text in seen]
+    return told_share(words, bare, classes, test, right), told_share(words, seen, classes, shown, right)
 
 
-def commonest_share(train: Sequence[tuple[str, str]], test: Sequence[tuple[str, str]]) -> float:
+def commonest_share(train: Labelled, test: Labelled) -> float:
     """Return the share of test texts of the class that is the commonest among those that teach."""
     commonest = Counter(label for _, label in train).most_common(1)[0][0]
     return sum(label == commonest for _, label in test) / len(test)
@@ -155,19 +147,9 @@ def use(one: Task, compared: Sequence[Row]) -> dict[str, tuple[float, float] | N
 
 
 def passing(
-    tokens: Callable[[str], list[Token]],
-    marked: Sequence[Mapping[str, Any]],
-    spell: Spell,
-    kinds: Container[str] | None = None,
+    tokens: Callable[[str], list[Token]], marked: Marked, spell: Spell, kinds: Container[str] | None = None
 ) -> Passed:
-    """Return what becomes of marked values, of all types or of some.
-
-    Args:
-        tokens: The tokens of a text, where each is kept or hidden.
-        marked: Texts with their values.
-        spell: How they are spelled; texts whose length that changes are left out.
-        kinds: The types that are counted; None for all.
-    """
+    """Return what becomes of marked values, of all types or of some; not where the spelling changes the length."""
     whole = part = values = kept = others = 0
     for record in marked:
         text = record["text"]
@@ -176,16 +158,13 @@ def passing(
             if kinds is None or value["type"] in kinds:
                 inside = [stays for start, end, stays in found if start < value["end"] and end > value["start"]]
                 whole, part, values = whole + all(inside), part + any(inside), values + 1
-        outside = [
-            stays
-            for start, end, stays in found
-            if not any(start < v["end"] and end > v["start"] for v in record["spans"])
-        ]
+        spans = [(value["start"], value["end"]) for value in record["spans"]]
+        outside = [stays for start, end, stays in found if not any(start < e and end > s for s, e in spans)]
         kept, others = kept + sum(outside), others + len(outside)
     return Passed(whole=whole, part=part, values=values, others=kept / others)
 
 
-def standing(release: Callable[[Sequence[str]], list[str]], marked: Sequence[Mapping[str, Any]], spell: Spell) -> int:
+def standing(release: Release, marked: Marked, spell: Spell) -> int:
     """Return how many marked values stand in the releases of their texts, where words are exchanged for others."""
     texts = [record for record in marked if len(spell(record["text"])) == len(record["text"])]
     shown = [text.lower() for text in release([spell(record["text"]) for record in texts])]
@@ -232,12 +211,7 @@ def sheet(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     return markdown_table(head, (map(cell, row) for row in rows))
 
 
-def _use_of(results: Mapping[str, Mapping[str, tuple[float, float] | None]]) -> list[str]:
-    names = next(iter(results.values()))
-    return sheet(["kept", *results], [[name, *(found[name] for found in results.values())] for name in names])
-
-
-def _values(compared: Sequence[Row], marked: Sequence[Mapping[str, Any]]) -> list[str]:
+def _values(compared: Sequence[Row], marked: Marked) -> list[str]:
     found: list[list[object]] = []
     for each in compared:
         for name, spell in SPELLINGS.items():
@@ -250,14 +224,12 @@ def _values(compared: Sequence[Row], marked: Sequence[Mapping[str, Any]]) -> lis
     return sheet(("release", "spelled", "whole", "in part", "of", "others kept"), found)
 
 
-def _both(
-    default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any]], kinds: Container[str]
-) -> list[Passed | None]:
+def _both(default: Row, detector: Row | None, marked: Marked, kinds: Container[str]) -> list[Passed | None]:
     """Return what passes the default, and the detector where there is one."""
     return [passing(each.tokens, marked, str, kinds) if each and each.tokens else None for each in (default, detector)]
 
 
-def _by_type(default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any]]) -> list[str]:
+def _by_type(default: Row, detector: Row | None, marked: Marked) -> list[str]:
     columns = ("type", "of", "common:4000, whole", "in part", "Presidio, whole", "in part", "its published recall")
     found: list[list[object]] = []
     types = Counter(value["type"] for record in marked for value in record["spans"])
@@ -269,7 +241,7 @@ def _by_type(default: Row, detector: Row | None, marked: Sequence[Mapping[str, A
     return sheet(columns, found)
 
 
-def _chats(default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any]]) -> list[str]:
+def _chats(default: Row, detector: Row | None, marked: Marked) -> list[str]:
     found: list[list[object]] = []
     for name, kinds in CHATS.items():
         pair = _both(default, detector, marked, kinds)
@@ -278,12 +250,15 @@ def _chats(default: Row, detector: Row | None, marked: Sequence[Mapping[str, Any
     return sheet(("marked in chats", "of", "common:4000, whole", "Presidio, whole"), found)
 
 
-def read_by_characters(
-    release: Callable[[Sequence[str]], list[str]], train: Sequence[tuple[str, str]], test: Sequence[tuple[str, str]]
-) -> float:
-    """Return the share of released texts whose class a reader of characters tells."""
+def read_by_characters(release: Release, train: Labelled, test: Labelled) -> float:
+    """Return the share of released texts whose class a reader of runs of one to five characters tells.
+
+    It reads layout, marks and placeholders too, which is what tells authors.
+    """
     learnt, asked = (release([text for text, _ in pairs]) for pairs in (train, test))
-    return told(learnt, [label for _, label in train], asked, [label for _, label in test])
+    vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
+    runs = vectorizer(analyzer="char", ngram_range=(1, 5), sublinear_tf=True, lowercase=False, min_df=3)
+    return told_share(runs, learnt, [label for _, label in train], asked, [label for _, label in test])
 
 
 def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
@@ -339,6 +314,8 @@ def page(data: Path) -> tuple[str, bytes]:
     start, all_tasks, compared = time.process_time(), tasks(data), rows()
     marked = list(read_rows(data / "privacy" / "presidio-synth.jsonl.gz", ("text", "spans")))
     results = {one.name: use(one, compared) for one in all_tasks}
+    names = (FLOOR, *(each.name for each in compared))
+    kept = [[name, *(found[name] for found in results.values())] for name in names]
     default = next(each for each in compared if each.name == "common:4000")
     detector = next((each for each in compared if each.name.startswith(DETECTOR)), None)
     about, command, *method = (__doc__ or "").strip().split("\n\n")
@@ -347,7 +324,7 @@ def page(data: Path) -> tuple[str, bytes]:
         "![Use by the length of the list](redaction.svg)", "", "## Use", "",
         "Accuracy judged on originals / on releases. Before a judge of originals learns, placeholders are taken out:",
         "originals have none. In the rows *neighbours*, hidden words in small letters are drawn word by word.", "",
-        *_use_of(results), "", _beside(results), "",
+        *sheet(["kept", *results], kept), "", _beside(results), "",
         "## Marked values that pass", "",
         "Of the Presidio set, whose sentences come from templates: values of which all tokens are kept, or some. Where",
         "every word is exchanged, *whole* are values that stand in the release all the same.", "",

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from wordveil.api import Redactor
+from wordveil_lab.evaluation.models import load_sklearn
 
 PLACEHOLDER = re.compile(r"\[(?:name|number|link|word|other)\]")
 KNOWN = 3  # words of a text that an attacker knows
@@ -28,9 +30,7 @@ CONDITIONS: Mapping[str, str] = {
 
 def found_again(originals: Sequence[str], releases: Sequence[str]) -> float:
     """Return the share of releases whose original is the nearest of all originals, by words."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    words = TfidfVectorizer(sublinear_tf=True)
+    words = load_sklearn("feature_extraction.text").TfidfVectorizer(sublinear_tf=True)
     there = words.fit_transform(originals)
     here = words.transform([PLACEHOLDER.sub(" ", text) for text in releases])
     nearest = (here @ there.T).toarray().argmax(axis=1)
@@ -65,37 +65,28 @@ def places(redactor: Redactor, text: str) -> Iterator[tuple[list[str], str]]:
 def guessed(redactor: Redactor, attacked: Sequence[str], read: Sequence[str], *, linear: bool) -> float:
     """Return the share of hidden words that a reader names: three tokens on either side, and the words of the text.
 
-    Args:
-        redactor: What hid them.
-        attacked: The texts.
-        read: What the reader has learnt from.
-        linear: A linear classifier; naive Bayes otherwise, for text of which a classifier cannot read enough.
+    The reader is linear, or naive Bayes where it has read more text than a linear one can.
     """
-    from sklearn.feature_extraction import FeatureHasher
-
     taught, asked = ([pair for text in texts for pair in places(redactor, text)] for texts in (read, attacked))
     if not taught or not asked:
         return 0.0
-    hasher = FeatureHasher(FEATURES, input_type="string", alternate_sign=False)
+    hasher = load_sklearn("feature_extraction").FeatureHasher(FEATURES, input_type="string", alternate_sign=False)
     seen, shown = (hasher.transform([features for features, _ in pairs]) for pairs in (taught, asked))
     words, right = (np.array([word for _, word in pairs]) for pairs in (taught, asked))
     return float(((_linear if linear else _bayes)(seen, words, shown) == right).mean())
 
 
 def _linear(seen: Any, words: Any, shown: Any) -> Any:
-    from sklearn.svm import LinearSVC
-
     counts = Counter(words.tolist())
     often = np.array([counts[word] >= min(SEEN, max(counts.values())) for word in words.tolist()])
     if len(set(words[often].tolist())) == 1:
         return np.full(shown.shape[0], words[often][0])
-    return LinearSVC(C=PENALTY, tol=0.1, max_iter=200).fit(seen[often], words[often]).predict(shown)
+    reader = load_sklearn("svm").LinearSVC(C=PENALTY, tol=0.1, max_iter=200)
+    return reader.fit(seen[often], words[often]).predict(shown)
 
 
 def _bayes(seen: Any, words: Any, shown: Any) -> Any:
     """Return the word of the largest posterior: log P(w) + sum over features of log((n(f, w) + a) / (n(w) + a F))."""
-    from scipy import sparse
-
     labels, ids = np.unique(words, return_inverse=True)
     each = sparse.csr_matrix((np.ones(len(ids)), (np.arange(len(ids)), ids)), shape=(len(ids), len(labels)))
     counts = (seen.T @ each).tocsr()
@@ -109,18 +100,12 @@ def _bayes(seen: Any, words: Any, shown: Any) -> Any:
     return labels[np.concatenate(best)]
 
 
-def told(learnt: Sequence[str], classes: Sequence[str], asked: Sequence[str], right: Sequence[str]) -> float:
-    """Return the share of texts whose class a linear reader of runs of one to five characters tells.
-
-    It reads layout, marks and placeholders too, which is what tells authors.
-    """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.svm import LinearSVC
-
-    runs = TfidfVectorizer(analyzer="char", ngram_range=(1, 5), sublinear_tf=True, lowercase=False, min_df=3)
-    reader = make_pipeline(runs, LinearSVC(tol=0.01)).fit(learnt, classes)
-    return float((reader.predict(asked) == np.array(right)).mean())
+def told_share(
+    words: Any, learnt: Sequence[str], classes: Sequence[str], asked: Sequence[str], right: Sequence[str]
+) -> float:
+    """Return the share of texts whose class a linear classifier tells, by features that a vectorizer takes."""
+    reader = load_sklearn("pipeline").make_pipeline(words, load_sklearn("svm").LinearSVC(tol=0.01))
+    return float((reader.fit(learnt, classes).predict(asked) == np.array(right)).mean())
 
 
 def conditions(posts: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:

@@ -20,25 +20,19 @@ MODEL = "WORDVEIL_SPACY_MODEL"
 WORD_BY_WORD, TEM_ROW, DETECTOR = "word by word, the default", "word by word, TEM at 9.36", "Presidio"
 """Names of rows that withhold by no list."""
 
+Release = Callable[[Sequence[str]], list[str]]
 Token = tuple[int, int, bool]
 """Where a token begins and ends, and whether it is kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Something that releases texts.
+    """Something that releases texts."""
 
-    Attributes:
-        name: What it is called on the page.
-        release: Texts to released texts.
-        tokens: The tokens of a text, where each is kept or hidden; None where words are exchanged.
-        redactor: What withholds by a list.
-    """
-
-    name: str
-    release: Callable[[Sequence[str]], list[str]]
-    tokens: Callable[[str], list[Token]] | None = field(default=None, repr=False)
-    redactor: Redactor | None = None
+    name: str  # what it is called on the page
+    release: Release
+    tokens: Callable[[str], list[Token]] | None = field(default=None, repr=False)  # None where words are exchanged
+    redactor: Redactor | None = None  # what withholds by a list
 
 
 def redacting(name: str, redactor: Redactor) -> Row:

@@ -17,28 +17,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wordveil import __version__
 from wordveil.api import DataFormatError
 from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.cells import Cells
-from wordveil_lab.evaluation.report import NOISE, SCHEMA, as_json
+from wordveil_lab.evaluation.report import SCHEMA, as_json
 from wordveil_lab.tables import refilled
 
 Report = dict[str, Any]
 
 
 def read_run(path: Path) -> Report:
-    """Return a stored run.
-
-    Raises:
-        DataFormatError: If it is of another schema, or not of its form: its league has to be run again.
-    """
+    """Return a stored run, if it is of this schema and form: else its league has to be run again."""
     report: Report = json.loads(path.read_text(encoding="utf-8"))
     if report.get("schema") != SCHEMA:
         raise DataFormatError(path, f"is a run of another schema than {SCHEMA!r}. Run its league again.")
@@ -47,11 +43,7 @@ def read_run(path: Path) -> Report:
 
 
 def check_run(path: Path, report: Report) -> None:
-    """Check that a run has the form that the top of this module describes.
-
-    Raises:
-        DataFormatError: If it has not.
-    """
+    """Check that a run has the form that the top of this module describes."""
     _check(path, "The run", report, {"version": str, "command": str, "noise": str, "rows": list})
     for row in report["rows"]:
         _check(path, "A row", row, {"label": str, "name": str, "group": _TEXT, "epsilon": _NUMBER, "cells": dict})
@@ -68,12 +60,6 @@ def _check(path: Path, what: str, facts: Any, form: Mapping[str, Any]) -> None:
     for name, kind in form.items():
         if not isinstance(facts, dict) or name not in facts or not isinstance(facts[name], kind):
             raise DataFormatError(path, f"is no run: {what} needs {name}. Run its league again.")
-
-
-def new_report(name: str, rows: Sequence[Report], **facts: Any) -> Report:
-    """Return the run of a league, a module of the laboratory, that is not measured by `run_league`."""
-    command = f"python -m wordveil_lab.{name}"
-    return {"schema": SCHEMA, "version": __version__, "command": command, "noise": NOISE, **facts, "rows": list(rows)}
 
 
 Work = tuple[str, str | None, float | None, str, Callable[[], Report]]
@@ -96,6 +82,11 @@ def rounded_score(mean: float, error: float) -> dict[str, float]:
     return {"mean": float(f"{mean:.6g}"), "standard_error": float(f"{error:.6g}")}
 
 
+def less(own: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    """Return the difference of two means, and its standard error."""
+    return own[0] - other[0], math.hypot(own[1], other[1])
+
+
 def score_pair(summary: Mapping[str, Any]) -> tuple[float, float]:
     """Return mean and standard error."""
     return summary["mean"], summary["standard_error"]
@@ -103,56 +94,36 @@ def score_pair(summary: Mapping[str, Any]) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
-    """Where a league's run lies, how it is measured, and what is written from it.
+    """Where a league's run lies, how it is measured, and what is written from it."""
 
-    Attributes:
-        name: Of its files.
-        tables: Returns the tables of the page by their headings, as `refilled` takes them.
-        rows: What `--only` takes.
-        measure: Returns the run of some rows; with none named, of all. None where another module measures.
-        pictures: Name of a file -> what draws it, an SVG.
-        shown: Name of the page, where that is another.
-    """
-
-    name: str
-    tables: Callable[[Report], Mapping[str, Sequence[str]]]
-    rows: Collection[str] = ()
-    measure: Callable[[Collection[str]], Report] | None = None
-    pictures: Mapping[str, Callable[[Report], bytes]] = field(default_factory=dict)
-    shown: str = ""
+    name: str  # of its files
+    tables: Callable[[Report], Mapping[str, Sequence[str]]]  # those of the page by their headings, for `refilled`
+    rows: Collection[str]  # what `--only` takes
+    measure: Callable[[Collection[str]], Report]  # of some rows, or with none named of all
+    pictures: Mapping[str, Callable[[Report], bytes]] = field(default_factory=dict)  # name of an SVG -> what draws it
 
     @property
     def path(self) -> Path:
         """The file of the run."""
         return ROOT / f"docs/results/{self.name}.json"
 
-    @property
-    def cells(self) -> Path:
-        """The folder of finished cells, with which an interrupted run goes on."""
-        return ROOT / f"build/{self.name}.cells"
-
     def once(self, facts: Any, compute: Callable[[], Mapping[str, Any]]) -> Report:
         """Return a cell of the run, computed unless it was finished before; see `Cells.once`."""
-        return Cells(self.cells).once([self.name, facts], compute)
+        return Cells(ROOT / f"build/{self.name}.cells").once([self.name, facts], compute)
 
     def report(self) -> Report:
         """Return the stored run."""
         return read_run(self.path)
 
-    @property
-    def page_path(self) -> Path:
-        """The file of the page."""
-        return ROOT / f"docs/results/{self.shown or self.name}.md"
-
     def page(self) -> str:
         """Return the page as it is, with the tables of the stored run."""
-        return refilled(self.page_path.read_text(encoding="utf-8"), self.tables(self.report()))
+        return refilled(self.path.with_suffix(".md").read_text(encoding="utf-8"), self.tables(self.report()))
 
     def write(self, report: Report | None = None) -> None:
         """Write the page and the pictures of the stored run, or of a new one, which is stored."""
         if report is not None:
             self.path.write_text(as_json(report), encoding="utf-8")
-        self.page_path.write_text(self.page(), encoding="utf-8")
+        self.path.with_suffix(".md").write_text(self.page(), encoding="utf-8")
         for name, draw in self.pictures.items():
             self.path.with_name(name).write_bytes(draw(self.report()))
 
@@ -161,9 +132,8 @@ class StoredRun:
         parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
         parser.add_argument("--page", action="store_true", help="write page and picture again from the stored run")
         parser.add_argument("--only", nargs="+", choices=self.rows, help="compute the cells of these rows alone")
-        asked, measure = parser.parse_args(), self.measure
-        assert measure is not None
+        asked = parser.parse_args()
         if asked.only:
-            measure(asked.only)
-            return
-        self.write(None if asked.page else measure(()))
+            self.measure(asked.only)
+        else:
+            self.write(None if asked.page else self.measure(()))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,9 @@ from wordveil.api import (
 )
 from wordveil.api import ReleaseLayout as Layout
 from wordveil.api import fill_slots as fill
+from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.leagues import together_page
-from wordveil_lab.leagues.stored import StoredRun, Work, new_report, rounded_score, rows_from
+from wordveil_lab.leagues.stored import StoredRun, Work, rounded_score, rows_from
 from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked, table
 from wordveil_lab.leagues.together_page import ORIGINAL, PERSONS
 from wordveil_lab.leagues.together_persons import RELEASES, lists, random_words, told
@@ -54,20 +56,12 @@ MARK = 1 << 20  # added to the state of a place where a word stands that carries
 
 
 class Words:
-    """A word mechanism at one rate, its denoiser, and the attacks on it.
-
-    Args:
-        mechanism: The mechanism.
-    """
+    """A word mechanism at one rate, its denoiser, and the attacks on it."""
 
     def __init__(self, mechanism: WordMechanism) -> None:
         self.denoiser = Denoiser(table(), mechanism, options=OPTIONS, least=0.0)
+        self.randomizer: WordRandomizer = self.denoiser.randomizer
         self.mechanism, self.reader = mechanism, ReleaseReader(table())
-
-    @property
-    def randomizer(self) -> WordRandomizer:
-        """The law."""
-        return self.denoiser.randomizer
 
     def released(self, domain: Domain, seed: int, blind: bool) -> list[ReleasedText]:
         """Return a release of a domain, or uniform outputs in its layout."""
@@ -154,9 +148,7 @@ def _either(seen: IdArray, common: ChannelEvidence, rare: ChannelEvidence) -> tu
 def _likeliest(read: Sequence[tuple[IdArray, Float32Array]], domain: Domain) -> list[list[int]]:
     """Return as many different words as each text has, the likeliest to stand in any of its places.
 
-    Args:
-        read: Of each text candidates and their chances, each of shape (m, c).
-        domain: Whose texts.
+    Of each text candidates and their chances are given, each of shape (m, c).
     """
     guesses = []
     for (states, chances), own in zip(read, domain.own, strict=True):
@@ -192,11 +184,8 @@ class Sentences:
         scores = domain.kept(texts)
         near = scores.pop("near")
         layouts = ReleaseReader(table()).read([ReleasedText(text) for text in texts])
-        words = [
-            layout.ids[domain.content[layout.ids]].tolist()[: len(own)]
-            for layout, own in zip(layouts, domain.own, strict=True)
-        ]
-        scores["named: naming"] = domain.named(words)
+        words = [layout.ids[domain.content[layout.ids]].tolist() for layout in layouts]
+        scores["named: naming"] = domain.named([w[: len(own)] for w, own in zip(words, domain.own, strict=True)])
         scores["named: counts"] = domain.named(self._counted(released))
         scores["picked: MiniLM"] = picked(near)
         scores["picked: law"] = picked((self.ids[None] == released[:, None]) + 1e-6 * near)
@@ -237,10 +226,7 @@ def kept_cell(facts: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -
     return RUN.once({"version": VERSION, "texts": TEXTS, "seeds": SEEDS, **facts}, compute)
 
 
-@cache
-def domain_named(name: str) -> Domain:
-    """Return a domain, prepared once."""
-    return Domain(name)
+domain_named = cache(Domain)
 
 
 @cache
@@ -280,12 +266,9 @@ def original_cell(domain: str) -> dict[str, Any]:
     own = domain_named(domain)
     scores = own.kept(own.texts)
     near = scores.pop("near")
-    return {
-        "scores": summary([scores | {"picked: MiniLM": picked(near)}]),
-        "texts": len(own.texts),
-        "classes": len(own.classes),
-        "commonest": float(np.bincount(own.labels).max() / len(own.labels)),
-    }
+    facts = {"texts": len(own.texts), "classes": len(own.classes)}
+    commonest = float(np.bincount(own.labels).max() / len(own.labels))
+    return {"scores": summary([scores | {"picked: MiniLM": picked(near)}]), **facts, "commonest": commonest}
 
 
 def drawn(domain: Domain) -> float:
@@ -306,16 +289,13 @@ def plan() -> list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
     cells: list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]] = []
     for domain in DOMAINS:
         cells.append(({"series": ORIGINAL, "domain": domain}, partial(original_cell, domain)))
-        for stock in ("domain", "general"):
-            for encoder in ENCODERS:
-                for epsilon in NATS:
-                    facts = {"series": f"rephrase, {encoder}, {stock}", "domain": domain, "epsilon": epsilon}
-                    cells.append((facts, partial(sentences_cell, stock, encoder, epsilon, domain)))
+        for stock, encoder, epsilon in product(("domain", "general"), ENCODERS, NATS):
+            facts = {"series": f"rephrase, {encoder}, {stock}", "domain": domain, "epsilon": epsilon}
+            cells.append((facts, partial(sentences_cell, stock, encoder, epsilon, domain)))
     for name, rates in RATES.items():
-        for rate in rates:
-            for domain in DOMAINS:
-                facts = {"series": name, "domain": domain, "epsilon": rate}
-                cells.append((facts, partial(words_cell, name, rate, domain)))
+        for rate, domain in product(rates, DOMAINS):
+            facts = {"series": name, "domain": domain, "epsilon": rate}
+            cells.append((facts, partial(words_cell, name, rate, domain)))
     for name, given in RELEASES:
         facts = {"series": f"{PERSONS}: {name}", "domain": PERSONS, "epsilon": given}
         cells.append((facts, partial(persons_cell, name, given)))
@@ -343,7 +323,9 @@ def measure(names: Collection[str] = ()) -> dict[str, Any]:
 
     nats = {f"TEM @ {rate:g}": kept_cell({"nats of TEM": rate}, partial(certified, rate)) for rate in RATES["TEM"]}
     known = {label: float(f"{found['nats']:.6g}") for label, found in nats.items()}
-    return new_report("leagues.together", rows_from(cells()), texts=TEXTS, repeats=len(SEEDS), nats=known)
+    return new_report(
+        "python -m wordveil_lab.leagues.together", rows_from(cells()), texts=TEXTS, repeats=len(SEEDS), nats=known
+    )
 
 
 def _part(found: Callable[[], Mapping[str, Any]], i: int) -> dict[str, Any]:
@@ -355,13 +337,8 @@ def _part(found: Callable[[], Mapping[str, Any]], i: int) -> dict[str, Any]:
     return cell
 
 
-RUN = StoredRun(
-    name="together",
-    rows=list(dict.fromkeys(facts["series"] for facts, _ in plan())),
-    measure=measure,
-    tables=together_page.tables,
-    pictures={"together.svg": together_page.picture},
-)
+ROWS, PICTURES = list(dict.fromkeys(facts["series"] for facts, _ in plan())), {"together.svg": together_page.picture}
+RUN = StoredRun(name="together", rows=ROWS, measure=measure, tables=together_page.tables, pictures=PICTURES)
 
 if __name__ == "__main__":
     RUN.main(__doc__)

@@ -81,11 +81,7 @@ def public_order(sentences: Sequence[str]) -> list[str]:
 
 
 class Domain:
-    """The sentences of one domain that are released, and everything public that scores and attackers need.
-
-    Args:
-        name: Its name.
-    """
+    """The sentences of one domain that are released, and everything public that scores and attackers need."""
 
     def __init__(self, name: str) -> None:
         self.name = name

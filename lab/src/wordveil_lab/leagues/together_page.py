@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from wordveil_lab.evaluation.curves import HOW, read_at, standing
-from wordveil_lab.leagues.stored import score_pair
+from wordveil_lab.leagues.stored import less, score_pair
 from wordveil_lab.leagues.together_persons import RELEASES
 from wordveil_lab.plots import SMALL, svg
 from wordveil_lab.tables import markdown_table, short_number
@@ -34,26 +34,17 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class Row:
-    """One release of one domain.
+    """One release of one domain."""
 
-    Attributes:
-        series: Which pipeline.
-        epsilon: Nats of a word (of TEM: a unit of distance) or of a sentence.
-        nats: Of a sentence.
-        scores: Means and standard errors, the best attackers' among them.
-        random: Those of random outputs through the same pipeline.
-    """
-
-    series: str
-    epsilon: float
-    nats: float
-    scores: Mapping[str, Pair]
-    random: Mapping[str, Pair]
+    series: str  # which pipeline
+    epsilon: float  # nats of a word (of TEM: a unit of distance) or of a sentence
+    nats: float  # of a sentence
+    scores: Mapping[str, Pair]  # means and standard errors, the best attackers' among them
+    random: Mapping[str, Pair]  # those of random outputs through the same pipeline
 
     def beyond(self, score: str) -> Pair:
         """Return a score less that of random outputs."""
-        (value, error), (base, other) = self.scores[score], self.random[score]
-        return value - base, math.hypot(error, other)
+        return less(self.scores[score], self.random[score])
 
 
 def best(scores: Mapping[str, Mapping[str, float]]) -> dict[str, Pair]:

@@ -16,11 +16,10 @@ import numpy as np
 
 import wordveil as wv
 from wordveil.api import Denoiser, PrivateText, RandomSource, ReleasedText, ReleaseReader, Rephraser
-from wordveil_lab.corpora import encode
 from wordveil_lab.court.pairs import shifted
 from wordveil_lab.evaluation.authors import cross_validated
 from wordveil_lab.evaluation.data import mixed_order, read_labelled, read_spans
-from wordveil_lab.evaluation.models import as_numbers, bag_of_words
+from wordveil_lab.evaluation.models import as_numbers, bag_of_texts
 from wordveil_lab.leagues.together_domains import table
 from wordveil_lab.rows import thinned
 
@@ -98,10 +97,7 @@ def told(series: str, epsilon: float | None, blind: bool) -> dict[str, Score]:
 def _inferred(before: Sequence[str], after: Sequence[str], labels: Sequence[str]) -> float:
     """Return the accuracy of the better of two attackers: who has learnt from releases, and from originals."""
     numbers = as_numbers(labels, sorted(set(labels)))
-    bags = [
-        bag_of_words(corpus.tokens, corpus, len(table()))
-        for corpus in (encode(table(), list(texts)) for texts in (before, after))
-    ]
+    bags = [bag_of_texts(table(), texts) for texts in (before, after)]
     return max(cross_validated(learnt, bags[1], numbers, folds=5) for learnt in bags)
 
 

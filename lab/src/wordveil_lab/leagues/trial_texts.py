@@ -31,38 +31,23 @@ LEAST = 20  # texts of a class: a smaller one is left out
 
 @dataclass(frozen=True, kw_only=True)
 class TextSet:
-    """A set of labelled texts.
-
-    Attributes:
-        name: Of the set.
-        path: File of the texts; where there is no other for the test, a fixed fifth of it is tested.
-        test: File of the test texts.
-        text: Column of the text; several joined by "+".
-        label: Column of the class.
-        limits: Texts learnt from and tested at most.
-        words: Of each text, so many at most, as white space parts them.
-        attacked: Test texts that are attacked.
-        reads: Words of each that are attacked.
-        public: Files that the attackers have read, with their columns and the number of texts at most; of the set's own
-            files all texts but those attacked.
-        sentences: Whether they cut them into sentences, as the set is.
-        search: Whether texts of one class are sought, too.
-        skipped: Classes that say nothing.
-    """
+    """A set of labelled texts."""
 
     name: str
-    path: str
-    test: str | None = None
-    text: str = "text"
+    path: str  # file of the texts; where there is no other for the test, a fixed fifth of it is tested
+    test: str | None = None  # file of the test texts
+    text: str = "text"  # column of the text; several joined by "+"
     label: str = "label"
-    limits: tuple[int, int] = (8000, 2000)
-    words: int | None = None
-    attacked: int = 100
-    reads: int = 40
+    limits: tuple[int, int] = (8000, 2000)  # texts learnt from and tested at most
+    words: int | None = None  # of each text, so many at most, as white space parts them
+    attacked: int = 100  # test texts that are attacked
+    reads: int = 40  # words of each that are attacked
+    # Files that the attackers have read, with their columns and the number of texts at most; of the set's own files all
+    # texts but those attacked.
     public: Sequence[tuple[str, str, int]] = ((REVIEWS, "text", 25_000),)
-    sentences: bool = False
-    search: bool = False
-    skipped: tuple[str, ...] = ()
+    sentences: bool = False  # whether they cut them into sentences, as the set is
+    search: bool = False  # whether texts of one class are sought, too
+    skipped: tuple[str, ...] = ()  # classes that say nothing
 
     @cached_property
     def texts(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:

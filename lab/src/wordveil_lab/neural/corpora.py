@@ -7,7 +7,7 @@ no token here, as everywhere in wordveil.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,7 @@ from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN
 
 
 def frequent_words(whole: Embeddings, texts: Sequence[str], size: int = 10_000) -> Embeddings:
-    """Return a model's public vocabulary: at most `size` words of a table, those that the training texts use most.
-
-    Raises:
-        ParameterError: If the table shares no word with the texts.
-    """
+    """Return a model's public vocabulary: at most `size` words of a table, those that the training texts use most."""
     tokens = encode(whole, texts).tokens
     counts = np.bincount(tokens[tokens >= 0], minlength=len(whole))
     order = np.argsort(-counts, kind="stable")[:size]
@@ -51,32 +47,20 @@ def _with_rows(table: Embeddings, words: list[str], rows: FloatArray, name: str)
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded texts.
+    """Padded texts."""
 
-    Attributes:
-        ids: Shape (n, longest), int64: ids, `UNKNOWN` or `PADDING`.
-        lengths: Tokens of each text, at least 1, shape (n,).
-        labels: Class of each text, shape (n,); None for rewriters.
-    """
-
-    ids: NDArray[np.int64] = field(repr=False)
-    lengths: NDArray[np.int64] = field(repr=False)
-    labels: NDArray[np.int64] | None = field(repr=False)
+    ids: NDArray[np.int64] = field(repr=False)  # shape (n, longest), int64: ids, `UNKNOWN` or `PADDING`
+    lengths: NDArray[np.int64] = field(repr=False)  # tokens of each text, at least 1, shape (n,)
+    labels: NDArray[np.int64] | None = field(repr=False)  # class of each text, shape (n,); None for rewriters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """Encoded texts without the empty ones.
-
-    Attributes:
-        corpus: The tokens.
-        labels: Class of each text, shape (n,), or None.
-        max_tokens: Longer texts are cut here.
-    """
+    """Encoded texts without the empty ones."""
 
     corpus: Corpus = field(repr=False)
-    labels: NDArray[np.int64] | None = field(default=None, repr=False)
-    max_tokens: int = 35
+    labels: NDArray[np.int64] | None = field(default=None, repr=False)  # class of each text, shape (n,), or None
+    max_tokens: int = 35  # longer texts are cut here
 
     def __len__(self) -> int:
         return len(self.corpus)
@@ -100,11 +84,7 @@ class Dataset:
     def part(self, rows: NDArray[np.int64]) -> Dataset:
         """Return some of the texts as a data set of its own."""
         pieces = [self.corpus.tokens[self.corpus.offsets[i] : self.corpus.offsets[i + 1]] for i in rows.tolist()]
-        offsets = np.concatenate(([0], np.cumsum([len(piece) for piece in pieces]))).astype(np.int64)
-        tokens = np.concatenate(pieces) if pieces else self.corpus.tokens[:0]
-        labels = None if self.labels is None else self.labels[rows]
-        corpus = Corpus(tokens=tokens, offsets=offsets)
-        return Dataset(corpus=corpus, labels=labels, max_tokens=self.max_tokens)
+        return replace(self, corpus=Corpus.of(pieces), labels=None if self.labels is None else self.labels[rows])
 
     def split(self, share: float) -> tuple[Dataset, Dataset]:
         """Return training and held-out texts, this share of them held out, by a public seed."""
@@ -121,28 +101,14 @@ def encode_texts(
     classes: Sequence[str] = (),
     max_tokens: int = 35,
 ) -> Dataset:
-    """Return texts as a data set; texts without a token are left out, unknown tokens are marked.
-
-    Args:
-        texts: The texts.
-        vocabulary: The model's vocabulary.
-        labels: Their classes, where the data set has some.
-        classes: The classes, in the order of their numbers.
-        max_tokens: Longer texts are cut here.
-
-    Raises:
-        ParameterError: If a label is no class, or no text is left.
-    """
+    """Return texts as a data set; texts without a token are left out, unknown tokens are marked."""
     corpus = encode(vocabulary, texts)
     tokens = np.where(corpus.tokens < 0, UNKNOWN, corpus.tokens).astype(np.int32)
     place: dict[str, Any] = {label: i for i, label in enumerate(classes)}
     if any(label not in place for label in labels):
         raise ParameterError("labels", "<hidden>", f"must be among the {len(place)} classes of the training data.")
-    whole = Dataset(
-        corpus=Corpus(tokens=tokens, offsets=corpus.offsets),
-        labels=np.array([place[label] for label in labels], dtype=np.int64) if labels else None,
-        max_tokens=max_tokens,
-    )
+    numbers = np.array([place[label] for label in labels], dtype=np.int64) if labels else None
+    whole = Dataset(corpus=replace(corpus, tokens=tokens), labels=numbers, max_tokens=max_tokens)
     rows = np.flatnonzero(np.diff(corpus.offsets) > 0)
     if not rows.size:
         raise ParameterError("texts", f"{len(texts)} texts", "hold no token.")

@@ -54,11 +54,6 @@ class _Model(nn.Module):  # type: ignore[misc]
 class Rewriter(_Model):
     """A BiLSTM auto-encoder: released vectors in, one word per position out.
 
-    Args:
-        embedding: The private layer.
-        hidden: Units of each direction.
-        dropout: Before and after the recurrent layer.
-
     Reference:
         Huang et al. (2024), section 6 and appendix A. Deviations: the decoder is a linear layer on the encoder's states
         and is not fed true words; there is no bottleneck; the table is frozen unless the embedding says otherwise.
@@ -93,12 +88,6 @@ class Rewriter(_Model):
 
 class TextClassifier(_Model):
     """A BiLSTM whose mean state decides between classes.
-
-    Args:
-        embedding: The private layer.
-        classes: Names of the classes, in the order of their numbers.
-        hidden: Units of each direction.
-        dropout: Before and after the recurrent layer.
 
     Reference:
         Huang et al. (2024), section 6.3 and appendix A. Deviation: the noise is in the classifier, at training and at

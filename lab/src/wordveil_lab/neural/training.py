@@ -19,35 +19,20 @@ from wordveil_lab.neural.corpora import Dataset
 class Training:
     """Settings of a training; the defaults of `REWRITE` and `CLASSIFY` are the paper's.
 
-    Attributes:
-        epochs: Epochs at most.
-        batch: Texts of a batch.
-        learning_rate: Of Adam.
-        betas: Of Adam.
-        dropout: In [0, 1).
-        hidden: Units of each direction of the BiLSTM; the paper does not say, its code has 2048.
-        patience: Epochs without a lower validation loss after which training stops.
-        validation: Share of the training texts held out, in (0, 1).
-        seed: Public seed of weights, order and dropout; never of the noise.
-        max_tokens: Longer texts are cut here.
-
-    Raises:
-        ParameterError: If a setting is outside its range.
-
     Reference:
         Huang et al. (2024), appendix A.
     """
 
     epochs: int = 100
-    batch: int = 1024
-    learning_rate: float = 0.01
-    betas: tuple[float, float] = (0.5, 0.999)
-    dropout: float = 0.5
-    hidden: int = 256
-    patience: int = 5
-    validation: float = 0.1
-    seed: int = 0
-    max_tokens: int = 35
+    batch: int = 1024  # texts of a batch
+    learning_rate: float = 0.01  # of Adam
+    betas: tuple[float, float] = (0.5, 0.999)  # of Adam
+    dropout: float = 0.5  # in [0, 1)
+    hidden: int = 256  # units of each direction of the BiLSTM; the paper does not say, its code has 2048
+    patience: int = 5  # epochs without a lower validation loss after which training stops
+    validation: float = 0.1  # share of the training texts held out, in (0, 1)
+    seed: int = 0  # public seed of weights, order and dropout; never of the noise
+    max_tokens: int = 35  # longer texts are cut here
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "hidden", "patience", "max_tokens"):
@@ -70,14 +55,7 @@ CLASSIFY = Training(epochs=50, batch=256, learning_rate=1e-4, betas=(0.9, 0.999)
 def fit(model: Any, training: Dataset, held_out: Dataset, settings: Training) -> list[float]:
     """Train a model in place and leave it with the weights of its best epoch.
 
-    Args:
-        model: A `Rewriter` or `TextClassifier`.
-        training: Texts to learn from.
-        held_out: Texts that say when to stop.
-        settings: How.
-
-    Returns:
-        The mean cross-entropy on the held-out texts after every epoch.
+    Returns the mean cross-entropy on the held-out texts, which say when to stop, after every epoch.
     """
     learned = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(learned, lr=settings.learning_rate, betas=settings.betas)

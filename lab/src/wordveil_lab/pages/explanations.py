@@ -19,6 +19,7 @@ from wordveil_lab.clone import ROOT
 from wordveil_lab.pages import quotes
 from wordveil_lab.pages.quotes import RANKS, written
 from wordveil_lab.plots import SETTINGS, svg
+from wordveil_lab.tables import table_line
 
 FOLDER, EPSILON = ROOT / "docs" / "explanation", ROOT / "docs" / "start" / "epsilon.md"
 DIMENSIONS = (2, 8, 32, 128)
@@ -127,12 +128,11 @@ def _drawn(panels: int, plot: Any) -> bytes:
 
 def point_lines(facts: dict[str, Any]) -> list[str]:
     """Return the table of what the default epsilon comes to, for each choice of outputs and k."""
-    return [
-        f"| {point['outputs']} | {point['k']} | {point['epsilon']:g} | "
-        + " | ".join(written(point[name]) for name in ("far", "attacker", "similarity"))
-        + " |"
-        for point in facts["points"]
-    ]
+    lines = []
+    for point in facts["points"]:
+        scores = (written(point[name]) for name in ("far", "attacker", "similarity"))
+        lines.append(table_line((str(point["outputs"]), str(point["k"]), f"{point['epsilon']:g}", *scores)))
+    return lines
 
 
 def epsilon_page(facts: dict[str, Any]) -> str:

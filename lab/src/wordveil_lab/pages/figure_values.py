@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from wordveil.api import Pair, RandomSource, Subject, audit_pair
 
 DELTA = 1e-5
@@ -19,44 +21,31 @@ ALPHA = 1e-6
 POINTS = 21
 
 
+Case = tuple[float, Subject, Pair]
+"""A pair to be audited, at its place on the axis."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """One curve or one set of points.
+    """One curve or one set of points."""
 
-    Attributes:
-        label: As the legend and the table say it.
-        kind: "claimed", "certified", "audited", "refuted" or "unpromised".
-        x: Places on the axis of the figure.
-        y: Losses in nats: bounds from above, but from below for "audited" and "unpromised".
-        line: Whether it is a curve.
-        notes: One text for each point, or none.
-    """
-
-    label: str
-    kind: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    line: bool = False
-    notes: tuple[str, ...] = ()
+    label: str  # as the legend and the table say it
+    kind: str  # "claimed", "certified", "audited", "refuted" or "unpromised"
+    x: tuple[float, ...]  # places on the axis of the figure
+    y: tuple[float, ...]  # losses in nats: bounds from above, but from below for "audited" and "unpromised"
+    line: bool = False  # whether it is a curve
+    notes: tuple[str, ...] = ()  # one text for each point, or none
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """The plot of one mechanism.
+    """The plot of one mechanism."""
 
-    Attributes:
-        setting: One sentence: parameters, inputs, samples.
-        axis: Label of the horizontal axis.
-        series: What is drawn.
-        log: Whether both axes are logarithmic.
-        reading: What to see in it.
-    """
-
-    setting: str
-    axis: str
+    setting: str  # one sentence: parameters, inputs, samples
+    axis: str  # label of the horizontal axis
     series: tuple[Series, ...]
-    log: bool = False
-    reading: str = ""
+    log: bool = False  # whether both axes are logarithmic
+    reading: str = ""  # what to see in it
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary."""
@@ -65,23 +54,16 @@ class Figure:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Figure:
         """Rebuild a figure from `as_dict` or its JSON."""
-        series = []
-        for stored in values["series"]:
-            lists = {key: tuple(stored[key]) for key in ("x", "y", "notes")}
-            series.append(Series(**{**stored, **lists}))
-        return cls(**{**values, "series": tuple(series)})
+        lists = ("x", "y", "notes")
+        series = ({**one, **{key: tuple(one[key]) for key in lists}} for one in values["series"])
+        return cls(**{**values, "series": tuple(Series(**each) for each in series)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How hard the audits of the pages try.
+    """How hard the audits of the pages try."""
 
-    Attributes:
-        samples: Samples of each input; None leaves audits out, which makes figures quick.
-        seed: Of every source; pages are the same on every run.
-    """
-
-    samples: int | None = 10_000
+    samples: int | None = 10_000  # of each input; None leaves audits out, which makes figures quick
     seed: int = 1
 
     def source(self) -> RandomSource:
@@ -103,27 +85,18 @@ def series_at(
     return Series(label=label, kind=kind, x=x, y=y, line=line, notes=tuple(notes))
 
 
-def curve(label: str, kind: str, x: Sequence[float], loss: Callable[[float], float], *, line: bool = True) -> Series:
+def curve(label: str, kind: str, x: Sequence[float], loss: Callable[[float], float]) -> Series:
     """Return a series of the given function at the given places."""
-    return series_at(label, kind, [(a, loss(a)) for a in x], line=line)
+    return series_at(label, kind, [(a, loss(a)) for a in x], line=True)
 
 
 def audited(
-    label: str,
-    cases: Sequence[tuple[float, Subject, Pair]],
-    sampling: Sampling,
-    *,
-    kind: str = "audited",
-    deltas: bool = False,
+    label: str, cases: Sequence[Case], sampling: Sampling, *, kind: str = "audited", deltas: bool = False
 ) -> tuple[Series, ...]:
     """Return certified lower bounds of the losses of pairs at their places; nothing where audits are left out.
 
-    Args:
-        label: Of the series.
-        cases: (place, subject, pair); the pair's delta is the one the bound grants.
-        sampling: How many samples.
-        kind: "audited", or "unpromised" for pairs that the guarantee does not speak of.
-        deltas: Whether each point notes the certified lower bound of delta at the claimed epsilon.
+    A pair's delta is the one that the bound grants. With `deltas` each point notes the certified lower bound of delta
+    at the claimed epsilon.
     """
     if sampling.samples is None:
         return ()
@@ -133,18 +106,12 @@ def audited(
     return (series_at(label, kind, losses, notes=notes),)
 
 
-def solve_epsilon(log_delta: Callable[[float], float], delta: float, *, largest: float = 1e6) -> float:
-    """Return the smallest epsilon whose delta is at most `delta`, rounded up within 1e-10 of it.
-
-    Args:
-        log_delta: ln delta at an epsilon, non-increasing.
-        delta: In (0, 1).
-        largest: Where the search gives up.
-    """
+def solve_epsilon(log_delta: Callable[[float], float], delta: float) -> float:
+    """Return the smallest epsilon whose ln delta, non-increasing, is at most ln `delta`, rounded up within 1e-10."""
     low, high = 0.0, 1e-6
     while log_delta(high) > math.log(delta):
         low, high = high, 2 * high
-        if high > largest:
+        if high > 1e6:
             return math.inf
     while high - low > 1e-10 * high:
         middle = (low + high) / 2
@@ -154,7 +121,4 @@ def solve_epsilon(log_delta: Callable[[float], float], delta: float, *, largest:
 
 def places(start: float, stop: float, *, log: bool = False) -> list[float]:
     """Return evenly spread places on an axis, on a logarithmic one by ratio."""
-    if log:
-        ratio = math.log(stop / start)
-        return [digits(start * math.exp(ratio * i / (POINTS - 1))) for i in range(POINTS)]
-    return [digits(start + (stop - start) * i / (POINTS - 1)) for i in range(POINTS)]
+    return [digits(float(place)) for place in (np.geomspace if log else np.linspace)(start, stop, POINTS)]

@@ -13,7 +13,6 @@ import doctest
 import importlib
 import inspect
 import json
-import math
 import re
 import tomllib
 from dataclasses import MISSING, fields
@@ -23,7 +22,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from wordveil.api import DECODERS, EXPORTS, MECHANISMS, build_app, round_up
+from wordveil.api import DECODERS, EXPORTS, MECHANISMS, build_app, round_down, round_up
 from wordveil_lab.pages import mechanism_figures
 from wordveil_lab.pages.figure_values import Figure, Series
 from wordveil_lab.plots import SETTINGS, svg
@@ -77,9 +76,8 @@ def _add(axes: Any, series: Series, earlier: int) -> None:
     axes.plot(series.x, series.y, **{**style, "linestyle": "none"}, label=label)
     for x, y, note in zip(series.x, series.y, series.notes, strict=False):
         if series.kind == "refuted":
-            axes.annotate(
-                note, (x, y), textcoords="offset points", xytext=(0, -15), ha="center", fontsize=8, color=style["color"]
-            )
+            place = {"xytext": (0, -15), "textcoords": "offset points", "ha": "center"}
+            axes.annotate(note, (x, y), fontsize=8, color=style["color"], **place)
 
 
 ADVICE = Path(__file__).with_name("advice.toml")
@@ -98,11 +96,8 @@ def public_class(name: str) -> Any:
 
 def sections(kind: Any) -> dict[str, str]:
     """Cut a docstring into its sections; what stands before the first is "Summary"."""
-    parts = SECTION.split(inspect.cleandoc(kind.__doc__))
-    found = {"Summary": parts[0].strip()}
-    for title, body in zip(parts[1::2], parts[2::2], strict=True):
-        found[title] = inspect.cleandoc("\n" + body).strip()
-    return found
+    parts = ["Summary", *SECTION.split(inspect.cleandoc(kind.__doc__))]
+    return {title: inspect.cleandoc("\n" + body).strip() for title, body in zip(*[iter(parts)] * 2, strict=True)}
 
 
 def example_code(kind: Any) -> str:
@@ -123,12 +118,8 @@ def example_code(kind: Any) -> str:
 def _names_used(kind: Any) -> list[str]:
     """Return the public names of the class's module that its example uses."""
     text = sections(kind)["Example"]
-    names = [
-        name
-        for name, value in vars(inspect.getmodule(kind)).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == kind.__module__
-    ]
-    return sorted(name for name in names if re.search(rf"\b{name}\b", text))
+    members = inspect.getmembers(inspect.getmodule(kind), lambda one: getattr(one, "__module__", "") == kind.__module__)
+    return [name for name, _ in members if not name.startswith("_") and re.search(rf"\b{name}\b", text)]
 
 
 def _attributes(kind: Any, body: str) -> list[str]:
@@ -149,7 +140,7 @@ def cell(series: Series, place: float) -> str:
     note = series.notes[series.x.index(place)] if series.notes else ""
     if series.kind == "refuted" and note:
         return f"delta {note}"
-    shown = _round_down(value) if series.kind in FROM_BELOW else round_up(value)
+    shown = round_down(max(value, 0.0)) if series.kind in FROM_BELOW else round_up(value)
     return f"{shown} ({note})" if note else shown
 
 
@@ -162,13 +153,6 @@ def value_at(series: Series, place: float) -> float | None:
     i = next(i for i in range(1, len(series.x)) if series.x[i] >= place)
     share = (place - series.x[i - 1]) / (series.x[i] - series.x[i - 1])
     return series.y[i - 1] + share * (series.y[i] - series.y[i - 1])
-
-
-def _round_down(value: float) -> str:
-    if value <= 0:
-        return "0"
-    step = 10.0 ** (math.floor(math.log10(value)) - 3)
-    return f"{math.floor(value / step) * step:.4g}"
 
 
 def _table(figure: Figure) -> list[str]:
@@ -198,11 +182,8 @@ def page(name: str, figure: Figure) -> str:
     """Return the Markdown page of a mechanism or decoder."""
     kind, parts = public_class(name), sections(public_class(name))
     decoder = name in DECODERS
-    command = (
-        f"wordveil sanitize --mechanism laplace --decoder {name}"
-        if decoder
-        else f"wordveil explain --mechanism {name} --epsilon 4{_needed(kind)}"
-    )
+    command = f"wordveil explain --mechanism {name} --epsilon 4{'' if decoder else _needed(kind)}"
+    command = f"wordveil sanitize --mechanism laplace --decoder {name}" if decoder else command
     text = [
         GENERATED,
         f"# {kind.__name__} (`{name}`)",
@@ -259,22 +240,17 @@ def index(rows: list[dict[str, str]]) -> str:
     """Return the index page from the rows of `wordveil mechanisms`."""
     head = ["name", "calibration", "promise", "standing", "paper"]
     linked = ([f"[{row['name']}]({row['name']}.md)", *(row[key] for key in head[1:])] for row in rows)
-    lines = markdown_table(head, linked)
-    return (
-        "\n\n".join(
-            [
-                GENERATED,
-                "# Mechanisms",
-                "What each promises, and on what grounds, as `wordveil mechanisms` says it, fitted to the embedded "
-                "vocabulary at epsilon 4. [How to read a guarantee](../guarantees.md) explains the columns. Text is "
-                "released by [neighbours](neighbours.md), at epsilon 7, where no other mechanism is asked for.",
-                "Decoders (post-processing) turn noisy vectors into words. They see released vectors only: the "
-                "guarantee stands.",
-                "\n".join(lines),
-            ]
-        )
-        + "\n"
-    )
+    text = [
+        GENERATED,
+        "# Mechanisms",
+        "What each promises, and on what grounds, as `wordveil mechanisms` says it, fitted to the embedded "
+        "vocabulary at epsilon 4. [How to read a guarantee](../guarantees.md) explains the columns. Text is "
+        "released by [neighbours](neighbours.md), at epsilon 7, where no other mechanism is asked for.",
+        "Decoders (post-processing) turn noisy vectors into words. They see released vectors only: the "
+        "guarantee stands.",
+        "\n".join(markdown_table(head, linked)),
+    ]
+    return "\n\n".join(text) + "\n"
 
 
 def write(folder: Path, figures: dict[str, Figure]) -> None:

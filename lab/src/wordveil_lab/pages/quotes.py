@@ -21,7 +21,6 @@ from wordveil_lab.clone import ROOT
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
-from wordveil_lab.leagues.trial_texts import REPORTED
 
 RESULTS, FACTS = ROOT / "docs/results", ROOT / "docs/explanation/facts.json"
 RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
@@ -49,10 +48,6 @@ def _row(report: Mapping[str, Any], label: str) -> dict[str, Any]:
     return found
 
 
-def _league(label: str, task: str, score: str) -> str:
-    return written(_row(stored("league"), label)["cells"][task]["scores"][score]["mean"])
-
-
 def _audited(label: str) -> str:
     """Return the smallest true epsilon, rounded up."""
     audit = _row(stored("league"), label)["audit"]
@@ -76,7 +71,7 @@ def _default(label: str, score: str) -> str:
         return written(default_page.mean(own, "released", default_page.REVIEWS)[0])
     if score in TOLD:
         return written(default_page.scores(own, TOLD[score][0])[TOLD[score][1]][0])
-    return written(default_page.mean(own, score, [one.name for one in REPORTED])[0])
+    return written(default_page.mean(own, score, default_page.SHOWN_ON)[0])
 
 
 def _together(domain: str, label: str, score: str, kind: str = "scores") -> str:
@@ -92,10 +87,6 @@ def facts() -> dict[str, Any]:
     return found
 
 
-def _spread(dimensions: str, rank: str) -> str:
-    return written(facts()["spread"][dimensions][RANKS.index(int(rank))])
-
-
 def _sure(nats: str, digits: str) -> str:
     """Return how sure an even guess becomes at most, in per cent, rounded up."""
     step = 10 ** int(digits)
@@ -105,13 +96,13 @@ def _sure(nats: str, digits: str) -> str:
 KINDS: dict[str, Callable[..., str]] = {
     "rows": lambda: str(len(stored("league")["rows"]) - 2),
     "tasks": lambda: str(len(stored("league")["tasks"])),
-    "league": _league,
+    "league": lambda label, task, score: written(_row(stored("league"), label)["cells"][task]["scores"][score]["mean"]),
     "audited": _audited,
     "redaction": _redaction,
     "default": _default,
     "together": _together,
     "fact": lambda name, digits: f"{facts()[name]:.{digits}f}",
-    "spread": _spread,
+    "spread": lambda dimensions, rank: written(facts()["spread"][dimensions][RANKS.index(int(rank))]),
     "sure": _sure,
     "meanings": lambda nats: f"{math.floor(math.exp(int(nats))) + 1}",
     "nats": lambda meanings: f"{math.log(int(meanings) - 1):.1f}",
@@ -135,11 +126,7 @@ def quotations() -> list[tuple[Path, str, list[str]]]:
 
 
 def quoted(page: str, phrase: str, numbers: list[str]) -> str:
-    """Return the page with these numbers in the place of those in its only occurrence of a phrase.
-
-    Raises:
-        ValueError: If the phrase does not stand there once.
-    """
+    """Return the page with these numbers in the place of those in its only occurrence of a phrase."""
     parts = [r"\s+".join(map(re.escape, part.split(" "))) for part in phrase.split("{}")]
     pattern = "(" + f"){NUMBER}(".join(parts) + ")"
     found = re.findall(pattern, page)

@@ -14,7 +14,6 @@ from wordveil.api import (
     Float64Array,
     OnGrid,
     Pair,
-    Subject,
     VectorRandomizer,
     VectorSubject,
     exact_stretch,
@@ -24,6 +23,7 @@ from wordveil.api import (
 )
 from wordveil_lab.pages.figure_values import (
     DELTA,
+    Case,
     Figure,
     Sampling,
     Series,
@@ -39,16 +39,11 @@ CLAIMED_EPSILON = "claimed epsilon (nats)"
 
 def case(
     place: float, randomizer: VectorRandomizer, ends: Sequence[Float64Array], claim: tuple[float, float], sampling: Any
-) -> tuple[float, Subject, Pair]:
+) -> Case:
     """Return one pair of vectors to audit at a place of the axis, on a grid as releases are."""
     subject = OnGrid(VectorSubject(randomizer, sampling.source()), ends[0])
     pair = Pair(first=ends[0], second=ends[1], label=f"at {place:g}", epsilon=claim[0], delta=claim[1])
     return place, subject, pair
-
-
-def _diameter(d: int) -> tuple[Float64Array, Float64Array]:
-    end = np.full(d, 1 / math.sqrt(d))
-    return end, -end
 
 
 def across(
@@ -57,9 +52,10 @@ def across(
     d: int,
     sampling: Sampling,
     delta: float = DELTA,
-) -> list[tuple[float, Subject, Pair]]:
+) -> list[Case]:
     """Return two ends of a diameter of the ball to audit, for a mechanism at each of some claimed epsilons."""
-    return [case(e, make(e).for_dimensions(d), _diameter(d), (e, delta), sampling) for e in marks]
+    end = np.full(d, 1 / math.sqrt(d))
+    return [case(e, make(e).for_dimensions(d), (end, -end), (e, delta), sampling) for e in marks]
 
 
 @cache

@@ -20,7 +20,6 @@ from wordveil.api import (
     NearestWords,
     Pair,
     SelectionMechanism,
-    Subject,
     WordRandomizer,
     WordSubject,
     class_delta,
@@ -30,6 +29,7 @@ from wordveil.api import (
 )
 from wordveil_lab.pages.figure_values import (
     DELTA,
+    Case,
     Figure,
     Sampling,
     Series,
@@ -182,20 +182,7 @@ def _losses(
     apart = [float(t) for t in distance[i, j]]
     wanted = np.linspace(min(apart), max(apart), 5)
     chosen = [int(np.abs(np.array(apart) - t).argmin()) for t in wanted]
-    cases = [
-        (
-            apart[p],
-            WordSubject(fitted, sampling.source()),
-            Pair(
-                first=int(ids[i[p]]),
-                second=int(ids[j[p]]),
-                label=f"at {apart[p]:g}",
-                epsilon=claim.loss(apart[p]),
-                delta=DELTA,
-            ),
-        )
-        for p in chosen
-    ]
+    cases = [_case(fitted, ids[i[p]], ids[j[p]], apart[p], claim, sampling) for p in chosen]
     places_of = tuple(digits(t) for t in apart)
     return (
         curve("claimed", "claimed", places(0.1, 1.1 * max(apart)), claim.loss),
@@ -203,6 +190,15 @@ def _losses(
         Series(label=f"exact, {other}", kind="textbook", x=places_of, y=_exact_losses(textbook, ids, i, j)),
         *audited(f"audited, {label}", cases, sampling),
     )
+
+
+def _case(
+    fitted: WordRandomizer, first: int, second: int, distance: float, claim: wv.Guarantee, sampling: Sampling
+) -> Case:
+    """Return one pair of words to audit at its distance."""
+    loss, label = claim.loss(distance), f"at {distance:g}"
+    pair = Pair(first=int(first), second=int(second), label=label, epsilon=loss, delta=DELTA)
+    return distance, WordSubject(fitted, sampling.source()), pair
 
 
 def _exact_losses(fitted: FittedExponential, ids: IdArray, i: Any, j: Any) -> tuple[float, ...]:
@@ -216,7 +212,7 @@ def any_mechanism(example: Mechanism, table: wv.Embeddings, sampling: Sampling) 
     """The claimed loss of the worst pair at several epsilons, the exact one where the law is known, and audits."""
     places_of: list[float] = []
     exact: list[float] = []
-    cases: list[tuple[float, Subject, Pair]] = []
+    cases: list[Case] = []
     for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0):
         mechanism = example.with_epsilon(epsilon)
         fitted = fit_words(mechanism, table, wv.certify(mechanism, table) if mechanism.needs_certificate else None)
@@ -266,10 +262,8 @@ def decoder(chosen: Decoder, table: wv.Embeddings, sampling: Sampling) -> Figure
     positive = np.where(lengths > 0, lengths, np.inf)
     cases = []
     for t in (0.5, 1.0, 1.5, 2.0, 2.45):
-        i, j = (int(x) for x in np.unravel_index(int(np.abs(positive - t).argmin()), lengths.shape))
-        length = float(lengths[i, j])
-        pair = Pair(first=i, second=j, label=f"at {length:g}", epsilon=claim.loss(length), delta=DELTA)
-        cases.append((length, WordSubject(fitted, sampling.source()), pair))
+        i, j = divmod(int(np.abs(positive - t).argmin()), len(lengths))
+        cases.append(_case(fitted, i, j, float(lengths[i, j]), claim, sampling))
     grid = places(0.1, 2.6)
     return Figure(
         setting=(

@@ -6,7 +6,7 @@ import math
 import re
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wordveil.api import Decoded, Embeddings, ParameterError, RandomSource, VectorMechanism, load_embeddings
+from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.catalogue import data_digests
 from wordveil_lab.evaluation.cells import Cells
@@ -26,7 +27,9 @@ from wordveil_lab.rows import locate
 SIZES = ("paper", "reduced", "miniature")
 FILES_PAGE = "docs/results/data.md"
 _Choice = TypeVar("_Choice")
-
+Scores = dict[str, Summary]
+Drawn = Callable[[int], Entrant]
+"""Number of a run -> what is measured in it."""
 
 HOLDS, FAILS, UNTESTED = "holds", "does not hold", "not tested at this size"
 VERDICTS = (HOLDS, FAILS, UNTESTED)
@@ -34,25 +37,15 @@ VERDICTS = (HOLDS, FAILS, UNTESTED)
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One number of the paper and ours.
+    """One number of the paper and ours."""
 
-    Attributes:
-        what: Which number: figure or table, setting, score.
-        paper: As the paper gives it, or what it shows; "" where it gives none.
-        ours: Our number, with its standard error where it has one.
-        remark: Why they differ, or "".
-        verdict: One of `VERDICTS`, of a whole table, figure or theorem; "" of a number in one.
-        points: The same numbers, and the paper's, as points of figures.
-        scores: The same numbers with all digits, by name.
-    """
-
-    what: str
-    paper: str
-    ours: str
-    remark: str = ""
-    verdict: str = ""
-    points: tuple[Plotted, ...] = ()
-    scores: Mapping[str, Summary] = field(default_factory=dict)
+    what: str  # which number: figure or table, setting, score
+    paper: str  # as the paper gives it, or what it shows; "" where it gives none
+    ours: str  # our number, with its standard error where it has one
+    remark: str = ""  # why they differ, or ""
+    verdict: str = ""  # one of `VERDICTS`, of a whole table, figure or theorem; "" of a number in one
+    points: tuple[Plotted, ...] = ()  # the same numbers, and the paper's, as points of figures
+    scores: Mapping[str, Summary] = field(default_factory=dict)  # the same numbers with all digits, by name
 
     def __post_init__(self) -> None:
         if self.verdict not in ("", *VERDICTS):
@@ -62,9 +55,7 @@ class Comparison:
 def verdict(holds: bool, *, full: bool) -> str:
     """Return what a run says of a claim. A run that is smaller than the paper's, or on other data, refutes nothing.
 
-    Args:
-        holds: Whether what the paper says was seen here.
-        full: Whether the run has the paper's size and data, or the answer is computed and needs no run.
+    It is full at the paper's size and data, or where the answer is computed and needs no run.
     """
     return HOLDS if holds else FAILS if full else UNTESTED
 
@@ -81,72 +72,41 @@ def standing(cases: Sequence[tuple[Summary, Summary]], *, lower: bool = False) -
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """How one baseline or part of the setting was held against the paper's own words.
+    """How one baseline or part of the setting was held against the paper's own words."""
 
-    Attributes:
-        what: Which mechanism, score, data set or parameter.
-        paper: What the paper says, and where; what its code does, where that is public and known.
-        ours: What is drawn or computed here.
-        same: "yes", or in what it differs.
-    """
-
-    what: str
-    paper: str
-    ours: str
-    same: str = "yes"
+    what: str  # which mechanism, score, data set or parameter
+    paper: str  # what the paper says, and where; what its code does, where that is public and known
+    ours: str  # what is drawn or computed here
+    same: str = "yes"  # "yes", or in what it differs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduction:
-    """What came of repeating one paper.
+    """What came of repeating one paper."""
 
-    Attributes:
-        name: The paper's short name on the command line.
-        reference: Authors, year, title.
-        setting: Vocabulary, data and sizes, and how they differ from the paper's.
-        checks: Each baseline, and what else decides the numbers, beside the paper's words.
-        comparisons: Number beside number.
-        findings: What we found wrong or worth knowing, one sentence or two each.
-        size: "paper", "reduced" or "miniature".
-        missing: What was not reproduced, and why.
-        seconds: Time it took.
-    """
-
-    name: str
-    reference: str
-    setting: tuple[str, ...]
-    checks: tuple[Check, ...]
-    comparisons: tuple[Comparison, ...]
-    findings: tuple[str, ...]
-    missing: tuple[str, ...]
-    size: str = ""
+    name: str  # the paper's short name on the command line
+    reference: str  # authors, year, title
+    setting: tuple[str, ...]  # vocabulary, data and sizes, and how they differ from the paper's
+    checks: tuple[Check, ...]  # each baseline, and what else decides the numbers, beside the paper's words
+    comparisons: tuple[Comparison, ...]  # number beside number
+    findings: tuple[str, ...]  # what we found wrong or worth knowing, one sentence or two each
+    missing: tuple[str, ...]  # what was not reproduced, and why
+    size: str = ""  # "paper", "reduced" or "miniature"
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a reproduction is run.
+    """How a reproduction is run."""
 
-    Attributes:
-        paper: The paper's short name, whose roles `files` may name.
-        size: "paper" (the paper's own size, hours), "reduced" (minutes) or "miniature" (seconds, for tests; its numbers
-            mean little).
-        files: Role -> file in place of the data folder's.
-        seed: Changes all noise.
-        repeats: Runs of everything that is noisy, at least 2.
-        epsilons: The epsilons to keep of the paper's; none keeps all.
-        cells: Where finished runs are kept, so that an interrupted reproduction goes on; None keeps nothing.
-        progress: Called with a line before every part.
-    """
-
-    paper: str
-    size: str = "reduced"
-    files: Mapping[str, str] = field(default_factory=dict)
-    seed: int = 0
-    repeats: int = 3
-    epsilons: tuple[float, ...] = ()
-    cells: Path | None = None
-    progress: Callable[[str], None] | None = field(default=None, compare=False)
+    paper: str  # the paper's short name, whose roles `files` may name
+    size: str = "reduced"  # "paper" (the paper's own: hours), "reduced" (minutes), "miniature" (for tests: seconds)
+    files: Mapping[str, str] = field(default_factory=dict)  # role -> file in place of the data folder's
+    seed: int = 0  # changes all noise
+    repeats: int = 3  # runs of everything that is noisy, at least 2
+    epsilons: tuple[float, ...] = ()  # the epsilons to keep of the paper's; none keeps all
+    cells: Path | None = None  # where finished runs are kept, for an interrupted reproduction to go on from
+    progress: Callable[[str], None] | None = field(default=None, compare=False)  # called with a line before every part
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
@@ -163,11 +123,7 @@ class Options:
         return {"paper": paper, "reduced": reduced, "miniature": miniature}[self.size]
 
     def among(self, *epsilons: tuple[float, ...]) -> tuple[float, ...]:
-        """Return the epsilons of this size that were asked for; all of them where none was.
-
-        Raises:
-            ParameterError: If none of those asked for is among them.
-        """
+        """Return the epsilons of this size that were asked for; all of them where none was."""
         sized = self.pick(*epsilons)
         chosen = tuple(epsilon for epsilon in sized if not self.epsilons or epsilon in self.epsilons)
         if not chosen:
@@ -188,11 +144,7 @@ class Options:
         return bool(self.files.get(role) or roles_of(self.paper)[role])
 
     def file(self, role: str) -> str:
-        """Return the path of a role's file.
-
-        Raises:
-            ParameterError: If it is nowhere; the message names the page of all files.
-        """
+        """Return the path of a role's file."""
         name = self.files.get(role) or roles_of(self.paper)[role]
         try:
             return str(locate(name))
@@ -205,31 +157,21 @@ class Options:
             ) from None
 
     def table(self, role: str) -> Embeddings:
-        """Return the vocabulary of a role, every entry of it allowed as output.
-
-        Args:
-            role: One of the paper's tables.
-        """
+        """Return the vocabulary of a role, every entry of it allowed as output."""
         given = self.files.get(role)
         return load_embeddings(given) if given and Path(given).is_dir() else table_of(self.file(role))
 
-    def score(
-        self, task: Task, subject: Entrant, label: str, afresh: Callable[[int], Entrant] | None = None
-    ) -> dict[str, Summary]:
+    def score(self, task: Task, subject: Entrant, label: str, afresh: Drawn | None = None) -> Scores:
         """Return a task's scores over the repeats, with noise of the label's own; a baseline is run once.
 
-        Args:
-            task: What is measured.
-            subject: What is measured, and whose vocabulary the task is prepared for.
-            label: Of the noise.
-            afresh: Run -> what is measured in it, where it differs by run, as with a fresh matrix each.
+        `afresh` gives what is measured in each run, where that differs by run, as with a fresh matrix each.
         """
         runs = 1 if subject.is_baseline else self.repeats
         return self._over_runs(task, subject, label, afresh or (lambda _: subject), runs, "fresh" if afresh else "")
 
     def score_tables(
-        self, tasks: Sequence[Task], subject: Entrant, label: str, afresh: Callable[[int], Entrant] | None = None
-    ) -> list[dict[str, Summary]]:
+        self, tasks: Iterable[Task], subject: Entrant, label: str, afresh: Drawn | None = None
+    ) -> list[Scores]:
         """Return each task's scores on noisy tables, one a run: a word has one noisy vector wherever it occurs.
 
         That is how experiments with noisy embedding files are done. Releases draw afresh for every token.
@@ -242,9 +184,7 @@ class Options:
         reading = "fresh table" if afresh else "table"
         return [self._over_runs(task, subject, label, noisy, self.repeats, reading) for task in tasks]
 
-    def _over_runs(
-        self, task: Task, subject: Entrant, label: str, entrant: Callable[[int], Entrant], runs: int, reading: str
-    ) -> dict[str, Summary]:
+    def _over_runs(self, task: Task, subject: Entrant, label: str, entrant: Drawn, runs: int, reading: str) -> Scores:
         """Return a task's scores over runs; finished ones are taken from `cells`."""
         data = data_digests(task) if self.cells else {}
         mechanism = re.sub(" at 0x[0-9a-f]+", "", repr(subject.words))  # a fitted one may hold a table or a search
@@ -259,15 +199,10 @@ class Options:
 
         return self.over_runs(settings, run, runs)
 
-    def over_runs(
-        self, settings: Sequence[Any], run: Callable[[int], Mapping[str, float]], runs: int
-    ) -> dict[str, Summary]:
+    def over_runs(self, settings: Sequence[Any], run: Callable[[int], Mapping[str, float]], runs: int) -> Scores:
         """Return the scores of a piece of work over runs; finished ones are taken from `cells`.
 
-        Args:
-            settings: What a run depends on beside its number, ready for JSON.
-            run: Number of a run -> its scores.
-            runs: How many.
+        The settings, ready for JSON, are what a run depends on beside its number.
         """
         found = [Cells(self.cells).once([*settings, i], partial(run, i)) for i in range(runs)]
         return {name: summarize([values[name] for values in found]) for name in found[0]}
@@ -301,14 +236,10 @@ def is_table(paper: str, role: str) -> bool:
 
 
 def about(paper: str, **values: Any) -> dict[str, Any]:
-    """Return reference, setting, checks and missing parts of a reproduction, from `about.toml`.
-
-    Args:
-        paper: The paper's short name.
-        values: What the names in braces stand for.
-    """
+    """Return name, reference, setting, checks and missing parts of a reproduction, from `about.toml`, braces filled."""
     words = told("about.toml")[paper]
     return {
+        "name": paper,
         "reference": words["reference"],
         "setting": tuple(sentence.format(**values) for sentence in words["setting"]),
         "checks": tuple(Check(**{k: v.format(**values) for k, v in check.items()}) for check in words["checks"]),
@@ -335,14 +266,12 @@ def table_of(name: str) -> Embeddings:
     if len(read.candidates) == len(read):
         return read
     header = read.header
-    return Embeddings.from_arrays(
-        list(read.words),
-        read.vectors,
-        name=header.name,
-        source=header.source,
-        casing=header.casing,
-        candidate_rule="all",
-    )
+    return part_of(read, np.arange(len(read)), header.name, source=header.source, casing=header.casing)
+
+
+def labelled(name: str, epsilon: float | None) -> str:
+    """Return the name of a row; one without noise has no epsilon."""
+    return f"{name}, epsilon {epsilon:g}" if epsilon else name
 
 
 def shown(summary: Summary, digits: int = 3) -> str:

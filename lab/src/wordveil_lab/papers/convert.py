@@ -96,12 +96,7 @@ def _encoded(original: Path, form: Form, name: str) -> Iterator[bytes]:
 
 
 def convert(role: str, original: Path, out: Path) -> int:
-    """Write the file of a role, all or nothing, and return how many records it has.
-
-    Raises:
-        ParameterError: If the role is unknown, or the new file has the wrong ending.
-        DataFormatError: If the original has another checksum than the known one, or holds nothing of the role.
-    """
+    """Write the file of a role, all or nothing, and return how many records it has."""
     forms, count, partial = told("originals.toml"), 0, out.with_name(f"{out.name}.part")
     if role not in forms:
         raise ParameterError("role", role, f"must be one of {', '.join(forms)}.")

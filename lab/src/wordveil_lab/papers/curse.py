@@ -11,7 +11,7 @@ from wordveil.api import IdArray, NearestWords
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, shown, told, verdict
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, shown, told, verdict
 from wordveil_lab.papers.noisy_dot_product import dot_product_cdf
 from wordveil_lab.plots import Plotted
 
@@ -44,16 +44,11 @@ def paper_row(embeddings: wv.Embeddings) -> PaperRow | None:
     return None
 
 
-def table_two(embeddings: wv.Embeddings, ids: IdArray, far: int = 101) -> dict[str, Summary]:
+def table_two(embeddings: wv.Embeddings, ids: IdArray, far: int = 101) -> Scores:
     """Return the three means of table 2 over some words, with their errors as a sample of words.
 
     With x_i the i-th nearest word: ||w - x_1||/2, and (||w - x_i||^2 - ||w - x_1||^2)/(2 ||x_1 - x_i||) for i = 2 and
     i = `far`. Neighbours equal to the word or to x_1 are left out, as their quotient is 0/0.
-
-    Args:
-        embeddings: The vocabulary.
-        ids: Words.
-        far: The far neighbour, at least 3.
     """
     search = NearestWords(embeddings.vectors, np.arange(len(embeddings), dtype=np.int32))
     near, distances = search.top(embeddings.vectors[ids], far + 1, threads=None)
@@ -69,12 +64,7 @@ def table_two(embeddings: wv.Embeddings, ids: IdArray, far: int = 101) -> dict[s
 def neighbour_shares(subject: Entrant, ids: IdArray, near: IdArray, options: Options, label: str) -> list[float]:
     """Return the shares of outputs that are the word, one of its near neighbours, and any other word.
 
-    Args:
-        subject: The mechanism.
-        ids: Input words, shape (n,).
-        near: Neighbours of each, the word itself first, shape (n, k + 1).
-        options: Repeats and seed.
-        label: Tells the noise of different uses apart.
+    Neighbours are given with the word itself first, shape (n, k + 1).
     """
     counts = np.zeros(3)
     for i in range(options.repeats):
@@ -99,17 +89,10 @@ def reproduce(options: Options) -> Reproduction:
     generator = np.random.Generator(np.random.PCG64(options.seed))
     ids = np.sort(generator.choice(len(embeddings), size, replace=False)).astype(np.int32)
     means = table_two(embeddings, ids, far=min(101, len(embeddings) - 2))
+    sample = min(options.pick(5000, 1000, 50), len(tables[1]))
+    facts = {"limit": len(tables[0]), "sample": sample}
     return Reproduction(
-        name="curse",
-        **about(
-            "curse",
-            embeddings=embeddings,
-            words=len(embeddings),
-            limit=len(tables[0]),
-            wide=wide,
-            wide_words=len(tables[1]),
-            sample=min(options.pick(5000, 1000, 50), len(tables[1])),
-        ),
+        **about("curse", **facts, embeddings=embeddings, words=len(embeddings), wide=wide, wide_words=len(tables[1])),
         comparisons=(
             _table(means, paper_row(embeddings), embeddings, options),
             *_probabilities(embeddings, means, options),
@@ -140,11 +123,6 @@ def most(shares: Shares, table: str, figure: str) -> tuple[float, float]:
     return max((found[1], e) for (name, row, e), found in shares.items() if (name, row) == (table, figure))
 
 
-def fairest(shares: Shares, table: str, figure: str) -> float:
-    """Return the epsilon at which the smallest of the three shares is largest."""
-    return max((min(found), e) for (name, row, e), found in shares.items() if (name, row) == (table, figure))[1]
-
-
 def findings(shares: Shares, tuned: Mapping[str, tuple[float, float, float]]) -> tuple[str, ...]:
     """Return the findings; what they say of shares is computed."""
     lines = []
@@ -162,11 +140,11 @@ def findings(shares: Shares, tuned: Mapping[str, tuple[float, float, float]]) ->
 def results(shares: Shares, wide: wv.Embeddings, *, full: bool) -> Iterator[Comparison]:
     """Yield one row for each figure of shares, on the wide table; `full` is at the paper's size."""
     for figure, claim in CLAIMS.items():
-        share, epsilon = most(shares, wide.header.name, figure)
         fair = "softmax" in figure
-        if fair:
-            epsilon = fairest(shares, wide.header.name, figure)
-        own, share, other = shares[wide.header.name, figure, epsilon]
+        at = {e: found for (name, row, e), found in shares.items() if (name, row) == (wide.header.name, figure)}
+        # Where the smallest of the three shares is largest, or else where the nearest words get most.
+        epsilon = max(at, key=lambda e: (min(at[e]) if fair else at[e][1], e))
+        own, share, other = at[epsilon]
         ours = f"the 100 nearest get {share:.3f}" + (" at most, " if not fair else ", where the shares are fairest, ")
         yield Comparison(
             what=figure,

@@ -8,7 +8,7 @@ and outputs; the one sampled entry states its chance of error.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 import wordveil as wv
 from wordveil.api import (
-    ChannelVerdict,
     Float64Array,
     ParameterError,
     TextChecks,
@@ -34,12 +33,12 @@ from wordveil.api import (
     word_distances,
     word_frequencies,
 )
-from wordveil_lab.corpora import encode
+from wordveil_lab.corpora import encode, part_of
 from wordveil_lab.evaluation.league import first_words
-from wordveil_lab.papers.base import table_of
+from wordveil_lab.papers.base import table_of, told
 from wordveil_lab.papers.radius_lists import coordinate_scales, length_law, own_chance
 
-Numbers = Mapping[str, object]
+Numbers = dict[str, object]
 WORDS = 600
 GLOVE = "embeddings/glove.6B.50d.top100k.npz"
 
@@ -47,8 +46,7 @@ GLOVE = "embeddings/glove.6B.50d.top100k.npz"
 def _words(count: int) -> wv.Embeddings:
     """Return the commonest public words of three letters or more."""
     whole = wv.load_embeddings()
-    ids = [i for i in whole.candidates[: 2 * count] if len(whole.words[int(i)]) > 2][:count]
-    return wv.Embeddings.from_arrays([whole.words[int(i)] for i in ids], whole.vectors[ids], candidate_rule="all")
+    return part_of(whole, np.array([i for i in whole.candidates[: 2 * count] if len(whole.words[int(i)]) > 2][:count]))
 
 
 @cache
@@ -89,16 +87,8 @@ def told_apart(possible: NDArray[np.bool_]) -> tuple[float, float]:
 
 
 def _pair(table: wv.Embeddings, gaps: Float64Array, first: int, second: int) -> Numbers:
-    return {
-        "words": WORDS,
-        "first": f"*{table.words[first]}*",
-        "second": f"*{table.words[second]}*",
-        "distance": f"{gaps[first, second]:.3f}",
-    }
-
-
-def _worst(table: wv.Embeddings, gaps: Float64Array, found: ChannelVerdict) -> Numbers:
-    return _pair(table, gaps, *found.worst_pair)
+    named = {"words": WORDS, "first": f"*{table.words[first]}*", "second": f"*{table.words[second]}*"}
+    return {**named, "distance": gaps[first, second]}
 
 
 def _trlaplace() -> Numbers:
@@ -106,19 +96,15 @@ def _trlaplace() -> Numbers:
     half = published_half_width(d, epsilon, 4.0**-d)
     inside = 1 - escape_chance(np.array([2 / math.sqrt(d)]), epsilon / (2 * math.sqrt(d)), half)[0]
     alpha, delta = 1 / (2 * math.sqrt(d)), 1e-5
-    return {
-        "epsilon": epsilon,
-        "ends": f"{1 - inside**d:.3f}",
-        "delta": f"{largest_delta(d, epsilon, half):.4f}",
-        "certified": f"{noise_deviation(alpha, certified_half_width(d, 1.0, delta)):.2f}",
-        "gaussian": f"{2 * analytic_scale(1.0, delta):.2f}",
-    }
+    certified = noise_deviation(alpha, certified_half_width(d, 1.0, delta))
+    numbers = {"epsilon": epsilon, "ends": 1 - inside**d, "delta": largest_delta(d, epsilon, half)}
+    return {**numbers, "certified": certified, "gaussian": 2 * analytic_scale(1.0, delta)}
 
 
 def _jaccard() -> Numbers:
     ratio = wv.Jaccard.dense_factor / wv.Jaccard.sparse_factor
     wide, narrow = class_errors(300, ratio)
-    return {"wide": f"{wide:.1e}", "narrow": f"{narrow:.1e}", "delta": f"{class_delta(300, ratio, 1.0):.5f}"}
+    return {"wide": wide, "narrow": narrow, "delta": class_delta(300, ratio, 1.0)}
 
 
 def _nadp() -> Numbers:
@@ -128,12 +114,8 @@ def _nadp() -> Numbers:
         fitted = wv.NADP(epsilon=1.0, tau=tau, isolated=isolated).fit(table)
         return f"{100 * fitted.noiseless_share:.1f}"
 
-    return {
-        "words": len(table),
-        "verbatim": silent(0.5, "verbatim"),
-        "low": silent(0.1, "verbatim"),
-        "mended": silent(0.5, "global"),
-    }
+    shares = {"verbatim": silent(0.5, "verbatim"), "low": silent(0.1, "verbatim"), "mended": silent(0.5, "global")}
+    return {"words": len(table), **shares}
 
 
 def _top_k(k: int = 20, epsilon: float = 4.0) -> Numbers:
@@ -142,16 +124,10 @@ def _top_k(k: int = 20, epsilon: float = 4.0) -> Numbers:
     cut = np.where(_nearest(gaps, k), whole, 0.0)
     cut /= cut.sum(axis=1, keepdims=True)
     first, second, output = _example(cut, gaps)
-    return {
-        **_pair(table, gaps, first, second),
-        "k": k,
-        "epsilon": epsilon,
-        "allowed": f"{epsilon * gaps[first, second]:.2f}",
-        "output": f"*{table.words[output]}*",
-        "probability": f"{cut[first, output]:.3f}",
-        "share": f"{told_apart(cut > 0)[0]:.1f}",
-        "whole": round_up(wv.verify_channel(whole, gaps, epsilon).tight_epsilon, 3),
-    }
+    tight = wv.verify_channel(whole, gaps, epsilon).tight_epsilon
+    claim = {"k": k, "epsilon": epsilon, "allowed": epsilon * gaps[first, second], "whole": round_up(tight, 3)}
+    shown = {"output": f"*{table.words[output]}*", "probability": cut[first, output], "share": told_apart(cut > 0)[0]}
+    return {**_pair(table, gaps, first, second), **claim, **shown}
 
 
 def _tem_bottom(epsilon: float = 16.0, gamma: float = 2.0) -> Numbers:
@@ -166,13 +142,9 @@ def _tem_bottom(epsilon: float = 16.0, gamma: float = 2.0) -> Numbers:
 
     broken = wv.verify_channel(channel(-gamma + np.log(WORDS / size)), gaps, epsilon)
     paper = wv.verify_channel(channel(-gamma + 2 * np.log(far) / epsilon), gaps, epsilon)
-    return {
-        **_worst(table, gaps, broken),
-        "epsilon": epsilon,
-        "gamma": gamma,
-        "excess": f"{broken.worst_loss - epsilon * broken.worst_distance:.2f}",
-        "honest": f"{max(0.0, paper.tight_slack - paper.tolerance):.0f}",
-    }
+    excess, honest = broken.worst_loss - epsilon * broken.worst_distance, paper.tight_slack - paper.tolerance
+    numbers = {"epsilon": epsilon, "gamma": gamma, "excess": excess, "honest": max(0.0, honest)}
+    return {**_pair(table, gaps, *broken.worst_pair), **numbers}
 
 
 def _private_budgets(total: float = 20.0) -> Numbers:
@@ -187,16 +159,9 @@ def _private_budgets(total: float = 20.0) -> Numbers:
     before, after = (float(shares(text)[1]) for text in texts)
     row = int(table.ids(["family"])[0])
     channels = [_exponential(epsilon / 2, gaps[row : row + 1]) for epsilon in (before, after)]
-    return {
-        "words": WORDS,
-        "total": f"{total:g}",
-        "one": texts[0],
-        "other": texts[1],
-        "before": f"{before:.2f}",
-        "after": f"{after:.2f}",
-        "unchanged": f"{float(np.abs(np.log(channels[0]) - np.log(channels[1])).max()):.2f}",
-        "vectors": f"{128 * math.log(2):.1f}",
-    }
+    shown = {"one": texts[0], "other": texts[1], "before": before, "after": after}
+    unchanged = float(np.abs(np.log(channels[0]) - np.log(channels[1])).max())
+    return {"words": WORDS, "total": total, **shown, "unchanged": unchanged, "vectors": 128 * math.log(2)}
 
 
 def nearest_of(once: Float64Array, gaps: Float64Array, draws: int) -> Float64Array:
@@ -214,17 +179,10 @@ def _post_processing(draws: int = 10, epsilon: float = 4.0) -> Numbers:
     once = _exponential(epsilon / 2, gaps)
     best = nearest_of(once, gaps, draws)
     found = wv.verify_channel(best, gaps, epsilon)
-    return {
-        **_worst(table, gaps, found),
-        "draws": draws,
-        "epsilon": f"{epsilon:g}",
-        "allowed": f"{epsilon * found.worst_distance:.2f}",
-        "loss": f"{found.worst_loss:.2f}",
-        "tight": f"{found.tight_epsilon:.2f}",
-        "times": f"{found.tight_epsilon / epsilon:.1f}",
-        "kept": f"{float(np.diag(best).mean()):.2f}",
-        "once": f"{float(np.diag(once).mean()):.2f}",
-    }
+    tight, allowed = found.tight_epsilon, epsilon * found.worst_distance
+    claim = {"draws": draws, "epsilon": epsilon, "allowed": allowed, "loss": found.worst_loss}
+    shares = {"kept": float(np.diag(best).mean()), "once": float(np.diag(once).mean())}
+    return {**_pair(table, gaps, *found.worst_pair), **claim, "tight": tight, "times": tight / epsilon, **shares}
 
 
 def _clusters(clusters: int = 20, nats: float = 6.0) -> Numbers:
@@ -237,13 +195,8 @@ def _clusters(clusters: int = 20, nats: float = 6.0) -> Numbers:
         right - (1 - right) / (clusters - 1)
     )
     assert wv.verify_channel(response, 1.0, nats).holds
-    return {
-        **_pair(table, gaps, first, second),
-        "clusters": clusters,
-        "share": f"{told_apart(same)[1]:.1f}",
-        "nats": f"{nats:g}",
-        "right": f"{right:.2f}",
-    }
+    numbers = {"clusters": clusters, "share": told_apart(same)[1], "nats": nats, "right": right}
+    return {**_pair(table, gaps, first, second), **numbers}
 
 
 def _unknown_words(listed: int = 10_000) -> Numbers:
@@ -262,12 +215,8 @@ def _unknown_words(listed: int = 10_000) -> Numbers:
     sentences = wv.load_prior().held_out
     corpus = encode(table, sentences)
     unknown = np.add.reduceat(corpus.tokens < 0, corpus.offsets[:-1]) > 0
-    return {
-        "observed": found.observed,
-        "sentences": f"{len(sentences):,}",
-        "share": f"{100 * float(unknown.mean()):.0f}",
-        "listed": f"{listed:,}",
-    }
+    share = 100 * float(unknown.mean())
+    return {"observed": found.observed, "sentences": len(sentences), "share": share, "listed": listed}
 
 
 def _floorless(k: int = 20, nats: float = 8.0) -> Numbers:
@@ -277,15 +226,9 @@ def _floorless(k: int = 20, nats: float = 8.0) -> Numbers:
     share, apart = told_apart(lists)
     high = math.exp(nats) / (k * math.exp(nats) + WORDS - k)
     with_floor = np.where(lists, high, high / math.exp(nats))
-    return {
-        **_pair(table, gaps, first, second),
-        "k": k,
-        "own": int((lists[first] & ~lists[second]).sum()),
-        "share": f"{share:.1f}",
-        "apart": f"{apart:.1f}",
-        "nats": f"{nats:g}",
-        "exact": f"{wv.verify_channel(with_floor, 1.0, nats).tight_epsilon:.6g}",
-    }
+    exact, own = wv.verify_channel(with_floor, 1.0, nats).tight_epsilon, int((lists[first] & ~lists[second]).sum())
+    numbers = {"k": k, "own": own, "share": share, "apart": apart, "nats": nats, "exact": exact}
+    return {**_pair(table, gaps, first, second), **numbers}
 
 
 def _radius(epsilon: float = 4.0, unseen: float = 1e-12) -> Numbers:
@@ -298,14 +241,14 @@ def _radius(epsilon: float = 4.0, unseen: float = 1e-12) -> Numbers:
     first, second = divmod(int(np.argsort(gaps, axis=None)[gaps.size // 2]), len(table))
     return {
         **_pair(table, gaps, first, second),
-        "epsilon": f"{epsilon:g}",
+        "epsilon": epsilon,
         "d": table.dimensions,
-        "length": f"{mean:.2f}",
-        "deviation": f"{math.sqrt(chances @ (lengths - mean) ** 2):.2f}",
+        "length": mean,
+        "deviation": math.sqrt(chances @ (lengths - mean) ** 2),
         "own": round_down(own[first], 2),
         "other": round_up(reaches[first, second], 2),
         "loss": round_down(losses[first, second], 3),
-        "share": f"{100 * float((losses > epsilon)[gaps > 0].mean()):.0f}",
+        "share": 100 * float((losses > epsilon)[gaps > 0].mean()),
         "worst": round_down(losses.max(), 3),
     }
 
@@ -319,27 +262,17 @@ def _tem_ten(epsilon: float = 10.0, asked: int = 200) -> Numbers:
     near = gaps.argmin(axis=1)
     own, other = law[np.arange(len(ids)), ids], fitted.law(near.astype(np.int32))
     right = (own + other[np.arange(len(ids)), near]) / 2  # by naming the released word
-    return {
-        "words": f"{len(table):,}",
-        "asked": len(ids),
-        "nearest": f"{float(np.median(gaps.min(axis=1))):.2f}",
-        "kept": f"{float(own.mean()):.3f}",
-        "local": round_up(epsilon * fitted.rows.cap, 3),
-        "sure": f"at least {float(np.median(right)):.3f} in the median",
-    }
+    nearest, sure = float(np.median(gaps.min(axis=1))), f"at least {float(np.median(right)):.3f} in the median"
+    shares = {"nearest": nearest, "kept": float(own.mean()), "local": round_up(epsilon * fitted.rows.cap, 3)}
+    return {"words": len(table), "asked": len(ids), **shares, "sure": sure}
 
 
 def _two_statements(allowed: float = 2.0, delta: float = 0.05, rare: float = 0.1) -> Numbers:
     first, second = np.array([allowed * rare + delta, 0.0]), np.array([rare, 1 - rare])
     first[1] = 1 - first[0]
     over = max(float(np.maximum(p - allowed * q, 0).sum()) for p, q in ((first, second), (second, first)))
-    return {
-        "allowed": f"{allowed:g}",
-        "first": f"{first[0]:.2f}",
-        "second": f"{rare:g}",
-        "delta": f"{over:.2f}",
-        "beyond": f"{float(first[first > allowed * second].sum()):.2f}",
-    }
+    beyond = float(first[first > allowed * second].sum())
+    return {"allowed": allowed, "first": first[0], "second": rare, "delta": over, "beyond": beyond}
 
 
 def _private_table(epsilon: float = 4.0) -> Numbers:
@@ -349,11 +282,7 @@ def _private_table(epsilon: float = 4.0) -> Numbers:
         return np.asarray(wv.TEM(epsilon=epsilon).fit(table).law(FIRST)[0])
 
     without, moved, added = law((0.0, 1.0, 2.0)), law((0.0, 1.0, 3.0)), law((0.0, 1.0, 2.0, 0.5))
-    return {
-        "epsilon": f"{epsilon:g}",
-        "chance": f"{added[3]:.3f}",
-        "loss": round_down(float(np.abs(np.log(moved / without)).max()), 3),
-    }
+    return {"epsilon": epsilon, "chance": added[3], "loss": round_down(float(np.abs(np.log(moved / without)).max()), 3)}
 
 
 FIRST = np.zeros(1, dtype=np.int32)
@@ -377,3 +306,28 @@ ENTRIES: Mapping[str, Callable[[], Numbers]] = {
 
 NEEDS = {"tem-epsilon-10": GLOVE}
 """Name -> file of the data folder that it reads."""
+
+
+def exhibit(name: str) -> str:
+    """Return an entry as a section of Markdown, its numbers computed now."""
+    if name not in ENTRIES:
+        raise ParameterError("paper", name, f"must be one of {', '.join(ENTRIES)}.")
+    numbers = ENTRIES[name]()
+    said = {part: sentence.format(**numbers) for part, sentence in told("gallery.toml")[name].items()}
+    lines = [f"## {said['title']}", "", f"    wordveil reproduce {name}", "", said["source"], ""]
+    for part, heading in (("claim", "Claim"), ("counter", "Counter-example"), ("bound", "Certified"), ("mend", "Mend")):
+        lines += [f"**{heading}.** {said[part]}", ""]
+    return "\n".join(lines)
+
+
+def gallery_page(names: Iterable[str] = tuple(ENTRIES)) -> str:
+    """Return the whole page; an entry whose data is not here says so."""
+    parts = [told("gallery.toml")["head"]]
+    for name in names:
+        try:
+            parts.append(exhibit(name))
+        except ParameterError as error:
+            if name not in NEEDS:
+                raise
+            parts.append(f"## {name}\n\nSkipped: {error}\n")
+    return "\n".join(parts)

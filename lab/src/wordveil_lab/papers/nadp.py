@@ -8,13 +8,25 @@ from dataclasses import replace
 import numpy as np
 
 from wordveil.api import NADP, Embeddings, Mahalanobis, NearestWords
+from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.data import read_pairs
 from wordveil_lab.evaluation.deniability import OverlapSkewness
 from wordveil_lab.evaluation.subjects import unprotected
 from wordveil_lab.evaluation.word_tasks import OddManOut, SentenceSimilarity, WordSimilarity
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown, told, verdict
+from wordveil_lab.papers.base import (
+    Comparison,
+    Options,
+    Reproduction,
+    Scores,
+    about,
+    decoded,
+    labelled,
+    shown,
+    told,
+    verdict,
+)
 from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
 from wordveil_lab.plots import Plotted, point
@@ -53,24 +65,17 @@ def reproduce(options: Options) -> Reproduction:
         lowest_skewness(rows, full=full),
         classical_at_forty(),
         *_silent(silent),
-        *(_row(name, epsilon, scores) for (name, epsilon), scores in rows.items()),
-        *(_tokenwise(name, epsilon, rows, found) for (name, epsilon), found in each.items()),
+        *(_row(*row, scores) for row, scores in rows.items()),
+        *(_tokenwise(*row, rows[row], found) for row, found in each.items()),
         *_histograms(embeddings, options),
         *_neighbours(embeddings, options),
     )
     stretch = Mahalanobis(epsilon=1.0, lam=1.0).fit(embeddings).euclidean_epsilon
+    facts = {"coverage": _coverage(embeddings, options), **sizes(embeddings)}
     return Reproduction(
-        name="nadp",
-        **about(
-            "nadp",
-            embeddings=embeddings,
-            words=len(embeddings),
-            options=options,
-            coverage=_coverage(embeddings, options),
-            **sizes(embeddings),
-        ),
+        **about("nadp", embeddings=embeddings, words=len(embeddings), options=options, **facts),
         comparisons=comparisons,
-        findings=findings(embeddings, rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
+        findings=findings(rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
     )
 
 
@@ -82,15 +87,14 @@ def _vocabulary(options: Options) -> Embeddings:
         return whole
     own = whole.ids(list(WORDS))
     ids = np.union1d(whole.candidates[:count], own[own >= 0])
-    words = [whole.words[int(i)] for i in ids]
-    return Embeddings.from_arrays(words, whole.vectors[ids], name=whole.header.name, candidate_rule="all")
+    return part_of(whole, ids, whole.header.name)
 
 
 def _coverage(embeddings: Embeddings, options: Options) -> str:
     """Return how many pairs of each similarity set the vocabulary holds."""
     sets = {name: task for name, task in _tasks(options).items() if isinstance(task, WordSimilarity)}
     return ", ".join(
-        f"{len(task.prepare(embeddings).scores):,} of {len(read_pairs(task.path)):,} pairs of {name}"
+        f"{len(task.prepare(embeddings)[2]):,} of {len(read_pairs(task.path)):,} pairs of {name}"
         for name, task in sets.items()
     )
 
@@ -133,7 +137,7 @@ def _mean(parts: Sequence[Summary]) -> Summary:
     return Summary(mean=mean, standard_error=error, low=low, high=high, runs=parts[0].runs)
 
 
-def _gathered(tasks: Mapping[str, Task], found: Sequence[dict[str, Summary]]) -> dict[str, Summary]:
+def _gathered(tasks: Mapping[str, Task], found: Sequence[Scores]) -> Scores:
     """Return one score of every task, and the mean over the sets of reviews."""
     scores = {
         name: score["both"] if name == "STS" else next(iter(score.values()))
@@ -143,7 +147,7 @@ def _gathered(tasks: Mapping[str, Task], found: Sequence[dict[str, Summary]]) ->
     return {name: scores[name] for name in PANELS if name in scores}
 
 
-def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[str, float], dict[str, Summary]]]:
+def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[str, float], Scores]]:
     """Yield name and epsilon of every row of figures 2 and 3, and its scores; epsilon is 0 where there is no noise."""
     tasks, spread = _tasks(options), _spread(options)
     clean = unprotected(embeddings)
@@ -154,7 +158,7 @@ def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[st
             label = f"{name}, epsilon {epsilon:g}"
             options.say(f"figures 2 and 3: {label}")
             subject = decoded(mechanism, embeddings)
-            scores = _gathered(tasks, options.score_tables(list(tasks.values()), subject, label))
+            scores = _gathered(tasks, options.score_tables(tasks.values(), subject, label))
             yield (name, epsilon), scores | options.score(spread, subject, label)
         for tau in options.pick(TAUS[1:-1], TAUS[1:-1], ()):
             subject = decoded(NADP(epsilon=epsilon, delta=DELTA, tau=tau, isolated="verbatim"), embeddings)
@@ -162,35 +166,29 @@ def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[st
 
 
 def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison:
-    label = f"{name}, epsilon {epsilon:g}" if epsilon else name
+    label = labelled(name, epsilon)
     at = epsilon or None
     utility = [panel for panel in PANELS if panel in scores]
     known = told("numbers.toml")["nadp"]["stored"]
     place, stored = next(((at, scores) for row, e, at, scores in known if (row, e) == (name, epsilon)), (epsilon, {}))
     listed = ", ".join(f"{score} {value:.3f}" for score, value in stored.items())
-    theirs = [
-        Plotted(figure=PANELS[score], series=name, epsilon=place, value=value, paper=True)
-        for score, value in stored.items()
-        if score in PANELS
-    ]
-    drawn = not name.endswith("text")  # with them the panels cannot be read
+    theirs = [Plotted(PANELS[s], name, place, value, paper=True) for s, value in stored.items() if s in PANELS]
+    points = (
+        *(point(PANELS[panel], name, at, scores[panel]) for panel in utility),
+        *theirs,
+        point("figure 3: skewness", name, at, scores["skewness"]),
+        point("share of neighbours kept (not in the paper)", name, at, scores["overlap"]),
+    )
     spread = f"skewness {shown(scores['skewness'], 2)}, overlap {shown(scores['overlap'])}"
     return Comparison(
         what=f"figures 2 and 3, {label}: {' / '.join(utility)}; skewness, overlap" if utility else f"figure 3, {label}",
         paper=f"stored, epsilon {place:g}: {listed}" if stored else "",
         ours=f"{' / '.join(shown(scores[panel]) for panel in utility)}; {spread}" if utility else spread,
-        points=(
-            *(point(PANELS[panel], name, at, scores[panel]) for panel in utility),
-            *theirs,
-            point("figure 3: skewness", name, at, scores["skewness"]),
-            point("share of neighbours kept (not in the paper)", name, at, scores["overlap"]),
-        )
-        if drawn
-        else (),
+        points=points if not name.endswith("text") else (),  # with them the panels cannot be read
     )
 
 
-def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Options) -> dict[str, Summary]:
+def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Options) -> Scores:
     """Return STS and review scores where every token has noise of its own, as in a release."""
     tasks = {key: task for key, task in _tasks(options).items() if key == "STS" or key.startswith("review")}
     subject = decoded(dict(contenders(embeddings, epsilon))[name], embeddings)
@@ -198,10 +196,7 @@ def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Opt
     return _gathered(tasks, [options.score(task, subject, f"tokens {key} {name}") for key, task in tasks.items()])
 
 
-def _tokenwise(
-    name: str, epsilon: float, rows: Mapping[tuple[str, float], Mapping[str, Summary]], found: Mapping[str, Summary]
-) -> Comparison:
-    once = rows[name, epsilon]
+def _tokenwise(name: str, epsilon: float, once: Mapping[str, Summary], found: Mapping[str, Summary]) -> Comparison:
     return Comparison(
         what=f"figures 2b and 2c, {name}, epsilon {epsilon:g}: fresh noise for every token (one vector a word)",
         paper="one noisy vector a word (code)",

@@ -32,11 +32,8 @@ def _cells(rows: Rows, name: str) -> Iterator[tuple[float, str, Summary]]:
 
 def _behind(rows: Rows, name: str, other: str) -> list[str]:
     """Return the cells of figure 2 in which a mechanism scores less than another."""
-    return [
-        f"{score} at {epsilon:g}"
-        for epsilon, score, value in _cells(rows, name)
-        if value.mean < rows[other, epsilon][score].mean
-    ]
+    cells = ((e, score) for e, score, value in _cells(rows, name) if value.mean < rows[other, e][score].mean)
+    return [f"{score} at {epsilon:g}" for epsilon, score in cells]
 
 
 def leads(rows: Rows, *, full: bool) -> Iterator[Comparison]:
@@ -87,20 +84,12 @@ def classical_at_forty() -> Comparison:
 
 
 def findings(
-    embeddings: Embeddings,
-    rows: Rows,
-    silent: Mapping[float, float],
-    fresh: Mapping[tuple[str, float], Summary],
-    stretch: float,
+    rows: Rows, silent: Mapping[float, float], fresh: Mapping[tuple[str, float], Summary], stretch: float
 ) -> tuple[str, ...]:
     """Return the findings, every number of which is computed.
 
-    Args:
-        embeddings: The vocabulary.
-        rows: Figures 2 and 3.
-        silent: Share of words without noise by tau.
-        fresh: STS with fresh noise for every token.
-        stretch: Euclidean epsilon of Mahalanobis noise over its own.
+    Beside the rows of figures 2 and 3: the share of words without noise by tau, STS with fresh noise for every token,
+    and the Euclidean epsilon of Mahalanobis noise over its own.
     """
     return (
         "Words without a neighbour are released as they are: on the authors' tables 10.5 % of the words at tau = .1 "

@@ -37,17 +37,12 @@ CODE = ("Gaussian, code", "Laplacian, code", "Mahalanobis, lam 1")
 
 @dataclass(frozen=True, kw_only=True)
 class FlatNoise(wv.VectorMechanism):
-    """Independent noise of one size on every coordinate of every word.
-
-    Attributes:
-        law: "gaussian" or "laplace".
-        scale: Standard deviation of the Gaussian, scale parameter of the Laplace law.
-    """
+    """Independent noise of one size on every coordinate of every word."""
 
     name: ClassVar[str] = "flat-noise"
     paper: ClassVar[str] = "Bollegala et al. 2023, sections 3.1 and 5"
-    law: str
-    scale: float
+    law: str  # "gaussian" or "laplace"
+    scale: float  # standard deviation of the Gaussian, scale parameter of the Laplace law
 
     def fit(self, embeddings: wv.Embeddings) -> FittedFlatNoise:
         return FittedFlatNoise(mechanism=self, dimensions=embeddings.dimensions)

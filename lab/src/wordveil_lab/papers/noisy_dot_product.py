@@ -30,9 +30,6 @@ def dot_product_cdf(t: ArrayLike, *, dimensions: int, epsilon: float) -> Float64
 
     Returns:
         Shape of `t`, in [0, 1], absolute error below 1e-12 (measured against 25 digits, not proved).
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
     """
     check_whole("dimensions", dimensions)
     check_positive("epsilon", epsilon)
@@ -69,9 +66,6 @@ def closer_probability(original: ArrayLike, first: ArrayLike, second: ArrayLike,
 
     Returns:
         Shape (...).
-
-    Raises:
-        ParameterError: If a parameter is outside its domain, or two compared vectors are equal.
 
     Reference:
         Asghar et al. (2025), Theorem 1 of section 6 and Equations (17) to (19).

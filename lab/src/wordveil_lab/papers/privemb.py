@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from wordveil.api import Embeddings, MultivariateLaplace, Projection
+from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification
 from wordveil_lab.evaluation.subjects import Entrant, unprotected
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown, standing, told, verdict
+from wordveil_lab.papers.base import (
+    Comparison,
+    Drawn,
+    Options,
+    Reproduction,
+    Scores,
+    about,
+    decoded,
+    labelled,
+    shown,
+    standing,
+    told,
+    verdict,
+)
 from wordveil_lab.papers.privemb_bounds import bound_rows
-from wordveil_lab.plots import Plotted, point
+from wordveil_lab.plots import point
 
 TRAINED = {50: 0.93, 100: 0.66, 200: 0.468}
 """Dimensions of the tables of figure 4 -> beta of the M2 that they are compared with."""
@@ -25,8 +39,8 @@ def published(epsilon: float, beta: float, seed: int = 0) -> Projection:
     return Projection(epsilon=epsilon, beta=beta, delta=1e-6, sensitivity="published", seed=seed)
 
 
-Pairs = dict[str, list[tuple[str, Summary, Summary]]]
-"""Figure or table -> case, the score of M2, the score of what it is compared with."""
+Pairs = dict[str, list[tuple[Summary, Summary]]]
+"""Figure or table -> the scores of what is claimed to be ahead, and of what it is compared with."""
 
 
 def reproduce(options: Options) -> Reproduction:
@@ -45,7 +59,6 @@ def reproduce(options: Options) -> Reproduction:
         *(row for m in TRAINED for row in _trained_small(words, m, pairs, options)),
     )
     return Reproduction(
-        name="privemb",
         **about("privemb", glove=glove, glove_words=len(glove), words=words, word_count=len(words), options=options),
         comparisons=(*results(pairs, full=options.whole("vectors", "lexicon-vectors")), *comparisons),
         findings=(),
@@ -63,9 +76,8 @@ def results(pairs: Pairs, *, full: bool) -> Iterator[Comparison]:
         "figure 4": "A1 above M2",
     }
     for item, paper in claims.items():
-        cases = [case[1:] if item != "figure 4" else case[:0:-1] for case in pairs[item]]
-        ahead, even, behind = standing(cases, lower=item in ("figure 1", "figure 2"))
-        ours = f"ahead in {ahead}, {even} level, behind in {behind} of {len(cases)} (two standard errors)"
+        ahead, even, behind = standing(pairs[item], lower=item in ("figure 1", "figure 2"))
+        ours = f"ahead in {ahead}, {even} level, behind in {behind} of {len(pairs[item])} (two standard errors)"
         yield Comparison(what=item, paper=paper, ours=ours, verdict=verdict(ahead > 0 and not behind, full=full))
 
 
@@ -74,15 +86,11 @@ def scaled_like(table: Embeddings, like: Embeddings) -> Embeddings:
     own, other = (
         float(np.median(np.linalg.norm(np.asarray(part.vectors, dtype=np.float64), axis=1))) for part in (table, like)
     )
-    return Embeddings.from_arrays(
-        list(table.words),
-        np.asarray(table.vectors, dtype=np.float64) * (other / own),
-        name=f"{table.header.name} (scaled)",
-        candidate_rule="all",
-    )
+    rows, name = np.asarray(table.vectors, dtype=np.float64) * (other / own), f"{table.header.name} (scaled)"
+    return Embeddings.from_arrays(list(table.words), rows, name=name, candidate_rule="all")
 
 
-Drawn = Callable[[int], Entrant]
+Epsilons = tuple[float, ...]
 
 
 def _mechanisms(table: Embeddings, epsilon: float, betas: tuple[float, ...]) -> Iterator[tuple[str, Entrant, Drawn]]:
@@ -97,61 +105,62 @@ def _projected(table: Embeddings, epsilon: float, beta: float) -> tuple[Entrant,
     return decoded(published(epsilon, beta), table), lambda i: decoded(published(epsilon, beta, i), table)
 
 
-def _distortion(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
-    task = DistanceDistortion(words=options.pick(100, 100, 10))
-    for epsilon in options.among((1.0, 2.0, 5.0), (1.0, 2.0, 5.0), (2.0,)):
-        plain: dict[str, Summary] = {}
-        for name, entrant, drawn in _mechanisms(table, epsilon, options.pick((0.5, 0.6, 0.7), (0.5, 0.6, 0.7), (0.7,))):
-            options.say(f"figures 1 and 2: {name}, epsilon {epsilon:g}")
+def _runs(
+    figures: str, task: Task, table: Embeddings, epsilons: Epsilons, betas: Epsilons, options: Options
+) -> Iterator[tuple[str, float, Scores, Scores]]:
+    """Yield name, epsilon and scores of M1, and of M2 at each beta, with the scores of M1 beside them."""
+    for epsilon in epsilons:
+        plain: Scores = {}
+        for name, entrant, drawn in _mechanisms(table, epsilon, betas):
+            options.say(f"{figures}: {name}, epsilon {epsilon:g}")
             found = options.score(task, entrant, f"{name} {epsilon}", drawn)
             plain = plain or found
-            if name != "M1":
-                case = f"{name} at epsilon {epsilon:g}"
-                for part, score in (("figure 1", "distance"), ("figure 2", "inner-product")):
-                    pairs[part].append((case, found[score], plain[score]))
-            yield Comparison(
-                what=f"figures 1, 2, {name}, epsilon {epsilon:g}: distance / inner-product difference",
-                paper="M2 below M1, lower for larger beta",
-                ours=f"{shown(found['distance'], 1)} / {shown(found['inner-product'], 0)}",
-                points=(
-                    point("figure 1: mean difference of distances", name, epsilon, found["distance"]),
-                    point("figure 2: mean difference of inner products", name, epsilon, found["inner-product"]),
-                ),
-            )
+            yield name, epsilon, found, plain
+
+
+def _distortion(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
+    task = DistanceDistortion(words=options.pick(100, 100, 10))
+    epsilons = options.among((1.0, 2.0, 5.0), (1.0, 2.0, 5.0), (2.0,))
+    betas = options.pick((0.5, 0.6, 0.7), (0.5, 0.6, 0.7), (0.7,))
+    for name, epsilon, found, plain in _runs("figures 1 and 2", task, table, epsilons, betas, options):
+        if found is not plain:
+            pairs["figure 1"].append((found["distance"], plain["distance"]))
+            pairs["figure 2"].append((found["inner-product"], plain["inner-product"]))
+        yield Comparison(
+            what=f"figures 1, 2, {name}, epsilon {epsilon:g}: distance / inner-product difference",
+            paper="M2 below M1, lower for larger beta",
+            ours=f"{shown(found['distance'], 1)} / {shown(found['inner-product'], 0)}",
+            points=(
+                point("figure 1: mean difference of distances", name, epsilon, found["distance"]),
+                point("figure 2: mean difference of inner products", name, epsilon, found["inner-product"]),
+            ),
+        )
 
 
 def _lexicon(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
     task = LexiconClassification(path=options.file("opinion-lexicon"), cap=options.pick(1899, 1899, 30))
     clean = options.score(task, unprotected(table), "clean")
-    yield Comparison(
-        what="figure 3, no noise: accuracy / AUC",
-        paper="",
-        ours=_two(clean, "accuracy", "auc"),
-        points=_figure_three("no noise", None, clean),
-    )
-    for epsilon in options.among((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,)):
-        plain: dict[str, Summary] = {}
-        for name, entrant, drawn in _mechanisms(table, epsilon, options.pick((0.7, 0.8, 0.9), (0.7, 0.8, 0.9), (0.9,))):
-            options.say(f"figure 3: {name}, epsilon {epsilon:g}")
-            found = options.score(task, entrant, f"{name} {epsilon}", drawn)
-            plain = plain or found
-            if name != "M1":
-                case = f"{name} at epsilon {epsilon:g}"
-                pairs["figure 3"].append((case, found["accuracy"], plain["accuracy"]))
-            yield Comparison(
-                what=f"figure 3, {name}, epsilon {epsilon:g}: accuracy / AUC",
-                paper=told("numbers.toml")["privemb"]["figure-three"][f"{epsilon:g}"],
-                ours=_two(found, "accuracy", "auc"),
-                points=_figure_three(name, epsilon, found),
-            )
+    betas = options.pick((0.7, 0.8, 0.9), (0.7, 0.8, 0.9), (0.9,))
+    rows = [("no noise", 0.0, clean, clean), *_runs("figure 3", task, table, _figure_epsilons(options), betas, options)]
+    for name, epsilon, found, plain in rows:
+        if found is not plain:
+            pairs["figure 3"].append((found["accuracy"], plain["accuracy"]))
+        yield Comparison(
+            what=f"figure 3, {labelled(name, epsilon)}: accuracy / AUC",
+            paper=told("numbers.toml")["privemb"]["figure-three"][f"{epsilon:g}"] if epsilon else "",
+            ours=_two(found, "accuracy", "auc"),
+            points=(
+                point("figure 3: accuracy on the opinion lexicon", name, epsilon or None, found["accuracy"]),
+                point("figure 3: AUC on the opinion lexicon", name, epsilon or None, found["auc"]),
+            ),
+        )
 
 
-def _figure_three(name: str, epsilon: float | None, found: dict[str, Summary]) -> tuple[Plotted, ...]:
-    panels = {"accuracy": "figure 3: accuracy on the opinion lexicon", "auc": "figure 3: AUC on the opinion lexicon"}
-    return tuple(point(panel, name, epsilon, found[score]) for score, panel in panels.items())
+def _figure_epsilons(options: Options) -> Epsilons:
+    return options.among((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,))
 
 
-def _two(found: dict[str, Summary], first: str, second: str) -> str:
+def _two(found: Scores, first: str, second: str) -> str:
     return f"{shown(found[first])} / {shown(found[second])}"
 
 
@@ -186,8 +195,8 @@ def _sentences(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Co
                 paper=theirs,
                 ours=f"{_two(once[-1], 'training', 'accuracy')} ({_two(afresh[-1], 'training', 'accuracy')})",
             )
-        pairs["table 1"].append((name, once[1]["accuracy"], once[0]["accuracy"]))
-        pairs["table 1, fresh noise for every token"].append((name, afresh[1]["accuracy"], afresh[0]["accuracy"]))
+        pairs["table 1"].append((once[1]["accuracy"], once[0]["accuracy"]))
+        pairs["table 1, fresh noise for every token"].append((afresh[1]["accuracy"], afresh[0]["accuracy"]))
 
 
 def _trained_small(large: Embeddings, m: int, pairs: Pairs, options: Options) -> Iterator[Comparison]:
@@ -195,28 +204,22 @@ def _trained_small(large: Embeddings, m: int, pairs: Pairs, options: Options) ->
     if not options.has(f"trained-{m}d"):
         return
     small = options.table(f"trained-{m}d")
-    first_table, second_table = _within(small, large), _within(large, small)
+    figure = f"figure 4, {small.dimensions} dimensions"
+    first_table, second_table = (
+        part_of(own, np.flatnonzero(other.ids(list(own.words)) >= 0), own.header.name)
+        for own, other in ((small, large), (large, small))
+    )
     task = LexiconClassification(path=options.file("opinion-lexicon"), cap=options.pick(1899, 1899, 30))
-    for epsilon in options.among((5.0, 10.0, 20.0), (5.0, 10.0, 20.0), (20.0,)):
+    for epsilon in _figure_epsilons(options):
         options.say(f"figure 4: {m} dimensions, epsilon {epsilon:g}")
         first = options.score(task, decoded(MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {m} {epsilon}")
         entrant, drawn = _projected(second_table, epsilon, TRAINED[m])
         second = options.score(task, entrant, f"M2 {m} {epsilon}", drawn)
-        pairs["figure 4"].append((f"epsilon {epsilon:g}", second["accuracy"], first["accuracy"]))
+        pairs["figure 4"].append((first["accuracy"], second["accuracy"]))
         for name, found in ((f"A1 ({small.header.name})", first), (f"M2, beta {TRAINED[m]:g}", second)):
             yield Comparison(
-                what=f"figure 4, {small.dimensions} dimensions, {name}, epsilon {epsilon:g}: accuracy / AUC",
+                what=f"{figure}, {name}, epsilon {epsilon:g}: accuracy / AUC",
                 paper="A1 above M2" if small.dimensions == m else "",
                 ours=_two(found, "accuracy", "auc"),
-                points=tuple(
-                    point(f"figure 4, {small.dimensions} dimensions: {score}", name, epsilon, found[score])
-                    for score in ("accuracy", "auc")
-                ),
+                points=tuple(point(f"{figure}: {score}", name, epsilon, found[score]) for score in ("accuracy", "auc")),
             )
-
-
-def _within(table: Embeddings, other: Embeddings) -> Embeddings:
-    """Return the part of a table whose words the other holds too."""
-    kept = np.flatnonzero(other.ids(list(table.words)) >= 0)
-    words = [table.words[int(i)] for i in kept]
-    return Embeddings.from_arrays(words, table.vectors[kept], name=table.header.name, candidate_rule="all")

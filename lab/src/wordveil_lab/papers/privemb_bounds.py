@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +27,6 @@ def norm_bound(m: int, epsilon: float, beta: float, gamma: float) -> float:
         epsilon: Loss per unit of distance, in (0, inf).
         beta: Stretch allowed beyond 1, in (0, inf).
         gamma: Probability, in (0, 1).
-
-    Raises:
-        ParameterError: If a parameter is outside its domain.
     """
     check_whole("m", m)
     check_positive("epsilon", epsilon)
@@ -73,9 +71,13 @@ def bound_rows(table: Embeddings, options: Options) -> Iterator[Comparison]:
     rows = np.asarray(table.vectors[ids], dtype=np.float64)
     n, tau = len(rows), float(np.linalg.norm(rows, axis=1).max())
     epsilon, beta = 5.0, 0.7
-    drawn = [_drawn(rows, table, epsilon, beta, i, options.source(f"bounds {i}")) for i in range(options.repeats)]
-    m = int(drawn[0][0])
-    norms, distances, products = (max(draw[place] for draw in drawn) for place in (1, 2, 3))
+    fitted = [
+        Projection(epsilon=epsilon, beta=beta, delta=1e-6, sensitivity="published", seed=i).fit(table)
+        for i in range(options.repeats)
+    ]
+    m = fitted[0].dimensions
+    drawn = [_drawn(rows, one, options.source(f"bounds {i}")) for i, one in enumerate(fitted)]
+    norms, distances, products = map(max, zip(*drawn, strict=True))
     for what, bound, measured in (
         ("Claim 6, length of the noise", norm_bound(m, epsilon, beta, DELTA / n), norms),
         ("Proposition 7, distances", distance_bound(m, epsilon, beta, DELTA, n=n, tau=tau), distances),
@@ -89,18 +91,10 @@ def bound_rows(table: Embeddings, options: Options) -> Iterator[Comparison]:
         )
 
 
-def _drawn(
-    rows: Float64Array, table: Embeddings, epsilon: float, beta: float, seed: int, source: RandomSource
-) -> tuple[float, float, float, float]:
-    """Return m, and the largest noise and differences of distances and inner products over all pairs of rows."""
-    fitted = Projection(epsilon=epsilon, beta=beta, delta=1e-6, sensitivity="published", seed=seed).fit(table)
-    draws = fitted.sample(source.stream("bounds"), len(rows))
-    released = np.asarray(fitted.randomize(rows, draws), dtype=np.float64)
+def _drawn(rows: Float64Array, fitted: Any, source: RandomSource) -> tuple[float, float, float]:
+    """Return the largest noise, and differences of distances and inner products over all pairs of rows."""
+    released = np.asarray(fitted.randomize(rows, fitted.sample(source.stream("bounds"), len(rows))), dtype=np.float64)
     noise = released - rows @ fitted.matrix.T
     gaps = [np.linalg.norm(part[:, None] - part[None], axis=2) for part in (released, rows)]
-    return (
-        float(released.shape[1]),
-        float(np.linalg.norm(noise, axis=1).max()),
-        float(np.abs(gaps[0] - gaps[1]).max()),
-        float(np.abs(released @ released.T - rows @ rows.T)[np.triu_indices(len(rows), 1)].max()),
-    )
+    products = np.abs(released @ released.T - rows @ rows.T)[np.triu_indices(len(rows), 1)]
+    return float(np.linalg.norm(noise, axis=1).max()), float(np.abs(gaps[0] - gaps[1]).max()), float(products.max())

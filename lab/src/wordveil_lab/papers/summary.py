@@ -36,10 +36,9 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
     size = f"size {found.size}, " if found.size else ""
     took = f"{found.seconds:.0f} s" if found.seconds else "time not kept"
     lines += [f"wordveil {__version__}, {size}{took}. Public data, seeded test noise.", ""]
+    verdicts = [c for c in found.comparisons if c.verdict]
     judged = (
-        map(_escaped, (c.what, c.paper, f"{c.ours}; {c.remark}" if c.remark else c.ours, c.verdict))
-        for c in found.comparisons
-        if c.verdict
+        map(_escaped, (c.what, c.paper, "; ".join(filter(None, (c.ours, c.remark))), c.verdict)) for c in verdicts
     )
     lines += ["## Every table and figure", "", *markdown_table(["what", "paper", "here", "verdict"], judged), ""]
     lines += [VERDICT_RULE, ""]
@@ -87,12 +86,7 @@ def read_reproduction(path: str | os.PathLike[str]) -> tuple[Reproduction, str]:
 
 
 def write_reproduction(found: Reproduction, path: str | os.PathLike[str], command: str = "") -> None:
-    """Write the page; the ending .md or .json chooses the form. A page has its figures beside it, as an SVG.
-
-    Raises:
-        ParameterError: If the name has another ending.
-        MissingExtraError: If there are figures for a page and matplotlib is not installed.
-    """
+    """Write the page; the ending .md or .json chooses the form. A page has its figures beside it, as an SVG."""
     target = Path(path)
     if target.suffix == ".md":
         points = [point for comparison in found.comparisons for point in comparison.points]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wordveil.api import TEM, Embeddings, MultivariateLaplace
-from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.membership import MembershipInference
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, decoded, shown, verdict
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, decoded, labelled, shown, verdict
 from wordveil_lab.papers.privemb import scaled_like
 from wordveil_lab.plots import Plotted, point
 
 PAPER = {("laplace", 2.0): ("0.52", "0.50"), ("tem", 2.0): ("0.75", "0.50")}
 """(mechanism, epsilon) -> accuracy and AUC that the text states; the figures give no other number."""
-Found = Mapping[tuple[str, float], dict[str, Summary]]
+Row = tuple[str, float]
+Found = Mapping[Row, Scores]
 """(name, epsilon) -> accuracy and AUC; epsilon is 0 without noise."""
 SMALL = ", the small table"
 SMALL_WORDS = 10_000
@@ -37,24 +37,14 @@ def reproduce(options: Options) -> Reproduction:
         epochs=options.pick(20, 20, 2),
         width=options.pick(50, 32, 4),
     )
-    found = {("baseline", 0.0): _scores("baseline", 0.0, task, unprotected(wide), options)}
-    for epsilon in options.among((2.0, 1.0, 4.0, 8.0), (2.0, 4.0, 8.0), (2.0,)):
-        for name, subject in _subjects(wide, epsilon):
-            found[name, epsilon] = _scores(name, epsilon, task, subject, options)
-    for name, subject in _subjects(small, 2.0):
-        found[name + SMALL, 2.0] = _scores(name + SMALL, 2.0, task, subject, options)
+    epsilons = options.among((2.0, 1.0, 4.0, 8.0), (2.0, 4.0, 8.0), (2.0,))
+    found = {}
+    for row, subject in _subjects(wide, small, epsilons):
+        options.say(f"figure 1: {labelled(*row)}")
+        found[row] = options.score(task, subject, labelled(*row))
+    facts = {"limit": limit, "trained": len(task.prepare(wide)[0][0]), "options": options}
     return Reproduction(
-        name="tem",
-        **about(
-            "tem",
-            limit=limit,
-            trained=len(task.prepare(wide).corpora[0]),
-            small=small,
-            small_words=len(small),
-            wide=wide,
-            wide_words=len(wide),
-            options=options,
-        ),
+        **about("tem", **facts, small=small, small_words=len(small), wide=wide, wide_words=len(wide)),
         comparisons=(
             *results(found, full=options.whole("vectors")),
             *(_row(name, epsilon, scores) for (name, epsilon), scores in found.items()),
@@ -96,36 +86,21 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
         )
 
 
-def _subjects(embeddings: Embeddings, epsilon: float) -> list[tuple[str, Entrant]]:
-    return [
-        ("tem", subject_of(TEM(epsilon=epsilon).fit(embeddings), threads=None)),
-        ("laplace", decoded(MultivariateLaplace(epsilon=epsilon), embeddings)),
-    ]
+def _subjects(wide: Embeddings, small: Embeddings, epsilons: tuple[float, ...]) -> Iterator[tuple[Row, Entrant]]:
+    yield ("baseline", 0.0), unprotected(wide)
+    for table, kind, epsilon in (*((wide, "", epsilon) for epsilon in epsilons), (small, SMALL, 2.0)):
+        yield ("tem" + kind, epsilon), subject_of(TEM(epsilon=epsilon).fit(table), threads=None)
+        yield ("laplace" + kind, epsilon), decoded(MultivariateLaplace(epsilon=epsilon), table)
 
 
-def _scores(
-    name: str, epsilon: float, task: MembershipInference, subject: Entrant, options: Options
-) -> dict[str, Summary]:
-    label = _label(name, epsilon)
-    options.say(f"figure 1: {label}")
-    return options.score(task, subject, label)
-
-
-def _label(name: str, epsilon: float) -> str:
-    return f"{name}, epsilon {epsilon:g}" if epsilon else name
-
-
-def _row(name: str, epsilon: float, found: dict[str, Summary]) -> Comparison:
+def _row(name: str, epsilon: float, found: Scores) -> Comparison:
     accuracy, auc = PAPER.get((name, epsilon), ("", ""))  # the small table is another one, and has none
     panels = {"figure 1a: test accuracy": "accuracy", "figure 1b: AUC of the membership attack": "auc"}
-    theirs = [
-        Plotted(figure=panel, series=name, epsilon=epsilon, value=float(value), paper=True)
-        for panel, value in zip(panels, (accuracy, auc), strict=True)
-        if value
-    ]
+    printed = {panel: value for panel, value in zip(panels, (accuracy, auc), strict=True) if value}
+    theirs = [Plotted(panel, name, epsilon, float(value), paper=True) for panel, value in printed.items()]
     intervals = ", ".join(f"{found[score].low:.3f} to {found[score].high:.3f}" for score in panels.values())
     return Comparison(
-        what=f"figure 1, {_label(name, epsilon)}: accuracy / attack AUC",
+        what=f"figure 1, {labelled(name, epsilon)}: accuracy / attack AUC",
         paper=f"{accuracy} / {auc}" if accuracy else "",
         ours=f"{shown(found['accuracy'])} / {shown(found['auc'])}",
         remark="" if found["auc"].runs == 1 else f"95 % intervals {intervals}",

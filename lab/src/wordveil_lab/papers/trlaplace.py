@@ -36,19 +36,13 @@ SMALLEST_DELTA = 1e-300
 
 @dataclass(frozen=True, kw_only=True)
 class Published(wv.VectorMechanism):
-    """Theorem 3 with the paper's delta = 4^-d and its dummy dimensions, for any d: 4^-d need not be a float.
-
-    Attributes:
-        epsilon: Claimed loss.
-        padded_dimensions: The d of the formulas, at least that of the vectors.
-        clip_norm: C.
-    """
+    """Theorem 3 with the paper's delta = 4^-d and its dummy dimensions, for any d: 4^-d need not be a float."""
 
     name: ClassVar[str] = "truncated-laplace-published"
     paper: ClassVar[str] = "Huang et al. 2024, Theorem 3"
     epsilon: float
-    padded_dimensions: int
-    clip_norm: float = 1.0
+    padded_dimensions: int  # the d of the formulas, at least that of the vectors
+    clip_norm: float = 1.0  # C
 
     def fit(self, embeddings: wv.Embeddings) -> FittedTruncatedLaplace:
         return self.for_dimensions(embeddings.dimensions)
@@ -92,10 +86,9 @@ def reproduce(options: Options) -> Reproduction:
     rows = []
     for epsilon in options.among(EPSILONS, EPSILONS, (0.1, 10.0)):
         options.say(f"N_w at epsilon {epsilon:g}")
-        for name, mechanism in mechanisms(d, epsilon):
+        for name, mechanism in mechanisms(d, epsilon).items():
             rows.append(_row(embeddings, name, epsilon, mechanism, size, options))
     return Reproduction(
-        name="trlaplace",
         **about("trlaplace", embeddings=embeddings, words=len(embeddings), d=d, size=min(size, len(embeddings))),
         comparisons=(_theorem_three(d), *(comparison for comparison, _ in rows)),
         findings=_findings(d, {comparison.what: share.mean for comparison, share in rows}),
@@ -117,19 +110,16 @@ def published(d: int, epsilon: float, clip_norm: float = 1.0) -> Published:
     return Published(epsilon=epsilon, padded_dimensions=padded, clip_norm=clip_norm)
 
 
-def mechanisms(d: int, epsilon: float) -> tuple[tuple[str, wv.VectorMechanism], ...]:
+def mechanisms(d: int, epsilon: float) -> dict[str, wv.VectorMechanism]:
     """Return the mechanisms as published and as certified for vectors of d dimensions, by name."""
-    delta = max(4.0**-d, SMALLEST_DELTA)
-    return (
-        (
-            "Gaussian, published",
-            wv.ClippedGaussian(epsilon=epsilon, delta=delta, calibration="classical", allow_refuted=True),
-        ),
-        ("Gaussian, analytic", wv.ClippedGaussian(epsilon=epsilon, delta=CERTIFIED_DELTA)),
-        ("Laplacian", wv.ClippedLaplace(epsilon=epsilon)),
-        (PUBLISHED, published(d, epsilon)),
-        (CERTIFIED, wv.TruncatedLaplace(epsilon=epsilon, delta=CERTIFIED_DELTA)),
-    )
+    classical = {"delta": max(4.0**-d, SMALLEST_DELTA), "calibration": "classical", "allow_refuted": True}
+    return {
+        "Gaussian, published": wv.ClippedGaussian(epsilon=epsilon, **classical),  # type: ignore[arg-type]
+        "Gaussian, analytic": wv.ClippedGaussian(epsilon=epsilon, delta=CERTIFIED_DELTA),
+        "Laplacian": wv.ClippedLaplace(epsilon=epsilon),
+        PUBLISHED: published(d, epsilon),
+        CERTIFIED: wv.TruncatedLaplace(epsilon=epsilon, delta=CERTIFIED_DELTA),
+    }
 
 
 def _row(
@@ -156,13 +146,7 @@ def _row(
 
 
 def printed(data: str, name: str, epsilon: float | None) -> dict[str, float]:
-    """Return what tables 2 and 3 of the paper print (GloVe) of a set, mechanism and epsilon; nothing where no row is.
-
-    Args:
-        data: "yelp" or "yahoo".
-        name: Of the mechanism in the paper, or "none".
-        epsilon: None without noise.
-    """
+    """Return what tables 2 and 3 of the paper print (GloVe) of a set, the paper's mechanism and an epsilon."""
     for *row, rouge, kept in told("numbers.toml")["trlaplace"]["tables"]:
         epsilons = EPSILONS if name != "none" else (None,)
         if row == [data, name] and epsilon in epsilons:

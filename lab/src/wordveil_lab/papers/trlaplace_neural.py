@@ -25,10 +25,10 @@ from wordveil_lab.neural.models import Rewriter, TextClassifier
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
 from wordveil_lab.neural.rewrite_scores import score_rewrites
 from wordveil_lab.neural.training import CLASSIFY, REWRITE, Training, fit, measure
-from wordveil_lab.papers.base import Options, Reproduction, about, roles_of
+from wordveil_lab.papers.base import Options, Reproduction, about, labelled, roles_of
 from wordveil_lab.papers.trlaplace import CERTIFIED, PUBLISHED
 from wordveil_lab.papers.trlaplace_noises import Contender, best_guess, contenders
-from wordveil_lab.papers.trlaplace_results import Found, absent, findings, labelled, numbers, results
+from wordveil_lab.papers.trlaplace_results import Found, absent, findings, numbers, results
 
 PAPER = "trlaplace-neural"
 EPSILONS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0, 100.0)
@@ -68,21 +68,13 @@ ROUNDS = {"miniature": 1}
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """One data set behind one table of vectors.
+    """One data set behind one table of vectors."""
 
-    Attributes:
-        vocabulary: The words of the training texts with their vectors.
-        training: How models are trained.
-        whole: All training texts, of which some are held out.
-        tests: Texts that are scored.
-        classes: Those of a classifier; where there are none a rewriter is trained.
-    """
-
-    vocabulary: wv.Embeddings
-    training: Training
-    whole: Dataset
-    tests: Dataset
-    classes: tuple[str, ...] = ()
+    vocabulary: wv.Embeddings  # the words of the training texts with their vectors
+    training: Training  # how models are trained
+    whole: Dataset  # all training texts, of which some are held out
+    tests: Dataset  # texts that are scored
+    classes: tuple[str, ...] = ()  # those of a classifier; where there are none a rewriter is trained
 
     def model(self, mechanism: wv.VectorMechanism | None, source: wv.RandomSource | None = None, seed: int = 0) -> Any:
         """Return a model that has learnt nothing yet."""
@@ -125,7 +117,6 @@ def reproduce(options: Options) -> Reproduction:
     found |= dict(support_attack(yelp, options)) | seconds(yelp, options)
     words = about(PAPER, size=SIZES[options.size], glove=options.table("glove"), repeats=options.repeats)
     return Reproduction(
-        name=PAPER,
         **words | {"missing": (*absent(found), *words["missing"])},
         comparisons=(*results(found, full=options.whole(*roles_of(PAPER))), *numbers(found)),
         findings=findings(found),

@@ -79,7 +79,7 @@ def contenders(d: int, epsilons: tuple[float, ...], *, code: bool = True, metric
     """
     rows: list[Contender] = [(NONE, None, None)]
     for epsilon in epsilons:
-        own = dict(mechanisms(d, epsilon))
+        own = mechanisms(d, epsilon)
         del own["Gaussian, published"]  # of larger noise than the analytic one
         if epsilon > LARGEST:
             del own[PUBLISHED]
@@ -103,14 +103,8 @@ def best_guess(
 ) -> float:
     """Return how many words the best guess recovers that looks at one noisy vector and at public word frequencies.
 
-    No training is in it: where it fails, no rewriter that reads one word at a time can do better.
-
-    Args:
-        mechanism: The noise; None leaves every word known.
-        vocabulary: The public words.
-        known: Ids of the words to be guessed, shape (n,).
-        seen: Ids of the public training words, which give the frequencies.
-        source: Of the noise.
+    No training is in it: where it fails, no rewriter that reads one word at a time can do better. Frequencies are those
+    of the words seen in public training texts.
     """
     if mechanism is None:
         return 1.0

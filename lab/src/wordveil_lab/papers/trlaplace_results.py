@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from wordveil.api import round_up
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
-from wordveil_lab.papers.base import Comparison, shown, verdict
+from wordveil_lab.papers.base import Comparison, labelled, shown, verdict
 from wordveil_lab.papers.trlaplace import PUBLISHED, printed
 from wordveil_lab.papers.trlaplace_noises import CODE, LARGEST, NONE
 from wordveil_lab.plots import Plotted, point
@@ -17,12 +17,8 @@ Found = dict[tuple[str, str, float | None], Mapping[str, Summary]]
 TITLES = {"yelp": "Yelp", "yahoo": "Yahoo", "sst2": "SST-2", "agnews": "AG News"}
 OWN = {"Gaussian, analytic": "Gaussian", "Laplacian": "Laplacian", PUBLISHED: "TrLaplacian", NONE: NONE}
 """Our name -> the paper's."""
-PANELS = {
-    "ROUGE-1": ("yelp", "yahoo"),
-    "N_w": ("yelp", "yahoo"),
-    "best guess": ("yelp",),
-    "accuracy": ("sst2", "agnews"),
-}
+REWRITTEN = ("yelp", "yahoo")
+PANELS = {"ROUGE-1": REWRITTEN, "N_w": REWRITTEN, "best guess": ("yelp",), "accuracy": ("sst2", "agnews")}
 """Score -> the sets whose curves are drawn."""
 DIGITS = {"loss": 2, "ROUGE-1": 1, "BLEU": 1, "words left": 0, "of": 0, "half-width": 1, "exact delta": 5}
 CLEAN = {"sst2": 0.8997, "agnews": 0.9161}
@@ -30,11 +26,6 @@ CLEAN = {"sst2": 0.8997, "agnews": 0.9161}
 LEARNT, KEPT = 0.7, 0.95
 """Shares of a score without noise: of the paper's, below which our model has learnt too little to show anything; and of
 ours, above which nothing is lost."""
-
-
-def labelled(name: str, epsilon: float | None) -> str:
-    """Return the name of a row."""
-    return name if epsilon is None else f"{name}, epsilon {epsilon:g}"
 
 
 def curve(found: Found, cell: str, name: str, score: str) -> dict[float | None, Summary]:
@@ -49,12 +40,9 @@ def _range(values: list[float], digits: int) -> str:
 def results(found: Found, *, full: bool) -> Iterator[Comparison]:
     """Yield a row for each table and figure that was run.
 
-    Args:
-        found: The scores.
-        full: Whether the run has the paper's size and data. Rewriters are another model than the paper's, and seconds
-            another machine's: they refute nothing at any size.
+    Rewriters are another model than the paper's, and seconds another machine's: they refute nothing at any size.
     """
-    for data in ("yelp", "yahoo"):
+    for data in REWRITTEN:
         cell, title = f"rewrite {data}, glove", TITLES[data]
         for what, score in (("tables 2 and 3, figure 3", "ROUGE-1"), ("figures 2 and 5", "N_w")):
             own, clean = curve(found, cell, PUBLISHED, score), curve(found, cell, NONE, score)
@@ -108,14 +96,10 @@ def numbers(found: Found) -> Iterator[Comparison]:
     for (cell, name, epsilon), scores in found.items():
         data, table = cell.removeprefix("rewrite ").removeprefix("classify ").partition(", ")[::2]
         theirs = printed(data, OWN.get(name, ""), epsilon) if table == "glove" else {}
-        points = [
-            point(f"{score}, {TITLES[data]}", name, epsilon, scores[score]) for score in _drawn(cell, scores, data)
-        ]
-        points += [
-            Plotted(figure=f"{score}, {TITLES[data]}", series=OWN[name], epsilon=epsilon, value=value, paper=True)
-            for score, value in theirs.items()
-            if name == PUBLISHED
-        ]
+        panels = {score: f"{score}, {TITLES.get(data)}" for score in (*scores, *theirs)}
+        points = [point(panels[score], name, epsilon, scores[score]) for score in _drawn(cell, scores, data)]
+        if name == PUBLISHED:
+            points += [Plotted(panels[s], OWN[name], epsilon, value, paper=True) for s, value in theirs.items()]
         yield Comparison(
             what=f"{cell}: {labelled(name, epsilon)}",
             paper=", ".join(f"{score} {value:.{DIGITS.get(score, 3)}f}" for score, value in theirs.items()),

@@ -54,21 +54,13 @@ RATE, CAP = 2.0, 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What is measured on.
+    """What is measured on."""
 
-    Attributes:
-        name: As the driver calls it.
-        device: A PyTorch device.
-        rounds: Timings of each figure, of which the median counts.
-        product: Its measured bfloat16 product, operations a second.
-        double: Its measured float64 product.
-    """
-
-    name: str
-    device: Any
-    rounds: int
-    product: float
-    double: float
+    name: str  # as the driver calls it
+    device: Any  # of PyTorch
+    rounds: int  # timings of each figure, of which the median counts
+    product: float  # its measured bfloat16 product, operations a second
+    double: float  # its measured float64 product
 
 
 def seconds(work: Callable[[], Any], device: Any, rounds: int) -> float:
@@ -158,13 +150,24 @@ def _packed(search: GpuNearestWords, rows: Any) -> Any:
     return pack_queries(rows, search.screen.words, search.screen.tiles.rows)
 
 
+def timed(workload: Workload, what: str, work: Callable[[], Any], count: int, card: Card, product: str) -> str:
+    """Time what does so many tokens; return a line of the table."""
+    rate = count / seconds(work, card.device, card.rounds)
+    ratio = rate * workload.flops_per_token / (card.product if product == "bfloat16" else card.double)
+    return f"| {size_of(workload)} | {what} | {rate:,.0f} | {ratio:.2f} of {product} |"
+
+
+def size_of(workload: Workload) -> str:
+    """Return the size of a vocabulary as the table names it."""
+    return f"{workload.vocabulary:,} x {workload.dimensions}".replace(",", " ")
+
+
 def decoding(workload: Workload, card: Card) -> list[str]:
     """Check and time decoding; return lines of the table."""
-    size = f"{workload.vocabulary:,} x {workload.dimensions}".replace(",", " ")
     tiles = fastest_tiles(workload, card)
     outputs = np.arange(workload.vocabulary, dtype=np.int32)
     search = GpuNearestWords(workload.vectors, outputs, device=str(card.device), tiles=tiles)
-    print(f"{size}: {tiles}\n  {check_decoding(search, workload)}", flush=True)
+    print(f"{size_of(workload)}: {tiles}\n  {check_decoding(search, workload)}", flush=True)
     rows = _resident(search, workload)
     packed = _packed(search, rows)
     whole = np.ascontiguousarray(np.tile(rows.cpu().numpy(), (4, 1)))
@@ -174,21 +177,16 @@ def decoding(workload: Workload, card: Card) -> list[str]:
         hits = search.screen.hits(search.screen.maxima(made), made, 1, 16)
         return search.winners(rows, hits) if search.screen.triton else hits
 
-    lines = []
-    for what, work, count in (
+    works: tuple[tuple[str, Callable[[], Any], int], ...] = (
         ("screen alone", lambda: search.screen.maxima(packed), len(rows)),
         ("decoding, queries on the card", device_only, len(rows)),
         ("decoding, queries in main memory", lambda: search.nearest(whole), len(whole)),
-    ):
-        rate = count / seconds(work, card.device, card.rounds)
-        ratio = rate * workload.flops_per_token / card.product
-        lines.append(f"| {size} | {what} | {rate:,.0f} | {ratio:.2f} of bfloat16 |")
-    return lines
+    )
+    return [timed(workload, *work, card, "bfloat16") for work in works]
 
 
 def selection(workload: Workload, card: Card) -> list[str]:
     """Check and time selection; return lines of the table."""
-    size = f"{workload.vocabulary:,} x {workload.dimensions}".replace(",", " ")
     ids = np.arange(workload.vocabulary, dtype=np.int32)
     rows = SelectionRows(workload.vectors, Euclidean(), ids, ids, rate=RATE, cap=CAP)
     search = GpuSelection(rows, device=str(card.device))
@@ -197,16 +195,13 @@ def selection(workload: Workload, card: Card) -> list[str]:
     check(error <= search.arithmetic_slack(), f"masses differ by {error:.1e}, more than the slack")
     tokens = workload.ids
     random = random_bits(RandomSource().fresh_stream().lane(0), (len(tokens), 2))
-    print(f"{size}: masses within {error:.1e} (slack {search.arithmetic_slack():.1e})")
+    print(f"{size_of(workload)}: masses within {error:.1e} (slack {search.arithmetic_slack():.1e})")
     once = np.unique(tokens)
     fresh = np.resize(ids, len(once))
-    lines = []
-    for what, chosen in (("selection, every word once", fresh), (f"selection, {len(once):,} distinct words", tokens)):
-        time_taken = seconds(partial(search.draw, chosen, random[: len(chosen)]), card.device, card.rounds)
-        rate = len(chosen) / time_taken
-        ratio = rate * workload.flops_per_token / card.double
-        lines.append(f"| {size} | {what} | {rate:,.0f} | {ratio:.2f} of float64 |")
-    return lines
+    return [
+        timed(workload, what, partial(search.draw, words, random[: len(words)]), len(words), card, "float64")
+        for what, words in (("selection, every word once", fresh), (f"selection, {len(once):,} distinct words", tokens))
+    ]
 
 
 def main(device: str, *, small: bool, rounds: int) -> None:

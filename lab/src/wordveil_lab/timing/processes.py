@@ -35,7 +35,7 @@ def main() -> None:
     """Print a table, the ratios last."""
     source, column, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 5
     program = str(Path(sys.executable).parent / "wordveil")
-    wordveil = [program, "sanitize"]
+    wordveil, options = [program, "sanitize"], ["--column", column, "--keep-others", "--again"]
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out.jsonl.gz"
         commands = {
@@ -43,16 +43,7 @@ def main() -> None:
             "first sentence": wordveil,
             "first sentence, redacted": [program, "redact"],
             "gzip to gzip, nothing done": [sys.executable, "-c", GZIP, source],
-            "file, gzip to gzip": [
-                *wordveil,
-                source,
-                "-o",
-                str(output),
-                "--column",
-                column,
-                "--keep-others",
-                "--again",
-            ],
+            "file, gzip to gzip": [*wordveil, source, "-o", str(output), *options],
         }
         found = {name: [taken(command)] for name, command in commands.items()}  # the first round fills caches
         for _ in range(rounds):

@@ -17,19 +17,16 @@ from pathlib import Path
 import numpy as np
 
 import wordveil as wv
-from wordveil.api import Encoder, IdArray, PrivateIds, PrivateText, available_engines, tokenizer_for
+from wordveil.api import IdArray, PrivateIds, available_engines
 from wordveil_lab.benchmarks.machine import best_timing, measure_machine
+from wordveil_lab.corpora import encode
 from wordveil_lab.rows import read_rows
-
-BATCH = 4096  # texts encoded at a time
 
 
 def known_tokens(embeddings: wv.Embeddings, texts: Path, column: str, share: float) -> IdArray:
-    """Return the ids of all known tokens of the first texts, in lower case, end to end."""
-    encoder = Encoder(lookup=embeddings.ids, tokenizer=tokenizer_for(embeddings.header.tokenizer))
-    read = [PrivateText(row[column]) for row in read_rows(texts, (column,))]
-    read = read[: max(1, round(share * len(read)))]
-    ids = np.concatenate([encoder.encode_batch(read[i : i + BATCH]).ids for i in range(0, len(read), BATCH)])
+    """Return the ids of all known tokens of the first texts, end to end."""
+    read = [row[column] for row in read_rows(texts, (column,))]
+    ids = encode(embeddings, read[: max(1, round(share * len(read)))]).tokens
     return np.asarray(ids[ids >= 0])
 
 

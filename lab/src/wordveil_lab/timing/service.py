@@ -91,14 +91,14 @@ async def ask(port: int, headers: str, clients: int, seconds: float, requests: i
     return found
 
 
-def start(*command: str, path: str) -> tuple[subprocess.Popen[bytes], Path]:
-    """Start a server; return it and its log once it answers."""
+def start(*command: str, path: str) -> subprocess.Popen[bytes]:
+    """Start a server; return it once it answers."""
     log = Path(tempfile.mkstemp()[1])
     process = subprocess.Popen([sys.executable, "-c", *command], stdout=log.open("wb"), stderr=subprocess.STDOUT)
     for _ in range(600):
         try:
             httpx.get(path)
-            return process, log
+            return process
         except httpx.TransportError:
             time.sleep(0.1)
     raise SystemExit(log.read_text())
@@ -151,11 +151,11 @@ def main() -> None:
     given.add_argument("--folder", default=None, help="where the ledger lies; /dev/shm leaves the disk out")
     asked = given.parse_args()
     ports, state = [free_port() for _ in range(3)], tempfile.mkdtemp(dir=asked.folder)
-    echo, _ = start(ECHO, str(ports[0]), path=f"http://127.0.0.1:{ports[0]}/openapi.json")
-    writing, _ = start(ECHO, str(ports[1]), f"{state}/written", path=f"http://127.0.0.1:{ports[1]}/openapi.json")
+    echo = start(ECHO, str(ports[0]), path=f"http://127.0.0.1:{ports[0]}/openapi.json")
+    writing = start(ECHO, str(ports[1]), f"{state}/written", path=f"http://127.0.0.1:{ports[1]}/openapi.json")
     options = ["--rate", "1000000", "--key-budget", "9000000000", "--state", state, "--port", str(ports[2])]
     options += ["--database", asked.url] if asked.url else []
-    service, _ = start(SERVE, "serve", *options, path=f"http://127.0.0.1:{ports[2]}/ready")
+    service = start(SERVE, "serve", *options, path=f"http://127.0.0.1:{ports[2]}/ready")
     key = (Path(state) / "first-key").read_text().strip()
     servers = {"echo": (echo, ports[0], ""), "service": (service, ports[2], f"authorization: Bearer {key}\r\n")}
     servers["writing echo"] = (writing, ports[1], "")

@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,6 @@ from wordveil_lab.rows import read_rows
 TEXTS = {"documents/agnews.test.tsv": "description", "privacy/sms-spam.tsv": "text"}
 FILES = 16
 JSONL = DocumentSettings(columns=("text",), keep_others=True)
-MIB = 1 << 20
 
 
 def write_tree(root: Path, documents: int) -> None:
@@ -71,34 +71,30 @@ class Memory:
     def _watch(self) -> None:
         while not self._end.wait(0.5):
             workers, machine = 0.0, 0.0
-            for command, share in processes():
-                workers += share if b"pyspark" in command else 0.0
-                machine = max(machine, share if b"CoarseGrainedExecutorBackend" in command else 0.0)
+            for place, command in cluster_processes(b"pyspark.daemon", b"CoarseGrainedExecutorBackend"):
+                with suppress(OSError):  # it is gone
+                    lines = (place / "smaps_rollup").read_text().splitlines()
+                    share = sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+                    workers += share if b"pyspark" in command else 0.0
+                    machine = max(machine, share if b"CoarseGrainedExecutorBackend" in command else 0.0)
             self.workers, self.machine = max(self.workers, workers), max(self.machine, machine)
 
 
-def processes() -> Iterator[tuple[bytes, float]]:
-    """Yield the command of every process of the cluster, and its share of memory in MiB."""
+def cluster_processes(*names: bytes) -> Iterator[tuple[Path, bytes]]:
+    """Yield the folder and the command of every process of the cluster whose command holds a name."""
     for place in Path("/proc").glob("[0-9]*"):
-        try:
+        with suppress(OSError):  # it is gone
             command = (place / "cmdline").read_bytes()
-            named = b"pyspark.daemon" in command or b"CoarseGrainedExecutorBackend" in command
-            if named and is_ours(int(place.name)):
-                lines = (place / "smaps_rollup").read_text().splitlines()
-                yield command, sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / MIB
-        except OSError:  # it is gone
-            continue
+            if any(name in command for name in names) and is_ours(int(place.name)):
+                yield place, command
 
 
 def used_by_workers() -> float:
     """Return the processor seconds that the Python processes of the cluster have used so far."""
     ticks = 0
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            if b"pyspark.daemon" in (place / "cmdline").read_bytes() and is_ours(int(place.name)):
-                ticks += sum(map(int, (place / "stat").read_text().rpartition(")")[2].split()[11:13]))
-        except OSError:  # it is gone
-            continue
+    for place, _ in cluster_processes(b"pyspark.daemon"):
+        with suppress(OSError):  # it is gone
+            ticks += sum(map(int, (place / "stat").read_text().rpartition(")")[2].split()[11:13]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -113,11 +109,9 @@ def cluster(executors: int, work: Path, tree: Path, small: Path) -> dict[str, An
     """Release both trees on a local cluster; the first small one starts its workers and is not timed."""
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(f"local-cluster[{executors},1,1024]").appName("measure")
     quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.host": "127.0.0.1"}
-    for name, value in quiet.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    builder = SparkSession.builder.master(f"local-cluster[{executors},1,1024]").appName("measure")
+    spark = builder.config(map=quiet).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     seconds, used, report = list[float](), 0.0, None
     with Memory() as memory:
