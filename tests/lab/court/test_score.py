@@ -193,6 +193,9 @@ def test_classes_and_authors_are_told_from_informative_releases_only():
         assert utility.classes(blank, column)[1].beside > 0.9
     assert utility.authors(same)[0].value > 0.9
     assert utility.authors(blank)[0].value <= 0.5
+    alone = replace(same, facts={"label": ["sport"] * 31 + ["health"]})
+    with pytest.raises(ParameterError, match="classes are too few, or too rare, to learn from"):
+        utility.classes(alone, "label")
 
 
 def test_no_word_of_any_text_is_in_a_report():

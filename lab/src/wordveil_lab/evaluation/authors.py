@@ -197,9 +197,16 @@ def cross_validated(
     """Return the accuracy of a linear model that learns each text's class from the other folds.
 
     Both count tokens, shape (n, v): `learnt` in the texts to learn from, `asked` in the same as the test reads them.
+
+    Raises:
+        ParameterError: If some folds leave texts of one class alone to learn from.
     """
     fold = np.array(mixed_order(len(labels))) % folds
     right = 0
+    if any(len(np.unique(labels[fold != held])) < 2 for held in range(folds)):
+        raise ParameterError(
+            "label", len(np.unique(labels)), "classes are too few, or too rare, to learn from: two are needed."
+        )
     for held in range(folds):
         train, weights = weighted_bag(learnt[fold != held])
         fitted = fit_quietly(linear_model(model), train, labels[fold != held])
