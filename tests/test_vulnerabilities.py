@@ -9,13 +9,15 @@ import wordveil
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "vulnerabilities.md").read_text(encoding="utf-8")
 CHANGELOG = " ".join((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split())
-HELD = r"(\S+) to (\S+) \| \"(.+)\" \| \[`(\w+)`\]\(\.\./(tests/[\w/]+\.py)\)"
+HELD = r"(\S+) \| \"(.+)\" \| \[`(\w+)`\]\(\.\./(tests/[\w/]+\.py)\)"
 
 
 def faults(page):
     """What is wrong with a page, a sentence each."""
     listed, _, held = page.partition("## Versions, changelog and tests")
     numbers = [int(number) for number in re.findall(r"^\| (\d+) \| ", listed, flags=re.MULTILINE)]
+    if f"in version {wordveil.__version__}" not in held:
+        yield "the last table is of another version"
     if numbers != list(range(1, len(numbers) + 1)) or not numbers:
         yield "the vulnerabilities are not numbered from 1 on"
     rows = dict(re.findall(r"^\| (\d+) \| (.*) \|$", held, flags=re.MULTILINE))
@@ -26,9 +28,9 @@ def faults(page):
         if told is None:
             yield f"{number}: no versions, words of the changelog or test"
             continue
-        version, until, words, test, file = told.groups()
-        if version != wordveil.__version__ or date.fromisoformat(until) < date(2026, 11, 21):
-            yield f"{number}: no such version"
+        until, words, test, file = told.groups()
+        if date.fromisoformat(until) < date(2026, 11, 21):
+            yield f"{number}: no such day"
         if CHANGELOG.count(words) != 1:
             yield f"{number}: not in the changelog, or not once"
         if not (ROOT / file).is_file() or f"\ndef {test}(" not in (ROOT / file).read_text(encoding="utf-8"):
@@ -43,7 +45,7 @@ def test_what_is_missing_is_noticed():
     last = max(int(number) for number in re.findall(r"^\| (\d+) \| ", PAGE, flags=re.MULTILINE))
     broken = {
         f"| {last} | ": "| 99 | ",
-        "0.1.0 to ": "0.0.9 to ",
+        "| 2026-11-22 | ": "| 2026-10-22 | ",
         "A rate of 20 for an epsilon of 3.9": "A rate of 21 for an epsilon of 3.9",
         "`test_a_rate_of_20": "`test_a_rate_of_21",
         "(../tests/certification/test_forged": "(../tests/certification/test_absent",
