@@ -50,7 +50,7 @@ def toy(v: int = 60, d: int = 4, seed: int = 3) -> Embeddings:
     return placed(vectors)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), v=st.integers(2, 2 * BLOCK + 3), outputs=st.integers(1, 9), zeros=st.booleans())
 def test_equals_the_loop_over_all_triples(seed, v, outputs, zeros):
     channel = random_channel(seed, v, outputs, zeros)

@@ -105,7 +105,7 @@ def test_every_grid_point_of_a_pair_is_at_least_the_exact_delta(laplace):
 
 
 @composing
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.integers(1, 30), min_size=6, max_size=6), st.floats(1e-4, 0.1))
 def test_two_tokens_never_fall_below_an_exact_sum_over_outputs_and_orders(masses, delta):
     first, second = np.array(masses[:3]) / sum(masses[:3]), np.array(masses[3:]) / sum(masses[3:])
@@ -301,7 +301,7 @@ def test_adding_a_mechanism_never_lowers_epsilon_and_sharing_a_kind_changes_litt
     single=st.floats(0.0, 0.1),
     step=st.floats(0.003, 5.0),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_another_grid_bounds_the_same_profile_from_above(epsilon, single, step):
     """The profile of randomized response that may fail is known at every point."""
     pair = generic_pair(epsilon, single).in_steps_of(step)

@@ -96,7 +96,7 @@ def test_one_dimension_has_a_closed_form(epsilon):
     assert found == pytest.approx(2 + 2 * math.log1p(-1e-3), rel=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 400), st.floats(0.05, 80.0), st.floats(0.0, 1.0), st.floats(1.001, 2.0))
 def test_the_profile_is_ordered(dimensions, loss, share, factor):
     delta = laplace_delta(share * loss, dimensions=dimensions, loss=loss)

@@ -1,7 +1,5 @@
 """What names code of third parties: the release of the package that brings it, or bits that nothing else has."""
 
-from __future__ import annotations
-
 from dataclasses import InitVar, dataclass
 from pathlib import Path
 

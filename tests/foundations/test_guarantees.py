@@ -1,7 +1,5 @@
 """Guarantees as values: arithmetic that never understates, refusals, and sentences with numbers rounded up."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

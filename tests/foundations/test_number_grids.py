@@ -1,7 +1,5 @@
 """Numbers on a grid: the integers drawn from keep the claim at every output, and not by being too noisy."""
 
-from __future__ import annotations
-
 import math
 from decimal import Context, Decimal
 from fractions import Fraction

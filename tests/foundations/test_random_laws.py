@@ -1,7 +1,5 @@
 """Lanes draw the laws they name: Kolmogorov-Smirnov at alpha = 1e-9 with twins."""
 
-from __future__ import annotations
-
 import pytest
 from scipy import stats
 from tests.mechanisms.noise_checks import ALPHA, SEEDS, TWINS

@@ -1,7 +1,5 @@
 """The streams: AES in counter mode byte for byte, one stream a document, and a key that never shows."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Which pairs a claim speaks of: counted by hand, asked one by one and in blocks, and attacked where it is worst."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

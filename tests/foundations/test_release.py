@@ -1,7 +1,5 @@
 """Releases, options, disclosures and errors as values."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every seed of a test comes from `tests/seeds.py`, so that one number moves the draws of all tests."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import os

@@ -54,7 +54,7 @@ def test_no_ceiling_is_below_its_mass(engine, make, metric, reach):
 
 
 @pytest.mark.parametrize("engine", SELECTING[1:])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**32 - 1),
     v=st.integers(1, 700),

@@ -153,7 +153,7 @@ def scores_and_bounds(gpu, vectors, queries):
     return found, best, screen._bounds(packed).double().cpu().numpy()
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32 - 1), v=st.integers(1, 300), d=st.integers(1, 40), exponent=st.integers(-30, 12))
 def test_every_exact_score_lies_within_the_stated_bound(gpu, seed, v, d, exponent):
     vectors = (rng(seed).standard_normal((v, d)) * 10.0**exponent).astype(np.float32)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernels.gpu_modules import ENGINES, modules
 from tests.kernels.oracles import rows_of
@@ -46,7 +46,6 @@ def least_word(target, total):
     return -(-(target << 64) // total)
 
 
-@settings(deadline=None)
 @given(a=st.lists(WORD, min_size=1, max_size=20), b=st.integers(0, 2**62))
 def test_products_of_words_keep_their_high_half(a, b):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")

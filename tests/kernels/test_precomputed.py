@@ -54,7 +54,7 @@ def test_weights_and_normalizers_equal_the_formula(monkeypatch, some, cap):
         assert kernel.draw(ids[:0], np.zeros((0, 2), dtype=np.uint64)).shape == (0,)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 30), st.floats(0.05, 6.0), st.integers(0, 2), st.booleans())
 def test_rows_made_beforehand_draw_the_same_words(seed, v, cap, skip, aimed):
     """At random, at both ends, and at edges to the last of 64 bits; the twin that never asks draws others."""

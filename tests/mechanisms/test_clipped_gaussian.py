@@ -31,7 +31,7 @@ def test_the_analytic_scales_of_the_nadp_authors(epsilon, root):
     assert oracle_delta(epsilon, scale) <= mpmath.mpf(1 / 73404) < oracle_delta(epsilon, scale * (1 - 1e-9))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.floats(-3, 2.5), st.floats(-40, -0.05))
 def test_the_analytic_scale_is_the_root_from_above(log_epsilon, log_delta):
     epsilon, delta = 10**log_epsilon, 10**log_delta
@@ -94,7 +94,7 @@ def test_the_noise_is_normal(d, calibration):
     assert sign_p_value(noise_of(fitted, seeds.source(7), d)) >= ALPHA
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.floats(0.01, 0.99), st.floats(-12, -0.35))
 def test_below_epsilon_1_the_classical_scale_is_a_theorem(epsilon, log_delta):
     mechanism = ClippedGaussian(epsilon=epsilon, delta=10**log_delta, calibration="classical")

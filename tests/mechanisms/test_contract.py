@@ -1,7 +1,5 @@
 """Every registered mechanism, as every one of its examples, keeps the contract: a new file is tested on arrival."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import contract

@@ -148,7 +148,7 @@ def test_santext_is_the_exponential_mechanism_up_to_its_tail():
     np.testing.assert_allclose(fitted.channel(), expected, rtol=fitted.guarantee().slack + 1e-11, atol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(0.05, 20.0), st.floats(1.01, 3.0))
 def test_more_epsilon_keeps_more(epsilon, factor):
     embeddings = vocabulary(v=40)

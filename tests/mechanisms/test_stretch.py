@@ -19,7 +19,7 @@ def oracle(vectors: np.ndarray, matrix: np.ndarray) -> float:
     return float(np.max(images / np.where(lengths > 0, lengths, 1), where=lengths > 0, initial=0.0))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 10**6), st.integers(2, 90), st.integers(1, 6), st.integers(1, 6), st.sampled_from([1e-3, 1.0, 1e6])
 )

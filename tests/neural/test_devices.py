@@ -1,7 +1,5 @@
 """The layer on a GPU: its noise is drawn on the processor, and the result lies where the table does."""
 
-from __future__ import annotations
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")

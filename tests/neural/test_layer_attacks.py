@@ -1,7 +1,5 @@
 """Attacks on the private layer: low bits, gradients, and whatever makes two passes share their noise."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys

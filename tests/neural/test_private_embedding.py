@@ -1,7 +1,5 @@
 """The private layer: fresh noise, its audit and a broken twin, counted passes, gradients, state."""
 
-from __future__ import annotations
-
 import copy
 import os
 import warnings

@@ -1,7 +1,5 @@
 """Both trainings in miniature: what is learnt behind little and much noise, vocabularies, batches and scores."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

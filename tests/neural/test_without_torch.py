@@ -1,7 +1,5 @@
 """Without PyTorch the package imports, and its modules say what is missing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

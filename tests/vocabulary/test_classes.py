@@ -1,7 +1,5 @@
 """Word classes: a partition by the stated rule, found the same on every machine, and what a mechanism shows of it."""
 
-from __future__ import annotations
-
 import math
 import pickle
 

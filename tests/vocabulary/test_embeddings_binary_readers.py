@@ -34,7 +34,7 @@ def same(found, words=WORDS, rows=ROWS) -> None:
 
 
 @given(st.lists(BINARY_WORD, unique=True, min_size=1, max_size=12), st.data())
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100)
 def test_word2vec_binary_with_and_without_newlines(tmp_path_factory, words, data):
     d = data.draw(st.integers(1, 4))
     rows = data.draw(hnp.arrays(np.float32, (len(words), d), elements=FINITE))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -57,7 +57,6 @@ def slow_canonical(vectors):
 @given(
     hnp.arrays(np.float32, st.tuples(st.integers(1, 25), st.integers(1, 3)), elements=st.sampled_from([0.0, -0.0, 1.0]))
 )
-@settings(deadline=None)
 def test_equal_rows_are_found(vectors):
     found = canonical_ids(vectors)
     assert found.dtype == np.int32

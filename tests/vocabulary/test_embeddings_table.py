@@ -81,7 +81,7 @@ def test_the_callers_matrix_is_copied():
 
 
 @given(WORDS, st.data())
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 def test_save_and_load_give_the_same_table(tmp_path_factory, words, data):
     d = data.draw(st.integers(1, 4))
     vectors = data.draw(hnp.arrays(np.float32, (len(words), d), elements=FINITE))

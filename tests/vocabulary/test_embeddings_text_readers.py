@@ -62,7 +62,7 @@ def tables(draw):
 @given(
     tables(), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", " ", "  "]), st.integers(0, 2), st.integers(1, 64)
 )
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=120, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=120)
 @example((2, ["a\x85b"], [["0.5", "1"]]), "\n", "", 0, 1)
 def test_text_with_header_is_read_like_the_slow_reader(tmp_path_factory, table, line_end, trailing, blank, chunk):
     d, words, rows = table
@@ -99,7 +99,7 @@ def test_glove_text_finds_its_width_among_words_with_spaces(tmp_path, monkeypatc
 
 
 @given(st.lists(NUMBER, min_size=1, max_size=40), st.integers(1, 9))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_numbers_equal_pythons_float(texts, chunk):
     data = bytes(numbers.PADDING) + " ".join(texts).encode()
     ends = np.cumsum([len(text) + 1 for text in texts]) + numbers.PADDING - 1

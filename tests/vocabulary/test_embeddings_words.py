@@ -21,7 +21,6 @@ def pack(words: list[str]) -> WordList:
 
 
 @given(WORDS)
-@settings(deadline=None)
 def test_word_list_is_the_list(words):
     packed = pack(words)
     assert list(packed) == words
@@ -35,7 +34,6 @@ def test_word_list_is_the_list(words):
 
 @given(st.lists(VALID.filter(lambda w: "\n" not in w), min_size=1), st.booleans())
 @example(["a\x85b", "c\u2028d", "e\rf"], False)
-@settings(deadline=None)
 def test_lines_end_at_newline_bytes_only(words, final_newline):
     # The last word of a block without a final newline cannot be empty: nothing would mark it.
     words[-1] = words[-1] or "x"
@@ -44,7 +42,7 @@ def test_lines_end_at_newline_bytes_only(words, final_newline):
 
 
 @given(WORDS, st.lists(VALID | ODD | st.text(max_size=3), max_size=20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_index_agrees_with_a_dict(words, others):
     packed = pack(words)
     table = {word: i for i, word in enumerate(words)}
@@ -56,7 +54,6 @@ def test_index_agrees_with_a_dict(words, others):
 
 
 @given(WORDS, st.lists(VALID | ODD, max_size=10))
-@settings(deadline=None)
 def test_collisions_cost_time_and_never_correctness(words, others):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(word_index, "hash_words", lambda packed: np.full(len(packed), 7, dtype=np.uint64))
@@ -81,7 +78,6 @@ def test_lone_surrogates_are_unknown():
 
 
 @given(st.lists(VALID | ODD, min_size=1, max_size=30), st.booleans())
-@settings(deadline=None)
 def test_first_duplicate_is_the_first_repeat(words, collide):
     seen: dict[str, int] = {}
     expected = None
@@ -107,7 +103,6 @@ def slow_hash(word: bytes) -> int:
 
 
 @given(WORDS)
-@settings(deadline=None)
 def test_hash_is_the_documented_formula(words):
     # The hash is part of the on-disk form, so it must never drift.
     assert hash_words(pack(words)).tolist() == [slow_hash(word.encode()) for word in words]

@@ -42,7 +42,7 @@ def oracle_components(v: int, edges: set[tuple[int, int]]) -> list[frozenset[int
     return sorted((frozenset(g) for g in groups), key=min)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 10**6), st.integers(3, 30), st.integers(1, 3), st.integers(2, 3), st.integers(1, 3),
     st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 1.0]),

@@ -31,7 +31,7 @@ def oracle_distances(weights: np.ndarray) -> np.ndarray:
     return paths
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(3, 25), st.integers(1, 3), st.integers(1, 6))
 def test_edges_and_distances_agree_with_the_definition(seed, v, d, k):
     rows = seeds.rng(seed).integers(0, 5, (v, d)).astype(np.float64)  # ties and twins on purpose
