@@ -146,11 +146,6 @@ def test_what_wordveil_holds_is_named_in_full_or_not_at_all(holding):
             identity(holding(held))
 
 
-def test_shipped_classes_need_no_name():
-    assert code_name(wv.TEM) == ""
-    assert "class=" not in identity(wv.TEM(epsilon=1.0))
-
-
 def test_a_table_from_a_directory_nobody_checked_is_named_by_what_it_holds(holding, tmp_path):
     words, rows = ["good", "bad", "late", "soon"], np.arange(8, dtype=np.float32).reshape(4, 2)
     whole = wv.Embeddings.from_arrays(words, rows, name="one")
