@@ -24,10 +24,6 @@ def test_json_round_trip(name, casing, rows):
     assert pickle.loads(pickle.dumps(header)) == header
 
 
-def test_hashable():
-    assert hash(VocabularyHeader(**FACTS)) == hash(VocabularyHeader(**FACTS))
-
-
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import seeds
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.vocabulary.readers import numbers, text_lines
-from wordveil.vocabulary.readers.registry import FORMATS, format_of, read_blocks, read_table
+from wordveil.vocabulary.readers.registry import format_of, read_table
 from wordveil.vocabulary.table import load_embeddings
 
 # Everything a line-based format can hold: no newline inside words, none at their ends that look like separators.
@@ -113,16 +112,6 @@ def test_numbers_equal_pythons_float(texts, chunk):
     assert values.tobytes() == expected.tobytes()
 
 
-def test_every_five_digit_number_of_the_common_shapes():
-    texts = [f"{sign}{whole}.{digits:0{places}d}" for sign in ("", "-") for whole in (0, 3) for places in (4, 5)
-             for digits in range(0, 10**places, 7)]  # fmt: skip
-    data = bytes(numbers.PADDING) + " ".join(texts).encode()
-    ends = np.cumsum([len(text) + 1 for text in texts]) + numbers.PADDING - 1
-    values, wrong = numbers.parse_numbers(data, ends - [len(text) for text in texts], ends)
-    assert wrong is None
-    assert values.tobytes() == np.array([float(text) for text in texts]).astype(np.float32).tobytes()
-
-
 @pytest.mark.parametrize(
     "text", ["x", "", "0.1x", "0.x1", "x.11", "0..1", "-", "1_0", "0x1", "0.1-", "--0.5", "1.5\x00", "0.1:2"]
 )
@@ -216,36 +205,6 @@ def test_zip_members(tmp_path):
         read_table(path)
     with pytest.raises(EmbeddingFormatError, match="holds 2 files"):
         read_table(path / "other.txt")
-
-
-@pytest.mark.parametrize("name", ["table.txt.gz", "table.zip"])
-def test_cut_off_compression(tmp_path, name):
-    whole = tmp_path / name
-    rng = seeds.rng(0)
-    text = b"".join(f"w{i} {x:.9f}\n".encode() for i, x in enumerate(rng.normal(size=5000)))
-    if name.endswith("gz"):
-        whole.write_bytes(gzip.compress(text)[:-2000])
-    else:
-        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("t.txt", text)
-        data = bytearray(whole.read_bytes())
-        data[2000] ^= 0xFF
-        whole.write_bytes(data)
-    with pytest.raises(EmbeddingFormatError, match=r"the compressed data is damaged|is not a number|values"):
-        read_table(whole)
-
-
-def test_progress_counts_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_lines, "_CHUNK", 64)
-    path = tmp_path / "table.txt"
-    path.write_bytes(glove_lines(50, 3))
-    blocks = list(read_blocks(path, FORMATS["glove_text"]))
-    assert sum(len(block.words) for block in blocks) == 50
-    assert [int(p) for block in blocks for p in block.positions] == list(range(1, 51))
-    shares = [block.share for block in blocks]
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
-    assert 0 < shares[0] < 0.2
 
 
 def test_a_line_without_end_is_no_text_file(tmp_path, monkeypatch):
