@@ -127,6 +127,8 @@ def test_float_bits_give_the_word_away_without_the_grid_and_nothing_with_it(kind
     assert possible_words(released, words).tolist() == [true]
     rounded = np.rint(released * kind(2**10)) / kind(2**10)
     assert len(possible_words(rounded, words, grid=2**-10)) == 3000
+    with pytest.raises(ParameterError, match="one entry per column"):
+        possible_words(released[:3], words)
 
 
 def test_an_output_that_tells_nothing_is_not_called_a_leak():
@@ -139,28 +141,6 @@ def test_an_output_that_tells_nothing_is_not_called_a_leak():
         hits += any(row in possible_words(released[row], words) for row in range(8))
         assert not check_float_bits(lambda rows, released=released: released, words, range(8)).refuted
     assert hits, "a rule of one hit would call some of them leaks"
-
-
-def test_the_attack_as_a_check():
-    fitted = MultivariateLaplace(epsilon=10.0).for_dimensions(100)
-    source = seeds.source(0)
-    words = (seeds.rng(1).normal(size=(1000, 100)) * 0.4).astype(np.float32)
-
-    def raw(rows):
-        """The law of the mechanism in floats: a direction times a radius, added and not rounded."""
-        lane = source.fresh_stream().lane(0)
-        noise = lane.standard_normal(rows.shape)
-        noise *= (lane.standard_gamma(100, len(rows)) / np.linalg.norm(noise, axis=1) / 10)[:, None]
-        return rows + noise
-
-    def rounded(rows):
-        return np.rint(raw(rows) * 2**16) / 2**16
-
-    assert check_float_bits(raw, words, range(4)).refuted
-    assert not check_float_bits(rounded, words, range(4), grid=2**-16).refuted
-    assert not check_float_bits(lambda rows: fitted.release(rows, source), words, range(4), grid=fitted.grid).refuted
-    with pytest.raises(ParameterError, match="one entry per column"):
-        possible_words(np.zeros(3), np.zeros((5, 4)))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -318,12 +318,6 @@ def test_another_run_with_the_same_output_is_refused_and_leaves_the_first_alone(
     assert go(tmp_path / "in.npy", tmp_path / "out.npy", resume=True).resumed_rows == 27
 
 
-def test_a_missing_input_is_named(tmp_path):
-    with pytest.raises(DataFormatError, match="no such file"):
-        go(tmp_path / "in.npy", tmp_path / "out.npy")
-    assert names(tmp_path) == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "keep"), [(".npy", ""), (".npz", "ids"), (".parquet", "id"), (".safetensors", "ids")]
