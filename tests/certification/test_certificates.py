@@ -154,26 +154,20 @@ def test_fit_refuses_certificates_of_other_inputs():
     embeddings = small_embeddings("gaussian")
     mechanism = TEM(epsilon=1.5, calibration="certified")
     certificate = certify(mechanism, embeddings)
-    with pytest.raises(CertificateError, match="needs a certificate"):
-        mechanism.fit(embeddings)
-    with pytest.raises(CertificateError, match="say 'certified'"):
-        TEM(epsilon=1.5).fit(embeddings, certificate)
-    with pytest.raises(CertificateError, match="vocabulary="):
-        mechanism.fit(small_embeddings("gaussian", seed=1), certificate)
-    with pytest.raises(CertificateError, match="candidates="):
-        mechanism.fit(small_embeddings("gaussian", "some"), certificate)
-    with pytest.raises(CertificateError, match="epsilon="):
-        replace(mechanism, epsilon=1.4).fit(embeddings, certificate)
-    with pytest.raises(CertificateError, match="beta="):
-        replace(mechanism, beta=0.01).fit(embeddings, certificate)
-    with pytest.raises(CertificateError, match="mechanism="):
-        SanText(epsilon=1.5, calibration="certified").fit(embeddings, certificate)
-    forged = replace(certificate, numbers={**certificate.numbers, "rate": 9.0})
-    with pytest.raises(CertificateError, match="does not"):
-        mechanism.fit(embeddings, forged)
-    forged = replace(certificate, numbers={**certificate.numbers, "cap": 0.1})
-    with pytest.raises(CertificateError, match="clips distances"):
-        mechanism.fit(embeddings, forged)
+    altered = [replace(certificate, numbers={**certificate.numbers, **one}) for one in ({"rate": 9.0}, {"cap": 0.1})]
+    for fitting, of, given, match in (
+        (mechanism, embeddings, None, "needs a certificate"),
+        (TEM(epsilon=1.5), embeddings, certificate, "say 'certified'"),
+        (mechanism, small_embeddings("gaussian", seed=1), certificate, "vocabulary="),
+        (mechanism, small_embeddings("gaussian", "some"), certificate, "candidates="),
+        (replace(mechanism, epsilon=1.4), embeddings, certificate, "epsilon="),
+        (replace(mechanism, beta=0.01), embeddings, certificate, "beta="),
+        (SanText(epsilon=1.5, calibration="certified"), embeddings, certificate, "mechanism="),
+        (mechanism, embeddings, altered[0], "does not"),
+        (mechanism, embeddings, altered[1], "clips distances"),
+    ):
+        with pytest.raises(CertificateError, match=match):
+            fitting.fit(of, given)
     for wrong in ("tem", TEM, mechanism.fit(embeddings, certificate)):
         with pytest.raises(ParameterError, match="must be a mechanism, such as"):
             certify(wrong, embeddings)

@@ -15,8 +15,9 @@ from certification.small_vocabularies import SMALL, channel_losses, interrupt_af
 from wordveil.auditing.exact import verify_channel
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, certify_rate, verify
-from wordveil.certification.normalizer_lipschitz import LossComputation
+from wordveil.certification.normalizer_lipschitz import LossComputation, pair_visits
 from wordveil.certification.pairwise_loss import WordPairs
+from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.cli.app import build_app
 from wordveil.errors import CertificateError, ParameterError, ResumeError
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -131,31 +132,43 @@ def test_promises_are_not_mixed_up():
         certify(ClippedLaplace(epsilon=1.0), embeddings, rate=2.0)
 
 
-def test_losses_of_any_metric_are_resumed_bit_for_bit(tmp_path, monkeypatch):
+@pytest.mark.parametrize("closed", [True, False], ids=["a closed form", "a matrix"])
+@pytest.mark.parametrize("find", ["metric", "local"])
+def test_interrupted_losses_are_resumed_bit_for_bit_and_other_inputs_are_refused(tmp_path, monkeypatch, closed, find):
     monkeypatch.setattr("wordveil.certification.normalizer_lipschitz._SECONDS", 0.0)
-    embeddings = small_embeddings("gaussian", "some")
-    pairs = WordPairs(embeddings, own(embeddings))
-    total = len(embeddings) * (len(embeddings) + len(embeddings.candidates))
-    for find in ("metric", "local"):
-        expected = getattr(LossComputation(pairs, threads=1), find)(2.0, 3.0)
-        path = str(tmp_path / f"{find}.npz")
-        for limit in (1, 2, 5):
-            stop = interrupt_after(limit)
-            with pytest.raises(KeyboardInterrupt):
-                getattr(LossComputation(pairs, threads=2, progress=stop, checkpoint=path), find)(2.0, 3.0)
-        visits = []
-        work = LossComputation(pairs, threads=1, progress=visits.append, checkpoint=path)
-        assert getattr(work, find)(2.0, 3.0) == expected
-        assert sum(visits) == total
-        other = small_embeddings("gaussian")
-        with pytest.raises(ResumeError, match="other inputs"):
-            LossComputation(WordPairs(other, own(other)), checkpoint=path)
+    embeddings, path, visits = small_embeddings("outlier", "all" if closed else "some"), tmp_path / "work.npz", []
+
+    def work(of=embeddings, **given):
+        pairs = DistinctVectors.of(of, Euclidean()) if closed else WordPairs(of, own(of))
+        return LossComputation(pairs, **given)
+
+    def found(**given):
+        return getattr(work(**given), find)(2.0, 3.0)
+
+    expected = found(threads=1, progress=visits.append)
+    v = len(embeddings)
+    assert sum(visits) == (pair_visits(v) if closed else v * (v + len(embeddings.candidates)))
+    for limit in (1, 2, 2):
+        with pytest.raises(KeyboardInterrupt):
+            found(threads=2, progress=interrupt_after(limit), checkpoint=str(path))
+    assert found(threads=1, checkpoint=str(path)) == expected
+    visits.clear()
+    assert found(progress=visits.append, checkpoint=str(path)) == expected
+    assert visits == []
+    with pytest.raises(ResumeError, match="other inputs"):
+        work(small_embeddings("gaussian"), checkpoint=str(path))
+    work(checkpoint=str(path)).finish()
+    assert not path.exists()
+    path.write_bytes(b"not an archive")
+    with pytest.raises(ResumeError, match="no saved certification"):
+        work(checkpoint=str(path))
 
 
 def test_a_word_without_any_output_is_an_error_for_any_metric():
     barred = small_embeddings("two words").without_outputs(["w1"])
-    with pytest.raises(ParameterError, match="without any output"):
-        LossComputation(WordPairs(barred, own(barred))).metric(200.0)
+    for pairs in (WordPairs(barred, own(barred)), DistinctVectors.of(barred, Euclidean())):
+        with pytest.raises(ParameterError, match="without any output"):
+            LossComputation(pairs).metric(200.0)
 
 
 @pytest.fixture

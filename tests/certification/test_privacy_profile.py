@@ -14,7 +14,6 @@ from wordveil.certification.privacy_profile import dominating_pair, laplace_to_l
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
-from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.laplace_profile import laplace_delta, laplace_epsilon
 from wordveil.mechanisms.mahalanobis import Mahalanobis as WhitenedNoise
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
@@ -27,13 +26,6 @@ EPSILONS = [
     (300, 30, 8.194003), (300, 60, 19.373890), (300, 100, 38.071112), (100, 30, 15.148082), (50, 10, 5.847168),
     (50, 30, 20.968327), (10, 10, 9.508765), (768, 60, 10.912856),
 ]  # fmt: skip
-# The last was recomputed with 25 digits by nested mpmath quadrature; .166020583 is wrong in its seventh digit.
-DELTAS = [
-    (300, 30, 5, 8.0821017763e-3),
-    (50, 30, 15, 1.76114882e-2),
-    (10, 10, 5, 0.262649591),
-    (3, 2, 1, 0.16602034289509),
-]
 
 
 @pytest.mark.parametrize(("dimensions", "loss", "expected"), EPSILONS)
@@ -42,12 +34,6 @@ def test_checked_epsilons(dimensions, loss, expected):
     assert found == pytest.approx(expected, abs=6e-7)
     assert laplace_delta(found, dimensions=dimensions, loss=loss) <= 1e-5
     assert laplace_delta(found * (1 - 1e-6), dimensions=dimensions, loss=loss) > 1e-5
-
-
-@pytest.mark.parametrize(("dimensions", "loss", "epsilon", "expected"), DELTAS)
-def test_checked_deltas(dimensions, loss, epsilon, expected):
-    found = laplace_delta(epsilon, dimensions=dimensions, loss=loss)
-    assert found == pytest.approx(expected, rel=3e-9)
 
 
 def second_quadrature(epsilon, d, t):
@@ -192,22 +178,12 @@ def test_conversions_without_a_theorem_are_refused():
     for diameter in (math.inf, 0.0, -1.0, math.nan, "3", True):
         with pytest.raises(ParameterError, match="diameter="):
             laplace_to_local(noise, diameter=diameter, delta=1e-5)
-    with pytest.raises(ParameterError, match="dimensions=0"):
-        laplace_delta(1.0, dimensions=0, loss=2.0)
-    with pytest.raises(ParameterError, match=r"loss=0.0 must be in \(0, inf\)"):
-        laplace_delta(1.0, dimensions=2, loss=0.0)
-    with pytest.raises(ParameterError, match=r"epsilon=-1\.0"):
-        laplace_delta(-1.0, dimensions=2, loss=1.0)
     with pytest.raises(ParameterError, match=r"delta=0\.0"):
         laplace_epsilon(0.0, dimensions=2, loss=1.0)
-
-
-def test_the_gaussian_it_resembles_is_no_bound():
-    """mu = epsilon r / sqrt(d) at d = 50 and epsilon r = 30 says 26.40 where the exact profile says 20.97."""
-    mu = 30 / math.sqrt(50)
-    low, high = 0.0, 60.0
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (low, middle) if gaussian_log_delta(middle, 1 / mu) <= math.log(1e-5) else (middle, high)
-    assert high == pytest.approx(26.40, abs=5e-3)
-    assert laplace_epsilon(1e-5, dimensions=50, loss=30.0) == pytest.approx(20.97, abs=5e-3)
+    for epsilon, dimensions, loss, wrong in (
+        (1, 0, 2.0, "dimensions=0"),
+        (1, 2, 0.0, "loss=0"),
+        (-1, 2, 1, "epsilon=-1"),
+    ):
+        with pytest.raises(ParameterError, match=wrong):
+            laplace_delta(epsilon, dimensions=dimensions, loss=loss)

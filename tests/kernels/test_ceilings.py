@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.engines_here import SELECTING, every_selecting
-from tests.kernels.oracles import chi_square, ideal_draw, random_words, rows_of, same_in_any_batch
+from tests.kernels.oracles import chi_square, ideal_draw, random_words, rows_of
 
 from seeds import rng
 from wordveil.errors import ParameterError
@@ -85,14 +85,6 @@ def test_ceilings_are_close_where_words_are_scattered(engine):
     accepted = exact_masses(kernel, ids).sum(axis=1) / above(kernel, ids).sum(axis=1)
     assert accepted.min() > 0.9
     assert kernel.attempts == 8
-
-
-@pytest.mark.slow
-@every_selecting
-@every_vocabulary
-def test_a_row_does_not_depend_on_its_batch(engine, make):
-    kernel = rows_of(make(4, 1300, 37))
-    same_in_any_batch(kernel._ceiling_rows, np.unique(kernel.canonical), (1, 2, 3, 5, 31, 130, 257))
 
 
 def least_margin(exponents):
@@ -199,17 +191,6 @@ def test_one_attempt_has_exactly_the_ideal_law(monkeypatch, based, metric):
             ]
             for p, weight in zip(enumerated_law(kernel, word, numbers), weights, strict=True):
                 assert abs(float(mpmath.mpf(p.numerator) / p.denominator * mpmath.fsum(weights) / weight - 1)) < 1e-12
-
-
-@every_selecting
-@pytest.mark.parametrize("metric", [Euclidean(), Angular()], ids=lambda m: m.name)
-def test_draws_are_those_of_the_slow_draw(engine, metric):
-    kernel = rows_of(scattered(2, 900, 7), metric=metric, rate=2.0, cap=4.0)
-    ids = np.arange(0, 900, 31, dtype=np.int32)
-    words = random_words(1, len(ids), kernel)
-    words[::3, 1] = [int(w) for w in words[::3, 1]]
-    expected = [ideal_draw(kernel, i, w) for i, w in zip(ids.tolist(), words, strict=True)]
-    assert kernel.draw(ids, words, threads=1).tolist() == expected
 
 
 def aimed(kernel, word, count):

@@ -102,12 +102,6 @@ def test_chunks_fit_the_free_memory_and_change_nothing(gpu, monkeypatch):
     assert done == [32, 32, 32, 121 - 96]
 
 
-def test_the_largest_array_holds_one_number_for_a_group(gpu):
-    search = search_for(gpu, scattered(0, 1000, 4), words=256)
-    packed = gpu.nearest.pack_queries(gpu.backend.torch.zeros((3, 4)).double().to(gpu.device), search.screen.words, 32)
-    assert search.screen.maxima(packed).shape == (32, 1024 // 32)
-
-
 def test_queries_that_cannot_be_written_are_read(gpu):
     vectors = scattered(0, 100, 5)
     queries = vectors[:4].copy()

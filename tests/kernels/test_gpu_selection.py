@@ -10,8 +10,7 @@ from tests.kernels.gpu_modules import ENGINES, modules
 from tests.kernels.oracles import rows_of
 
 from seeds import rng
-from wordveil.errors import ParameterError
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
 from wordveil.randomness import multiply_high
 from worlds import clustered, duplicates, grid
 
@@ -144,18 +143,6 @@ def test_draws_are_the_same_in_any_batch(gpu, monkeypatch):
     assert np.array_equal(selection.draw(ids, words), drawn)
 
 
-def test_masses_agree_with_the_processor(gpu):
-    rows = rows_of(clustered(6, 1100, 5))
-    ids = np.arange(0, 1100, 300, dtype=np.int32)
-    ratio = selection_for(gpu, rows).masses(ids).cpu().numpy() / rows.masses(ids)
-    assert np.abs(ratio - 1).max() <= rows.masses_slack()
-
-
 def test_nothing_in_gives_nothing_out(gpu):
     drawn = selection_for(gpu, rows_of(grid(0, 20, 3))).draw(np.empty(0, np.int32), np.empty((0, 2), np.uint64))
     assert drawn.shape == (0,)
-
-
-def test_a_metric_that_is_no_norm_is_refused(gpu):
-    with pytest.raises(ParameterError, match=r"metric='angular' has no kernel on a graphics card"):
-        gpu.selection.GpuSelection(rows_of(clustered(0, 50, 4), metric=Angular()), device=gpu.device)

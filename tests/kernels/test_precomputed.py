@@ -157,7 +157,7 @@ def with_entry(matrix, i, j, value):
     return other
 
 
-def test_a_table_is_its_values_and_cannot_be_changed():
+def test_a_table_is_its_values():
     table = metric_table(v=300)
     known = DistanceTable(table)
     assert known == DistanceTable(table.copy())
@@ -165,11 +165,6 @@ def test_a_table_is_its_values_and_cannot_be_changed():
     assert known != DistanceTable(table * 2)
     assert known.canonical.tolist() == (table == 0).argmax(axis=1).tolist()
     assert known.canonical[-4:].tolist() == [0, 1, 2, 3]
-    before = known.matrix.tobytes()
-    table[:] = 7
-    assert known.matrix.tobytes() == before
-    with pytest.raises(ValueError, match="read-only"):
-        known.matrix[0, 1] = 3
     assert "matrix" not in repr(known)
     assert known.checksum in repr(known)
     assert LARGEST_TABLE == 20_000

@@ -205,12 +205,6 @@ def test_no_two_tables_share_noise(mechanism, change):
     assert np.abs(left).max(axis=2).min() > 3 * layer.step
 
 
-def test_given_rows_are_passes_too():
-    layer = PrivateEmbedding(TABLE, GAUSSIAN)
-    layer.vectors(np.zeros((1, 6)))
-    assert layer.passes.largest == 1
-
-
 @pytest.mark.parametrize("ids", [torch.tensor([2**32 + 5]), torch.tensor([0.5]), torch.tensor([float("nan")])])
 def test_ids_that_only_a_cast_makes_valid_are_refused(ids):
     with pytest.raises(ParameterError, match="ids='<hidden>' must be integers"):

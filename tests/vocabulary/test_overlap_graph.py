@@ -73,12 +73,3 @@ def test_lists_start_with_the_word_itself_even_among_many_twins():
     assert nearest_lists(rows[:1], 1).tolist() == [[0]]
     with pytest.raises(ParameterError, match="k=10"):
         nearest_lists(rows, 10)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "match"),
-    [({"adjacent": 1}, "adjacent"), ({"adjacent": 9}, "adjacent"), ({"overlap": 0}, "overlap"), ({"tau": 1.5}, "tau")],
-)
-def test_parameters_outside_their_domain_are_refused(parameters, match):
-    with pytest.raises(ParameterError, match=match):
-        overlap_graph(placed(np.eye(4)), **{"overlap": 2, **parameters})
