@@ -1,24 +1,14 @@
 """What mechanisms say beyond their guarantee: plain advice with computed numbers, printed by `explain`."""
 
-import math
 import re
 
 import pytest
-from scipy.integrate import quad
 from typer.testing import CliRunner
 
 from wordveil import NADP, ClippedGaussian, Decoded, Jaccard, MultivariateLaplace, TruncatedLaplace
 from wordveil.cli.app import build_app
 from wordveil.meaning.explanations import explain
-from wordveil.mechanisms.truncated_law import noise_deviation
 from worlds import drawn
-
-
-@pytest.mark.parametrize(("alpha", "half_width"), [(0.7, 3.0), (1e-3, 2.0), (5.0, 40.0)])
-def test_noise_deviation_is_that_of_the_density(alpha, half_width):
-    mass, _ = quad(lambda x: math.exp(-alpha * x), 0, half_width)
-    square, _ = quad(lambda x: x * x * math.exp(-alpha * x), 0, half_width)
-    assert noise_deviation(alpha, half_width) == pytest.approx(math.sqrt(square / mass), rel=1e-6)
 
 
 def test_the_corrected_truncated_laplace_says_that_it_gains_nothing():

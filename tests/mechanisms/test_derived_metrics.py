@@ -15,7 +15,6 @@ from wordveil.certification import certify
 from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError, ResumeError
-from wordveil.kernels.pair_maximum import PairProblem
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
@@ -183,16 +182,6 @@ def test_whitening_is_copied_checked_and_frozen():
     for bad in (np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.ones(3), np.ones((0, 3))):
         with pytest.raises(ParameterError, match="whitening="):
             Mahalanobis(whitening=bad)
-
-
-def test_the_screen_is_for_norms_and_angles():
-    embeddings = vocabulary()
-    for metric, fast in ((Euclidean(), True), (Angular(), True), (Cubes(), True), (Turned(), False)):
-        space = DistinctVectors.of(embeddings, metric)
-        sums = space.sums(1.0, 2.0)
-        assert sum(sums.steps(1)) > 0
-        problem = PairProblem(values=sums.logs(), rate=1.0, cap=2.0, tolerance=1e-9, per_distance=True)
-        assert space.maximum(problem, space.outputs)._fast is fast
 
 
 class Centred(Metric):

@@ -140,19 +140,23 @@ def test_parameters_outside_their_domain_are_refused(parameters, match):
         Projection(**{"epsilon": 1.0, **parameters})
 
 
-def test_what_does_not_fit_the_vocabulary_is_refused():
-    table = vocabulary()
-    with pytest.raises(ParameterError, match="at most 6"):
-        Projection(epsilon=1.0, dimensions=7, directions="principal").fit(table)
-    with pytest.raises(ParameterError, match="must be at least"):
-        Projection(epsilon=1.0, dimensions=3, sensitivity="union-bound").fit(table)
-    with pytest.raises(ParameterError, match="must be at least"):
-        Projection(epsilon=1.0, dimensions=3, sensitivity="published").fit(table)
-    with pytest.raises(ParameterError, match="6 columns"):
-        Projection(epsilon=1.0, matrix=[[1.0, 2.0]]).fit(table)
-    with pytest.raises(ParameterError, match="no pair"):
-        Projection(epsilon=1.0, dimensions=1).fit(placed([[1.0, 2.0]]))
-    with pytest.raises(ParameterError, match="2 words"):
-        Projection(epsilon=1.0, sensitivity="union-bound").fit(placed([[1.0, 2.0]]))
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"dimensions": 7, "directions": "principal"}, "at most 6"),
+        ({"dimensions": 3, "sensitivity": "union-bound"}, "must be at least"),
+        ({"dimensions": 3, "sensitivity": "published"}, "must be at least"),
+        ({"matrix": [[1.0, 2.0]]}, "6 columns"),
+    ],
+)
+def test_what_does_not_fit_the_vocabulary_is_refused(parameters, match):
+    with pytest.raises(ParameterError, match=match):
+        Projection(epsilon=1.0, **parameters).fit(vocabulary())
+
+
+def test_one_word_and_no_vocabulary_are_refused():
+    for parameters, match in (({"dimensions": 1}, "no pair"), ({"sensitivity": "union-bound"}, "2 words")):
+        with pytest.raises(ParameterError, match=match):
+            Projection(epsilon=1.0, **parameters).fit(placed([[1.0, 2.0]]))
     with pytest.raises(ParameterError, match="vocabulary"):
         Projection(epsilon=1.0, dimensions=1).for_dimensions(4)

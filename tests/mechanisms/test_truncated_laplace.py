@@ -6,8 +6,6 @@ from scipy.optimize import minimize
 
 import seeds
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
-from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.mechanisms.truncated_law import certified_half_width, escape, largest_delta, published_half_width
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, Standing
@@ -123,20 +121,6 @@ def test_a_quantile_grid_goes_through_the_inverse_exactly():
     assert np.all(np.abs(released) <= fitted.half_width + fitted.grid / 2)
     assert (released[0, :2] * [-1, 1] > fitted.half_width - 1.5 * fitted.grid).all()
     assert released[0, 2] == 0
-
-
-def test_the_corrected_box_gains_nothing_over_the_plain_laplace():
-    deviations = {}
-    for calibration in ("certified", "exact"):
-        fitted = TruncatedLaplace(epsilon=1.0, delta=1e-5, calibration=calibration).for_dimensions(300)
-        b, w = 1 / fitted.alpha, fitted.half_width
-        tail = math.exp(-w / b)
-        variance = (2 * b * b - tail * (w * w + 2 * w * b + 2 * b * b)) / (1 - tail)
-        deviations[calibration] = round(math.sqrt(variance), 3)
-    plain = math.sqrt(2) * ClippedLaplace(epsilon=1.0).for_dimensions(300).scale
-    assert deviations == {"certified": 48.957, "exact": 48.956}
-    assert round(plain, 3) == 48.990
-    assert round(ClippedGaussian(epsilon=1.0, delta=1e-5).for_dimensions(300).sigma, 3) == 7.461
 
 
 def test_the_published_calibration_needs_opting_in_and_a_small_epsilon():
