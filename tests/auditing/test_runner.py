@@ -4,7 +4,6 @@ import json
 import re
 import sys
 import textwrap
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -81,19 +80,6 @@ def test_jaccard_is_refuted_with_delta_above_99_percent():
     assert report.pairs[0].delta_at_least > 0.99
 
 
-class NoLinks(HTMLParser):
-    """Fails on anything that would fetch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        assert not {"src", "href", "srcset", "action"} & {name for name, _ in attrs}
-        assert tag not in ("script", "link", "img", "iframe")
-
-
 def test_reports_are_complete_offline_and_repeatable():
     options = AuditOptions(samples=4000, pairs=3, seed=seeds.seed(5))
     first, again = (audit_mechanism(TEM(epsilon=2.0), embeddings=SMALL, options=options) for _ in range(2))
@@ -105,11 +91,10 @@ def test_reports_are_complete_offline_and_repeatable():
     assert data["exact"]["holds"] is True
     assert len(data["pairs"]) == 3
     assert data["pairs"][0]["delta_event"]["samples_each"] == 2000
-    page = NoLinks()
-    page.feed(first.to_html())
-    assert "svg" in page.tags
-    assert page.tags.count("polyline") >= 2
-    assert "http" not in first.to_html()
+    page = first.to_html()
+    assert "<svg" in page
+    assert page.count("<polyline") >= 2
+    assert not re.search(r"http|<(script|link|img|iframe)|(src|href|srcset|action)=", page)
 
 
 def test_infinite_numbers_are_valid_json():

@@ -9,7 +9,6 @@ from certification.small_vocabularies import SMALL, small_embeddings
 from wordveil.certification.normalizer_lipschitz import TOLERANCE, LossComputation
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError
-from wordveil.kernels.pair_maximum import PairMaximum
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, distances
 
@@ -82,15 +81,6 @@ def test_other_metrics_equal_the_loop(name, case):
     assert work.metric(3.0, 1.2).computed == pytest.approx(loop_oracle(embeddings, metric, 3.0, 1.2), rel=1e-9)
     expected = loop_oracle(embeddings, metric, 3.0, 1.2, local=True)
     assert work.local(3.0, 1.2).computed == pytest.approx(expected, rel=1e-9)
-
-
-def test_a_poor_start_finds_the_same_pair(monkeypatch):
-    vocabulary = DistinctVectors.of(small_embeddings("outlier"), Euclidean())
-    expected = LossComputation(vocabulary, threads=1).metric(1.0)
-    monkeypatch.setattr(PairMaximum, "_scout", lambda self: self._offer(np.array([3]), np.array([4])))
-    assert LossComputation(vocabulary, threads=1).metric(1.0) == expected
-    monkeypatch.setattr(PairMaximum, "_scout", lambda self: None)
-    assert LossComputation(vocabulary, threads=1).metric(1.0) == expected
 
 
 def test_the_error_bound_covers_ln_z_computed_with_fifty_digits():

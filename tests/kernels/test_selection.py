@@ -38,27 +38,6 @@ def test_multiply_high_is_the_high_half_of_the_product(a, b):
     assert int(found[0]) == a * b >> 64
 
 
-@pytest.mark.parametrize("columns", [512, 16])
-@pytest.mark.parametrize(
-    "metric", [Euclidean(), Angular(), Mahalanobis(whitening=np.diag(np.arange(1.0, 7.0)))], ids=lambda m: m.name
-)
-@pytest.mark.parametrize("some", [False, True])
-def test_weights_masses_and_normalizers_equal_the_formula(monkeypatch, columns, metric, some):
-    monkeypatch.setattr(weight_rows, "COLUMNS", columns)
-    outputs = np.arange(3, 120, 2, dtype=np.int32) if some else None
-    base = np.linspace(0, 2, len(outputs)) if some else None
-    kernel, rows = make(metric=metric, outputs=outputs, base=base)
-    table = distances(metric, rows, rows[kernel.outputs])
-    expected = np.exp(-2.0 * np.minimum(table, 3.0)) * (1 if base is None else base)
-    ids = np.arange(len(rows), dtype=np.int32)
-    np.testing.assert_allclose(kernel.weights(ids), expected, rtol=1e-11)
-    np.testing.assert_allclose(kernel.log_normalizers(ids), np.log(expected.sum(axis=1)), rtol=0, atol=1e-11)
-    masses = kernel.masses(ids[:64])
-    np.testing.assert_allclose(masses.sum(axis=1), expected[:64].sum(axis=1), rtol=1e-6)
-    # A word and its duplicates: the same row, bit for bit.
-    assert kernel.weights(ids[-10:]).tobytes() == kernel.weights(ids[:10]).tobytes()
-
-
 @pytest.mark.parametrize("make_rows", [clustered, grid, duplicates, same], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("some", [False, True])
 @pytest.mark.parametrize("reach", [0.5, 28.0, 600.0])

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -11,13 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.beside import names
-from tests.dying import check_deaths
+from tests.dying import Death, in_child
 
 import seeds
 import wordveil as wv
 from wordveil.documents.vectors import VECTOR_FORMATS
 from wordveil.errors import DataFormatError, ParameterError, ResumeError
 from wordveil.files.journal import is_resumable
+from wordveil.files.records import record_path
 from wordveil.files.run_key import run_key_path
 from wordveil.randomness import RandomSource
 from wordveil.runs import engine as engine
@@ -25,7 +27,7 @@ from wordveil.runs.vectors import VectorSettings, release_vector_file, release_v
 from wordveil.runs.vectors.releasing import RowReleaser
 
 ROOT = Path(__file__).parents[2]
-DRIVER = ["-m", "tests.vectors.vector_kill_driver"]
+KEY = seeds.key(16)
 LAPLACE = wv.MultivariateLaplace(epsilon=5.0)
 ENDINGS = sorted(VECTOR_FORMATS)
 
@@ -283,11 +285,34 @@ def test_a_run_killed_anywhere_resumes_to_the_same_bytes(tmp_path, files, rows, 
         np.savez(source, vectors=rows, ids=np.arange(53))
     if ending == ".safetensors":
         files.write_safetensors(source, {"vectors": rows, "ids": np.arange(53)})
-    answer = subprocess.run(
-        [sys.executable, *DRIVER, source, target, keep], cwd=ROOT, capture_output=True, check=False, timeout=300
-    )
-    assert answer.returncode == 0, answer.stderr.decode()
-    assert any(outcome["taken_over"] for outcome in check_deaths(json.loads(answer.stdout))[:-1])
+
+    def steps_of(left, *, resume):
+        """A run that dies at so many steps: around each change on the disk and the release of each block."""
+
+        def work():
+            death = Death(left)
+            death.around_the_disk()
+            shutil.rmtree, RowReleaser.release = death.around(shutil.rmtree), death.around(RowReleaser.release)
+            settings = VectorSettings(block_rows=20 if left else 9, keep=(keep,) if keep else None, threads=1)
+            release_vector_file(source, target, LAPLACE, settings=settings, source=RandomSource(KEY), resume=resume)
+
+        return work
+
+    assert in_child(steps_of(0, resume=False))[0] == 0
+    whole, half = target.read_bytes(), 0
+    for left in range(1, 1000):
+        for path in (target, record_path(target)):
+            path.unlink(missing_ok=True)
+        killed, _ = in_child(steps_of(left, resume=False))
+        assert not target.exists() or target.read_bytes() == whole
+        half += is_resumable(target)
+        assert in_child(steps_of(0, resume=True))[0] == 0
+        assert target.read_bytes() == whole
+        assert names(target.parent) == [target.name]
+        if killed == 0:
+            break
+    assert left > 21
+    assert half > 3
 
 
 @pytest.mark.slow
