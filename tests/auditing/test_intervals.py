@@ -28,16 +28,6 @@ def test_bounds_are_where_the_binomial_tail_is_alpha(n, share, alpha):
         assert high == 1.0
 
 
-@pytest.mark.parametrize("p", [0.001, 0.03, 0.5, 0.97])
-@pytest.mark.parametrize("n", [50, 1000])
-def test_coverage_is_exactly_at_least_promised(p, n):
-    alpha = 0.01
-    wrong = sum(binom.pmf(k, n, p) for k in range(n + 1) if float(lower_bound(k, n, alpha)) > p)
-    assert wrong <= alpha
-    wrong = sum(binom.pmf(k, n, p) for k in range(n + 1) if float(upper_bound(k, n, alpha)) < p)
-    assert wrong <= alpha
-
-
 @given(a=st.integers(0, 1000), b=st.integers(0, 1000), delta=st.floats(0, 0.5))
 def test_epsilon_and_delta_are_two_views_of_one_inequality(a, b, delta):
     counts = EventCounts(hits_first=a, hits_second=b, n=1000, alpha=1e-3)

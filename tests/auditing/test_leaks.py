@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import seeds
+import wordveil as wv
 from wordveil.auditing.float_attack import check_float_bits, possible_words
 from wordveil.auditing.reuse import check_reuse
 from wordveil.auditing.side_doors import PLACES, check_side_doors
@@ -18,10 +19,6 @@ from wordveil.auditing.subjects import Subject, VectorFunctionSubject, VectorSub
 from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.auditing.timing import check_timing, judge_times
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.santext import SanText
-from wordveil.sanitizing.sanitizer import Sanitizer
-from wordveil.vocabulary.table import Embeddings
 from worlds import SIXTEEN, placed, scattered
 
 
@@ -85,12 +82,12 @@ def test_a_silent_callable_passes_and_the_working_folder_is_kept():
 
 
 @pytest.fixture(scope="module")
-def vocabulary() -> Embeddings:
+def vocabulary() -> wv.Embeddings:
     return placed(scattered(8, 16, 6), SIXTEEN)
 
 
 def test_the_sanitizer_passes_every_text_check_but_for_what_it_declares(vocabulary):
-    sanitizer = Sanitizer(vocabulary, SanText(epsilon=0.5))
+    sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.5))
 
     def function(text: str) -> str:
         return str(sanitizer(text).text)
@@ -146,8 +143,8 @@ def test_an_output_that_tells_nothing_is_not_called_a_leak():
 @pytest.mark.parametrize("seed", range(5))
 def test_wordveils_own_noise_is_fresh_in_batches_calls_threads_and_forks(vocabulary, seed):
     source = seeds.source(seed)
-    vectors = VectorSubject(MultivariateLaplace(epsilon=1.0).for_dimensions(4), source)
-    chosen = WordSubject(SanText(epsilon=0.5).fit(vocabulary), source)
+    vectors = VectorSubject(wv.MultivariateLaplace(epsilon=1.0).for_dimensions(4), source)
+    chosen = WordSubject(wv.SanText(epsilon=0.5).fit(vocabulary), source)
     for subject, private in ((vectors, np.zeros(4)), (chosen, 3)):
         findings = check_reuse(subject, private, alpha=1e-9)
         assert [f.status.value for f in findings] == ["passed"] * 4

@@ -26,19 +26,12 @@ from wordveil.promises.guarantees import MetricDP, NeighbourDP, Standing
 from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 from wordveil.sanitizing.sanitizer import Sanitizer
-from wordveil.vocabulary.table import Embeddings
-from worlds import SIXTEEN, placed, scattered
+from worlds import SIXTEEN, drawn, placed, scattered
 
 QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
 
 
-def table(v: int, d: int, seed: int = 0) -> Embeddings:
-    rng = seeds.rng(seed)
-    rows = rng.normal(size=(v, d)) * np.where(rng.random(v) < 0.5, 1.0, 0.3)[:, None]
-    return placed(rows)
-
-
-SMALL = table(120, 6)
+SMALL = drawn(120, 6)
 
 HONEST = [  # the contract of mechanisms audits each by itself
     Decoded(mechanism=MultivariateLaplace(epsilon=2.0)),
@@ -201,25 +194,30 @@ def test_time_is_checked_when_asked():
     assert [f.check for f in report.findings if f.refuted] == ["time per word"]
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters", "match"),
+    [
+        ("no-such", {}, "must be one of"),
+        ("no_such_module:X", {}, "cannot be loaded"),
+        ("laplace", {"epsilon": None}, r"epsilon=None must be given for laplace\."),
+        ("tem", {"epsilon": 1.0, "beta": "high"}, "must be a number"),
+        ("santext", {"epsilon": 1.0, "clip_norm": 2.0}, "are not taken by santext"),
+    ],
+)
+def test_what_cannot_be_loaded_is_named(name, parameters, match):
+    with pytest.raises(ParameterError, match=match):
+        load_mechanism(name, parameters)
+
+
 def test_what_cannot_be_audited_is_named(module):
-    with pytest.raises(ParameterError, match="must be one of"):
-        load_mechanism("no-such", {})
-    with pytest.raises(ParameterError, match="cannot be loaded"):
-        load_mechanism("no_such_module:X", {})
-    with pytest.raises(ParameterError, match=r"epsilon=None must be given for laplace\."):
-        load_mechanism("laplace", {"epsilon": None})
-    with pytest.raises(ParameterError, match="must be a number"):
-        load_mechanism("tem", {"epsilon": 1.0, "beta": "high"})
-    with pytest.raises(ParameterError, match="are not taken by santext"):
-        load_mechanism("santext", {"epsilon": 1.0, "clip_norm": 2.0})
-    with pytest.raises(ParameterError, match="'vectors' or 'text'"):
-        audit(f"{module}:wrong", dimensions=2)
-    with pytest.raises(WordveilError, match="guarantee"):
-        audit(f"{module}:broken_guarantee", dimensions=2)
-    with pytest.raises(ParameterError, match="santext works on words"):
-        audit_mechanism(SanText(epsilon=1.0))
-    with pytest.raises(ParameterError, match="samples"):
-        AuditOptions(samples=10)
+    for call, match in (
+        (lambda: audit(f"{module}:wrong", dimensions=2), "'vectors' or 'text'"),
+        (lambda: audit(f"{module}:broken_guarantee", dimensions=2), "guarantee"),
+        (lambda: audit_mechanism(SanText(epsilon=1.0)), "santext works on words"),
+        (lambda: AuditOptions(samples=10), "samples"),
+    ):
+        with pytest.raises(WordveilError, match=match):
+            call()
 
 
 def test_nothing_claimed_is_nothing_refuted_but_bounds_are_given():

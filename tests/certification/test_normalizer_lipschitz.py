@@ -11,6 +11,7 @@ from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, distances
+from worlds import placed, shared
 
 
 class Rooted(Metric):
@@ -122,7 +123,9 @@ def test_bad_parameters_are_refused():
 @pytest.mark.parametrize(
     ("rate", "epsilon"), [(0.5, 0.861177), (1.0, 1.552141), (2.0, 2.766642), (4.0, 4.561248), (10.0, 10.094030)]
 )
-def test_checked_numbers_on_glove(glove_50d, rate, epsilon):
-    found = LossComputation(DistinctVectors.of(glove_50d, Euclidean())).metric(rate)
+def test_checked_numbers_on_glove(rate, epsilon):
+    with np.load(shared("embeddings", "glove.6B.50d.top100k.npz")) as stored:
+        words = placed(stored["vectors"][:20_000])
+    found = LossComputation(DistinctVectors.of(words, Euclidean())).metric(rate)
     assert math.ceil(found.epsilon * 1e6) / 1e6 == pytest.approx(epsilon, abs=1.5e-6)
     assert found.error < 1e-4

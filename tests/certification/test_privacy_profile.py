@@ -9,17 +9,13 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 import seeds
+import wordveil as wv
 from certification.small_vocabularies import small_embeddings
-from wordveil.certification.privacy_profile import dominating_pair, laplace_to_local
-from wordveil.decoding.decoded import Decoded
+from wordveil.certification.privacy_profile import laplace_to_local
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.laplace_profile import laplace_delta, laplace_epsilon
 from wordveil.mechanisms.mahalanobis import Mahalanobis as WhitenedNoise
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.projection import Projection
-from wordveil.promises.composing import compose_releases, to_local
-from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
+from wordveil.promises.guarantees import PrivacyUnit
 from worlds import placed
 
 EPSILONS = [
@@ -94,12 +90,12 @@ def test_the_profile_is_ordered(dimensions, loss, share, factor):
 
 
 def test_conversion_to_local_dp_beats_the_diameter_alone():
-    noise = MultivariateLaplace(epsilon=2.0)
+    noise = wv.MultivariateLaplace(epsilon=2.0)
     local = laplace_to_local(noise.for_dimensions(300), diameter=15.0, delta=1e-5)
-    assert isinstance(local, LocalDP)
+    assert isinstance(local, wv.LocalDP)
     assert local.epsilon == pytest.approx(8.194003, abs=1e-6)
-    assert (local.delta, local.standing, local.slack) == (1e-5, Standing.CERTIFIED, 0.0)
-    assert local.epsilon < to_local(noise.for_dimensions(300).guarantee(), diameter=15.0).epsilon
+    assert (local.delta, local.standing, local.slack) == (1e-5, wv.Standing.CERTIFIED, 0.0)
+    assert local.epsilon < wv.to_local(noise.for_dimensions(300).guarantee(), diameter=15.0).epsilon
     assert any("diameter of 15" in a for a in local.assumptions)
     # At a distance that delta alone covers, the loss is nil, yet a guarantee states a positive epsilon.
     assert 0 < laplace_to_local(noise.for_dimensions(3), diameter=1e-9, delta=1e-3).epsilon < 1e-8
@@ -120,9 +116,9 @@ def delta_by_sampling(fitted, epsilon, n=200_000):
 
 def test_a_projection_has_the_profile_of_the_dimensions_it_projects_to():
     """29.37 nats, where 300 dimensions would give 8.194: at 8.194 the released rows have a delta far above 1e-5."""
-    orthonormal = Projection(epsilon=10.0, dimensions=10, directions="orthonormal", sensitivity="spectral")
+    orthonormal = wv.Projection(epsilon=10.0, dimensions=10, directions="orthonormal", sensitivity="spectral")
     # The first axis keeps its length under these rows, so that the bound is met.
-    axes = Projection(epsilon=10.0, matrix=np.eye(10, 300), sensitivity="spectral")
+    axes = wv.Projection(epsilon=10.0, matrix=np.eye(10, 300), sensitivity="spectral")
     for projection in (orthonormal, axes):
         local = laplace_to_local(projection.for_dimensions(300), diameter=3.0, delta=1e-5)
         assert local.epsilon == pytest.approx(29.368, abs=1e-3)
@@ -135,19 +131,19 @@ def test_a_projection_has_the_profile_of_the_dimensions_it_projects_to():
 def test_decoded_words_and_whitened_noise_have_the_same_profile():
     words = small_embeddings("gaussian")
     for mechanism, dimensions in (
-        (MultivariateLaplace(epsilon=4.0), 7),
+        (wv.MultivariateLaplace(epsilon=4.0), 7),
         (WhitenedNoise(epsilon=4.0), 7),
-        (Projection(epsilon=4.0, dimensions=3), 3),
+        (wv.Projection(epsilon=4.0, dimensions=3), 3),
     ):
-        local = laplace_to_local(Decoded(mechanism=mechanism).fit(words), diameter=5.0, delta=1e-4)
+        local = laplace_to_local(wv.Decoded(mechanism=mechanism).fit(words), diameter=5.0, delta=1e-4)
         assert local.epsilon == laplace_epsilon(1e-4, dimensions=dimensions, loss=math.nextafter(20.0, 21.0))
-        assert (local.unit, local.standing) == (PrivacyUnit.TOKEN, Standing.CERTIFIED)
+        assert (local.unit, local.standing) == (PrivacyUnit.TOKEN, wv.Standing.CERTIFIED)
 
 
 def test_an_assumed_diameter_is_printed_no_larger_than_it_is():
-    local = laplace_to_local(MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099, delta=1e-5)
+    local = laplace_to_local(wv.MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099, delta=1e-5)
     assert "all inputs lie within a public euclidean diameter of 1" in local.assumptions
-    pair = dominating_pair(MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099)
+    pair = wv.dominating_pair(wv.MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099)
     assert pair.assumptions == ("all inputs lie within a public euclidean diameter of 1",)
     assert "within a loss of 2.00198" in pair.speaks_of
 
@@ -155,24 +151,24 @@ def test_an_assumed_diameter_is_printed_no_larger_than_it_is():
 def test_profiles_over_two_tables_or_metrics_are_not_taken_for_one():
     words = small_embeddings("gaussian")
     wide = placed(20 * words.vectors)
-    mechanism = Decoded(mechanism=MultivariateLaplace(epsilon=1.0))
+    mechanism = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=1.0))
     claims = [laplace_to_local(mechanism.fit(table), diameter=3.0, delta=1e-6) for table in (words, wide)]
-    assert compose_releases([claims[0], claims[0]]).scope == mechanism.fit(words).guarantee().scope
+    assert wv.compose_releases([claims[0], claims[0]]).scope == mechanism.fit(words).guarantee().scope
     with pytest.raises(GuaranteeError, match="differ in their scope"):
-        compose_releases(claims)
+        wv.compose_releases(claims)
     rows = [laplace_to_local(kind.fit(words), diameter=3.0, delta=1e-6) for kind in (
-        MultivariateLaplace(epsilon=1.0), WhitenedNoise(epsilon=1.0))]  # fmt: skip
+        wv.MultivariateLaplace(epsilon=1.0), WhitenedNoise(epsilon=1.0))]  # fmt: skip
     assert len({line for claim in rows for line in claim.assumptions if "diameter of 3" in line}) == 2
 
 
 def test_conversions_without_a_theorem_are_refused():
-    noise = MultivariateLaplace(epsilon=2.0).for_dimensions(3)
+    noise = wv.MultivariateLaplace(epsilon=2.0).for_dimensions(3)
     claim = noise.guarantee()
     # A promise does not say what noise it is of, nor a sum of two that they are of one draw.
-    for promise in (claim, compose_releases([claim, claim]), ClippedLaplace(epsilon=2.0).for_dimensions(3)):
+    for promise in (claim, wv.compose_releases([claim, claim]), wv.ClippedLaplace(epsilon=2.0).for_dimensions(3)):
         with pytest.raises(GuaranteeError, match="pass the fitted mechanism"):
             laplace_to_local(promise, diameter=1.0, delta=1e-5)
-    unlucky = Projection(epsilon=2.0, sensitivity="published", beta=2.0).for_dimensions(3)
+    unlucky = wv.Projection(epsilon=2.0, sensitivity="published", beta=2.0).for_dimensions(3)
     with pytest.raises(GuaranteeError, match="a delta of its own"):
         laplace_to_local(unlucky, diameter=1.0, delta=1e-5)
     for diameter in (math.inf, 0.0, -1.0, math.nan, "3", True):

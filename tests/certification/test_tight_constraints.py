@@ -149,21 +149,6 @@ def test_odd_vocabularies_end_with_a_certificate(case):
     assert 2.0 < solution.loss.epsilon <= 4.0 * (1 + 1e-8)
 
 
-def test_stopping_early_is_certified_all_the_same():
-    steps = []
-    solution = solve_tight_constraints(
-        ANY,
-        spread_embeddings(),
-        1.0,
-        most_iterations=1,
-        iteration=lambda step, residual: steps.append((step, residual)),
-    )
-    assert [step for step, _ in steps] == [1] == [solution.iterations]
-    assert solution.residual > 1e-8
-    exact = solve_tight_constraints(ANY, spread_embeddings(), 1.0)
-    assert exact.loss.epsilon < solution.loss.epsilon
-
-
 def test_parameters_outside_their_domain_are_refused():
     embeddings = small_embeddings("gaussian")
     with pytest.raises(ParameterError, match=r"rate=inf must be in \(0, inf\)"):

@@ -49,25 +49,6 @@ def test_reseating_forgets_everything_about_the_earlier_document(source):
 
 
 @given(
-    counts=st.lists(st.integers(0, 9), max_size=8),
-    size=st.integers(1, 40),
-)
-def test_chunks_of_documents_do_not_depend_on_their_size(counts, size):
-    source = RandomSource(KEY)
-    nonces = source.nonces([str(i) for i in range(len(counts))], [""] * len(counts))
-
-    def sample(stream, n):
-        return stream.lane(0).standard_normal((n, 2)), random_bits(stream.lane(1), (n,))
-
-    chunks = list(source.documents(nonces, counts).chunks(sample, size))
-    assert [len(normals) for normals, _ in chunks[:-1]] == [size] * (len(chunks) - 1)
-    alone = [sample(source.stream(str(i), ""), n) for i, n in enumerate(counts) if n]
-    assert bool(chunks) == bool(alone)
-    for drawn, expected in zip(zip(*chunks, strict=True), zip(*alone, strict=True), strict=True):
-        assert np.array_equal(np.concatenate(drawn), np.concatenate(expected))
-
-
-@given(
     counts=st.lists(st.integers(0, 40), max_size=8),
     size=st.integers(1, 60),
     lane=st.sampled_from([0, 1, 254, 255]),

@@ -78,15 +78,6 @@ def test_engines_agree_and_hold_at_any_scale(engine, seed, v, d, exponent, reach
     assert one.draw(ids, words).tobytes() == other.draw(ids, words).tobytes()
 
 
-@every_selecting
-def test_ceilings_are_close_where_words_are_scattered(engine):
-    kernel = rows_of(scattered(0, 3000, 50), rate=2.0, cap=14.0)
-    ids = np.arange(200, dtype=np.int32)
-    accepted = exact_masses(kernel, ids).sum(axis=1) / above(kernel, ids).sum(axis=1)
-    assert accepted.min() > 0.9
-    assert kernel.attempts == 8
-
-
 def least_margin(exponents):
     """Least ceiling over mass of one word at distances that the grid holds, for which rounding has no say."""
     found = []

@@ -94,25 +94,6 @@ def test_queries_that_cannot_be_written_are_read(gpu):
     assert search_for(gpu, vectors).nearest(queries).tolist() == [0, 1, 2, 3]
 
 
-def test_no_queries_give_no_answers(gpu):
-    search = search_for(gpu, scattered(0, 5, 3))
-    assert search.nearest(np.empty((0, 3))).shape == (0,)
-    assert search.top(np.empty((0, 3)), 2)[0].shape == (0, 2)
-
-
-@pytest.mark.parametrize("k", [0, 4])
-def test_k_is_checked(gpu, k):
-    with pytest.raises(ParameterError, match=rf"k={k} must be in \[1, 3\]"):
-        search_for(gpu, scattered(0, 3, 3)).top(np.eye(3), k)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_queries_that_are_not_finite_are_refused_and_not_shown(gpu, bad):
-    with pytest.raises(ParameterError, match="must be finite") as caught:
-        search_for(gpu, scattered(0, 3, 3)).nearest(np.array([[0.12345, bad, 0.0]]))
-    assert "0.12345" not in str(caught.value)
-
-
 def scores_and_bounds(gpu, vectors, queries):
     """Best scores of groups: as screened, exact, and the stated bound; float64, shape (n, groups)."""
     torch = gpu.backend.torch

@@ -1,6 +1,7 @@
 """The drawing kernel against the exact channel: distribution, bits, and the bound on what arithmetic adds."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,28 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernels.oracles import random_words, rows_of
 
-import seeds
 from wordveil.kernels import weight_rows
-from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 from wordveil.randomness import multiply_high
-from worlds import clustered, duplicates, grid, same
-
-
-def vectors(seed=0, v=130, d=6, duplicates=10):
-    rng = seeds.rng(seed)
-    rows = rng.normal(size=(v, d)).astype(np.float32)
-    rows[v - duplicates :] = rows[:duplicates]
-    canonical = np.arange(v, dtype=np.int32)
-    canonical[v - duplicates :] = np.arange(duplicates)
-    return rows, canonical
-
-
-def make(rate=2.0, cap=3.0, *, metric=None, outputs=None, base=None, **kwargs):
-    rows, canonical = vectors(**kwargs)
-    outputs = np.arange(len(rows), dtype=np.int32) if outputs is None else outputs
-    kernel = SelectionRows(rows, metric or Euclidean(), outputs, canonical, rate=rate, cap=cap, base=base)
-    return kernel, rows
+from worlds import clustered, duplicates, grid, same, scattered
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
@@ -63,19 +46,18 @@ def test_weights_lie_within_the_stated_error(make_rows, some, reach, turned):
 
 
 def test_progress_counts_every_token():
-    kernel, rows = make()
-    done = []
-    kernel.draw(np.arange(len(rows), dtype=np.int32), random_words(0, len(rows), kernel), progress=done.append)
-    assert sum(done) == len(rows)
-    done = []
-    kernel.log_normalizers(np.arange(len(rows), dtype=np.int32), progress=done.append)
-    assert sum(done) == len(rows)
+    kernel, ids = rows_of(scattered(0, 130, 6)), np.arange(130, dtype=np.int32)
+    for work in (partial(kernel.draw, ids, random_words(0, 130, kernel)), partial(kernel.log_normalizers, ids)):
+        done = []
+        work(progress=done.append)
+        assert sum(done) == 130
 
 
 def test_slack_grows_with_the_reach_and_ends_in_infinity():
-    slacks = [make(rate=rate, cap=3.0)[0].masses_slack() for rate in (1.0, 8.0, 11.0, 12.5, 40.0, 300.0)]
+    rows = scattered(0, 130, 6)
+    slacks = [rows_of(rows, rate=rate).masses_slack() for rate in (1.0, 8.0, 11.0, 12.5, 40.0, 300.0)]
     assert slacks == sorted(slacks)
     assert slacks[0] < 1e-4
     assert math.isinf(slacks[-1])
-    assert make(rate=150.0)[0].arithmetic_slack() == 0
-    assert math.isinf(make(rate=1.0, cap=math.inf)[0].arithmetic_slack())
+    assert rows_of(rows, rate=150.0).arithmetic_slack() == 0
+    assert math.isinf(rows_of(rows, rate=1.0, cap=math.inf).arithmetic_slack())

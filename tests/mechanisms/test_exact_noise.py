@@ -21,17 +21,7 @@ from wordveil.promises.rounding import scale_at_least
 
 PRECISION = 400
 GRID = 2.0**-9
-LAWS = [
-    NormalLaw(1),
-    NormalLaw(6),
-    RadialLaw(1),
-    RadialLaw(2),
-    RadialLaw(5),
-    RadialLaw(38),
-    LaplaceLaw(4),
-    LaplaceLaw(3, 2.5),
-    LaplaceLaw(3, 80.0),
-]
+LAWS = [*map(NormalLaw, (1, 6)), *map(RadialLaw, (1, 2, 5, 38)), LaplaceLaw(4), LaplaceLaw(3, 2.5), LaplaceLaw(3, 80.0)]
 
 
 @pytest.fixture(autouse=True)

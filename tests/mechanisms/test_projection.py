@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,13 +13,9 @@ from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.projection_matrices import log_union_bound, plan_dimensions, published_dimensions
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
 from wordveil.promises.guarantees import Standing
-from wordveil.vocabulary.table import Embeddings
-from worlds import placed
+from worlds import drawn, placed
 
-
-def vocabulary(v: int = 80, d: int = 6) -> Embeddings:
-    rng = seeds.rng(0)
-    return placed(rng.standard_normal((v, d)) * np.arange(1, d + 1))
+vocabulary = partial(drawn, 80, 6)
 
 
 @pytest.mark.parametrize(

@@ -59,18 +59,6 @@ def test_any_format_to_any_format(tmp_path, files, rows):
                 assert (report.rows, report.dimensions, report.dtype, report.column) == (*rows.shape, dtype, None)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_bytes_do_not_depend_on_blocks(tmp_path, files, rows, ending):
-    source = tmp_path / f"in{ending}"
-    files.write(source, rows)
-    outputs = []
-    for number, block_rows in enumerate((1, 8, 53, None)):
-        go(source, tmp_path / f"{number}{ending}", block_rows=block_rows, threads=1 + number % 2)
-        outputs.append((tmp_path / f"{number}{ending}").read_bytes())
-    assert len(set(outputs)) == 1
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_no_rows_give_an_empty_array(tmp_path, files, rows, ending):
     files.write(tmp_path / f"in{ending}", rows[:0])

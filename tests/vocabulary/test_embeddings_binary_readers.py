@@ -132,16 +132,6 @@ def test_malformed_npz(tmp_path, members, message):
         read_table(tmp_path / "bad.npz")
 
 
-def test_npz_that_is_none(tmp_path):
-    np.savez(tmp_path / "cut.npz", words=np.array(WORDS), vectors=ROWS)
-    whole = (tmp_path / "cut.npz").read_bytes()
-    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
-    np.save(tmp_path / "rows.npy", ROWS)
-    for name, message in (("cut.npz", "cannot be read as .npz"), ("rows.npy", "is no .npz archive")):
-        with pytest.raises(EmbeddingFormatError, match=message):
-            read_table(tmp_path / name, format_name="npz")
-
-
 class Hostile:
     """A pickle that would create a file when loaded."""
 
@@ -265,11 +255,3 @@ def test_malformed_tokenizers(tmp_path, tokenizer, message):
         (tmp_path / "tokenizer.json").write_text(tokenizer)
     with pytest.raises(EmbeddingFormatError, match=message):
         read_table(tmp_path)
-
-
-def test_folders_and_empty_files(tmp_path):
-    with pytest.raises(EmbeddingFormatError, match="is a folder without a known model"):
-        read_table(tmp_path)
-    (tmp_path / "empty.txt").write_bytes(b"")
-    with pytest.raises(EmbeddingFormatError, match="is empty"):
-        read_table(tmp_path / "empty.txt")

@@ -189,10 +189,6 @@ def test_arrays_that_are_no_table(words, vectors, message):
 def test_casing_is_found_out(words, casing):
     table = wv.Embeddings.from_arrays(words, np.zeros((len(words), 1)), candidate_rule="all")
     assert table.header.casing == casing
-    assert (
-        wv.Embeddings.from_arrays(words, np.zeros((len(words), 1)), candidate_rule="all", casing="cased").header.casing
-        == "cased"
-    )
 
 
 def test_a_taken_destination_is_left_alone(small, tmp_path):
