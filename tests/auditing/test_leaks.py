@@ -15,7 +15,7 @@ import wordveil as wv
 from wordveil.auditing.float_attack import check_float_bits, possible_words
 from wordveil.auditing.reuse import check_reuse
 from wordveil.auditing.side_doors import PLACES, check_side_doors
-from wordveil.auditing.subjects import Subject, VectorFunctionSubject, VectorSubject, WordSubject
+from wordveil.auditing.subjects import Subject, VectorFunctionSubject
 from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.auditing.timing import check_timing, judge_times
 from wordveil.errors import ParameterError
@@ -138,16 +138,6 @@ def test_an_output_that_tells_nothing_is_not_called_a_leak():
         hits += any(row in possible_words(released[row], words) for row in range(8))
         assert not check_float_bits(lambda rows, released=released: released, words, range(8)).refuted
     assert hits, "a rule of one hit would call some of them leaks"
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_wordveils_own_noise_is_fresh_in_batches_calls_threads_and_forks(vocabulary, seed):
-    source = seeds.source(seed)
-    vectors = VectorSubject(wv.MultivariateLaplace(epsilon=1.0).for_dimensions(4), source)
-    chosen = WordSubject(wv.SanText(epsilon=0.5).fit(vocabulary), source)
-    for subject, private in ((vectors, np.zeros(4)), (chosen, 3)):
-        findings = check_reuse(subject, private, alpha=1e-9)
-        assert [f.status.value for f in findings] == ["passed"] * 4
 
 
 class ForkedWords(Subject):

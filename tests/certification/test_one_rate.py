@@ -2,13 +2,12 @@
 
 import json
 import signal
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
+from tests.dying import Death, in_child
 from typer.testing import CliRunner
 
 import wordveil as wv
@@ -24,8 +23,6 @@ from wordveil.metrics.distances import distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.rounding import claimed
 from worlds import drawn, placed
-
-DRIVER = Path(__file__).with_name("certify_driver.py")
 
 
 def own(embeddings):
@@ -130,7 +127,7 @@ def test_promises_are_not_mixed_up():
 @pytest.mark.parametrize("find", ["metric", "local"])
 def test_interrupted_losses_are_resumed_bit_for_bit_and_other_inputs_are_refused(tmp_path, monkeypatch, closed, find):
     monkeypatch.setattr("wordveil.certification.normalizer_lipschitz._SECONDS", 0.0)
-    embeddings, path, visits, stops = small_embeddings("outlier", "some"), tmp_path / "work.npz", [], 0
+    embeddings, path, visits = small_embeddings("outlier", "some"), tmp_path / "work.npz", []
 
     def work(of=embeddings, **given):
         pairs = DistinctVectors.of(of, wv.Euclidean()) if closed else WordPairs(of, own(of))
@@ -142,13 +139,13 @@ def test_interrupted_losses_are_resumed_bit_for_bit_and_other_inputs_are_refused
     expected = found(threads=1, progress=visits.append)
     v, steps = len(embeddings), len(visits)
     assert closed or sum(visits) == v * (v + len(embeddings.candidates))
-    while stops < steps:
+    for limit in (1, 2, 2, *range(3, 99)):
         try:
-            assert found(threads=2, progress=interrupt_after(2), checkpoint=str(path)) == expected
+            assert found(threads=2, progress=interrupt_after(limit), checkpoint=str(path)) == expected
             break
         except KeyboardInterrupt:
-            stops += 1
-    assert 2 < stops < steps
+            pass
+    assert 2 < limit < steps, "no run went all the way by itself"
     visits.clear()
     assert found(progress=visits.append, checkpoint=str(path)) == expected
     assert visits == []
@@ -168,35 +165,19 @@ def test_a_word_without_any_output_is_an_error_for_any_metric():
             LossComputation(pairs).metric(200.0)
 
 
-@pytest.fixture
-def stored(tmp_path):
-    return drawn(1500, seed=3).save(tmp_path / "vocabulary").directory
-
-
-def drive(name, step, *arguments):
-    command = [sys.executable, str(DRIVER), name, str(step), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
-def test_a_killed_certification_of_one_rate_is_continued_to_the_same_bytes(stored, tmp_path, name):
-    common = ["--mechanism", "santext", "--rate", "2", "--vocabulary", stored, "--threads", "2"]
-    whole, parts, work = tmp_path / "whole.json", tmp_path / "parts.json", tmp_path / "work.npz"
-    assert drive("SIGKILL", -1, *common, "-o", whole).returncode == 0
-    again = [*common, "-o", parts, "--checkpoint", work]
-    progress = []
+def test_a_killed_certification_of_one_rate_is_continued_to_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr("wordveil.certification.normalizer_lipschitz._SECONDS", 0.0)
+    work, progress = tmp_path / "work.npz", []
+    certified = partial(wv.certify_rate, wv.SanText(epsilon=1.0), drawn(1500, seed=3), 2.0)
     for step in (2, 5, 3):
-        died = drive(name, step, *again)
-        assert died.returncode == (-signal.SIGKILL if name == "SIGKILL" else 130), died.stderr
-        assert not parts.exists()
+        death = Death(step)
+        again = partial(certified, threads=2, progress=lambda _, death=death: death.step(), checkpoint=str(work))
+        assert in_child(again)[0] == -signal.SIGKILL
         progress.append(work.read_bytes())
     assert len(set(progress)) == 3, "each run went on from the one before"
-    finished = drive(name, -1, *again)
-    assert finished.returncode == 0, finished.stderr
-    assert parts.read_bytes() == whole.read_bytes()
-    assert not work.exists()
-    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+    assert certified(checkpoint=str(work)).to_json() == certified().to_json()
+    assert list(tmp_path.iterdir()) == []
 
 
 def run(*arguments):
@@ -207,7 +188,7 @@ def test_the_command_certifies_one_rate_and_a_local_promise(tmp_path):
     folder = drawn(20, 3, seed=1).save(tmp_path / "v").directory
     file = tmp_path / "c.json"
     common = ["-m", "santext", "--vocabulary", folder]
-    made = run(*common, "--rate", 2, "-o", file)
+    made = run(*common, "--rate", 2, "-o", file, "--checkpoint", tmp_path / "work.npz")
     assert made.exit_code == 0, made.output
     epsilon = wv.Certificate.load(file).parameters["epsilon"]
     assert f"--epsilon {epsilon!r} --calibration certified --vocabulary {folder} --certificate" in made.output

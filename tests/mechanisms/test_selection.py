@@ -8,7 +8,7 @@ from noise_checks import excess
 
 import seeds
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.santext import TAIL_NATS, SanText
+from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM, truncation_distance
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
@@ -135,15 +135,6 @@ def test_gamma_keeps_the_paper_s_probability_of_staying_near():
     far = capped_distances(embeddings, Euclidean(), math.inf) > gamma
     assert np.where(far, fitted.channel(), 0.0).sum(axis=1).max() <= 0.01
     assert fitted.guarantee().loss(1e9) == pytest.approx(2 * math.log(0.99 * 69 / 0.01), rel=1e-3)
-
-
-def test_santext_is_the_exponential_mechanism_up_to_its_tail():
-    embeddings = vocabulary()
-    fitted = SanText(epsilon=3.0).fit(embeddings)
-    table = capped_distances(embeddings, Euclidean(), math.inf)
-    assert fitted.rows.cap == TAIL_NATS / 1.5
-    expected = rows_of(np.exp(-1.5 * table))
-    np.testing.assert_allclose(fitted.channel(), expected, rtol=fitted.guarantee().slack + 1e-11, atol=1e-12)
 
 
 def test_bad_fits_are_refused():

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +25,6 @@ from wordveil.runs import engine as engine
 from wordveil.runs.vectors import VectorSettings, release_vector_file, release_vectors
 from wordveil.runs.vectors.releasing import RowReleaser
 
-ROOT = Path(__file__).parents[2]
 KEY = seeds.key(16)
 LAPLACE = wv.MultivariateLaplace(epsilon=5.0)
 ENDINGS = sorted(VECTOR_FORMATS)
