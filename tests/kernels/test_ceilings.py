@@ -277,15 +277,6 @@ def test_a_word_is_never_used_twice():
         kernel.draw(np.arange(3, dtype=np.int32), np.zeros((3, 2), dtype=np.uint64))
 
 
-def test_a_batch_job_draws_the_words_that_a_service_draws():
-    """The service makes every attempt, the job only those it needs; most words here are rejected at least once."""
-    kernel, n = rows_of(scattered(0, 1200, 4), rate=1.5, cap=3.0), 3000
-    kernel._raised = 4 * kernel._raised
-    ids = rng(3).integers(0, 1200, n).astype(np.int32)
-    words = random_words(4, n, kernel)
-    assert np.array_equal(kernel.with_cache(1 << 20).draw(ids, words), kernel.draw(ids, words))
-
-
 @pytest.mark.parametrize("job", [False, True])
 def test_a_service_makes_every_attempt_for_every_word(monkeypatch, job):
     """What a service computes is the same whether many draws are rejected or few; a batch job saves what it can."""

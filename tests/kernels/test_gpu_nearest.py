@@ -49,13 +49,6 @@ def test_nearest_words_equal_the_oracle(gpu, make, v, d):
     assert distances.tobytes() == expected[1].tobytes()
 
 
-@pytest.mark.parametrize("k", [1, 2, 31, 33, 300])
-def test_any_number_of_neighbours(gpu, k):
-    vectors = scattered(0, 300, 12)
-    queries = queries_near(vectors, 5, 5)
-    assert np.array_equal(search_for(gpu, vectors).top(queries, k)[0], oracle(vectors, np.arange(300), queries, k))
-
-
 @pytest.mark.parametrize("tiles", [{"lanes": 1}, {"words": 256, "depth": 64}, {"rows": 16, "words": 64, "lanes": 16}])
 def test_answers_do_not_depend_on_the_tiles(gpu, tiles):
     vectors = clustered(1, 700, 61)

@@ -75,11 +75,6 @@ def test_the_benchmark_counts_wall_time_on_a_card(cpu_tensors):
     assert all(line.rate == line.wall_rate for line in lines)
 
 
-def test_the_processor_is_left_as_it_is(vocabulary):
-    fitted = fit_words(MECHANISMS["tem"], vocabulary)
-    assert fitted.on("cpu") is fitted
-
-
 def test_rows_that_only_the_processor_has_are_refused(vocabulary):
     pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")
     fitted = fit_words(wv.TEM(epsilon=6.0, metric=wv.NeighbourRank(k=3, cap=9.0)), vocabulary)

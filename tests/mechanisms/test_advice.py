@@ -3,10 +3,8 @@
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 from wordveil import NADP, ClippedGaussian, Decoded, Jaccard, MultivariateLaplace, TruncatedLaplace
-from wordveil.cli.app import build_app
 from wordveil.meaning.explanations import explain
 from worlds import drawn
 
@@ -53,9 +51,3 @@ def test_advice_reaches_the_explanation_through_a_decoder():
     assert text.splitlines()[-1] == f"Advice: {fitted.advice()}"
     assert "Advice" not in str(explain(words, fitted.guarantee()))
     assert Decoded(mechanism=MultivariateLaplace(epsilon=1.0)).fit(words).advice() == ""
-
-
-def test_the_command_prints_it():
-    result = CliRunner().invoke(build_app(), ["explain", "--mechanism", "truncated-laplace", "--epsilon", "1"])
-    assert result.exit_code == 0
-    assert "Advice: No gain over the plain clipped Laplace" in result.stdout

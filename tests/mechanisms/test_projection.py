@@ -34,20 +34,6 @@ def test_the_published_dimensions_of_the_paper():
     assert [published_dimensions(300, beta, 1e-6) for beta in (0.93, 0.66, 0.468)] == [51, 100, 199]
 
 
-def test_the_published_plan_at_beta_09_is_certified_up_to_half_a_million_words():
-    m = published_dimensions(300, 0.9, 1e-6)
-    assert log_union_bound(400_000, m, 0.9) / math.log(10) == pytest.approx(-6.19, abs=0.005)
-    assert log_union_bound(490_000, m, 0.9) <= math.log(1e-6) < log_union_bound(510_000, m, 0.9)
-    at_12 = {
-        beta: log_union_bound(1_200_000, published_dimensions(300, beta, 1e-6), beta) for beta in (0.468, 0.9, 0.93)
-    }
-    assert at_12[0.468] <= math.log(1e-6) < min(at_12[0.9], at_12[0.93])
-    assert all(
-        log_union_bound(3_000_000, published_dimensions(300, b, 1e-6), b) > math.log(1e-6)
-        for b in (0.468, 0.66, 0.9, 0.93)
-    )
-
-
 def test_the_union_bound_equals_the_chi_square_tail_and_bounds_it_where_it_underflows():
     for v, m, beta in [(2, 1, 0.5), (50_000, 7, 2.0), (1000, 300, 0.3)]:
         exact = math.log(v * (v - 1) / 2) + stats.chi2.logsf(m * (1 + beta) ** 2, m)
