@@ -184,6 +184,16 @@ def test_one_attempt_has_exactly_the_ideal_law(monkeypatch, based, metric):
                 assert abs(float(mpmath.mpf(p.numerator) / p.denominator * mpmath.fsum(weights) / weight - 1)) < 1e-12
 
 
+@every_selecting
+@pytest.mark.parametrize("metric", [Euclidean(), Angular()], ids=lambda m: m.name)
+def test_draws_are_those_of_the_slow_draw(engine, metric):
+    kernel = rows_of(scattered(2, 900, 7), metric=metric, rate=2.0, cap=4.0)
+    ids = np.arange(0, 900, 31, dtype=np.int32)
+    words = random_words(1, len(ids), kernel)
+    expected = [ideal_draw(kernel, i, w) for i, w in zip(ids.tolist(), words, strict=True)]
+    assert kernel.draw(ids, words, threads=1).tolist() == expected
+
+
 def aimed(kernel, word, count):
     """Random words whose first attempt falls on edges of the running sums, to the last of 64 bits."""
     words = random_words(7, count, kernel)

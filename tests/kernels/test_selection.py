@@ -1,13 +1,12 @@
 """The drawing kernel against the exact channel: distribution, bits, and the bound on what arithmetic adds."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kernels.oracles import random_words, rows_of
+from tests.kernels.oracles import rows_of
 
 from wordveil.kernels import weight_rows
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
@@ -43,14 +42,6 @@ def test_weights_lie_within_the_stated_error(make_rows, some, reach, turned):
     single = kernel._close_weights(kernel._left(ids, 700), np.arange(700), np.zeros(700, dtype=np.int64))
     assert np.all(np.abs(single[:, : high - low] / exact[:, low:high] - 1) <= allowed)
     assert not single[:, high - low :].any()
-
-
-def test_progress_counts_every_token():
-    kernel, ids = rows_of(scattered(0, 130, 6)), np.arange(130, dtype=np.int32)
-    for work in (partial(kernel.draw, ids, random_words(0, 130, kernel)), partial(kernel.log_normalizers, ids)):
-        done = []
-        work(progress=done.append)
-        assert sum(done) == 130
 
 
 def test_slack_grows_with_the_reach_and_ends_in_infinity():
