@@ -49,7 +49,7 @@ def test_several_tiles_duplicates_and_threads():
     seen = []
     one, two = (exact_stretch(vectors, matrix, threads=threads, progress=seen.append) for threads in (1, 2))
     assert one == two
-    assert sum(seen) == 2 * 1300
+    assert sum(seen) == 2 * 600  # rows that differ
     assert expected <= one <= expected * (1 + 1e-9)
 
 
