@@ -18,8 +18,7 @@ from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourRes
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.metrics.distances import Angular, Euclidean, distances
-from wordveil.vocabulary.table import Embeddings
-from worlds import placed
+from worlds import drawn
 
 
 def random_channel(seed: int, v: int, outputs: int, zeros: bool = False) -> np.ndarray:
@@ -44,13 +43,7 @@ def slow_losses(channel: np.ndarray) -> np.ndarray:
     return out
 
 
-def toy(v: int = 60, d: int = 4, seed: int = 3) -> Embeddings:
-    rng = seeds.rng(seed)
-    vectors = rng.normal(size=(v, d)) * np.where(rng.random(v) < 0.3, 3.0, 0.3)[:, None]
-    return placed(vectors)
-
-
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), v=st.integers(2, 2 * BLOCK + 3), outputs=st.integers(1, 9), zeros=st.booleans())
 def test_equals_the_loop_over_all_triples(seed, v, outputs, zeros):
     channel = random_channel(seed, v, outputs, zeros)
@@ -65,18 +58,6 @@ def test_equals_the_loop_over_all_triples(seed, v, outputs, zeros):
     if expected > 0:
         x, other = verdict.worst_pair
         assert verdict.worst_loss == pytest.approx(losses[x, other], rel=1e-12)
-
-
-def test_delta_equals_the_hockey_stick_sum():
-    channel = random_channel(5, 70, 11)
-    verdict = verify_channel(channel, 1.0, 0.5, delta=0.01, slack=0.05)
-    excess = max(
-        np.maximum(channel[i] - math.exp(0.55) * channel[j], 0).sum() for i in range(70) for j in range(70) if i != j
-    )
-    assert verdict.tight_delta == pytest.approx(excess, rel=1e-12)
-    assert not verdict.holds
-    assert verify_channel(channel, 1.0, 0.5, delta=excess * 1.001, slack=0.05).holds
-    assert not verify_channel(channel, 1.0, 0.5, delta=excess * 0.999, slack=0.05).holds
 
 
 def test_an_impossible_output_has_infinite_loss_and_names_the_pair():
@@ -124,7 +105,7 @@ def test_pairs_of_which_nothing_is_claimed_count_for_nothing(delta):
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_the_extremes_of_every_output_decide_local_claims(epsilon):
-    table = toy().without_outputs(["w7", "w9"])
+    table = drawn(60, 4).without_outputs(["w7", "w9"])
     fitted = NeighbourResponse(epsilon=epsilon, k=3, outputs=None).fit(table)
     everyone = np.append(np.arange(60, dtype=np.int32), np.int32(-1))
     claim = fitted.guarantee()
@@ -139,7 +120,7 @@ def test_the_extremes_of_every_output_decide_local_claims(epsilon):
 
 def stating(change):
     """A neighbour response whose law is changed in place: change(rows, ids)."""
-    fitted = NeighbourResponse(epsilon=1.0, k=3, outputs=None).fit(toy())
+    fitted = NeighbourResponse(epsilon=1.0, k=3, outputs=None).fit(drawn(60, 4))
 
     @dataclass(frozen=True, kw_only=True, eq=False)
     class Careless(FittedNeighbourResponse):
@@ -161,22 +142,12 @@ def test_a_law_that_says_too_much_of_unknown_tokens_is_refuted():
     assert -1 in verdict.worst_pair
 
 
-@pytest.mark.parametrize("scale", [0.9, 1.1])
-def test_randomized_response_is_tight_on_both_sides(scale):
-    keep = math.exp(1.0) / (math.exp(1.0) + 3)
-    channel = np.full((4, 4), (1 - keep) / 3)
-    np.fill_diagonal(channel, keep)
-    verdict = verify_channel(channel, 1.0, scale)
-    assert verdict.tight_epsilon == pytest.approx(1.0, rel=1e-12)
-    assert verdict.holds == (scale > 1)
-
-
 @pytest.mark.parametrize(
     "mechanism", [SanText(epsilon=2.0), TEM(epsilon=3.0, beta=0.1), SanText(epsilon=5.0, metric=Angular())]
 )
 @pytest.mark.parametrize("outputs", ["all", "some"])
 def test_closed_form_equals_the_whole_channel_and_the_claims_hold(mechanism, outputs):
-    words = toy()
+    words = drawn(60, 4)
     fitted = mechanism.fit(words if outputs == "all" else words.without_outputs(words.words[1::3]))
     vectors = fitted.embeddings.vectors
     table = np.minimum(distances(fitted.rows.metric, vectors, vectors), fitted.rows.cap)

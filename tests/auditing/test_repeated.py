@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 import seeds
+import wordveil as wv
 from wordveil.auditing.repeated import RELEASES, attack_repeats, named_after
-from wordveil.auditing.runner import AuditOptions, audit_mechanism
-from wordveil.decoding.decoded import Decoded
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.neighbours import NeighbourResponse
-from wordveil.mechanisms.santext import SanText
+from wordveil.auditing.runner import AuditOptions
 from worlds import drawn
 
 V = 60
@@ -24,10 +21,10 @@ def source():
 
 def lists(kind):
     given = {"k": 4, "outputs": None} if kind == "nearest" else {"outputs": "classes:12"}
-    return NeighbourResponse(epsilon=4.0, **given).fit(WORDS)
+    return wv.NeighbourResponse(epsilon=4.0, **given).fit(WORDS)
 
 
-@pytest.mark.parametrize("fitted", [lists("nearest"), lists("classes"), SanText(epsilon=1.0).fit(WORDS)])
+@pytest.mark.parametrize("fitted", [lists("nearest"), lists("classes"), wv.SanText(epsilon=1.0).fit(WORDS)])
 def test_the_attacker_names_the_likeliest_word_given_all_releases(fitted):
     drawn = fitted.randomize(np.repeat(ALL, 8), fitted.sample(source().stream("repeated releases"), 8 * V))
     law = fitted.law(ALL)[:, np.searchsorted(fitted.outputs, drawn)].reshape(V, V, 8)  # guess, word, release
@@ -61,7 +58,7 @@ def test_a_noise_that_repeats_shows_no_more_and_is_told_apart():
 
 def test_an_audit_says_and_shows_what_repeated_releases_give_away():
     options = AuditOptions(samples=400, pairs=3, seed=seeds.seed(1), repeats=40)
-    report = audit_mechanism(NeighbourResponse(epsilon=4.0, k=4, outputs=None), embeddings=WORDS, options=options)
+    report = wv.audit_mechanism(wv.NeighbourResponse(epsilon=4.0, k=4, outputs=None), embeddings=WORDS, options=options)
     (line,) = [line for line in report.summary_lines() if "likeliest word right" in line and "all words" in line]
     assert line.startswith("40 words of public text, likeliest word right after 1, 2, 4, 8, 16, 32, 64 releases")
     shares = [float(share) for share in line.rpartition(": ")[2].split(", ")]
@@ -71,11 +68,11 @@ def test_an_audit_says_and_shows_what_repeated_releases_give_away():
     assert "Releases of one word, together" in report.to_html()
     assert "share of words named after several releases" in report.to_html()
     none = AuditOptions(samples=400, pairs=3, seed=seeds.seed(1), repeats=0)
-    quiet = audit_mechanism(NeighbourResponse(epsilon=4.0, k=4, outputs=None), embeddings=WORDS, options=none)
+    quiet = wv.audit_mechanism(wv.NeighbourResponse(epsilon=4.0, k=4, outputs=None), embeddings=WORDS, options=none)
     assert quiet.repeated is None
     assert "Releases of one word" not in quiet.to_html()
 
 
 def test_without_a_law_there_is_no_attack():
-    fitted = Decoded(mechanism=MultivariateLaplace(epsilon=2.0)).fit(WORDS)
+    fitted = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=2.0)).fit(WORDS)
     assert attack_repeats(fitted, 5, source()) is None

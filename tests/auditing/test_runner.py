@@ -4,7 +4,6 @@ import json
 import re
 import sys
 import textwrap
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ import pytest
 import seeds
 from wordveil.auditing.adapters import load_mechanism
 from wordveil.auditing.black_box import Event, PairAudit
-from wordveil.auditing.findings import at_least
 from wordveil.auditing.intervals import EventCounts
 from wordveil.auditing.report import AuditReport
 from wordveil.auditing.runner import AuditOptions, audit, audit_mechanism
@@ -27,19 +25,12 @@ from wordveil.promises.guarantees import MetricDP, NeighbourDP, Standing
 from wordveil.promises.relations import Pair
 from wordveil.randomness import RandomSource
 from wordveil.sanitizing.sanitizer import Sanitizer
-from wordveil.vocabulary.table import Embeddings
-from worlds import SIXTEEN, placed, scattered
+from worlds import SIXTEEN, drawn, placed, scattered
 
 QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
 
 
-def table(v: int, d: int, seed: int = 0) -> Embeddings:
-    rng = seeds.rng(seed)
-    rows = rng.normal(size=(v, d)) * np.where(rng.random(v) < 0.5, 1.0, 0.3)[:, None]
-    return placed(rows)
-
-
-SMALL = table(120, 6)
+SMALL = drawn(120, 6)
 
 HONEST = [  # the contract of mechanisms audits each by itself
     Decoded(mechanism=MultivariateLaplace(epsilon=2.0)),
@@ -81,19 +72,6 @@ def test_jaccard_is_refuted_with_delta_above_99_percent():
     assert report.pairs[0].delta_at_least > 0.99
 
 
-class NoLinks(HTMLParser):
-    """Fails on anything that would fetch."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        assert not {"src", "href", "srcset", "action"} & {name for name, _ in attrs}
-        assert tag not in ("script", "link", "img", "iframe")
-
-
 def test_reports_are_complete_offline_and_repeatable():
     options = AuditOptions(samples=4000, pairs=3, seed=seeds.seed(5))
     first, again = (audit_mechanism(TEM(epsilon=2.0), embeddings=SMALL, options=options) for _ in range(2))
@@ -105,11 +83,10 @@ def test_reports_are_complete_offline_and_repeatable():
     assert data["exact"]["holds"] is True
     assert len(data["pairs"]) == 3
     assert data["pairs"][0]["delta_event"]["samples_each"] == 2000
-    page = NoLinks()
-    page.feed(first.to_html())
-    assert "svg" in page.tags
-    assert page.tags.count("polyline") >= 2
-    assert "http" not in first.to_html()
+    page = first.to_html()
+    assert "<svg" in page
+    assert page.count("<polyline") >= 2
+    assert not re.search(r"http|<(script|link|img|iframe)|(src|href|srcset|action)=", page)
 
 
 def test_infinite_numbers_are_valid_json():
@@ -217,25 +194,30 @@ def test_time_is_checked_when_asked():
     assert [f.check for f in report.findings if f.refuted] == ["time per word"]
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters", "match"),
+    [
+        ("no-such", {}, "must be one of"),
+        ("no_such_module:X", {}, "cannot be loaded"),
+        ("laplace", {"epsilon": None}, r"epsilon=None must be given for laplace\."),
+        ("tem", {"epsilon": 1.0, "beta": "high"}, "must be a number"),
+        ("santext", {"epsilon": 1.0, "clip_norm": 2.0}, "are not taken by santext"),
+    ],
+)
+def test_what_cannot_be_loaded_is_named(name, parameters, match):
+    with pytest.raises(ParameterError, match=match):
+        load_mechanism(name, parameters)
+
+
 def test_what_cannot_be_audited_is_named(module):
-    with pytest.raises(ParameterError, match="must be one of"):
-        load_mechanism("no-such", {})
-    with pytest.raises(ParameterError, match="cannot be loaded"):
-        load_mechanism("no_such_module:X", {})
-    with pytest.raises(ParameterError, match=r"epsilon=None must be given for laplace\."):
-        load_mechanism("laplace", {"epsilon": None})
-    with pytest.raises(ParameterError, match="must be a number"):
-        load_mechanism("tem", {"epsilon": 1.0, "beta": "high"})
-    with pytest.raises(ParameterError, match="are not taken by santext"):
-        load_mechanism("santext", {"epsilon": 1.0, "clip_norm": 2.0})
-    with pytest.raises(ParameterError, match="'vectors' or 'text'"):
-        audit(f"{module}:wrong", dimensions=2)
-    with pytest.raises(WordveilError, match="guarantee"):
-        audit(f"{module}:broken_guarantee", dimensions=2)
-    with pytest.raises(ParameterError, match="santext works on words"):
-        audit_mechanism(SanText(epsilon=1.0))
-    with pytest.raises(ParameterError, match="samples"):
-        AuditOptions(samples=10)
+    for call, match in (
+        (lambda: audit(f"{module}:wrong", dimensions=2), "'vectors' or 'text'"),
+        (lambda: audit(f"{module}:broken_guarantee", dimensions=2), "guarantee"),
+        (lambda: audit_mechanism(SanText(epsilon=1.0)), "santext works on words"),
+        (lambda: AuditOptions(samples=10), "samples"),
+    ):
+        with pytest.raises(WordveilError, match=match):
+            call()
 
 
 def test_nothing_claimed_is_nothing_refuted_but_bounds_are_given():
@@ -273,12 +255,6 @@ def test_a_claim_of_which_no_pair_could_be_tried_is_not_called_kept(claim):
     assert "nothing is claimed of the inputs compared" in report.summary_lines()[2]
     assert json.loads(report.to_json())["tested"] is False
     assert '<h1 class="kept">' not in report.to_html()
-
-
-@pytest.mark.parametrize("value", [0.0, 1e-7, 0.98765, 0.99999, 5.4349999, 1234.5678])
-def test_lower_bounds_are_never_shown_above_themselves(value):
-    shown = float(at_least(value))
-    assert value * (1 - 1e-3) <= shown <= value * (1 + 1e-12)
 
 
 def test_what_a_report_says_errs_on_the_safe_side():

@@ -5,36 +5,29 @@ from typing import Any
 
 import numpy as np
 
-import seeds
 from wordveil.vocabulary.table import Embeddings
-from worlds import placed
+from worlds import clustered, placed, scattered
 
 
 def small_vectors(case: str, seed: int = 0) -> np.ndarray:
     """Return one of the vocabularies on which fast and slow computations are compared."""
-    rng = seeds.rng(seed)
-    if case == "gaussian":
-        return rng.normal(size=(300, 7)).astype(np.float32)
     if case == "duplicates":
-        rows = rng.normal(size=(120, 5)).astype(np.float32)
+        rows = scattered(seed, 120, 5)
         return np.concatenate([rows, rows[:50], rows[:10]])
-    if case == "clusters":
-        centres = rng.normal(size=(6, 8)) * 5
-        return (centres[rng.integers(0, 6, 280)] + 1e-3 * rng.normal(size=(280, 8))).astype(np.float32)
     if case == "hair apart":
-        rows = rng.normal(size=(60, 4)).astype(np.float32)
+        rows = scattered(seed, 60, 4)
         return np.concatenate([rows, np.nextafter(rows, np.float32(9))])
-    if case == "far from origin":
-        return (100 + rng.normal(size=(270, 3))).astype(np.float32)
-    if case == "one dimension":
-        return np.sort(rng.normal(size=(90, 1)), axis=0).astype(np.float32)
     if case == "outlier":
-        rows = rng.normal(size=(530, 6)).astype(np.float32)
+        rows = scattered(seed, 530, 6)
         rows[17] *= 40
         return rows
-    if case == "two words":
-        return np.array([[0.0, 0.0], [3.0, 4.0]], dtype=np.float32)
-    raise AssertionError(case)
+    return {
+        "gaussian": lambda: scattered(seed, 300, 7),
+        "clusters": lambda: clustered(seed, 280, 8),
+        "far from origin": lambda: 100 + scattered(seed, 270, 3),
+        "one dimension": lambda: np.sort(scattered(seed, 90, 1), axis=0),
+        "two words": lambda: np.array([[0.0, 0.0], [3.0, 4.0]], dtype=np.float32),
+    }[case]()
 
 
 def losses_by_definition(s: np.ndarray, rate: float, outputs: np.ndarray) -> np.ndarray:

@@ -169,8 +169,7 @@ def test_a_search_that_leaves_something_out_is_found_out(broken, monkeypatch):
     assert any(falls_short(number, rate, cap) for number in range(8, 48) for rate, cap in RATES)
 
 
-def test_threads_groups_and_resume_points_do_not_change_a_bit(monkeypatch, tmp_path):
-    monkeypatch.setattr("wordveil.certification.normalizer_lipschitz._SECONDS", 0.0)
+def test_threads_and_groups_do_not_change_a_bit(monkeypatch):
     embeddings = lonely()
     pairs = DistinctVectors.of(embeddings, Euclidean())
     expected = LossComputation(pairs, threads=1).metric(6.0, 3.0)
@@ -184,23 +183,6 @@ def test_threads_groups_and_resume_points_do_not_change_a_bit(monkeypatch, tmp_p
     monkeypatch.setattr(barred_words, "GROUP", 7)
     monkeypatch.setattr(barred_words, "CHUNK", 33)
     assert LossComputation(pairs, threads=2).metric(6.0, 3.0).computed == pytest.approx(expected.computed, rel=1e-12)
-    expected = LossComputation(pairs, threads=1).metric(6.0, 3.0)
-    path = str(tmp_path / "work.npz")
-    seen = []
-
-    def stop(visits):
-        seen.append(visits)
-        if len(seen) % 6 == 0:
-            raise KeyboardInterrupt
-
-    for _ in range(20):
-        try:
-            resumed = LossComputation(pairs, threads=2, progress=stop, checkpoint=path).metric(6.0, 3.0)
-            break
-        except KeyboardInterrupt:
-            pass
-    assert len(seen) > 12
-    assert resumed == expected
 
 
 @pytest.mark.parametrize("calibration", ["certified", "certified-local"])

@@ -9,31 +9,19 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 
 import seeds
+import wordveil as wv
 from certification.small_vocabularies import small_embeddings
-from wordveil.certification.privacy_profile import dominating_pair, laplace_to_local
-from wordveil.decoding.decoded import Decoded
+from wordveil.certification.privacy_profile import laplace_to_local
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.mechanisms.clipped_laplace import ClippedLaplace
-from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.laplace_profile import laplace_delta, laplace_epsilon
 from wordveil.mechanisms.mahalanobis import Mahalanobis as WhitenedNoise
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.projection import Projection
-from wordveil.promises.composing import compose_releases, to_local
-from wordveil.promises.guarantees import LocalDP, PrivacyUnit, Standing
+from wordveil.promises.guarantees import PrivacyUnit
 from worlds import placed
 
 EPSILONS = [
     (300, 30, 8.194003), (300, 60, 19.373890), (300, 100, 38.071112), (100, 30, 15.148082), (50, 10, 5.847168),
     (50, 30, 20.968327), (10, 10, 9.508765), (768, 60, 10.912856),
 ]  # fmt: skip
-# The last was recomputed with 25 digits by nested mpmath quadrature; .166020583 is wrong in its seventh digit.
-DELTAS = [
-    (300, 30, 5, 8.0821017763e-3),
-    (50, 30, 15, 1.76114882e-2),
-    (10, 10, 5, 0.262649591),
-    (3, 2, 1, 0.16602034289509),
-]
 
 
 @pytest.mark.parametrize(("dimensions", "loss", "expected"), EPSILONS)
@@ -42,12 +30,6 @@ def test_checked_epsilons(dimensions, loss, expected):
     assert found == pytest.approx(expected, abs=6e-7)
     assert laplace_delta(found, dimensions=dimensions, loss=loss) <= 1e-5
     assert laplace_delta(found * (1 - 1e-6), dimensions=dimensions, loss=loss) > 1e-5
-
-
-@pytest.mark.parametrize(("dimensions", "loss", "epsilon", "expected"), DELTAS)
-def test_checked_deltas(dimensions, loss, epsilon, expected):
-    found = laplace_delta(epsilon, dimensions=dimensions, loss=loss)
-    assert found == pytest.approx(expected, rel=3e-9)
 
 
 def second_quadrature(epsilon, d, t):
@@ -96,7 +78,7 @@ def test_one_dimension_has_a_closed_form(epsilon):
     assert found == pytest.approx(2 + 2 * math.log1p(-1e-3), rel=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 400), st.floats(0.05, 80.0), st.floats(0.0, 1.0), st.floats(1.001, 2.0))
 def test_the_profile_is_ordered(dimensions, loss, share, factor):
     delta = laplace_delta(share * loss, dimensions=dimensions, loss=loss)
@@ -108,12 +90,12 @@ def test_the_profile_is_ordered(dimensions, loss, share, factor):
 
 
 def test_conversion_to_local_dp_beats_the_diameter_alone():
-    noise = MultivariateLaplace(epsilon=2.0)
+    noise = wv.MultivariateLaplace(epsilon=2.0)
     local = laplace_to_local(noise.for_dimensions(300), diameter=15.0, delta=1e-5)
-    assert isinstance(local, LocalDP)
+    assert isinstance(local, wv.LocalDP)
     assert local.epsilon == pytest.approx(8.194003, abs=1e-6)
-    assert (local.delta, local.standing, local.slack) == (1e-5, Standing.CERTIFIED, 0.0)
-    assert local.epsilon < to_local(noise.for_dimensions(300).guarantee(), diameter=15.0).epsilon
+    assert (local.delta, local.standing, local.slack) == (1e-5, wv.Standing.CERTIFIED, 0.0)
+    assert local.epsilon < wv.to_local(noise.for_dimensions(300).guarantee(), diameter=15.0).epsilon
     assert any("diameter of 15" in a for a in local.assumptions)
     # At a distance that delta alone covers, the loss is nil, yet a guarantee states a positive epsilon.
     assert 0 < laplace_to_local(noise.for_dimensions(3), diameter=1e-9, delta=1e-3).epsilon < 1e-8
@@ -134,9 +116,9 @@ def delta_by_sampling(fitted, epsilon, n=200_000):
 
 def test_a_projection_has_the_profile_of_the_dimensions_it_projects_to():
     """29.37 nats, where 300 dimensions would give 8.194: at 8.194 the released rows have a delta far above 1e-5."""
-    orthonormal = Projection(epsilon=10.0, dimensions=10, directions="orthonormal", sensitivity="spectral")
+    orthonormal = wv.Projection(epsilon=10.0, dimensions=10, directions="orthonormal", sensitivity="spectral")
     # The first axis keeps its length under these rows, so that the bound is met.
-    axes = Projection(epsilon=10.0, matrix=np.eye(10, 300), sensitivity="spectral")
+    axes = wv.Projection(epsilon=10.0, matrix=np.eye(10, 300), sensitivity="spectral")
     for projection in (orthonormal, axes):
         local = laplace_to_local(projection.for_dimensions(300), diameter=3.0, delta=1e-5)
         assert local.epsilon == pytest.approx(29.368, abs=1e-3)
@@ -149,19 +131,19 @@ def test_a_projection_has_the_profile_of_the_dimensions_it_projects_to():
 def test_decoded_words_and_whitened_noise_have_the_same_profile():
     words = small_embeddings("gaussian")
     for mechanism, dimensions in (
-        (MultivariateLaplace(epsilon=4.0), 7),
+        (wv.MultivariateLaplace(epsilon=4.0), 7),
         (WhitenedNoise(epsilon=4.0), 7),
-        (Projection(epsilon=4.0, dimensions=3), 3),
+        (wv.Projection(epsilon=4.0, dimensions=3), 3),
     ):
-        local = laplace_to_local(Decoded(mechanism=mechanism).fit(words), diameter=5.0, delta=1e-4)
+        local = laplace_to_local(wv.Decoded(mechanism=mechanism).fit(words), diameter=5.0, delta=1e-4)
         assert local.epsilon == laplace_epsilon(1e-4, dimensions=dimensions, loss=math.nextafter(20.0, 21.0))
-        assert (local.unit, local.standing) == (PrivacyUnit.TOKEN, Standing.CERTIFIED)
+        assert (local.unit, local.standing) == (PrivacyUnit.TOKEN, wv.Standing.CERTIFIED)
 
 
 def test_an_assumed_diameter_is_printed_no_larger_than_it_is():
-    local = laplace_to_local(MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099, delta=1e-5)
+    local = laplace_to_local(wv.MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099, delta=1e-5)
     assert "all inputs lie within a public euclidean diameter of 1" in local.assumptions
-    pair = dominating_pair(MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099)
+    pair = wv.dominating_pair(wv.MultivariateLaplace(epsilon=2.0).for_dimensions(3), diameter=1.00099)
     assert pair.assumptions == ("all inputs lie within a public euclidean diameter of 1",)
     assert "within a loss of 2.00198" in pair.speaks_of
 
@@ -169,45 +151,35 @@ def test_an_assumed_diameter_is_printed_no_larger_than_it_is():
 def test_profiles_over_two_tables_or_metrics_are_not_taken_for_one():
     words = small_embeddings("gaussian")
     wide = placed(20 * words.vectors)
-    mechanism = Decoded(mechanism=MultivariateLaplace(epsilon=1.0))
+    mechanism = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=1.0))
     claims = [laplace_to_local(mechanism.fit(table), diameter=3.0, delta=1e-6) for table in (words, wide)]
-    assert compose_releases([claims[0], claims[0]]).scope == mechanism.fit(words).guarantee().scope
+    assert wv.compose_releases([claims[0], claims[0]]).scope == mechanism.fit(words).guarantee().scope
     with pytest.raises(GuaranteeError, match="differ in their scope"):
-        compose_releases(claims)
+        wv.compose_releases(claims)
     rows = [laplace_to_local(kind.fit(words), diameter=3.0, delta=1e-6) for kind in (
-        MultivariateLaplace(epsilon=1.0), WhitenedNoise(epsilon=1.0))]  # fmt: skip
+        wv.MultivariateLaplace(epsilon=1.0), WhitenedNoise(epsilon=1.0))]  # fmt: skip
     assert len({line for claim in rows for line in claim.assumptions if "diameter of 3" in line}) == 2
 
 
 def test_conversions_without_a_theorem_are_refused():
-    noise = MultivariateLaplace(epsilon=2.0).for_dimensions(3)
+    noise = wv.MultivariateLaplace(epsilon=2.0).for_dimensions(3)
     claim = noise.guarantee()
     # A promise does not say what noise it is of, nor a sum of two that they are of one draw.
-    for promise in (claim, compose_releases([claim, claim]), ClippedLaplace(epsilon=2.0).for_dimensions(3)):
+    for promise in (claim, wv.compose_releases([claim, claim]), wv.ClippedLaplace(epsilon=2.0).for_dimensions(3)):
         with pytest.raises(GuaranteeError, match="pass the fitted mechanism"):
             laplace_to_local(promise, diameter=1.0, delta=1e-5)
-    unlucky = Projection(epsilon=2.0, sensitivity="published", beta=2.0).for_dimensions(3)
+    unlucky = wv.Projection(epsilon=2.0, sensitivity="published", beta=2.0).for_dimensions(3)
     with pytest.raises(GuaranteeError, match="a delta of its own"):
         laplace_to_local(unlucky, diameter=1.0, delta=1e-5)
     for diameter in (math.inf, 0.0, -1.0, math.nan, "3", True):
         with pytest.raises(ParameterError, match="diameter="):
             laplace_to_local(noise, diameter=diameter, delta=1e-5)
-    with pytest.raises(ParameterError, match="dimensions=0"):
-        laplace_delta(1.0, dimensions=0, loss=2.0)
-    with pytest.raises(ParameterError, match=r"loss=0.0 must be in \(0, inf\)"):
-        laplace_delta(1.0, dimensions=2, loss=0.0)
-    with pytest.raises(ParameterError, match=r"epsilon=-1\.0"):
-        laplace_delta(-1.0, dimensions=2, loss=1.0)
     with pytest.raises(ParameterError, match=r"delta=0\.0"):
         laplace_epsilon(0.0, dimensions=2, loss=1.0)
-
-
-def test_the_gaussian_it_resembles_is_no_bound():
-    """mu = epsilon r / sqrt(d) at d = 50 and epsilon r = 30 says 26.40 where the exact profile says 20.97."""
-    mu = 30 / math.sqrt(50)
-    low, high = 0.0, 60.0
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (low, middle) if gaussian_log_delta(middle, 1 / mu) <= math.log(1e-5) else (middle, high)
-    assert high == pytest.approx(26.40, abs=5e-3)
-    assert laplace_epsilon(1e-5, dimensions=50, loss=30.0) == pytest.approx(20.97, abs=5e-3)
+    for epsilon, dimensions, loss, wrong in (
+        (1, 0, 2.0, "dimensions=0"),
+        (1, 2, 0.0, "loss=0"),
+        (-1, 2, 1, "epsilon=-1"),
+    ):
+        with pytest.raises(ParameterError, match=wrong):
+            laplace_delta(epsilon, dimensions=dimensions, loss=loss)

@@ -149,59 +149,9 @@ def test_odd_vocabularies_end_with_a_certificate(case):
     assert 2.0 < solution.loss.epsilon <= 4.0 * (1 + 1e-8)
 
 
-def test_stopping_early_is_certified_all_the_same():
-    steps = []
-    solution = solve_tight_constraints(
-        ANY,
-        spread_embeddings(),
-        1.0,
-        most_iterations=1,
-        iteration=lambda step, residual: steps.append((step, residual)),
-    )
-    assert [step for step, _ in steps] == [1] == [solution.iterations]
-    assert solution.residual > 1e-8
-    exact = solve_tight_constraints(ANY, spread_embeddings(), 1.0)
-    assert exact.loss.epsilon < solution.loss.epsilon
-
-
 def test_parameters_outside_their_domain_are_refused():
     embeddings = small_embeddings("gaussian")
     with pytest.raises(ParameterError, match=r"rate=inf must be in \(0, inf\)"):
         solve_tight_constraints(ANY, embeddings, math.inf)
     with pytest.raises(ParameterError, match=r"tolerance=1.0 must be in \(0, 1\)"):
         solve_tight_constraints(ANY, embeddings, 1.0, tolerance=1.0)
-
-
-@pytest.fixture(scope="module")
-def glove_8000(glove_50d):
-    return placed(glove_50d.vectors[:8000])
-
-
-@pytest.mark.data
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rate", "epsilon", "plain", "negative", "kept", "plain_kept"),
-    [(2.0, 2.250, 2.725, 0.00713, 0.805, None), (1.5, 1.843, 2.102, None, 0.442, 0.370)],
-)
-def test_checked_numbers_on_glove(glove_8000, rate, epsilon, plain, negative, kept, plain_kept):
-    solution = solve_tight_constraints(ANY, glove_8000, rate)
-    assert solution.loss.epsilon == pytest.approx(epsilon, abs=1.1e-3)
-    assert negative is None or solution.negative == pytest.approx(negative, abs=1e-5)
-    # The same measure through a certificate, as a user gets it.
-    certificate = certify_rate(ANY, glove_8000, rate)
-    fitted = TightConstraints(epsilon=certificate.parameters["epsilon"]).fit(glove_8000, certificate)
-    assert fitted.keep_probabilities(glove_8000.candidates).mean() == pytest.approx(kept, abs=1e-3)
-    if plain_kept is not None:
-        same_rate = SanText(epsilon=2 * rate).fit(glove_8000)
-        assert same_rate.keep_probabilities(glove_8000.candidates).mean() == pytest.approx(plain_kept, abs=5e-4)
-    certified = LossComputation(DistinctVectors.of(glove_8000, Euclidean())).metric(rate)
-    assert certified.epsilon == pytest.approx(plain, abs=1.1e-3)
-
-
-@pytest.mark.data
-@pytest.mark.slow
-@pytest.mark.parametrize(("rate", "excess"), [(2.5, 2e-6), (3.0, 1e-6)])
-def test_positive_solutions_cost_only_the_solver_s_tolerance_on_glove(glove_8000, rate, excess):
-    solution = solve_tight_constraints(ANY, glove_8000, rate)
-    assert solution.negative == 0
-    assert solution.loss.computed - rate < excess

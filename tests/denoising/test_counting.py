@@ -102,12 +102,6 @@ def test_what_is_pruned_goes_to_what_is_shorter_and_the_sums_stay(few, repeated)
     assert kept <= {int(w) for w in whole.third}
 
 
-def test_every_stored_triple_has_its_pair(few, prior):
-    assert len(prior.thirds) == len(prior.right)
-    assert int(prior.thirds.sum()) == len(prior.third)
-    assert (prior.thirds > 0).any()
-
-
 def test_texts_held_out_are_not_counted(few):
     texts = ["The dog runs."] * 99 + ["A cat sings there."] + ["The dog runs."] * 2
     made = build_prior(["The dog runs.", *texts], few)

@@ -8,10 +8,9 @@ from tests.denoising.conftest import sentences
 
 import seeds
 import wordveil as wv
-from wordveil.denoising.calibration import trial_releases
 from wordveil.denoising.counting import build_prior
 from wordveil.denoising.denoiser import LEAST, Denoiser, UnreadableReleaseError
-from wordveil.denoising.posterior import ChannelEvidence, posteriors
+from wordveil.denoising.posterior import posteriors
 from wordveil.denoising.reading import STATES, STOP, ReleaseReader
 from wordveil.errors import ChecksumError, ParameterError
 
@@ -211,21 +210,3 @@ def test_mechanisms_without_a_law_in_closed_form_are_refused(few, wide):
     for wrong in ({"style": "poetic"}, {"least": 1.5}, {"least": -0.1}):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
             Denoiser(few, MECHANISM, prior=wide, **wrong)
-
-
-def test_trials_are_the_mechanism_s_and_the_same_every_time(few, prior):
-    randomizer = wv.NeighbourResponse(epsilon=3.0, k=2, outputs=None).fit(few)
-    segments = [layout.states for layout in ReleaseReader(few).read(sentences(400))]
-    exempt = few.ids(["the"])
-    own, random = trial_releases(segments, randomizer, exempt)
-    again, _ = trial_releases(segments, randomizer, exempt)
-    assert all(np.array_equal(a, b) for a, b in zip(own.released, again.released, strict=True))
-    seen, blind = np.concatenate(own.released), np.concatenate(random.released)
-    assert np.array_equal(seen[~own.counted], own.true[~own.counted])
-    assert not (own.true[own.counted] == few.id("the")).any()
-    law = randomizer.law(np.arange(len(few), dtype=np.int32))
-    dog = own.true == few.id("dog")
-    shares = np.bincount(seen[dog], minlength=len(few)) / dog.sum()
-    assert np.abs(shares - law[few.id("dog")]).max() < 4 / np.sqrt(dog.sum())
-    assert np.abs(np.bincount(blind[dog], minlength=len(few)) / dog.sum() - 1 / len(few)).max() < 4 / np.sqrt(dog.sum())
-    assert ChannelEvidence(randomizer, prior, exempt)(seen)[0].shape[0] == len(seen)

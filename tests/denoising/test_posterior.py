@@ -126,28 +126,3 @@ def test_candidates_beyond_those_whose_triples_are_read_keep_what_pairs_say(prio
         assert few.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-5)
         far.append(np.abs(few - exact).max())
     assert np.mean(far) < 0.25  # .11 with a spread of .06 from draw to draw: ten times that of a mean of 20
-
-
-def test_the_posterior_names_more_words_than_the_likeliest_sequence_or_no_context(prior):
-    """Exactly, on a toy channel: every text of two words and every release of it, weighed by its probability."""
-    after, thrice = matrices(prior)
-    n, words = len(prior.unigram), len(prior.unigram) - STATES
-    stop, few = words + STOP, [0, 1, 2, 5, 8]
-    channel = np.full((words, words), 0.6 / words) + 0.4 * np.eye(words)
-    joint = {(x, y): after[stop, x] * thrice[stop, x, y] * thrice[x, y, stop] for x, y in product(few, repeat=2)}
-    named = dict.fromkeys(("posterior", "sequence", "alone"), 0.0)
-    for release in product(few, repeat=2):
-        likelihoods = np.zeros((2, n))
-        likelihoods[:, few] = channel[few][:, list(release)].T
-        read = posteriors([np.array([2, 0, 1, 2], np.int32)], table(likelihoods), prior)
-        guesses = {
-            "posterior": read.states[1:-1, 0],
-            "sequence": read.sequence[1:-1],
-            "alone": (likelihoods * prior.frequency).argmax(axis=1),
-        }
-        for path, own in joint.items():
-            seen = own * channel[path[0], release[0]] * channel[path[1], release[1]]
-            for name, guess in guesses.items():
-                named[name] += seen * float((np.array(path) == guess).mean())
-    assert named["posterior"] >= named["sequence"]
-    assert named["posterior"] > 1.02 * named["alone"]

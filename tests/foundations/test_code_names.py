@@ -1,7 +1,5 @@
 """What names code of third parties: the release of the package that brings it, or bits that nothing else has."""
 
-from __future__ import annotations
-
 from dataclasses import InitVar, dataclass
 from pathlib import Path
 
@@ -146,11 +144,6 @@ def test_what_wordveil_holds_is_named_in_full_or_not_at_all(holding):
     for held in (wv.Sanitizer(again, wv.SanText(epsilon=1.0)), wv.RandomSource(), again.words):
         with pytest.raises(CertificateError, match="cannot be named"):
             identity(holding(held))
-
-
-def test_shipped_classes_need_no_name():
-    assert code_name(wv.TEM) == ""
-    assert "class=" not in identity(wv.TEM(epsilon=1.0))
 
 
 def test_a_table_from_a_directory_nobody_checked_is_named_by_what_it_holds(holding, tmp_path):

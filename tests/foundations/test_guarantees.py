@@ -1,14 +1,11 @@
 """Guarantees as values: arithmetic that never understates, refusals, and sentences with numbers rounded up."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
 import re
 from dataclasses import replace
 from fractions import Fraction
-from operator import attrgetter
 
 import pytest
 from hypothesis import given
@@ -66,15 +63,9 @@ def test_numbers_are_rounded_up_to_the_digits_asked_for(value, digits):
     ("rounded", "value", "digits", "shown"),
     [
         (round_up, 0.1 + 0.2, 4, "0.3"),  # a rounding of 2e-17 is no reason to claim 0.3001
-        (round_up, 1.00001, 4, "1.001"),
-        (round_up, 9.9999, 4, "10"),
-        (round_up, 34.5661, 4, "34.57"),
         (round_up, 123456.0, 4, "1.235e+05"),
         (round_up, 6.0143e-05, 2, "6.1e-05"),
-        (round_up, 5e-324, 4, "4.941e-324"),
         (round_down, 0.3 - 1e-17, 4, "0.3"),
-        (round_down, 1.00009, 4, "1"),
-        (round_down, 9.9999, 4, "9.999"),
         *(
             (each, *same)
             for each in (round_up, round_down)
@@ -118,43 +109,18 @@ def test_composition_is_never_below_the_sum_of_the_parts(parts, distance):
     assert len(set(whole.assumptions)) == len(whole.assumptions)
 
 
-@given(st.lists(metric_dp, min_size=2, max_size=4), st.randoms(use_true_random=False))
-def test_composition_does_not_depend_on_order(parts, shuffler):
-    other = list(parts)
-    shuffler.shuffle(other)
-    one, two = compose_releases(parts), compose_releases(other)
-    assert type(one) is type(two)
-    if isinstance(one, MetricDP):
-        numbers = attrgetter("epsilon", "delta", "slack", "largest_distance", "standing")
-        assert numbers(one) == numbers(two)
-
-
-def test_the_cap_of_a_sum_covers_the_part_that_goes_on_growing():
-    near = replace(METRIC, epsilon=1.0, largest_distance=2.0)
-    far = replace(METRIC, epsilon=1.0, largest_distance=5.0)
-    assert compose_releases([near, far]).loss(10.0) == 10.0 >= near.loss(10.0) + far.loss(10.0)
-    assert compose_releases([near, METRIC]).largest_distance is None
-    assert compose_releases([near]) == near
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=lambda g: g.promise)
-def test_composing_adds_epsilon_delta_and_slack(kind):
+def test_composing_adds_epsilon_delta_and_slack_in_one_scope(kind):
     whole = compose_releases([replace(kind, delta=1e-6, slack=0.5), replace(kind, epsilon=3.0, delta=2e-6, slack=1.0)])
-    assert (whole.epsilon, whole.delta, whole.slack) == (5.0, 3e-6, 1.5)
+    assert (whole.epsilon, whole.delta, whole.slack, whole.scope) == (5.0, 3e-6, 1.5, SCOPE)
     assert type(whole) is type(kind)
 
 
-def test_no_guarantee_swallows_a_composition():
+def test_sums_that_promise_nothing_say_so():
     assert compose_releases([METRIC, NOTHING, LOCAL]) is NOTHING
-
-
-def test_deltas_of_one_or_more_leave_no_guarantee():
     whole = compose_releases([replace(LOCAL, delta=0.5)] * 2)
     assert isinstance(whole, NoGuarantee)
     assert "add up to 1" in whole.reason
-
-
-def test_composing_nothing_is_refused():
     with pytest.raises(GuaranteeError, match="nothing to compose"):
         compose_releases([])
 
@@ -186,22 +152,11 @@ def test_promises_whose_unit_nothing_defines_are_not_added(kind):
     assert compose_releases([rows, rows]).epsilon == 4.0, "rows as they come need no vocabulary"
 
 
-def test_what_follows_from_a_promise_is_of_its_scope():
-    assert compose_releases([METRIC, METRIC]).scope == SCOPE
-    assert to_local(METRIC, diameter=1.0).scope == SCOPE
-    assert compose_tokens(METRIC, [1.0]).scope == compose_tokens(LOCAL, [1.0]).scope == SCOPE
-
-
 def test_a_scope_is_added_once():
     once = within_scope(METRIC, "vocabulary 5f2c", "more", assuming=["a"])
     assert once.scope == (*SCOPE, "more")
     assert within_scope(once, "more", assuming=["a"]) == once
     assert within_scope(NOTHING, "more", assuming=["a"]) is NOTHING
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_equal_promises_are_comparable_whatever_their_numbers(kind):
-    require_same_promise(kind, replace(kind, epsilon=9.0, delta=0.1, slack=None))
 
 
 def test_standings_are_ordered_and_the_weakest_wins():
@@ -221,16 +176,13 @@ def test_tokens_sum_to_at_least_their_losses(guarantee, distances):
         assert guarantee.delta * len(distances) >= 1
         return
     assert isinstance(whole, LocalDP)
-    assert whole.unit is PrivacyUnit.TEXT
+    assert (whole.unit, whole.scope) == (PrivacyUnit.TEXT, SCOPE)
+    assert compose_tokens(LOCAL, distances).epsilon == 2.0 * len(distances), "local DP counts and does not measure"
     total = math.fsum(guarantee.loss(t) for t in distances)
     assert whole.epsilon + (whole.slack or 0.0) == pytest.approx(total, rel=1e-12)
     assert (whole.slack is None) == (guarantee.slack is None)
     delta = Fraction(guarantee.delta) * len(distances)
     assert delta <= Fraction(whole.delta) <= delta * (1 + Fraction(1, 2**52))
-
-
-def test_tokens_of_local_dp_count_and_do_not_measure():
-    assert compose_tokens(LOCAL, [0.1, 0.2, 0.0]).epsilon == 6.0
 
 
 def test_token_sums_that_mean_nothing_are_refused():
@@ -253,7 +205,7 @@ def test_local_dp_covers_every_distance_up_to_the_diameter(guarantee, diameter, 
         assert local.epsilon + (local.slack or 0.0) >= guarantee.loss(distance) * (1 - 1e-12)
     assert local.slack == guarantee.slack
     assert local.standing is guarantee.standing
-    assert local.unit is guarantee.unit
+    assert (local.unit, local.scope) == (guarantee.unit, guarantee.scope)
 
 
 def test_conversions_without_a_theorem_are_refused():
@@ -269,25 +221,19 @@ def test_conversions_without_a_theorem_are_refused():
     assert to_local(replace(METRIC, largest_distance=3.0), diameter=2.0).epsilon == 4.0
 
 
+OUTSIDE = {
+    "epsilon": (0.0, -1.0, math.inf, math.nan),
+    "delta": (1.0, -1e-9, math.nan),
+    "slack": (-1e-9, math.inf, math.nan),
+}
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda g: g.promise)
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", math.inf),
-        ("epsilon", math.nan),
-        ("delta", 1.0),
-        ("delta", -1e-9),
-        ("delta", math.nan),
-        ("slack", -1e-9),
-        ("slack", math.inf),
-        ("slack", math.nan),
-    ],
-)
-def test_numbers_outside_their_domain_are_refused(kind, name, value):
-    with pytest.raises(ParameterError, match=f"{name}=.* must be in"):
-        replace(kind, **{name: value})
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_numbers_outside_their_domain_are_refused(kind, name):
+    for value in OUTSIDE[name]:
+        with pytest.raises(ParameterError, match=f"{name}=.* must be in"):
+            replace(kind, **{name: value})
 
 
 NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")

@@ -1,7 +1,5 @@
 """The one page all reports are made of: escapes what is said, fits phones and dark rooms, fetches nothing."""
 
-from __future__ import annotations
-
 import ast
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Metrics against direct formulas, and the axiom check against things that are no metric."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

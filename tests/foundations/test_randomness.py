@@ -1,9 +1,6 @@
 """The streams: AES in counter mode byte for byte, one stream a document, and a key that never shows."""
 
-from __future__ import annotations
-
 import copy
-import multiprocessing
 import os
 import pickle
 import traceback
@@ -43,67 +40,12 @@ def test_lanes_are_aes_in_counter_mode(key, document_id, content, lane):
     assert np.array_equal(drawn, aes_words(key, ((nonce << 8) | lane) << 40, 41))
 
 
-@pytest.mark.parametrize("nonce", [0, 1, 2**24 - 1, 2**63, 2**80 - 1])
-def test_lanes_at_the_edges_of_the_counter_space(nonce):
-    source = RandomSource(KEY)
-    for (drawn,) in source.documents([nonce], [9]).chunks(lambda s, n: (random_bits(s.lane(255), (n,)),), 4):
-        expected = aes_words(KEY, ((nonce << 8) | 255) << 40, 9)
-        assert np.array_equal(drawn, expected[: len(drawn)])
-        break
-
-
-def test_lanes_of_all_documents_are_disjoint_counter_ranges():
-    starts = [((nonce << 8) | lane) << 40 for nonce in (0, 1, 2, 2**80 - 1) for lane in range(256)]
-    assert min(np.diff(sorted(starts))) >= 2**40
-    assert max(starts) + 2**40 <= 2**128
-
-
 def test_reseating_forgets_everything_about_the_earlier_document(source):
     stream = source.stream("one")
     random_bits(stream.lane(0), (3,))
     stream.lane(0).standard_normal(5)  # leaves a half-used buffer behind
     again = random_bits(stream.seat(document_nonce(KEY, "two", "x")).lane(0), (8,))
     assert np.array_equal(again, random_bits(source.stream("two", "x").lane(0), (8,)))
-
-
-LAWS = {
-    "words": lambda g, n: random_bits(g, (n,)),
-    "uniform": lambda g, n: g.random(n),
-    "normal": lambda g, n: g.standard_normal((n, 3)),
-    "gamma": lambda g, n: g.standard_gamma(7.0, n),
-}
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_draws_do_not_depend_on_how_they_are_cut(source, law):
-    whole = LAWS[law](source.stream("d").lane(0), 1000)
-    for cut in (1, 7, 64, 999):
-        generator = source.stream("d").lane(0)
-        parts = [LAWS[law](generator, min(cut, 1000 - start)) for start in range(0, 1000, cut)]
-        assert np.array_equal(np.concatenate(parts), whole)
-
-
-@given(
-    counts=st.lists(st.integers(0, 9), max_size=8),
-    size=st.integers(1, 40),
-)
-def test_chunks_of_documents_do_not_depend_on_their_size(counts, size):
-    source = RandomSource(KEY)
-    nonces = source.nonces([str(i) for i in range(len(counts))], [""] * len(counts))
-
-    def sample(stream, n):
-        return stream.lane(0).standard_normal((n, 2)), random_bits(stream.lane(1), (n,))
-
-    chunks = list(source.documents(nonces, counts).chunks(sample, size))
-    assert [len(normals) for normals, _ in chunks[:-1]] == [size] * (len(chunks) - 1)
-    alone = [sample(source.stream(str(i), ""), n) for i, n in enumerate(counts) if n]
-    for column in (0, 1):
-        got = [chunk[column] for chunk in chunks]
-        assert (
-            len(got) == 0
-            if not alone
-            else np.array_equal(np.concatenate(got), np.concatenate([a[column] for a in alone]))
-        )
 
 
 @given(
@@ -132,18 +74,16 @@ def test_words_of_many_documents_are_those_of_each(counts, size, lane, width):
         assert np.array_equal(np.concatenate(drawn), np.concatenate(oracle))
 
 
-def test_chunks_refuse_an_empty_size(source):
+def test_sizes_and_lanes_are_checked(source):
     with pytest.raises(ParameterError, match="size=0 must be at least 1"):
         list(source.documents([1], [1]).chunks(lambda s, n: (random_bits(s.lane(0), (n,)),), 0))
+    for lane in (-1, 256):
+        with pytest.raises(ParameterError, match=rf"index={lane} must be in \[0, 256\)"):
+            source.stream().lane(lane)
 
 
 def first_words(source, document_id, content):
     return random_bits(source.stream(document_id, content).lane(0), (4,)).tolist()
-
-
-def test_the_same_id_and_content_repeat_under_one_key(source):
-    other = RandomSource(KEY)
-    assert first_words(source, "id", "text") == first_words(other, "id", "text")
 
 
 def test_another_id_content_lane_or_key_gives_other_noise(source):
@@ -165,12 +105,6 @@ def test_fresh_sources_and_fresh_streams_never_repeat():
 def test_any_python_string_is_an_id_and_a_content(document_id, surrogates):
     nonces = {document_nonce(KEY, document_id + surrogates, surrogates), document_nonce(KEY, document_id, surrogates)}
     assert len(nonces) == 1 + bool(surrogates)
-
-
-def test_lane_numbers_are_checked(source):
-    for lane in (-1, 256):
-        with pytest.raises(ParameterError, match=rf"index={lane} must be in \[0, 256\)"):
-            source.stream().lane(lane)
 
 
 @pytest.mark.parametrize("key", [b"", b"short", bytes(17)])
@@ -195,11 +129,13 @@ def in_fork(function) -> bytes:
     return answer
 
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def in_children(test):
+    """A test that forks: skipped where there is no fork, and not warned of threads that no child uses."""
+    quiet = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+    return quiet(pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")(test))
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@in_children
 def test_a_forked_child_has_a_key_of_its_own():
     source = RandomSource()
     ours = source.export_key()
@@ -208,16 +144,14 @@ def test_a_forked_child_has_a_key_of_its_own():
     assert source.export_key() == ours
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@in_children
 def test_a_key_that_was_given_stays_in_a_forked_child():
     source = RandomSource(KEY)
     assert {in_fork(source.export_key) for _ in range(2)} == {KEY}
     in_fork(lambda: source.check_repeats() or b"")
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@in_children
 @pytest.mark.parametrize("source", [RandomSource(), seeds.source(1)], ids=["drawn", "for tests"])
 def test_a_forked_child_with_a_key_of_its_own_refuses_to_repeat_and_its_parent_does_not(source):
     def refusal() -> bytes:
@@ -233,8 +167,7 @@ def test_a_forked_child_with_a_key_of_its_own_refuses_to_repeat_and_its_parent_d
     assert in_fork(lambda: RandomSource().check_repeats() or b"made in the child") == b"made in the child"
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@in_children
 @pytest.mark.parametrize("moved", [lambda stream: stream, lambda stream: stream.seat(7)], ids=["as it is", "moved on"])
 def test_a_stream_carried_over_a_fork_draws_other_noise(moved):
     stream = RandomSource(KEY).stream("document")
@@ -244,8 +177,7 @@ def test_a_stream_carried_over_a_fork_draws_other_noise(moved):
         assert carried != random_bits(moved(stream).lane(lane), (4,)).tobytes()
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@in_children
 def test_a_lane_carried_over_a_fork_draws_other_noise():
     lane = RandomSource(KEY).stream("document").lane(3)  # neither stream nor source is kept
     lane.standard_normal(3)
@@ -257,29 +189,10 @@ def test_a_lane_carried_over_a_fork_draws_other_noise():
     assert again.random(4).tobytes() == ours[:32], "the parent goes on where it stood"
 
 
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@in_children
 def test_a_seeded_source_is_no_test_source_after_a_fork():
     source = seeds.source(1)
     assert in_fork(lambda: str(source.is_test_source).encode()) == b"False"
-
-
-def _key_of(source: RandomSource, pipe) -> None:
-    pipe.send_bytes(source.export_key())
-
-
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_worker_of_multiprocessing_has_a_key_of_its_own():
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
-    source = RandomSource()
-    worker = context.Process(target=_key_of, args=(source, theirs))
-    worker.start()
-    key = ours.recv_bytes()
-    worker.join()
-    assert len(key) == 16
-    assert key != source.export_key()
 
 
 @pytest.mark.parametrize("transport", [pickle.dumps, copy.copy, copy.deepcopy])

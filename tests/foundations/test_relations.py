@@ -1,7 +1,5 @@
 """Which pairs a claim speaks of: counted by hand, asked one by one and in blocks, and attacked where it is worst."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -29,6 +27,7 @@ def test_local_dp_speaks_of_every_pair_equally():
     assert relation.loss(3, 29) == (2.25, 1e-3)
     assert relation.losses(IDS[:2], IDS).tolist() == [[2.25] * 30] * 2
     assert relation.edges is None
+    assert relation_of(NoGuarantee(reason="none")).loss(0, 1) is None
 
 
 def test_metric_dp_speaks_of_every_pair_by_its_distance():
@@ -76,11 +75,6 @@ def test_neighbour_dp_of_vectors_finds_their_words():
     relation = relation_of(ADJACENT, edges=EDGES, find=find)
     assert relation.loss(ROWS[7], ROWS[2]) == (3.0, 1e-3)
     assert relation.loss(ROWS[7], ROWS[3]) is None
-
-
-def test_no_guarantee_speaks_of_no_pair():
-    relation = relation_of(NoGuarantee(reason="none"))
-    assert relation.loss(0, 1) is None
 
 
 def test_the_worst_pairs_of_words_are_the_nearest_the_farthest_and_the_most_isolated():

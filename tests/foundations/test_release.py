@@ -1,7 +1,5 @@
 """Releases, options, disclosures and errors as values."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -10,7 +8,7 @@ import pytest
 
 from wordveil import errors
 from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError, WordveilError
-from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
+from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.release import MASK, Provenance, Release, TextOptions, disclosures, effective_guarantee
 
 PROVENANCE = Provenance(version="1", mechanism="M()", vocabulary="v", checksum="c", candidates_checksum="k")
@@ -45,34 +43,38 @@ def test_a_notebook_shows_text_promise_and_disclosures_and_runs_none_of_them():
 
 
 @pytest.mark.parametrize("name", ["unknown", "per", "casing", "numbers", "markup"])
-def test_unknown_choices_are_refused_with_the_choices(name):
-    with pytest.raises(ParameterError, match=rf"{name}='sideways' must be one of \w+, \w+"):
-        TextOptions(**{name: "sideways"})
+@pytest.mark.parametrize("value", ["sideways", "keep"])
+def test_unknown_choices_are_refused_with_the_choices(name, value):
+    with pytest.raises(ParameterError, match=rf"{name}='{value}' must be one of \w+, \w+"):
+        TextOptions(**{name: value})
 
 
-def test_keep_is_no_policy_for_unknown_words():
-    with pytest.raises(ParameterError, match="unknown='keep' must be one of random, typed, drop, mask"):
-        TextOptions(unknown="keep")
+SHOWN = [
+    ("unknown", "random", "by one law for all such tokens", None),
+    ("unknown", "typed", "and of which kind", None),
+    ("unknown", "drop", "they are missing", "which tokens are unknown"),
+    ("unknown", "mask", re.escape(MASK), "which tokens are unknown"),
+    ("casing", "shape", "casing of every token", "the casing of every token"),
+    ("numbers", "vocabulary", "digits are looked up", None),
+    ("public_words", frozenset({"a", "b"}), "2 listed public words", "which listed public words stand where"),
+    ("per", "document", "same known word", "which positions of a document hold the same known word"),
+    ("markup", "html", "tags without attributes and entities, of a fixed list", "tags and entities"),
+]
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "said"),
-    [
-        ("unknown", "random", "by one law for all such tokens"),
-        ("unknown", "typed", "and of which kind"),
-        ("unknown", "drop", "they are missing"),
-        ("unknown", "mask", re.escape(MASK)),
-        ("casing", "shape", "casing of every token"),
-        ("numbers", "vocabulary", "digits are looked up"),
-        ("public_words", frozenset({"a", "b"}), "2 listed public words"),
-        ("per", "document", "same known word"),
-        ("markup", "html", "tags without attributes and entities, of a fixed list"),
-    ],
-)
-def test_every_choice_that_discloses_says_so(option, value, said):
-    assert re.search(said, "\n".join(disclosures(TextOptions(**{option: value}))))
-    others = {"unknown": "drop" if value == "random" else "random"}
-    assert not re.search(said, "\n".join(disclosures(TextOptions(**others))))
+@pytest.mark.parametrize(("option", "value", "said", "assumed"), SHOWN)
+def test_every_choice_that_discloses_says_so_and_what_is_disclosed_is_assumed_to_be_the_same(
+    option, value, said, assumed
+):
+    chosen, other = TextOptions(**{option: value}), TextOptions(unknown="drop" if value == "random" else "random")
+    assert re.search(said, "\n".join(disclosures(chosen)))
+    assert not re.search(said, "\n".join(disclosures(other)))
+    claim = replace(CLAIM, assumptions=("the mechanism's own",))
+    plain, with_it = (effective_guarantee(claim, each, test_source=False) for each in (TextOptions(), chosen))
+    assert with_it.assumptions[0] == plain.assumptions[0] == "the mechanism's own"
+    assert assumed is None or assumed in with_it.assumptions[1]
+    assert assumed is None or assumed not in plain.assumptions[1]
+    assert "positions of tokens, punctuation and layout" in plain.assumptions[1]
 
 
 def test_length_layout_and_cuts_are_always_disclosed():
@@ -80,40 +82,10 @@ def test_length_layout_and_cuts_are_always_disclosed():
     assert "a hyphen or an apostrophe" in disclosures(TextOptions())[1]
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "assumed"),
-    [
-        ("unknown", "drop", "which tokens are unknown"),
-        ("unknown", "mask", "which tokens are unknown"),
-        ("casing", "shape", "the casing of every token"),
-        ("markup", "html", "tags and entities"),
-        ("public_words", frozenset({"a"}), "which listed public words stand where"),
-        ("per", "document", "which positions of a document hold the same known word"),
-    ],
-)
-def test_what_is_disclosed_is_assumed_to_be_the_same(option, value, assumed):
-    claim = replace(CLAIM, assumptions=("the mechanism's own",))
-    plain = effective_guarantee(claim, TextOptions(), test_source=False)
-    chosen = effective_guarantee(claim, TextOptions(**{option: value}), test_source=False)
-    assert chosen.assumptions[0] == plain.assumptions[0] == "the mechanism's own"
-    assert assumed in chosen.assumptions[1]
-    assert assumed not in plain.assumptions[1]
-    assert "positions of tokens, punctuation and layout" in plain.assumptions[1]
-
-
-@pytest.mark.parametrize(
-    "claim",
-    [
-        CLAIM,
-        LocalDP(epsilon=1.0, standing=Standing.PROVED),
-        NeighbourDP(epsilon=1.0, graph="g", standing=Standing.PROVED),
-    ],
-)
-def test_the_unit_follows_per(claim):
-    assert effective_guarantee(claim, TextOptions(), test_source=False).unit is claim.unit
-    changed = effective_guarantee(claim, TextOptions(per="document"), test_source=False)
-    assert changed.unit is PrivacyUnit.DOCUMENT_WORD
-    assert changed.epsilon == claim.epsilon
+def test_the_unit_follows_per():
+    assert effective_guarantee(CLAIM, TextOptions(), test_source=False).unit is CLAIM.unit
+    changed = effective_guarantee(CLAIM, TextOptions(per="document"), test_source=False)
+    assert (changed.unit, changed.epsilon) == (PrivacyUnit.DOCUMENT_WORD, CLAIM.epsilon)
 
 
 def test_a_test_source_voids_the_guarantee():

@@ -1,7 +1,5 @@
 """Every seed of a test comes from `tests/seeds.py`, so that one number moves the draws of all tests."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import os
@@ -16,12 +14,7 @@ import seeds
 
 TESTS = Path(__file__).parents[1]
 PACKAGES = (TESTS.parent / "src", TESTS.parent / "lab" / "src")
-OTHER_HOSTS = ()
-FILES = {
-    str(path.relative_to(TESTS)): path
-    for path in sorted(TESTS.rglob("*.py"))
-    if path.name != "seeds.py" and path.relative_to(TESTS).parts[0] not in OTHER_HOSTS
-}
+FILES = {str(path.relative_to(TESTS)): path for path in sorted(TESTS.rglob("*.py")) if path.name != "seeds.py"}
 SEEDED = {"default_rng", "seeded_for_tests", "manual_seed", "RandomState", "PCG64", "Philox", "SFC64", "seed"}
 """What makes draws of a number; without a number it draws afresh, which is nobody's seed."""
 
@@ -36,13 +29,9 @@ def takes_a_seed() -> set[str]:
                 arguments = {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}
                 names |= {node.name} if "seed" in arguments else set()
             if isinstance(node, ast.ClassDef):
-                fields = {one.target.id for one in node.body if isinstance(one, ast.AnnAssign) and _named(one.target)}
+                fields = {_name(one.target) for one in node.body if isinstance(one, ast.AnnAssign)}
                 names |= {node.name} if "seed" in fields else set()
     return names
-
-
-def _named(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name)
 
 
 def _name(node: ast.expr) -> str:

@@ -1,7 +1,5 @@
 """Private values where released ones belong do not type-check; released ones do."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

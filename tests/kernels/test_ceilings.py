@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.engines_here import SELECTING, every_selecting
-from tests.kernels.oracles import chi_square, ideal_draw, random_words, rows_of, same_in_any_batch
+from tests.kernels.oracles import chi_square, ideal_draw, random_words, rows_of
 
 from seeds import rng
 from wordveil.errors import ParameterError
@@ -54,7 +54,7 @@ def test_no_ceiling_is_below_its_mass(engine, make, metric, reach):
 
 
 @pytest.mark.parametrize("engine", SELECTING[1:])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 2**32 - 1),
     v=st.integers(1, 700),
@@ -76,23 +76,6 @@ def test_engines_agree_and_hold_at_any_scale(engine, seed, v, d, exponent, reach
     assert np.all(above(one, ids) >= exact_masses(one, ids) * (1 - 1e-12))
     words = random_words(seed, len(ids), one)
     assert one.draw(ids, words).tobytes() == other.draw(ids, words).tobytes()
-
-
-@every_selecting
-def test_ceilings_are_close_where_words_are_scattered(engine):
-    kernel = rows_of(scattered(0, 3000, 50), rate=2.0, cap=14.0)
-    ids = np.arange(200, dtype=np.int32)
-    accepted = exact_masses(kernel, ids).sum(axis=1) / above(kernel, ids).sum(axis=1)
-    assert accepted.min() > 0.9
-    assert kernel.attempts == 8
-
-
-@pytest.mark.slow
-@every_selecting
-@every_vocabulary
-def test_a_row_does_not_depend_on_its_batch(engine, make):
-    kernel = rows_of(make(4, 1300, 37))
-    same_in_any_batch(kernel._ceiling_rows, np.unique(kernel.canonical), (1, 2, 3, 5, 31, 130, 257))
 
 
 def least_margin(exponents):
@@ -207,7 +190,6 @@ def test_draws_are_those_of_the_slow_draw(engine, metric):
     kernel = rows_of(scattered(2, 900, 7), metric=metric, rate=2.0, cap=4.0)
     ids = np.arange(0, 900, 31, dtype=np.int32)
     words = random_words(1, len(ids), kernel)
-    words[::3, 1] = [int(w) for w in words[::3, 1]]
     expected = [ideal_draw(kernel, i, w) for i, w in zip(ids.tolist(), words, strict=True)]
     assert kernel.draw(ids, words, threads=1).tolist() == expected
 
@@ -303,15 +285,6 @@ def test_a_word_is_never_used_twice():
     kernel = rows_of(scattered(0, 30, 3))
     with pytest.raises(ParameterError, match=r"bits=\(3, 2\) must have shape \(3, 16\)"):
         kernel.draw(np.arange(3, dtype=np.int32), np.zeros((3, 2), dtype=np.uint64))
-
-
-def test_a_batch_job_draws_the_words_that_a_service_draws():
-    """The service makes every attempt, the job only those it needs; most words here are rejected at least once."""
-    kernel, n = rows_of(scattered(0, 1200, 4), rate=1.5, cap=3.0), 3000
-    kernel._raised = 4 * kernel._raised
-    ids = rng(3).integers(0, 1200, n).astype(np.int32)
-    words = random_words(4, n, kernel)
-    assert np.array_equal(kernel.with_cache(1 << 20).draw(ids, words), kernel.draw(ids, words))
 
 
 @pytest.mark.parametrize("job", [False, True])

@@ -22,7 +22,7 @@ from worlds import clustered
 
 
 @pytest.mark.parametrize("engine", DECODING[1:])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), v=st.integers(1, 700), d=st.integers(1, 40), exponent=st.integers(-30, 12))
 def test_every_exact_score_lies_within_the_stated_bound(engine, seed, v, d, exponent):
     vectors = (rng(seed).standard_normal((v, d)) * 10.0**exponent).astype(np.float32)

@@ -49,28 +49,6 @@ def test_nearest_words_equal_the_oracle(gpu, make, v, d):
     assert distances.tobytes() == expected[1].tobytes()
 
 
-@pytest.mark.parametrize("k", [1, 2, 31, 33, 300])
-def test_any_number_of_neighbours(gpu, k):
-    vectors = scattered(0, 300, 12)
-    queries = queries_near(vectors, 5, 5)
-    assert np.array_equal(search_for(gpu, vectors).top(queries, k)[0], oracle(vectors, np.arange(300), queries, k))
-
-
-@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e8, 1e14, 1e18, 1e37])
-def test_scales_of_the_words(gpu, scale):
-    base = rng(8).standard_normal((300, 6))
-    vectors = (scale * base).astype(np.float32)
-    queries = scale * (base[:10] + 0.3 * rng(9).standard_normal((10, 6)))
-    assert np.array_equal(search_for(gpu, vectors).top(queries, 3)[0], oracle(vectors, np.arange(300), queries, 3))
-
-
-@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-40, 1e10, 1e16])
-def test_scales_of_the_queries(gpu, scale):
-    vectors = scattered(10, 300, 6)
-    queries = scale * rng(11).standard_normal((10, 6))
-    assert np.array_equal(search_for(gpu, vectors).nearest(queries), oracle(vectors, np.arange(300), queries, 1)[:, 0])
-
-
 @pytest.mark.parametrize("tiles", [{"lanes": 1}, {"words": 256, "depth": 64}, {"rows": 16, "words": 64, "lanes": 16}])
 def test_answers_do_not_depend_on_the_tiles(gpu, tiles):
     vectors = clustered(1, 700, 61)
@@ -102,36 +80,11 @@ def test_chunks_fit_the_free_memory_and_change_nothing(gpu, monkeypatch):
     assert done == [32, 32, 32, 121 - 96]
 
 
-def test_the_largest_array_holds_one_number_for_a_group(gpu):
-    search = search_for(gpu, scattered(0, 1000, 4), words=256)
-    packed = gpu.nearest.pack_queries(gpu.backend.torch.zeros((3, 4)).double().to(gpu.device), search.screen.words, 32)
-    assert search.screen.maxima(packed).shape == (32, 1024 // 32)
-
-
 def test_queries_that_cannot_be_written_are_read(gpu):
     vectors = scattered(0, 100, 5)
     queries = vectors[:4].copy()
     queries.flags.writeable = False
     assert search_for(gpu, vectors).nearest(queries).tolist() == [0, 1, 2, 3]
-
-
-def test_no_queries_give_no_answers(gpu):
-    search = search_for(gpu, scattered(0, 5, 3))
-    assert search.nearest(np.empty((0, 3))).shape == (0,)
-    assert search.top(np.empty((0, 3)), 2)[0].shape == (0, 2)
-
-
-@pytest.mark.parametrize("k", [0, 4])
-def test_k_is_checked(gpu, k):
-    with pytest.raises(ParameterError, match=rf"k={k} must be in \[1, 3\]"):
-        search_for(gpu, scattered(0, 3, 3)).top(np.eye(3), k)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_queries_that_are_not_finite_are_refused_and_not_shown(gpu, bad):
-    with pytest.raises(ParameterError, match="must be finite") as caught:
-        search_for(gpu, scattered(0, 3, 3)).nearest(np.array([[0.12345, bad, 0.0]]))
-    assert "0.12345" not in str(caught.value)
 
 
 def scores_and_bounds(gpu, vectors, queries):
@@ -153,7 +106,7 @@ def scores_and_bounds(gpu, vectors, queries):
     return found, best, screen._bounds(packed).double().cpu().numpy()
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32 - 1), v=st.integers(1, 300), d=st.integers(1, 40), exponent=st.integers(-30, 12))
 def test_every_exact_score_lies_within_the_stated_bound(gpu, seed, v, d, exponent):
     vectors = (rng(seed).standard_normal((v, d)) * 10.0**exponent).astype(np.float32)

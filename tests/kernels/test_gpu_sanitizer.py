@@ -75,11 +75,6 @@ def test_the_benchmark_counts_wall_time_on_a_card(cpu_tensors):
     assert all(line.rate == line.wall_rate for line in lines)
 
 
-def test_the_processor_is_left_as_it_is(vocabulary):
-    fitted = fit_words(MECHANISMS["tem"], vocabulary)
-    assert fitted.on("cpu") is fitted
-
-
 def test_rows_that_only_the_processor_has_are_refused(vocabulary):
     pytest.importorskip("torch", reason="PyTorch is not installed (extra gpu)")
     fitted = fit_words(wv.TEM(epsilon=6.0, metric=wv.NeighbourRank(k=3, cap=9.0)), vocabulary)
@@ -87,24 +82,13 @@ def test_rows_that_only_the_processor_has_are_refused(vocabulary):
         fitted.on("cuda")
 
 
-def test_without_pytorch_the_extra_is_named():
-    program = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.split('.')[0] in ('torch', 'triton'):
-            raise ModuleNotFoundError(f'No module named {name!r}', name=name)
-sys.meta_path.insert(0, Absent())
-import wordveil as wv
-from wordveil.errors import MissingExtraError
-table = wv.Embeddings.from_arrays(['a', 'b'], [[0.0], [1.0]])
-try:
-    wv.Sanitizer(table, wv.SanText(epsilon=1.0), device='cuda')
-except MissingExtraError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(MissingExtraError("Work on a graphics card", "torch", "gpu"))
+def test_without_pytorch_the_extra_is_named(vocabulary, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("wordveil.kernels.gpu")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError) as refused:
+        wv.Sanitizer(vocabulary, wv.SanText(epsilon=1.0), device="cuda")
+    assert str(refused.value) == str(MissingExtraError("Work on a graphics card", "torch", "gpu"))
 
 
 @pytest.mark.slow

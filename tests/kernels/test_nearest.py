@@ -1,11 +1,13 @@
 """The exact search against the obvious one: float64 direct differences, lowest id on ties."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.kernels.gpu_modules import modules
 from tests.kernels.oracles import nearest
 
 from seeds import rng
@@ -15,18 +17,40 @@ from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType
 from wordveil.kernels.tile_screen import TileScreen
 
+CARD = ["torch", "card"]
 
-@pytest.fixture(autouse=True, params=["numpy", ""], ids=lambda e: e or "fastest")
+
+@pytest.fixture(autouse=True, params=["numpy", "", *CARD], ids=lambda e: e or "fastest")
 def engine(request, monkeypatch):
-    """Every test runs without a compiler and on the fastest engine that is built; the answers must be the same."""
-    monkeypatch.setenv("WORDVEIL_ENGINE", request.param)
+    """Every test runs without a compiler, on the fastest engine that is built and as on a card, to the same answers."""
+    if request.param not in CARD:
+        monkeypatch.setenv("WORDVEIL_ENGINE", request.param)
     return request.param
 
 
-def check(vectors, queries, k=1, outputs=None):
+@pytest.fixture
+def search_for(engine):
+    """What makes a search of vectors, all of which may be found unless `outputs` says which."""
+    gpu = modules(engine) if engine in CARD else None
+
+    def search(vectors, outputs=None):
+        outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else outputs
+        return (
+            gpu.nearest.GpuNearestWords(vectors, outputs, device=gpu.device) if gpu else NearestWords(vectors, outputs)
+        )
+
+    return search
+
+
+@pytest.fixture
+def check(search_for):
+    return partial(hold_against_the_oracle, search_for)
+
+
+def hold_against_the_oracle(search_for, vectors, queries, k=1, outputs=None):
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else np.asarray(outputs, dtype=np.int32)
-    search = NearestWords(vectors, outputs)
+    search = search_for(vectors, outputs)
     ids, distances = search.top(queries, k)
     expected_ids, expected_distances = nearest(vectors, outputs, queries, k)
     assert ids.dtype == np.int32
@@ -43,26 +67,26 @@ def noisy(vectors, n, scale, seed=7):
 
 
 @pytest.mark.parametrize("v", [1, 2, 63, 64, 65, 2047, 2048, 2049, 4096])
-def test_every_way_the_last_tile_can_fill(v):
+def test_every_way_the_last_tile_can_fill(check, v):
     vectors = rng(v).standard_normal((v, 5)).astype(np.float32)
     check(vectors, noisy(vectors, 30, 1.0), 1)
     check(vectors, noisy(vectors, 5, 1.0), v)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e-10, 1e8, 1e14, 1e18, 1e25, 1e37])
-def test_scales_of_the_words(scale):
+def test_scales_of_the_words(check, scale):
     base = rng(8).standard_normal((2500, 6))
     vectors = (scale * base).astype(np.float32)
     check(vectors, scale * (base[:50] + 0.3 * rng(9).standard_normal((50, 6))), 3)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-40, 1e10, 1e16, 1e100])
-def test_scales_of_the_queries(scale):
+def test_scales_of_the_queries(check, scale):
     vectors = rng(10).standard_normal((2500, 6)).astype(np.float32)
     check(vectors, scale * rng(11).standard_normal((30, 6)), 3)
 
 
-def test_one_huge_query_does_not_change_its_neighbours_answers():
+def test_one_huge_query_does_not_change_its_neighbours_answers(check):
     vectors = rng(12).standard_normal((3000, 6)).astype(np.float32)
     queries = noisy(vectors, 40, 1.0)
     queries[7] *= 1e20
@@ -71,7 +95,7 @@ def test_one_huge_query_does_not_change_its_neighbours_answers():
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 2**32), st.integers(1, 90), st.integers(1, 4), st.integers(1, 40), st.data())
-def test_small_worlds(seed, v, d, n, data):
+def test_small_worlds(check, seed, v, d, n, data):
     vectors = rng(seed).integers(-3, 4, (v, d)) * data.draw(st.sampled_from([1.0, 0.1, 1e-3, 1e5]))
     queries = vectors[rng(seed + 1).integers(0, v, n)] + rng(seed + 2).integers(-2, 3, (n, d)) * 0.25
     check(vectors, queries, data.draw(st.integers(1, v)))
@@ -85,22 +109,22 @@ def test_progress_counts_every_query():
     assert len(done) % 2 == 0
 
 
-def test_no_queries_give_no_answers():
-    search = NearestWords(np.eye(3, dtype=np.float32), np.arange(3, dtype=np.int32))
+def test_no_queries_give_no_answers(search_for):
+    search = search_for(np.eye(3, dtype=np.float32))
     ids, distances = search.top(np.empty((0, 3)), 2)
     assert ids.shape == distances.shape == (0, 2)
 
 
 @pytest.mark.parametrize("k", [0, -1, 4])
-def test_k_is_checked(k):
-    search = NearestWords(np.eye(3, dtype=np.float32), np.arange(3, dtype=np.int32))
+def test_k_is_checked(search_for, k):
+    search = search_for(np.eye(3, dtype=np.float32))
     with pytest.raises(ParameterError, match=rf"k={k} must be in \[1, 3\]"):
         search.top(np.eye(3), k)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_queries_that_are_not_finite_are_refused_and_not_shown(bad):
-    search = NearestWords(np.eye(3, dtype=np.float32), np.arange(3, dtype=np.int32))
+def test_queries_that_are_not_finite_are_refused_and_not_shown(search_for, bad):
+    search = search_for(np.eye(3, dtype=np.float32))
     with pytest.raises(ParameterError, match="must be finite") as caught:
         search.nearest(np.array([[0.12345, bad, 0.0]]))
     assert "0.12345" not in str(caught.value)

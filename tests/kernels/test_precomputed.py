@@ -37,24 +37,7 @@ def both(table, rate=1.5, cap=2.0, outputs=None):
     return rows, NearRows(rows, source, pairs=near_size(source, outputs, cap).pairs)
 
 
-@pytest.mark.parametrize("some", [False, True])
-@pytest.mark.parametrize("cap", [0.01, 2.0, 50.0])
-def test_weights_and_normalizers_equal_the_formula(monkeypatch, some, cap):
-    monkeypatch.setattr(near_module, "TILE", 500)
-    table = metric_table()
-    outputs = np.arange(3, 59, 2, dtype=np.int32) if some else np.arange(60, dtype=np.int32)
-    expected = np.exp(-1.5 * np.minimum(table[:, outputs], cap))
-    ids = np.arange(60, dtype=np.int32)
-    for kernel in both(table, cap=cap, outputs=outputs):
-        np.testing.assert_allclose(kernel.weights(ids), expected, rtol=1e-12)
-        np.testing.assert_allclose(kernel.log_normalizers(ids), np.log(expected.sum(axis=1)), rtol=0, atol=1e-12)
-        assert kernel.weights(ids[-4:]).tobytes() == kernel.weights(ids[:4]).tobytes()
-        assert kernel.with_cache(1 << 20).weights(ids).tobytes() == kernel.weights(ids).tobytes()
-        assert kernel.weights(ids[:0]).shape == (0, len(outputs))
-        assert kernel.draw(ids[:0], np.zeros((0, 2), dtype=np.uint64)).shape == (0,)
-
-
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 30), st.floats(0.05, 6.0), st.integers(0, 2), st.booleans())
 def test_rows_made_beforehand_draw_the_same_words(seed, v, cap, skip, aimed):
     """At random, at both ends, and at edges to the last of 64 bits; the twin that never asks draws others."""
@@ -83,21 +66,6 @@ def test_edges_between_rows_made_beforehand_need_their_bound(monkeypatch):
     monkeypatch.setattr(IdealRows, "error", lambda rows, terms: 0.0)
     monkeypatch.setattr(near_module, "ends", unbounded)
     assert not np.array_equal(kernel.draw(ids, words), drawn)
-
-
-@pytest.mark.parametrize("which", ["one row at a time", "made beforehand"])
-def test_draws_do_not_depend_on_batch_order_or_threads(which):
-    kernel = both(metric_table())[which == "made beforehand"]
-    ids = seeds.rng(3).integers(0, 60, 2000).astype(np.int32)
-    words = random_words(4, len(ids), kernel)
-    done = []
-    whole = kernel.draw(ids, words, threads=1, progress=done.append)
-    assert sum(done) == len(ids)
-    np.testing.assert_array_equal(kernel.draw(ids, words, threads=3), whole)
-    order = seeds.rng(5).permutation(len(ids))
-    np.testing.assert_array_equal(kernel.draw(ids[order], words[order], threads=2), whole[order])
-    parts = [kernel.draw(ids[:7], words[:7]), kernel.draw(ids[7:], words[7:])]
-    np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +125,7 @@ def with_entry(matrix, i, j, value):
     return other
 
 
-def test_a_table_is_its_values_and_cannot_be_changed():
+def test_a_table_is_its_values():
     table = metric_table(v=300)
     known = DistanceTable(table)
     assert known == DistanceTable(table.copy())
@@ -165,11 +133,6 @@ def test_a_table_is_its_values_and_cannot_be_changed():
     assert known != DistanceTable(table * 2)
     assert known.canonical.tolist() == (table == 0).argmax(axis=1).tolist()
     assert known.canonical[-4:].tolist() == [0, 1, 2, 3]
-    before = known.matrix.tobytes()
-    table[:] = 7
-    assert known.matrix.tobytes() == before
-    with pytest.raises(ValueError, match="read-only"):
-        known.matrix[0, 1] = 3
     assert "matrix" not in repr(known)
     assert known.checksum in repr(known)
     assert LARGEST_TABLE == 20_000

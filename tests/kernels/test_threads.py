@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import seeds
 from wordveil.errors import ParameterError
 from wordveil.kernels.selection import RowCache
-from wordveil.kernels.threads import even_size, map_chunks, resolve_threads
+from wordveil.kernels.threads import map_chunks, resolve_threads
 
 
 def blas_threads() -> set[int]:
@@ -84,18 +84,6 @@ def test_numbers_of_threads():
     for wrong in (0, -2):
         with pytest.raises(ParameterError, match=f"threads={wrong} must be at least 1"):
             resolve_threads(wrong)
-
-
-@given(st.integers(0, 5000), st.integers(1, 600), st.integers(1, 100), st.integers(1, 16))
-def test_chunks_are_even_and_keep_every_thread_busy(n, most, fewest, threads):
-    size = even_size(n, most, fewest, threads)
-    assert 1 <= size <= most
-    if n > most * threads:  # more chunks than threads: as few rounds as chunks of `most` would take
-        assert -(-n // (size * threads)) == -(-n // (most * threads)) or size >= fewest
-    elif n >= fewest * threads:
-        assert size == -(-n // threads)
-    elif n <= most:
-        assert size >= min(n, fewest, most)
 
 
 @given(st.lists(st.sets(st.integers(0, 19), max_size=6), max_size=8), st.integers(0, 30))

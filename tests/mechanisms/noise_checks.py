@@ -27,11 +27,6 @@ def radii(cdf: Callable[[np.ndarray], np.ndarray], order: int = 2) -> Check:
     return lambda noise: float(stats.kstest(np.linalg.norm(noise, ord=order, axis=1), cdf, method="asymp").pvalue)
 
 
-def magnitudes(cdf: Callable[[np.ndarray], np.ndarray]) -> Check:
-    """Kolmogorov-Smirnov test of the coordinates' absolute values, for laws with independent coordinates."""
-    return lambda noise: float(stats.kstest(np.abs(noise).ravel(), cdf, method="asymp").pvalue)
-
-
 def direction_p_value(noise: np.ndarray) -> float:
     """Smallest Bonferroni-corrected p-value of uniform directions: every axis' marginal, and every pair's product."""
     noise = noise[noise.any(axis=1)]  # the origin, a point of the grid, has none

@@ -1,24 +1,12 @@
 """What mechanisms say beyond their guarantee: plain advice with computed numbers, printed by `explain`."""
 
-import math
 import re
 
 import pytest
-from scipy.integrate import quad
-from typer.testing import CliRunner
 
 from wordveil import NADP, ClippedGaussian, Decoded, Jaccard, MultivariateLaplace, TruncatedLaplace
-from wordveil.cli.app import build_app
 from wordveil.meaning.explanations import explain
-from wordveil.mechanisms.truncated_law import noise_deviation
 from worlds import drawn
-
-
-@pytest.mark.parametrize(("alpha", "half_width"), [(0.7, 3.0), (1e-3, 2.0), (5.0, 40.0)])
-def test_noise_deviation_is_that_of_the_density(alpha, half_width):
-    mass, _ = quad(lambda x: math.exp(-alpha * x), 0, half_width)
-    square, _ = quad(lambda x: x * x * math.exp(-alpha * x), 0, half_width)
-    assert noise_deviation(alpha, half_width) == pytest.approx(math.sqrt(square / mass), rel=1e-6)
 
 
 def test_the_corrected_truncated_laplace_says_that_it_gains_nothing():
@@ -63,9 +51,3 @@ def test_advice_reaches_the_explanation_through_a_decoder():
     assert text.splitlines()[-1] == f"Advice: {fitted.advice()}"
     assert "Advice" not in str(explain(words, fitted.guarantee()))
     assert Decoded(mechanism=MultivariateLaplace(epsilon=1.0)).fit(words).advice() == ""
-
-
-def test_the_command_prints_it():
-    result = CliRunner().invoke(build_app(), ["explain", "--mechanism", "truncated-laplace", "--epsilon", "1"])
-    assert result.exit_code == 0
-    assert "Advice: No gain over the plain clipped Laplace" in result.stdout

@@ -22,16 +22,7 @@ def oracle_delta(epsilon: float, scale: float) -> mpmath.mpf:
         return mpmath.ncdf(half - shift) - mpmath.exp(epsilon) * mpmath.ncdf(-half - shift)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "root"), [(0.1, 29.9553040852), (1.6, 2.3940794204), (8, 0.5928378526), (40, 0.1736260209)]
-)
-def test_the_analytic_scales_of_the_nadp_authors(epsilon, root):
-    scale = analytic_scale(epsilon, 1 / 73404)
-    assert scale == pytest.approx(root, abs=1e-10)
-    assert oracle_delta(epsilon, scale) <= mpmath.mpf(1 / 73404) < oracle_delta(epsilon, scale * (1 - 1e-9))
-
-
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.floats(-3, 2.5), st.floats(-40, -0.05))
 def test_the_analytic_scale_is_the_root_from_above(log_epsilon, log_delta):
     epsilon, delta = 10**log_epsilon, 10**log_delta
@@ -94,7 +85,7 @@ def test_the_noise_is_normal(d, calibration):
     assert sign_p_value(noise_of(fitted, seeds.source(7), d)) >= ALPHA
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.floats(0.01, 0.99), st.floats(-12, -0.35))
 def test_below_epsilon_1_the_classical_scale_is_a_theorem(epsilon, log_delta):
     mechanism = ClippedGaussian(epsilon=epsilon, delta=10**log_delta, calibration="classical")
@@ -112,12 +103,6 @@ def test_the_classical_scale_holds_where_the_exact_delta_says_so_and_is_refuted_
     exact = oracle_delta(40.0, classical_scale(40.0, 1e-5))
     assert exact > 1e-5
     assert f"{float(exact):.3g}"[:3] in claim.reason
-
-
-def test_the_analytic_gaussian_of_300_dimensions_has_the_stated_standard_deviation():
-    fitted = ClippedGaussian(epsilon=1.0, delta=1e-5).for_dimensions(300)
-    assert fitted.sigma == pytest.approx(7.461, abs=5e-4)
-    assert (fitted.guarantee().delta, fitted.guarantee().standing) == (1e-5, Standing.PROVED)
 
 
 def test_clipping_bounds_every_distance():

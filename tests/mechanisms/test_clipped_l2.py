@@ -10,7 +10,6 @@ from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, 
 
 import seeds
 from wordveil.certification import certify, verify
-from wordveil.certification.accounting import compose_many
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.clipped_l2 import ClippedL2, clipped_diameter
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
@@ -105,15 +104,6 @@ def test_constants_are_certified_and_a_changed_one_is_refused():
     shrunk = placed(table.vectors * np.float32(0.9))
     with pytest.raises(CertificateError, match="vocabulary"):
         verify(certificate, shrunk)
-
-
-@pytest.mark.slow
-def test_many_draws_are_composed_by_the_profile():
-    pytest.importorskip("dp_accounting", reason="needs the extra wordveil[accounting]")
-    pair = ClippedL2(epsilon=2.0, delta=1e-6).for_dimensions(50).loss_profile()
-    once = compose_many([(pair, 1)], 1e-6)
-    assert once.epsilon == pytest.approx(2.0, rel=1e-2)
-    assert once.epsilon < compose_many([(pair, 4)], 1e-6).epsilon < 6.0
 
 
 def test_what_it_cannot_do_is_refused():

@@ -1,7 +1,5 @@
 """Every registered mechanism, as every one of its examples, keeps the contract: a new file is tested on arrival."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import contract
@@ -9,7 +7,6 @@ import numpy as np
 import pytest
 from contract import Example, contract_of
 
-import seeds
 import wordveil as wv
 from wordveil import names
 from wordveil.mechanisms.base import WordMechanism
@@ -92,7 +89,6 @@ def test_every_decoder_is_tried():
 
 
 WORDS = contract.table(70)
-SOURCE = seeds.source(5)
 TEM, LAPLACE = wv.TEM(epsilon=4.0), wv.MultivariateLaplace(epsilon=2.0)
 NEIGHBOURS = wv.NeighbourResponse(epsilon=2.0, k=2, outputs=None)
 

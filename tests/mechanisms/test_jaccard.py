@@ -16,11 +16,6 @@ def vocabulary(d: int = 2) -> Embeddings:
     return placed(rows)
 
 
-def test_the_norm_tells_the_classes_apart_in_300_dimensions():
-    wide, narrow = class_errors(300, 1.835 / 1.276)
-    assert (round(wide * 1e6, 1), round(narrow * 1e6, 1)) == (5.3, 4.1)
-
-
 def test_the_errors_and_the_delta_agree_with_simulated_likelihood_ratios():
     d, ratio, epsilon = 6, 1.5, 0.7
     rng = seeds.rng(0)

@@ -7,7 +7,6 @@ from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, 
 import seeds
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.promises.composing import compose_releases
 from wordveil.promises.guarantees import MetricDP, Standing
 from wordveil.vocabulary.table import Embeddings
@@ -71,19 +70,6 @@ def test_the_euclidean_epsilon_is_reached_along_the_smallest_axis():
     assert isinstance(claim, MetricDP)
     assert claim.standing is Standing.PROVED
     assert "Euclidean" in claim.assumptions[0]
-
-
-def test_lam_0_is_the_plain_multivariate_laplace():
-    table = vocabulary(5)
-    rows = table.vectors[:9]
-    plain, stretched = MultivariateLaplace(epsilon=3.0).fit(table), Mahalanobis(epsilon=3.0, lam=0.0).fit(table)
-    streams = [seeds.source(1).stream("x") for _ in range(2)]
-    a = plain.randomize(rows, plain.sample(streams[0], 9))
-    b = stretched.randomize(rows, stretched.sample(streams[1], 9))
-    # R is the identity but for its last bits: the noise is wider by what they can hide, and points may part at ties.
-    assert stretched.scale == pytest.approx(1 / 3, rel=1e-11)
-    assert np.abs(a - b).max() <= plain.grid
-    assert stretched.euclidean_epsilon == pytest.approx(3.0, rel=1e-9)
 
 
 def test_releases_under_different_tables_do_not_compose():

@@ -52,13 +52,6 @@ def test_the_guarantee_names_its_graph():
     assert LINE.header.checksum[:12] in claim.graph
 
 
-def test_words_with_equal_vectors_share_one_component():
-    table = placed([[0.0], [0.0], [0.0], [1.0], [50.0], [51.0]])
-    fitted = NADP(epsilon=1.0, **STRICT).fit(table)
-    assert len(set(fitted.graph.component[:3])) == 1
-    assert len(set(fitted.sigmas[:3])) == 1
-
-
 def test_vocabularies_without_adjacent_words_are_refused():
     with pytest.raises(ParameterError, match="adjacent"):
         NADP(epsilon=1.0).fit(placed([[1.0]]))

@@ -236,13 +236,6 @@ def test_any_two_ranks_meet_in_the_embedded_vocabulary_so_that_the_proof_of_flat
     assert (has.T @ has).min() > 3700
 
 
-def test_one_neighbour_is_randomized_response() -> None:
-    fitted = NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(drawn(9, 3))
-    law = fitted.law(np.arange(9, dtype=np.int32))
-    assert law[np.arange(9), np.arange(9)] == pytest.approx(math.exp(2) / (math.exp(2) + 8), rel=1e-12)
-    assert fitted.keep_probabilities(np.arange(9, dtype=np.int32)) == pytest.approx(law.diagonal())
-
-
 @given(
     v=st.integers(6, 40),
     k=st.integers(3, 6),

@@ -22,13 +22,7 @@ from tests.kernels.engines_here import every_selecting
 
 import seeds
 import wordveil as wv
-from wordveil.certification import certify
-from wordveil.decoding.decoded import Decoded
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
-from wordveil.runs.vectors import release_vectors
-from wordveil.sanitizing.sanitizer import Sanitizer
-from wordveil.sentences.rephrasing import Rephraser
-from wordveil.vocabulary.rank_metric import NeighbourRank
+from wordveil.metrics.distances import Mahalanobis
 from worlds import lettered, placed, scattered
 
 THREADS, CALLS, WORDS = 8, 64, 12
@@ -47,7 +41,7 @@ def table(v: int = 600, d: int = 6) -> wv.Embeddings:
 @cache
 def certified(name: str) -> Any:
     mechanism = SELECTION[name]
-    return certify(mechanism, table(), threads=1) if mechanism.needs_certificate else None
+    return wv.certify(mechanism, table(), threads=1) if mechanism.needs_certificate else None
 
 
 def documents(words: Any) -> list[str]:
@@ -82,10 +76,10 @@ def check(make: Callable[[], Any], texts: list[str]) -> None:
 
 
 METRICS = {
-    "euclidean": Euclidean(),
-    "angular": Angular(),
+    "euclidean": wv.Euclidean(),
+    "angular": wv.Angular(),
     "mahalanobis": Mahalanobis(whitening=np.diag([1.0, 0.5, 2.0, 1.0, 1.5, 0.7])),
-    "ranks": NeighbourRank(k=12, cap=8.0),
+    "ranks": wv.NeighbourRank(k=12, cap=8.0),
 }
 SELECTION = {
     **{f"tem, {name}": wv.TEM(epsilon=5.0, metric=metric) for name, metric in METRICS.items()},
@@ -101,15 +95,15 @@ SELECTION = {
 def test_selection_draws_the_same_words_whoever_else_draws(engine, name):
     certificate = certified(name)
 
-    def make() -> Sanitizer:
-        return Sanitizer(table(), SELECTION[name], source=wv.RandomSource(KEY), threads=1, certificate=certificate)
+    def make() -> wv.Sanitizer:
+        return wv.Sanitizer(table(), SELECTION[name], source=wv.RandomSource(KEY), threads=1, certificate=certificate)
 
     check(make, documents(table().words))
 
 
 OTHERS = {
     **{name: one for name, one in ALL.items() if one.releases == "words" and one not in SELECTION.values()},
-    **{f"{name}, {one.name}": Decoded(mechanism=wv.MultivariateLaplace(epsilon=5.0), decoder=one)
+    **{f"{name}, {one.name}": wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=5.0), decoder=one)
        for name, one in zip(("nearest", "ranks", "second"), DECODERS, strict=True)},
     **{name: one for name, one in ALL.items() if one.releases == "vectors"},
 }  # fmt: skip
@@ -118,10 +112,10 @@ OTHERS = {
 @pytest.mark.parametrize("mechanism", OTHERS.values(), ids=OTHERS)
 def test_every_mechanism_draws_the_same_words_whoever_else_draws(mechanism):
     words = contract.table(70)
-    certificate = certify(mechanism, words, threads=1) if mechanism.needs_certificate else None
+    certificate = wv.certify(mechanism, words, threads=1) if mechanism.needs_certificate else None
 
-    def make() -> Sanitizer:
-        return Sanitizer(words, mechanism, source=wv.RandomSource(KEY), threads=1, certificate=certificate)
+    def make() -> wv.Sanitizer:
+        return wv.Sanitizer(words, mechanism, source=wv.RandomSource(KEY), threads=1, certificate=certificate)
 
     check(make, documents(words.words)[:40])
 
@@ -145,20 +139,20 @@ def test_texts_are_read_and_written_the_same_whoever_else_reads(options):
 
 def test_sentences_are_the_same_whoever_else_rephrases():
     texts = [f"She was told number {n}. We waited for the doctor. Nobody came." for n in range(40)]
-    check(lambda: Rephraser(epsilon=8.0, source=wv.RandomSource(KEY), threads=1), texts)
+    check(lambda: wv.Rephraser(epsilon=8.0, source=wv.RandomSource(KEY), threads=1), texts)
 
 
 @pytest.mark.parametrize("name", [name for name, one in ALL.items() if one.releases == "vectors"])
 def test_vectors_are_the_same_whoever_else_releases(name):
     rows, source, words = np.asarray(contract.table(70).vectors), wv.RandomSource(KEY), contract.table(70)
-    release = partial(release_vectors, mechanism=ALL[name], vocabulary=words, source=source)
+    release = partial(wv.release_vectors, mechanism=ALL[name], vocabulary=words, source=source)
     whole = release(rows, name="x").vectors.tobytes()
     assert by_threads(lambda n: release(rows, name="x").vectors.tobytes(), 16) == [whole] * 16
 
 
 def test_calls_without_an_id_never_share_noise():
     """Two equal texts that draw from one place would come out equal; 40 words of 600 never do by chance."""
-    shared = Sanitizer(table(), wv.SanText(epsilon=0.01), threads=1).for_batch_job()
+    shared = wv.Sanitizer(table(), wv.SanText(epsilon=0.01), threads=1).for_batch_job()
     text = " ".join(table().words[:40])
     assert len(set(by_threads(lambda n: shared(text).text, 200))) == 200
 

@@ -7,7 +7,6 @@ import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.projection_matrices import draw_matrix, principal_directions, random_rows
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
-from worlds import shared
 
 
 def oracle(vectors: np.ndarray, matrix: np.ndarray) -> float:
@@ -19,7 +18,7 @@ def oracle(vectors: np.ndarray, matrix: np.ndarray) -> float:
     return float(np.max(images / np.where(lengths > 0, lengths, 1), where=lengths > 0, initial=0.0))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 10**6), st.integers(2, 90), st.integers(1, 6), st.integers(1, 6), st.sampled_from([1e-3, 1.0, 1e6])
 )
@@ -47,8 +46,10 @@ def test_several_tiles_duplicates_and_threads():
     vectors[600:] = vectors[rng.integers(0, 600, 700)]
     matrix = rng.standard_normal((2, 4))
     expected = oracle(vectors[:600], matrix)
-    one, two = exact_stretch(vectors, matrix, threads=1), exact_stretch(vectors, matrix, threads=2)
+    seen = []
+    one, two = (exact_stretch(vectors, matrix, threads=threads, progress=seen.append) for threads in (1, 2))
     assert one == two
+    assert sum(seen) == 2 * 600  # rows that differ
     assert expected <= one <= expected * (1 + 1e-9)
 
 
@@ -61,12 +62,6 @@ def test_ties_everywhere_and_no_pair_at_all():
     assert exact_stretch(zeros, np.array([[3.0]])) == pytest.approx(3.0, rel=1e-9)
     with pytest.raises(ParameterError, match="matrix"):
         exact_stretch(vectors, np.eye(4))
-
-
-def test_progress_counts_every_row():
-    seen = []
-    exact_stretch(seeds.rng(3).standard_normal((1100, 2)), np.eye(2), progress=seen.append)
-    assert sum(seen) == 1100
 
 
 def test_the_matrices_are_what_they_say():
@@ -120,32 +115,3 @@ def test_principal_directions_hold_the_most_variance():
     for m in (1, 4, 9):
         held = np.square(centred @ principal_directions(rows, m).T).sum()
         assert held == pytest.approx(np.sort(np.linalg.eigvalsh(centred.T @ centred))[-m:].sum(), rel=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.data
-def test_relative_noise_on_glove():
-    """Delta * m/(median stretch) for m = 10 on the first 5 000 words.
-
-    The numbers to meet, 21.0 and 19.5, are of one matrix each, on a vocabulary whose size is not stated. One draw has a
-    standard deviation of 3 % and 1 % here, and the largest stretch grows by a few per cent with the vocabulary: the
-    median of five draws must be within 8 %, two deviations and the growth. No projection has 50; the order of the four
-    holds for every draw.
-    """
-    with np.load(shared("embeddings", "glove.6B.50d.top100k.npz")) as archive:
-        vectors = archive["vectors"][:5000]
-    i, j = np.triu_indices(5000, 1)
-    some = seeds.rng(0).choice(len(i), 50_000, replace=False)
-    difference = vectors[i[some]].astype(np.float64) - vectors[j[some]]
-
-    def relative_noise(matrix):
-        stretches = np.linalg.norm(difference @ matrix.T, axis=1) / np.linalg.norm(difference, axis=1)
-        return exact_stretch(vectors, matrix) * 10 / np.median(stretches)
-
-    principal = relative_noise(principal_directions(vectors, 10))
-    assert principal == pytest.approx(14.4, abs=0.05)
-    gaussian = [relative_noise(draw_matrix(10, 50, seeds.seed(n))) for n in range(5)]
-    orthonormal = [relative_noise(random_rows(10, 50, seeds.seed(n))) for n in range(5)]
-    assert np.median(gaussian) == pytest.approx(21.0, rel=0.08)
-    assert np.median(orthonormal) == pytest.approx(19.5, rel=0.08)
-    assert principal < min(orthonormal) <= max(orthonormal) < min(gaussian) <= max(gaussian) < 50

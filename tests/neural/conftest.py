@@ -1,7 +1,5 @@
 """One thread: the models of these tests are too small to share."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """What passes through Gaussian noise come to, by SciPy alone: k passes of sigma are one of sigma over the root of k."""
 
-from __future__ import annotations
-
 import math
 
 from scipy.optimize import brentq

@@ -1,7 +1,5 @@
 """A small public table and small texts for the neural tests."""
 
-from __future__ import annotations
-
 import pytest
 
 import seeds

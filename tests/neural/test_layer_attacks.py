@@ -1,7 +1,5 @@
 """Attacks on the private layer: low bits, gradients, and whatever makes two passes share their noise."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys
@@ -205,12 +203,6 @@ def test_no_two_tables_share_noise(mechanism, change):
     told = [clip_to_ball(np.asarray(rows, np.float64), 1.0) for rows in (before, layer.table.detach())]
     left = (first - second).numpy()[0][:, None] - (told[0] - told[1])  # of each token, for each word it may be
     assert np.abs(left).max(axis=2).min() > 3 * layer.step
-
-
-def test_given_rows_are_passes_too():
-    layer = PrivateEmbedding(TABLE, GAUSSIAN)
-    layer.vectors(np.zeros((1, 6)))
-    assert layer.passes.largest == 1
 
 
 @pytest.mark.parametrize("ids", [torch.tensor([2**32 + 5]), torch.tensor([0.5]), torch.tensor([float("nan")])])

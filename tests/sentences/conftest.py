@@ -1,14 +1,10 @@
 """Small stocks of made-up public sentences."""
 
-import sys
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 from wordveil.sentences.building import StockSettings, build_stock
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 WHO = ("The doctor", "My sister", "Our neighbour", "The teacher", "A young soldier", "Maria", "The cook")
 DID = ("bought", "found", "painted", "forgot", "sold", "repaired")

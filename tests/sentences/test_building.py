@@ -17,7 +17,6 @@ from wordveil.sentences.recipes import RECIPES, followed, gathered
 from wordveil.sentences.slots import clean, fill
 from wordveil.sentences.splitting import split_sentences
 from wordveil.sentences.stock import load_stock
-from wordveil_lab.rows import data_folder, read_rows
 
 SMALL = {"prototypes": (4, 16), "held_out": 60, "name": "small", "each": 300}
 
@@ -272,20 +271,3 @@ def test_rows_of_another_part_in_the_same_file_are_left_out(tmp_path):
             lines.write(json.dumps({"split": "train", "text": text, "slots": slots}) + "\n")
     assert texts("clinical", tmp_path)[1] == ["He feels well now."]
     assert texts("support", tmp_path)[1] == ["it works again now"]
-
-
-@pytest.mark.data
-def test_the_shared_sets_give_their_training_parts():
-    folder = data_folder()
-    if folder is None:
-        pytest.skip("the folder of data sets is not named by WORDVEIL_DATA")
-    notes, encounters, answers = texts("clinical", folder)
-    assert len(notes) == len(list(read_rows("privacy/mts-dialog.train.jsonl.gz", ["note"])))
-    assert len(encounters) == 67
-    assert len(answers) > 4000
-    banking, turns = texts("support", folder)
-    assert len(banking) == 10_003
-    held_out = {
-        row["text"] for row in read_rows("documents/multidogo-customer.jsonl.gz", ["text"]) if row["split"] != "train"
-    }
-    assert len(set(turns) - held_out) > 10_000

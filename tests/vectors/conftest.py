@@ -1,4 +1,5 @@
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -71,15 +72,7 @@ def read(path, name="vectors"):
     return load_file(path)[name]
 
 
-class Files:
-    """The helpers above, for tests."""
-
-    write = staticmethod(write)
-    read = staticmethod(read)
-    write_parquet = staticmethod(write_parquet)
-    write_safetensors = staticmethod(write_safetensors)
-
-
 @pytest.fixture(scope="session")
 def files():
-    return Files
+    """The functions above, for tests."""
+    return sys.modules[__name__]

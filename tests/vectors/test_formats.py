@@ -60,13 +60,6 @@ def test_deflated_npz_is_read_unless_columns_come_first(tmp_path, rows):
         open_vectors(tmp_path / "f.npz")
 
 
-def test_bfloat16_is_the_upper_half_of_float32(tmp_path, files, rows):
-    upper = (rows.astype("<f4").view("<u4") >> np.uint32(16)).astype("<u2")
-    files.write_safetensors(tmp_path / "b.safetensors", {"vectors": upper}, {"vectors": "BF16"})
-    wanted = (upper.astype("<u4") << np.uint32(16)).view("<f4")
-    assert np.array_equal(read_all(tmp_path / "b.safetensors")[1], wanted.astype(np.float64))
-
-
 @pytest.mark.parametrize("fixed", [True, False])
 def test_parquet_lists_of_fixed_or_equal_length(tmp_path, files, rows, fixed):
     files.write_parquet(tmp_path / "x.parquet", rows, fixed=fixed)
@@ -142,18 +135,6 @@ def test_damage_is_one_kind_of_error(tmp_path, files, rows, ending):
         else:
             outcomes.add("read")  # numbers may be spoilt unnoticed
     assert "DataFormatError" in outcomes
-
-
-@pytest.mark.parametrize("cause", [("'<f4'", "',f4'"), ("order':", "order'>")])
-def test_a_header_on_which_numpy_stumbles_is_one_kind_of_error(tmp_path, rows, cause):
-    """NumPy raises `SyntaxError` and `TokenError` on these."""
-    path = tmp_path / "x.npy"
-    np.save(path, rows.astype(np.float32))
-    whole = path.read_bytes()
-    path.write_bytes(whole.replace(*(part.encode() for part in cause), 1))
-    assert path.read_bytes() != whole
-    with pytest.raises(DataFormatError, match=r"numpy\.save"):
-        open_vectors(path)
 
 
 def test_the_array_is_named_where_there_are_several(tmp_path, files, rows):

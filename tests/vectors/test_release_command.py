@@ -1,11 +1,8 @@
-"""`wordveil release` in a process of its own, and every command of its page."""
+"""`wordveil release` in a process of its own."""
 
 import json
-import re
-import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +11,6 @@ from tests.beside import names
 import wordveil as wv
 from wordveil.cli.main import main
 
-PAGE = Path(__file__).parents[2] / "docs" / "vectors.md"
 TOOL = [sys.executable, "-W", "error", "-c", "from wordveil.cli.main import main; main()"]
 
 
@@ -97,16 +93,3 @@ def test_a_word_mechanism_takes_the_embedded_vocabulary(tmp_path):
     run = tool(tmp_path, "release", "in.npy", "-o", "out.npy", *chosen)
     assert "assumes: in Euclidean terms" in run.stderr
     assert np.load(tmp_path / "out.npy").shape == (10, 128)
-
-
-@pytest.mark.slow
-def test_the_page_runs_from_top_to_bottom(tmp_path):
-    text = PAGE.read_text(encoding="utf-8")
-    for language, block in re.findall(r"^```(python|sh)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
-        if language == "python":
-            subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, check=True, timeout=120)
-            continue
-        for line in block.splitlines():
-            name, *arguments = shlex.split(line, comments=True)
-            assert name == "wordveil"
-            tool(tmp_path, *arguments)

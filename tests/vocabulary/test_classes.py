@@ -1,7 +1,5 @@
 """Word classes: a partition by the stated rule, found the same on every machine, and what a mechanism shows of it."""
 
-from __future__ import annotations
-
 import math
 import pickle
 
@@ -66,18 +64,6 @@ def test_words_are_in_the_cell_whose_centre_is_nearest_and_faces_are_like_it_and
             for i in found.of(face).tolist()
         }
         assert scores[face] == pytest.approx(max(scores.values()), abs=1e-12)
-
-
-def test_words_of_clear_groups_share_a_class():
-    generator = seeds.rng(0)
-    centres = 20 * np.eye(12)
-    group = generator.permutation(np.repeat(np.arange(12), 6))
-    rows = centres[group] + 0.01 * generator.uniform(-1, 1, (72, 12))
-    found = build_classes(table(rows), 12)
-    # Whichever rows the first centres are, no class holds two groups unless another holds a part of one.
-    parts = [set(group[found.of(face)].tolist()) for face in found.outputs.tolist()]
-    assert len(found.outputs) == 12
-    assert sum(map(len, parts)) - 12 <= sum(len(found.of(face)) < 6 for face in found.outputs.tolist())
 
 
 def test_the_order_in_which_a_processor_adds_changes_nothing(monkeypatch):

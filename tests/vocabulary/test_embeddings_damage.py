@@ -64,7 +64,6 @@ def test_every_format_is_here():
 @pytest.mark.parametrize("guessed", [False, True])
 @settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(damage=st.data())

@@ -95,14 +95,6 @@ def test_parameters_outside_their_domain(source, tmp_path, changes, message):
     assert os.listdir(tmp_path) == ["in"]
 
 
-def test_a_taken_destination_is_refused_before_reading(source, tmp_path, monkeypatch):
-    (tmp_path / "voc").mkdir()
-    (tmp_path / "voc" / "mine").write_text("x")
-    with pytest.raises(ParameterError, match="already exists; remove it or choose another name"):
-        import_embeddings(source, tmp_path / "voc")
-    assert (tmp_path / "voc" / "mine").read_text() == "x"
-
-
 def test_a_destination_that_appears_meanwhile_is_kept(source, tmp_path):
     def appear(rows: int, share: float) -> None:
         (tmp_path / "voc").mkdir(exist_ok=True)

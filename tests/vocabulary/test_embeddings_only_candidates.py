@@ -53,15 +53,8 @@ def test_broken_words_are_still_reported(tmp_path):
     assert not (tmp_path / "only").exists()
 
 
-def test_what_could_only_be_input_is_an_unknown_word_and_a_certified_rate_gains():
-    generator = seeds.rng(4)
-    near, far = generator.normal(size=(60, 8)), 2 * generator.normal(size=(20, 8))
-    words = [chr(97 + i // 26) + chr(97 + i % 26) for i in range(60)] + [str(i) for i in range(20)]
-    whole = wv.Embeddings.from_arrays(words, np.concatenate([near, far]))
-    only = whole.only_candidates()
-    mechanism = wv.SanText(epsilon=6.0, calibration="certified")
-    rates = [wv.certify(mechanism, table).numbers["rate"] for table in (whole, only)]
-    assert 3.0 < rates[0] < rates[1] <= 6.0  # fewer pairs lose less, so a higher rate loses what is allowed
-    release = wv.Sanitizer(only, wv.SanText(epsilon=2.0))("aa 7 bb")
+def test_what_could_only_be_input_is_an_unknown_word():
+    only = wv.Embeddings.from_arrays(WORDS, rows()).only_candidates()
+    release = wv.Sanitizer(only, wv.SanText(epsilon=2.0))("good 2019 bad")
     assert release.tokens == 3
-    assert "7" not in release.text.split()
+    assert "2019" not in release.text.split()

@@ -7,7 +7,6 @@ from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.checksums import table_checksum
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import read_packaged
-from wordveil.vocabulary.table import load_embeddings
 
 WORDS = ["good", "a\x85b", "don't"]
 CODES = np.array([[-127, 0], [1, 127], [5, -3]], dtype=np.int8)
@@ -61,12 +60,3 @@ def test_parts_that_do_not_fit(folder, name, content, message):
     with pytest.raises(EmbeddingFormatError, match=message) as caught:
         read_packaged(folder)
     assert str(caught.value).endswith(("Reinstall wordveil.", "Import the source again, or restore the file."))
-
-
-def test_the_shipped_vocabulary_loads_and_verifies():
-    table = load_embeddings()
-    table.verify()
-    assert table.dimensions == 128
-    assert table.ids(["the", "good", "qqqq zzzz"]).tolist()[2] == -1
-    assert (table.ids(["the", "good"]) >= 0).all()
-    assert np.array_equal(table.ids(list(table.words)), np.arange(len(table)))

@@ -12,8 +12,14 @@ import pytest
 
 from wordveil.vocabulary.importing import import_embeddings
 from wordveil.vocabulary.table import Embeddings, load_embeddings
+from worlds import shared
 
 pytestmark = pytest.mark.data
+
+
+@pytest.fixture(scope="module")
+def embedding_data() -> Path:
+    return shared("embeddings")
 
 
 def slow_text(data: bytes, d: int) -> tuple[list[str], np.ndarray]:

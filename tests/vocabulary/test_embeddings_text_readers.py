@@ -9,10 +9,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import seeds
-from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers import numbers, text_lines
-from wordveil.vocabulary.readers.registry import FORMATS, format_of, read_blocks, read_table
+from wordveil.vocabulary.readers.registry import format_of, read_table
 from wordveil.vocabulary.table import load_embeddings
 
 # Everything a line-based format can hold: no newline inside words, none at their ends that look like separators.
@@ -62,7 +61,7 @@ def tables(draw):
 @given(
     tables(), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", " ", "  "]), st.integers(0, 2), st.integers(1, 64)
 )
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=120, deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=120)
 @example((2, ["a\x85b"], [["0.5", "1"]]), "\n", "", 0, 1)
 def test_text_with_header_is_read_like_the_slow_reader(tmp_path_factory, table, line_end, trailing, blank, chunk):
     d, words, rows = table
@@ -99,7 +98,7 @@ def test_glove_text_finds_its_width_among_words_with_spaces(tmp_path, monkeypatc
 
 
 @given(st.lists(NUMBER, min_size=1, max_size=40), st.integers(1, 9))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_numbers_equal_pythons_float(texts, chunk):
     data = bytes(numbers.PADDING) + " ".join(texts).encode()
     ends = np.cumsum([len(text) + 1 for text in texts]) + numbers.PADDING - 1
@@ -111,16 +110,6 @@ def test_numbers_equal_pythons_float(texts, chunk):
     with np.errstate(over="ignore"):
         expected = np.array([np.float32(float(text)) for text in texts])
     assert values.tobytes() == expected.tobytes()
-
-
-def test_every_five_digit_number_of_the_common_shapes():
-    texts = [f"{sign}{whole}.{digits:0{places}d}" for sign in ("", "-") for whole in (0, 3) for places in (4, 5)
-             for digits in range(0, 10**places, 7)]  # fmt: skip
-    data = bytes(numbers.PADDING) + " ".join(texts).encode()
-    ends = np.cumsum([len(text) + 1 for text in texts]) + numbers.PADDING - 1
-    values, wrong = numbers.parse_numbers(data, ends - [len(text) for text in texts], ends)
-    assert wrong is None
-    assert values.tobytes() == np.array([float(text) for text in texts]).astype(np.float32).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -197,10 +186,6 @@ def test_limit_takes_the_first_rows(tmp_path, monkeypatch):
         found = read_table(path, limit=limit)
         assert list(found.words) == ["one", "two", "three"][:limit]
         assert found.vectors.shape == (limit, 3)
-    with pytest.raises(ParameterError, match="limit=0 must be at least 1"):
-        read_table(path, limit=0)
-    with pytest.raises(ParameterError, match="format='glove' must be one of fasttext_vec, glove"):
-        read_table(path, format_name="glove")
 
 
 def test_zip_members(tmp_path):
@@ -216,36 +201,6 @@ def test_zip_members(tmp_path):
         read_table(path)
     with pytest.raises(EmbeddingFormatError, match="holds 2 files"):
         read_table(path / "other.txt")
-
-
-@pytest.mark.parametrize("name", ["table.txt.gz", "table.zip"])
-def test_cut_off_compression(tmp_path, name):
-    whole = tmp_path / name
-    rng = seeds.rng(0)
-    text = b"".join(f"w{i} {x:.9f}\n".encode() for i, x in enumerate(rng.normal(size=5000)))
-    if name.endswith("gz"):
-        whole.write_bytes(gzip.compress(text)[:-2000])
-    else:
-        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("t.txt", text)
-        data = bytearray(whole.read_bytes())
-        data[2000] ^= 0xFF
-        whole.write_bytes(data)
-    with pytest.raises(EmbeddingFormatError, match=r"the compressed data is damaged|is not a number|values"):
-        read_table(whole)
-
-
-def test_progress_counts_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_lines, "_CHUNK", 64)
-    path = tmp_path / "table.txt"
-    path.write_bytes(glove_lines(50, 3))
-    blocks = list(read_blocks(path, FORMATS["glove_text"]))
-    assert sum(len(block.words) for block in blocks) == 50
-    assert [int(p) for block in blocks for p in block.positions] == list(range(1, 51))
-    shares = [block.share for block in blocks]
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
-    assert 0 < shares[0] < 0.2
 
 
 def test_a_line_without_end_is_no_text_file(tmp_path, monkeypatch):

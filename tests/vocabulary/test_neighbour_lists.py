@@ -12,10 +12,7 @@ from wordveil.kernels.compiled.library import available_engines
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Precomputed
 from wordveil.metrics.table import DistanceTable
 from wordveil.vocabulary import neighbour_lists as module
-from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import NeighbourLists, build_lists
-from wordveil.vocabulary.stored_lists import neighbour_lists
-from wordveil.vocabulary.table import load_embeddings
 from worlds import placed
 
 
@@ -122,18 +119,6 @@ def test_near_ties_that_float32_cannot_tell_apart_are_decided_in_float64(engine,
     assert oracle(squared(rough), np.arange(len(rows)), k) != wanted
 
 
-def test_a_shorter_list_is_the_beginning_of_a_longer_one():
-    words = placed(seeds.rng(1).integers(0, 3, (50, 3)))
-    longer = build_lists(words, 20)
-    for k in (1, 7, 20):
-        shorter = longer.first(k)
-        assert np.array_equal(shorter.ids, longer.ids[:, :k])
-        assert shorter == build_lists(words, k)
-    assert build_lists(words, 1).ids[:, 0].tolist() == list(range(50))
-    with pytest.raises(ParameterError, match=r"k=21 must be in \[1, 20\]"):
-        longer.first(21)
-
-
 def test_the_answer_does_not_depend_on_threads_and_progress_counts_every_word():
     words, steps = placed(seeds.rng(2).standard_normal((700, 9))), []
     one = build_lists(words, 5, threads=1, progress=steps.append)
@@ -155,12 +140,6 @@ def test_the_checksum_names_vocabulary_outputs_metric_and_k():
     assert len({lists.key.checksum for lists in [plain, *others]}) == 6
     assert len({plain, *others}) == 6
     assert plain == build_lists(words, 3, outputs=words.candidates)
-
-
-def test_lists_cannot_be_changed():
-    lists = build_lists(placed(np.eye(4)), 2)
-    with pytest.raises(ValueError, match="read-only"):
-        lists.ids[0, 0] = 1
 
 
 @pytest.mark.parametrize(
@@ -193,12 +172,3 @@ def test_words_that_may_not_be_output_have_lists_and_are_in_none():
 def test_k_outside_its_domain_is_refused(k):
     with pytest.raises(ParameterError, match=r"k=.* must be"):
         build_lists(placed(seeds.rng(6).standard_normal((80, 2))), k)
-
-
-def test_outputs_may_be_a_number_of_the_most_frequent_words():
-    words = load_embeddings()
-    frequent = most_frequent(words, 300)
-    found = neighbour_lists(words, 4, outputs=300)
-    assert found.outputs.tolist() == frequent.tolist()
-    assert found == build_lists(words, 4, outputs=frequent)
-    assert np.isin(found.ids, frequent).all()

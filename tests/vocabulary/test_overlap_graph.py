@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import seeds
 from wordveil.errors import ParameterError
-from wordveil.vocabulary.nearest_lists import components, edge_lengths, nearest_lists, unique_edges
+from wordveil.vocabulary.nearest_lists import nearest_lists
 from wordveil.vocabulary.overlap_graph import overlap_graph
 from worlds import placed
 
@@ -42,7 +42,7 @@ def oracle_components(v: int, edges: set[tuple[int, int]]) -> list[frozenset[int
     return sorted((frozenset(g) for g in groups), key=min)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 10**6), st.integers(3, 30), st.integers(1, 3), st.integers(2, 3), st.integers(1, 3),
     st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 1.0]),
@@ -73,25 +73,3 @@ def test_lists_start_with_the_word_itself_even_among_many_twins():
     assert nearest_lists(rows[:1], 1).tolist() == [[0]]
     with pytest.raises(ParameterError, match="k=10"):
         nearest_lists(rows, 10)
-
-
-def test_the_papers_text_setting_allows_only_two_overlaps():
-    rows = seeds.rng(0).standard_normal((60, 3)).astype(np.float32)
-    sizes = [len(overlap_graph(placed(rows), adjacent=2, overlap=2, tau=t).edges) for t in (0.0, 1 / 3, 0.34, 1.0)]
-    assert sizes[0] == sizes[1] > sizes[2] == sizes[3] > 0  # every adjacent pair shares a word: 1/3 or 1
-
-
-def test_edge_helpers_on_nothing():
-    none = unique_edges(np.array([3]), np.array([3]))
-    assert none.shape == (0, 2)
-    assert edge_lengths(np.zeros((4, 2), dtype=np.float32), none).shape == (0,)
-    assert components(4, none).tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("parameters", "match"),
-    [({"adjacent": 1}, "adjacent"), ({"adjacent": 9}, "adjacent"), ({"overlap": 0}, "overlap"), ({"tau": 1.5}, "tau")],
-)
-def test_parameters_outside_their_domain_are_refused(parameters, match):
-    with pytest.raises(ParameterError, match=match):
-        overlap_graph(placed(np.eye(4)), **{"overlap": 2, **parameters})
