@@ -31,29 +31,19 @@ Missing = Literal["refuse", "keep", "skip"]
 
 @dataclass(slots=True)
 class Record:
-    """One record of a document set.
+    """One record of a document set."""
 
-    Attributes:
-        ordinal: Number of documents before this one in its file.
-        texts: The selected texts in file order; None where the value is null.
-        template: The format's own means to rebuild the record.
-        source: Input name: file name, path inside a tree, or "-".
-        size: Bytes the record takes in the (decompressed) input; decides where blocks end, and nothing of the output.
-        structural: True for what is no document and is copied: header line, brackets, blank lines.
-        closes_section: True where a section of the input ends (see `DocumentReader`).
-        line: Line of the file where the record begins, or its row in a Parquet file; for messages.
-        id: What a column of its own calls the document; "" goes by its place.
-    """
-
-    ordinal: int
+    ordinal: int  # number of documents before this one in its file
+    # the selected texts in file order; None where the value is null
     texts: list[PrivateText | None] = field(repr=False)
-    template: Any = field(repr=False)
-    source: str = "-"
+    template: Any = field(repr=False)  # the format's own means to rebuild the record
+    source: str = "-"  # input name: file name, path inside a tree, or "-"
+    # bytes the record takes in the (decompressed) input; decides where blocks end, and nothing of the output
     size: int = 0
-    structural: bool = False
-    closes_section: bool = False
-    line: int = 0
-    id: str = field(default="", repr=False)
+    structural: bool = False  # true for what is no document and is copied: header line, brackets, blank lines
+    closes_section: bool = False  # true where a section of the input ends (see `DocumentReader`)
+    line: int = 0  # line of the file where the record begins, or its row in a Parquet file; for messages
+    id: str = field(default="", repr=False)  # what a column of its own calls the document; "" goes by its place
 
     @property
     def key(self) -> str:

@@ -101,19 +101,12 @@ class UserBudget:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstReading:
-    """The reading before a run; it holds a name and two numbers of every document in memory.
+    """The reading before a run; it holds a name and two numbers of every document in memory."""
 
-    Attributes:
-        sanitizer: What the documents will be released by.
-        budget: What bounds the loss of all documents of one person.
-        ids: The column that names each document, so that its noise does not go by its place.
-        counts: The counts of the run, which what was left out is added to.
-    """
-
-    sanitizer: Sanitizer
-    budget: UserBudget | None
-    ids: str | None
-    counts: Counter[str]
+    sanitizer: Sanitizer  # what the documents will be released by
+    budget: UserBudget | None  # what bounds the loss of all documents of one person
+    ids: str | None  # the column that names each document, so that its noise does not go by its place
+    counts: Counter[str]  # the counts of the run, which what was left out is added to
 
     def check(self, settings: DocumentSettings) -> None:
         """Refuse, before anything is read, what cannot be read twice or has no such sum."""

@@ -27,29 +27,18 @@ SENTENCES = 1000  # public ones, by which the speed is measured
 
 @dataclass(kw_only=True)
 class Looked:
-    """What was seen of an input: of the files looked into their beginnings, of all files the names of columns.
+    """What was seen of an input: of the files looked into their beginnings, of all files the names of columns."""
 
-    Attributes:
-        files: Number of files to be read.
-        size: Their bytes, as they lie on the disk.
-        skipped: Number of files that would not be read.
-        bad: What is wrong with those looked into that cannot be read.
-        documents: The texts at the beginnings, each document's together.
-        read: Bytes on the disk that hold those texts.
-        columns: Names of the columns that hold text.
-        copied: Names of those that would be copied.
-        left: Names of those that would be left out.
-    """
-
-    files: int
-    size: int
-    skipped: int
-    columns: tuple[str, ...]
-    copied: list[str]
-    left: list[str]
-    bad: list[str] = field(default_factory=list)
+    files: int  # number of files to be read
+    size: int  # their bytes, as they lie on the disk
+    skipped: int  # number of files that would not be read
+    columns: tuple[str, ...]  # names of the columns that hold text
+    copied: list[str]  # names of those that would be copied
+    left: list[str]  # names of those that would be left out
+    bad: list[str] = field(default_factory=list)  # what is wrong with those looked into that cannot be read
+    # the texts at the beginnings, each document's together
     documents: list[list[PrivateText]] = field(default_factory=list)
-    read: int = 0
+    read: int = 0  # bytes on the disk that hold those texts
 
     def lines(self) -> Iterator[str]:
         """Yield what is said of the files, with the remedy where none of those looked into can be read."""

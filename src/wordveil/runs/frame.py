@@ -31,55 +31,32 @@ class DocumentReport(Reported):
     It names the input and the output, and every file of a tree that was written, as evidence of which release it is: a
     file name that must not be known is to be changed before the run. The counts of what was left out (`skipped_...`,
     `bad_files`) tell the owner that nothing was lost unseen.
-
-    Attributes:
-        guarantee: The promise per unit.
-        disclosed: What is disclosed whatever the noise, copied columns included.
-        provenance: Mechanism, vocabulary or lists, and checksums.
-        source: Name of the private input, without its directory; "-" for standard input.
-        destination: Name of the output, without its directory; "-" for standard output.
-        outputs: Every file written, in a tree with its path; empty where the output is no file.
-        settings: How the documents were read: columns, what is copied, encoding and so on.
-        options: What happens to texts beside the mechanism.
-        documents: Texts are grouped in so many documents.
-        tokens: Tokens read.
-        copied: Names of the columns copied unchanged.
-        tree: Whether a directory was released, whose file names are copied.
-        files: Files written.
-        missing_texts: Text columns that documents lacked.
-        replaced_values: Values in a text column that were no text and became null.
-        skipped_documents: Documents left out for one or the other.
-        left_out_members: Members of JSON records that were left out and that the first record does not have.
-        skipped_files: Files of a tree that were not read: hidden, of another format, links out of it. (Their number;
-            `notice` names them.)
-        bad_files: Files of a tree that were left out because they are malformed.
-        resumed_documents: Documents taken over from an interrupted run.
-        finished: Time of the end, UTC, ISO 8601.
-        seconds: Wall-clock time of this process's part.
     """
 
-    guarantee: Guarantee
-    disclosed: tuple[str, ...]
-    provenance: Provenance
-    source: str
-    destination: str
-    outputs: tuple[FileDigest, ...]
-    settings: dict[str, Any]
-    options: dict[str, Any]
-    documents: int
-    tokens: int
-    copied: tuple[str, ...]
-    tree: bool
-    files: int
-    missing_texts: int
-    replaced_values: int
-    skipped_documents: int
-    left_out_members: int = 0
+    guarantee: Guarantee  # the promise per unit
+    disclosed: tuple[str, ...]  # what is disclosed whatever the noise, copied columns included
+    provenance: Provenance  # mechanism, vocabulary or lists, and checksums
+    source: str  # name of the private input, without its directory; "-" for standard input
+    destination: str  # name of the output, without its directory; "-" for standard output
+    outputs: tuple[FileDigest, ...]  # every file written, in a tree with its path; empty where the output is no file
+    settings: dict[str, Any]  # how the documents were read: columns, what is copied, encoding and so on
+    options: dict[str, Any]  # what happens to texts beside the mechanism
+    documents: int  # texts are grouped in so many documents
+    tokens: int  # tokens read
+    copied: tuple[str, ...]  # names of the columns copied unchanged
+    tree: bool  # whether a directory was released, whose file names are copied
+    files: int  # files written
+    missing_texts: int  # text columns that documents lacked
+    replaced_values: int  # values in a text column that were no text and became null
+    skipped_documents: int  # documents left out for one or the other
+    left_out_members: int = 0  # members of JSON records that were left out and that the first record does not have
+    # files of a tree that were not read: hidden, of another format, links out of it. (Their number; `notice` names
+    # them.)
     skipped_files: int
-    bad_files: int
-    resumed_documents: int
-    finished: str
-    seconds: float
+    bad_files: int  # files of a tree that were left out because they are malformed
+    resumed_documents: int  # documents taken over from an interrupted run
+    finished: str  # time of the end, UTC, ISO 8601
+    seconds: float  # wall-clock time of this process's part
 
 
 def run_facts(

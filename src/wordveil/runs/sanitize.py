@@ -31,23 +31,17 @@ from wordveil.sanitizing.sanitizer import Sanitizer
 
 @dataclass(frozen=True, kw_only=True)
 class RunReport(DocumentReport):
-    """What a run released.
+    """What a run released."""
 
-    Attributes:
-        exempt: Public words that passed verbatim.
-        longest: Tokens randomized of the longest document.
-        tokens_per_second: Tokens of this process's part over its time.
-        inputs: Every file read, only where it was asked for: whoever has the digest of a private file can tell whether
-            a guess of the whole file is right, and its size is the total length of its words.
-        budget: What bounds the loss of all documents of one person, and what it left out, where that was asked for.
-        denoised: What was read of the release, and what an attacker reads, where that was asked for.
-    """
-
-    exempt: int
-    longest: int
-    tokens_per_second: float
+    exempt: int  # public words that passed verbatim
+    longest: int  # tokens randomized of the longest document
+    tokens_per_second: float  # tokens of this process's part over its time
+    # every file read, only where it was asked for: whoever has the digest of a private file can tell whether a guess of
+    # the whole file is right, and its size is the total length of its words
     inputs: tuple[FileDigest, ...] = ()
+    # what bounds the loss of all documents of one person, and what it left out, where that was asked for
     budget: dict[str, Any] | None = None
+    # what was read of the release, and what an attacker reads, where that was asked for
     denoised: dict[str, Any] | None = None
 
     def with_inputs(self, source: str | os.PathLike[str], settings: DocumentSettings | None = None) -> Self:

@@ -22,25 +22,16 @@ Columns = Mapping[str, Sequence[str | None]]
 
 @dataclass(frozen=True, kw_only=True)
 class TableRelease:
-    """A released table.
+    """A released table."""
 
-    Attributes:
-        table: What leaves, of the kind that was given; None where it was written.
-        columns: The columns released.
-        guarantee: What each row promises.
-        disclosed: What is disclosed whatever the noise, one sentence each.
-        provenance: Where it came from.
-        counts: "rows", "tokens" randomized and "exempt" public words, where they are known.
-        budget: What bounds the loss of all rows of one person, and what it left out.
-    """
-
-    table: Any = field(repr=False)
-    columns: tuple[str, ...]
-    guarantee: Guarantee
-    disclosed: tuple[str, ...]
-    provenance: Provenance
+    table: Any = field(repr=False)  # what leaves, of the kind that was given; None where it was written
+    columns: tuple[str, ...]  # the columns released
+    guarantee: Guarantee  # what each row promises
+    disclosed: tuple[str, ...]  # what is disclosed whatever the noise, one sentence each
+    provenance: Provenance  # where it came from
+    # "rows", "tokens" randomized and "exempt" public words, where they are known
     counts: Mapping[str, int] = field(default_factory=dict)
-    budget: Mapping[str, Any] | None = None
+    budget: Mapping[str, Any] | None = None  # what bounds the loss of all rows of one person, and what it left out
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary of everything but the table."""

@@ -77,23 +77,15 @@ class DenoiseRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class DenoiseAnswer:
-    """What released texts may have said, and what an attacker with the same public text makes of them.
+    """What released texts may have said, and what an attacker with the same public text makes of them."""
 
-    Attributes:
-        texts: One for each released text; that text itself where too little of it can be read.
-        read: Whether it was read.
-        attack: Share of its words that an attacker is expected to name.
-        named: For each word that was drawn: the released word, the attacker's guess, and how likely that is right.
-        guarantee: The release's; nothing is charged, because only the release was read.
-        disclosed: The release's.
-    """
-
-    texts: list[str]
-    read: list[bool]
-    attack: list[float]
+    texts: list[str]  # one for each released text; that text itself where too little of it can be read
+    read: list[bool]  # whether it was read
+    attack: list[float]  # share of its words that an attacker is expected to name
+    # for each word that was drawn: the released word, the attacker's guess, and how likely that is right
     named: list[list[tuple[str, str, float]]]
-    guarantee: dict[str, Any]
-    disclosed: list[str]
+    guarantee: dict[str, Any]  # the release's; nothing is charged, because only the release was read
+    disclosed: list[str]  # the release's
 
 
 @dataclass(frozen=True, kw_only=True)

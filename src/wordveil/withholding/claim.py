@@ -27,19 +27,12 @@ _PRINTED = ("name", "number", "link", "word")
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """Four lines on a release.
+    """Four lines on a release."""
 
-    Attributes:
-        kept: What is kept.
-        hidden: What is hidden, by kind.
-        may_say: What may be said of it.
-        must_say: What must be said with that.
-    """
-
-    kept: str
-    hidden: str
-    may_say: str = MAY_SAY
-    must_say: str = MUST_SAY
+    kept: str  # what is kept
+    hidden: str  # what is hidden, by kind
+    may_say: str = MAY_SAY  # what may be said of it
+    must_say: str = MUST_SAY  # what must be said with that
 
     @classmethod
     def of(

@@ -18,14 +18,10 @@ LawName = Literal["placeholder", "surrogate"]
 
 
 class Slot(NamedTuple):
-    """A place in a release where tokens were withheld.
+    """A place in a release where tokens were withheld."""
 
-    Attributes:
-        kind: Of the first of them; all of a slot print alike.
-        number: Which hidden token of its document or person it is, from 1, where equal ones are linked; 0 elsewhere.
-    """
-
-    kind: Kind
+    kind: Kind  # of the first of them; all of a slot print alike
+    # which hidden token of its document or person it is, from 1, where equal ones are linked; 0 elsewhere
     number: int = 0
 
 

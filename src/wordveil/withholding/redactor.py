@@ -42,19 +42,12 @@ _FIGURE = _JOINED | frozenset(".,:/–'’")  # the same of numbers: 1,200.50 an
 
 
 class Span(NamedTuple):
-    """A token of a text, for its owner.
+    """A token of a text, for its owner."""
 
-    Attributes:
-        start: Its first character.
-        end: The character after its last.
-        kind: Its kind.
-        kept: Whether it leaves.
-    """
-
-    start: int
-    end: int
-    kind: Kind
-    kept: bool
+    start: int  # its first character
+    end: int  # the character after its last
+    kind: Kind  # its kind
+    kept: bool  # whether it leaves
 
 
 @dataclass(frozen=True, kw_only=True)

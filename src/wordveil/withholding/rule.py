@@ -85,27 +85,17 @@ def _opens(gap: str) -> Opens:
 
 
 class Surroundings(NamedTuple):
-    """What stands around a token: layout and kinds, and no letters.
+    """What stands around a token: layout and kinds, and no letters."""
 
-    Attributes:
-        opens: Whether a capital may be there because of the place.
-        cased: Whether the text shows capitals as English does.
-        shouted: Whether the token is in a stretch of capitals.
-        before_capital: Whether the next token of the same name could be: a capital and no mark between.
-        beside_number: Whether the token before or after is a number or a word that counts, whatever marks are between.
-        near_number: Whether at most a blank and a mark are between.
-        hyphened: Whether a hyphen or a slash joins it to another token.
-        before_word: Whether a blank and a word in small letters follow.
-    """
-
-    opens: Opens
-    cased: bool
-    shouted: bool
-    before_capital: bool
+    opens: Opens  # whether a capital may be there because of the place
+    cased: bool  # whether the text shows capitals as English does
+    shouted: bool  # whether the token is in a stretch of capitals
+    before_capital: bool  # whether the next token of the same name could be: a capital and no mark between
+    # whether the token before or after is a number or a word that counts, whatever marks are between
     beside_number: bool
-    near_number: bool
-    hyphened: bool
-    before_word: bool
+    near_number: bool  # whether at most a blank and a mark are between
+    hyphened: bool  # whether a hyphen or a slash joins it to another token
+    before_word: bool  # whether a blank and a word in small letters follow
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,17 +40,11 @@ _BRACKETS = str.maketrans("[]", "()")
 
 @dataclass(slots=True)
 class Tokens:
-    """A text in parts.
+    """A text in parts."""
 
-    Attributes:
-        texts: The n tokens.
-        spellings: What the lists say of each.
-        gaps: The n + 1 stretches before, between and after the tokens.
-    """
-
-    texts: list[str]
-    spellings: list[Spelling]
-    gaps: list[str]
+    texts: list[str]  # the n tokens
+    spellings: list[Spelling]  # what the lists say of each
+    gaps: list[str]  # the n + 1 stretches before, between and after the tokens
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -43,31 +43,18 @@ class Mark(Enum):
 
 
 class Spelling(NamedTuple):
-    """What the lists say of one token; a function of its letters alone.
+    """What the lists say of one token; a function of its letters alone."""
 
-    Attributes:
-        kind: Its kind.
-        listed: Whether it is on a list; a possessive follows its word.
-        mark: How sure it is a word.
-        function: Whether it is a function word, or a contraction.
-        joint: Whether no list of words would hold it ("the").
-        announces: Whether a secret may follow it ("password").
-        tells: Whether a secret follows it ("password's").
-        pronoun: Whether it is *I*, or a contraction of it.
-        title: Whether it is a title before a name.
-        calendar: Whether it is a month or a weekday.
-    """
-
-    kind: Kind
-    listed: bool = False
-    mark: Mark = Mark.SURE
-    function: bool = False
-    joint: bool = False
-    announces: bool = False
-    tells: bool = False
-    pronoun: bool = False
-    title: bool = False
-    calendar: bool = False
+    kind: Kind  # its kind
+    listed: bool = False  # whether it is on a list; a possessive follows its word
+    mark: Mark = Mark.SURE  # how sure it is a word
+    function: bool = False  # whether it is a function word, or a contraction
+    joint: bool = False  # whether no list of words would hold it ("the")
+    announces: bool = False  # whether a secret may follow it ("password")
+    tells: bool = False  # whether a secret follows it ("password's")
+    pronoun: bool = False  # whether it is *I*, or a contraction of it
+    title: bool = False  # whether it is a title before a name
+    calendar: bool = False  # whether it is a month or a weekday
 
 
 @cache

@@ -43,25 +43,16 @@ class _Fields(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WithholdingSettings:
-    """What texts are redacted with.
+    """What texts are redacted with."""
 
-    Attributes:
-        bits: Of each word in small letters what the lists say of it, in the bits of withholding.c.
-        strict: Whether the rule is strict.
-        titles: Whether titles are kept.
-        calendar: Whether months and weekdays are kept.
-        numbers: The least and the largest whole number that is kept; None keeps none.
-        parts: The tokens of a unit, each with its first and last byte and its kind, or `ASK`.
-        layout: What is shown of a gap.
-    """
-
-    bits: Mapping[str, int]
-    strict: bool
-    titles: bool
-    calendar: bool
-    numbers: tuple[int, int] | None
+    bits: Mapping[str, int]  # of each word in small letters what the lists say of it, in the bits of withholding.c
+    strict: bool  # whether the rule is strict
+    titles: bool  # whether titles are kept
+    calendar: bool  # whether months and weekdays are kept
+    numbers: tuple[int, int] | None  # the least and the largest whole number that is kept; None keeps none
+    # the tokens of a unit, each with its first and last byte and its kind, or `ASK`
     parts: Callable[[str], Sequence[Part]]
-    layout: Callable[[str], str]
+    layout: Callable[[str], str]  # what is shown of a gap
 
 
 class CompiledWithholding:

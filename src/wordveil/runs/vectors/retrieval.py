@@ -24,21 +24,13 @@ BLOCK_VALUES = 1 << 22
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalMeasurement:
-    """Recall of neighbours, computed from private vectors: for their owner.
+    """Recall of neighbours, computed from private vectors: for their owner."""
 
-    Attributes:
-        recall: Mean share of the k original neighbours that are among the k private ones, in [0, 1].
-        chance: The share that random neighbours would have, k/(n - 1).
-        k: Neighbours asked for.
-        sampled: Rows asked about, evenly spaced.
-        rows: n.
-    """
-
-    recall: float
-    chance: float
-    k: int
-    sampled: int
-    rows: int
+    recall: float  # mean share of the k original neighbours that are among the k private ones, in [0, 1]
+    chance: float  # the share that random neighbours would have, k/(n - 1)
+    k: int  # neighbours asked for
+    sampled: int  # rows asked about, evenly spaced
+    rows: int  # n
 
     def sentence(self) -> str:
         """The figure with its warning, for the owner."""

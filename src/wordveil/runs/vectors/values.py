@@ -55,43 +55,24 @@ class VectorRelease:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorReport(Reported):
-    """What a run over a file released; nothing that the release does not show anyway.
+    """What a run over a file released; nothing that the release does not show anyway."""
 
-    Attributes:
-        guarantee: What each row promises.
-        grid: The public grid, a power of two.
-        dtype: Type of the released numbers, "float32" or "float64".
-        disclosed: What is disclosed whatever the noise.
-        provenance: Where it came from.
-        outputs: The file written.
-        rows: Rows released.
-        dimensions: Columns released: d, or m for a projection.
-        input_dimensions: The d of the input.
-        column: Which array, column or tensor was asked for; None for the only one.
-        kept: What else was copied from the input, as asked for.
-        left_out: How many other arrays, columns or tensors the input holds; their names may be private.
-        resumed_rows: Rows taken over from an interrupted run.
-        finished: Time of the end, UTC, ISO 8601.
-        seconds: Wall-clock time of this process's part.
-        rows_per_second: Rows of this process's part over its time.
-    """
-
-    guarantee: Guarantee
-    grid: float
-    dtype: Literal["float32", "float64"]
-    disclosed: tuple[str, ...]
-    provenance: Provenance
-    outputs: tuple[FileDigest, ...]
-    rows: int
-    dimensions: int
-    input_dimensions: int
-    column: str | None
-    kept: tuple[str, ...]
-    left_out: int
-    resumed_rows: int
-    finished: str
-    seconds: float
-    rows_per_second: float
+    guarantee: Guarantee  # what each row promises
+    grid: float  # the public grid, a power of two
+    dtype: Literal["float32", "float64"]  # type of the released numbers, "float32" or "float64"
+    disclosed: tuple[str, ...]  # what is disclosed whatever the noise
+    provenance: Provenance  # where it came from
+    outputs: tuple[FileDigest, ...]  # the file written
+    rows: int  # rows released
+    dimensions: int  # columns released: d, or m for a projection
+    input_dimensions: int  # the d of the input
+    column: str | None  # which array, column or tensor was asked for; None for the only one
+    kept: tuple[str, ...]  # what else was copied from the input, as asked for
+    left_out: int  # how many other arrays, columns or tensors the input holds; their names may be private
+    resumed_rows: int  # rows taken over from an interrupted run
+    finished: str  # time of the end, UTC, ISO 8601
+    seconds: float  # wall-clock time of this process's part
+    rows_per_second: float  # rows of this process's part over its time
 
 
 def vector_disclosures(
