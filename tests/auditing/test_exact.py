@@ -17,9 +17,9 @@ from wordveil.errors import ParameterError, ResumeError
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics.distances import Angular, Euclidean, distances
+from wordveil.metrics.distances import Angular, Euclidean
 from wordveil.vocabulary.table import Embeddings
-from worlds import placed
+from worlds import distances, placed
 
 
 def random_channel(seed: int, v: int, outputs: int, zeros: bool = False) -> np.ndarray:

@@ -17,11 +17,12 @@ from wordveil.certification.normalizer_lipschitz import ExactLoss
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics.distances import Euclidean, Mahalanobis, Precomputed, distances
+from wordveil.metrics.distances import Euclidean, Mahalanobis, Precomputed
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import Certificate, compare, identity
 from wordveil.promises.guarantees import MetricDP, Standing
 from wordveil.vocabulary.rank_metric import NeighbourRank
+from worlds import distances
 
 MECHANISMS = [
     TEM(epsilon=1.5, calibration="certified"),

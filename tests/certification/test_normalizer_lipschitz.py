@@ -12,7 +12,8 @@ from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric
+from worlds import distances
 
 
 class Rooted(Metric):

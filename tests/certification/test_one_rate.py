@@ -23,12 +23,12 @@ from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.selection import LARGEST_LOSS
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics.distances import Euclidean, Precomputed, distances
+from wordveil.metrics.distances import Euclidean, Precomputed
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.promises.rounding import claimed
-from worlds import drawn, placed
+from worlds import distances, drawn, placed
 
 DRIVER = Path(__file__).with_name("certify_driver.py")
 

@@ -11,9 +11,9 @@ from tests.kernels.oracles import random_words, rows_of
 import seeds
 from wordveil.kernels import weight_rows
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
 from wordveil.randomness import multiply_high
-from worlds import clustered, duplicates, grid, same
+from worlds import clustered, distances, duplicates, grid, same
 
 
 def vectors(seed=0, v=130, d=6, duplicates=10):

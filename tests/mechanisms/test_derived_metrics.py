@@ -20,9 +20,9 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
 from wordveil.mechanisms.worst_pairs import word_distances
-from wordveil.metrics.distances import SAMPLE, Angular, Euclidean, Mahalanobis, Metric, distances, is_norm
+from wordveil.metrics.distances import SAMPLE, Angular, Euclidean, Mahalanobis, Metric, is_norm
 from wordveil.promises.guarantees import Standing
-from worlds import drawn, placed
+from worlds import distances, drawn, placed
 
 V = 90
 

@@ -16,10 +16,10 @@ from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
+from wordveil.metrics.distances import Angular, Euclidean, Precomputed
 from wordveil.metrics.table import DistanceTable
 from wordveil.vocabulary.rank_metric import NeighbourRank
-from worlds import drawn
+from worlds import distances, drawn
 
 WORDS = drawn(60, 5, seed=4, twins=3, barred=8)
 ROOTS = DistanceTable(distances(Euclidean(), WORDS.vectors, WORDS.vectors) ** 0.5)

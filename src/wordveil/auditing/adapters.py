@@ -41,17 +41,13 @@ def load_mechanism(name: str, parameters: Mapping[str, Any]) -> Any:
     is not one the mechanism takes.
     """
     given = {key: value for key, value in parameters.items() if value is not None}
-    if ":" in name:
-        return _from_path(name, given)
-    return build_mechanism(name, given)
-
-
-def _from_path(path: str, given: Mapping[str, Any]) -> Any:
-    module, _, attribute = path.partition(":")
+    module, separated, attribute = name.partition(":")
+    if not separated:
+        return build_mechanism(name, given)
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as problem:
-        raise ParameterError("mechanism", path, f"cannot be loaded ({type(problem).__name__}).") from problem
+        raise ParameterError("mechanism", name, f"cannot be loaded ({type(problem).__name__}).") from problem
     if not inspect.isclass(found):
         return found
     taken = inspect.signature(found).parameters

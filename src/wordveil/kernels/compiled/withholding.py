@@ -10,13 +10,13 @@ import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from wordveil.kernels.compiled.library import pointer, withholding_library
-from wordveil.kernels.compiled.text import Strings, packed_strings
+from wordveil.kernels.compiled.text import Strings, new_strings, packed_strings
 
 __all__ = ["ASK", "LONGEST", "CompiledWithholding", "WithholdingSettings"]
 
@@ -43,25 +43,15 @@ class _Fields(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WithholdingSettings:
-    """What texts are redacted with.
+    """What texts are redacted with."""
 
-    Attributes:
-        bits: Of each word in small letters what the lists say of it, in the bits of withholding.c.
-        strict: Whether the rule is strict.
-        titles: Whether titles are kept.
-        calendar: Whether months and weekdays are kept.
-        numbers: The least and the largest whole number that is kept; None keeps none.
-        parts: The tokens of a unit, each with its first and last byte and its kind, or `ASK`.
-        layout: What is shown of a gap.
-    """
-
-    bits: Mapping[str, int]
-    strict: bool
-    titles: bool
-    calendar: bool
-    numbers: tuple[int, int] | None
-    parts: Callable[[str], Sequence[Part]]
-    layout: Callable[[str], str]
+    bits: Mapping[str, int]  # of each word in small letters what the lists say of it, in the bits of withholding.c
+    strict: bool  # whether the rule is strict
+    titles: bool  # whether titles are kept
+    calendar: bool  # whether months and weekdays are kept
+    numbers: tuple[int, int] | None  # the least and the largest whole number that is kept; None keeps none
+    parts: Callable[[str], Sequence[Part]]  # the tokens of a unit, each with first and last byte and its kind, or `ASK`
+    layout: Callable[[str], str]  # what is shown of a gap
 
 
 class CompiledWithholding:
@@ -128,12 +118,6 @@ class CompiledWithholding:
 
     def _new_strings(self, which: int) -> list[str]:
         """Return the units (0) or gaps (1) that were met since the last time."""
-        start, offsets = ctypes.c_void_p(), ctypes.POINTER(ctypes.c_int64)()
-        count = self._library.wordveil_withholding_strings(
-            self._pass, ctypes.c_int64(which), ctypes.byref(start), ctypes.byref(offsets)
-        )
-        known, self._met[which] = self._met[which], count
-        ends = offsets[known : count + 1] if count > known else []
-        first = start.value or 0
-        spans = pairwise(ends)
-        return [str(ctypes.string_at(first + low, high - low), "utf-8", "surrogatepass") for low, high in spans]
+        found = new_strings(self._library.wordveil_withholding_strings, self._pass, which, self._met[which])
+        self._met[which] += len(found)
+        return found
