@@ -168,7 +168,7 @@ def test_one_spelling_is_used_throughout():
 
 WALK = (ROOT / "docs" / "design" / "walk.md").read_text(encoding="utf-8")
 NAMED = {
-    "src/wordveil/mechanisms/tem.py": ("def guarantee", "def law"),
+    "src/wordveil/mechanisms/exponential.py": ("def guarantee", "def law"),
     "src/wordveil/runs/engine.py": ("Ctrl-C", "class Run:"),
     "tests/test_imports.py": ("LAYERS = ", "WAY = "),
 }

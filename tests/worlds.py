@@ -14,6 +14,17 @@ import pytest
 import seeds
 from wordveil.vocabulary.table import Embeddings
 
+# --- Distances
+
+
+def distances(metric, a, b):
+    """All distances between two small sets by direct differences: the slow, obvious oracle, exactly 0 of equal rows."""
+    left, right = metric.coordinates(a), metric.coordinates(b)
+    squared = np.square(left[:, None, :] - right[None, :, :]).sum(axis=2)
+    metric.from_squared(squared)
+    return squared
+
+
 # --- Words
 
 

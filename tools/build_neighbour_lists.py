@@ -8,15 +8,34 @@ classes of all words, 128 to 1 024 of them.
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+
+from wordveil.errors import ParameterError
 from wordveil.vocabulary.classes import build_classes
 from wordveil.vocabulary.frequencies import most_frequent
-from wordveil.vocabulary.neighbour_lists import build_lists
+from wordveil.vocabulary.neighbour_lists import NeighbourLists, build_lists
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER
-from wordveil.vocabulary.stored_lists import pack_lists, save_classes
+from wordveil.vocabulary.stored_lists import lists_name, save_classes, write_note
 from wordveil.vocabulary.table import load_embeddings
 
 K, OUTPUTS = 16, 4000
 CLASSES = (128, 256, 512, 1024)
+
+
+def pack_lists(lists: NeighbourLists, folder: Path = PACKAGED_FOLDER) -> Path:
+    """Write lists as the embedded vocabulary holds them, places among the outputs in 12 bits; return the array's path.
+
+    `ParameterError` if there are more than 4 096 outputs, or the number of entries is odd.
+    """
+    if len(lists.outputs) > 1 << 12 or lists.ids.size % 2:
+        raise ParameterError("outputs", len(lists.outputs), "must be at most 4096, and v * k even.")
+    first, second = np.searchsorted(lists.outputs, lists.ids.ravel()).reshape(-1, 2).T
+    path = folder / f"{lists_name(lists.key)}.npy"
+    np.save(path, np.stack((first & 255, first >> 8 | (second & 15) << 4, second >> 4), axis=1).astype(np.uint8))
+    write_note(path, lists)
+    return path
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ from wordveil.errors import ParameterError, ResumeError
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
-from wordveil.metrics.distances import Angular, Euclidean, distances
-from worlds import drawn
+from wordveil.metrics.distances import Angular, Euclidean
+from worlds import distances, drawn
 
 
 def random_channel(seed: int, v: int, outputs: int, zeros: bool = False) -> np.ndarray:

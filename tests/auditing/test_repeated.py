@@ -37,7 +37,7 @@ def test_many_releases_show_the_list_and_no_more(kind):
     """Of words with equal lists the commonest is named: all words but a few have a list, few have a class, alone."""
     fitted = lists(kind)
     shown = named_after(fitted, ALL, PRIOR, source())
-    owners = [frozenset(fitted.list_of(word).tolist()) for word in range(V)]
+    owners = [frozenset(fitted.lists[word].tolist()) for word in range(V)]
     commonest = [owners.index(own) == word for word, own in enumerate(owners)]  # the prior falls
     assert shown[:, -1].tolist() == commonest
     assert shown[:, 0].mean() < 0.5

@@ -16,8 +16,9 @@ from wordveil.auditing.findings import Finding
 from wordveil.auditing.reuse import check_reuse
 from wordveil.auditing.subjects import OnGrid, Outputs, Subject, VectorFunctionSubject
 from wordveil.auditing.text_leaks import TextChecks, check_text
-from wordveil.metrics.distances import Euclidean, distances
+from wordveil.metrics.distances import Euclidean
 from wordveil.promises.relations import Pair
+from worlds import distances
 
 EPSILON = 1.0
 V = 40

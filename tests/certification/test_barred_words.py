@@ -18,9 +18,9 @@ from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM
 from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
+from wordveil.metrics.distances import Angular, Euclidean, Precomputed
 from wordveil.metrics.table import DistanceTable
-from worlds import placed
+from worlds import distances, placed
 
 
 def lonely(v=260, barred=40, d=12, *, number=8):

@@ -15,9 +15,10 @@ from certification.small_vocabularies import channel_losses, small_embeddings
 from wordveil.certification.certified_rate import SEARCH_TOLERANCE, largest_rate
 from wordveil.certification.normalizer_lipschitz import ExactLoss
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.metrics.distances import Mahalanobis, distances
+from wordveil.metrics.distances import Mahalanobis
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import compare, identity
+from worlds import distances
 
 MECHANISMS = [
     wv.TEM(epsilon=1.5, calibration="certified"),

@@ -10,8 +10,8 @@ from wordveil.certification.normalizer_lipschitz import TOLERANCE, LossComputati
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric, distances
-from worlds import placed, shared
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric
+from worlds import distances, placed, shared
 
 
 class Rooted(Metric):

@@ -19,10 +19,9 @@ from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.cli.app import build_app
 from wordveil.errors import CertificateError, ParameterError, ResumeError
 from wordveil.mechanisms.selection import LARGEST_LOSS
-from wordveil.metrics.distances import distances
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.rounding import claimed
-from worlds import drawn, placed
+from worlds import distances, drawn, placed
 
 
 def own(embeddings):

@@ -17,10 +17,10 @@ from wordveil.errors import CertificateError, ParameterError
 from wordveil.meaning.calibration import keep_probability
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tight import BASE_TAIL_NATS, TightConstraints, pack_base, unpack_base
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Standing
-from worlds import placed
+from worlds import distances, placed
 
 ANY = TightConstraints(epsilon=1.0)  # its epsilon plays no part where a rate is given
 

@@ -10,7 +10,8 @@ from hypothesis.extra.numpy import arrays
 
 import seeds
 from wordveil.errors import ParameterError
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
+from worlds import distances
 
 rows = arrays(np.float64, (5, 3), elements=st.floats(-1e3, 1e3))
 ROWS = seeds.rng(1).standard_normal((12, 4))

@@ -8,10 +8,10 @@ import pytest
 import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.worst_pairs import vector_relation, word_relation, worst_words
-from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Euclidean, Mahalanobis
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
 from wordveil.promises.relations import NoPairs, Pair, relation_of
-from worlds import placed
+from worlds import distances, placed
 
 ROWS = seeds.rng(3).normal(size=(30, 4)).astype(np.float32)
 WORDS = placed(ROWS)

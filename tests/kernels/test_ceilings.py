@@ -18,8 +18,8 @@ from wordveil.kernels import ceilings, selection
 from wordveil.kernels.ideal import OPEN, Draw, IdealRows
 from wordveil.kernels.ideal_distances import Entries
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
-from worlds import SHAPES, scattered
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
+from worlds import SHAPES, distances, scattered
 
 TURNED = np.diag(np.linspace(0.7, 1.1, 5))
 every_vocabulary = pytest.mark.parametrize("make", SHAPES, ids=lambda f: f.__name__)

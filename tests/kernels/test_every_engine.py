@@ -10,8 +10,8 @@ from wordveil.kernels import selection, weight_rows
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.tile_screen import TileScreen
-from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
-from worlds import SHAPES, spread
+from wordveil.metrics.distances import Euclidean, Mahalanobis
+from worlds import SHAPES, distances, spread
 
 every_vocabulary = pytest.mark.parametrize("make", SHAPES, ids=lambda f: f.__name__)
 

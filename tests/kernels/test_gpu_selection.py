@@ -10,9 +10,9 @@ from tests.kernels.gpu_modules import ENGINES, modules
 from tests.kernels.oracles import rows_of
 
 from seeds import rng
-from wordveil.metrics.distances import Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Euclidean, Mahalanobis
 from wordveil.randomness import multiply_high
-from worlds import clustered, duplicates, grid
+from worlds import clustered, distances, duplicates, grid
 
 WORD = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1])
 

@@ -16,8 +16,9 @@ from wordveil.kernels.ideal import IdealRows
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.mechanisms import precomputation as near_module
 from wordveil.mechanisms.precomputation import NearRows, NearSize, near_size
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Precomputed, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Precomputed
 from wordveil.metrics.table import LARGEST_TABLE, DistanceTable
+from worlds import distances
 
 
 def metric_table(seed=0, v=60, d=3, duplicates=4):

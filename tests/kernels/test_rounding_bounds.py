@@ -26,10 +26,10 @@ from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from wordveil.mechanisms.stretch import ROUND_UP, _Pairs, exact_stretch, spectral_stretch
-from wordveil.metrics.distances import Angular, Euclidean, Precomputed, distances
+from wordveil.metrics.distances import Angular, Euclidean, Precomputed
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.certificates import CLAIM_MARGIN
-from worlds import placed
+from worlds import distances, placed
 
 mpmath = pytest.importorskip("mpmath")
 U, U32 = Fraction(1, 2**53), Fraction(1, 2**24)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.kernels.oracles import rows_of
 
 from wordveil.kernels import weight_rows
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
 from wordveil.randomness import multiply_high
-from worlds import clustered, duplicates, grid, same, scattered
+from worlds import clustered, distances, duplicates, grid, same, scattered
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))

@@ -16,8 +16,8 @@ from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError, ResumeError
 from wordveil.mechanisms.worst_pairs import word_distances
-from wordveil.metrics.distances import SAMPLE, Mahalanobis, Metric, distances, is_norm
-from worlds import drawn, placed
+from wordveil.metrics.distances import SAMPLE, Mahalanobis, Metric, is_norm
+from worlds import distances, drawn, placed
 
 V = 90
 

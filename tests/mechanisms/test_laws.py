@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import wordveil as wv
-from wordveil.metrics.distances import distances
 from wordveil.metrics.table import DistanceTable
-from worlds import drawn
+from worlds import distances, drawn
 
 WORDS = drawn(60, 5, seed=4, twins=3, barred=8)
 ROOTS = DistanceTable(distances(wv.Euclidean(), WORDS.vectors, WORDS.vectors) ** 0.5)

@@ -34,7 +34,7 @@ EXACT = Context(prec=80)
 def counted(fitted: FittedNeighbourResponse, word: int) -> dict[int, int]:
     """Return how many of the 2^64 draws release each output, by walking over the places where the output changes."""
     law = fitted.integers
-    size = len(fitted.list_of(word)) if word >= 0 else 0
+    size = len(fitted.lists[word]) if word >= 0 else 0
     steps = [i * (law.floor if word >= 0 else law.unknown) for i in range(law.outputs + 1)]
     steps += [law.anywhere + i * law.share for i in range(size + 1)] if size else []
     edges = [*sorted({step for step in steps if step < TOTAL} | {0}), TOTAL]
@@ -133,16 +133,16 @@ def test_a_broken_twin_breaks_the_claim(twin: str) -> None:
     honest = [counted(fitted, word) for word in inputs]
     assert largest_loss(honest, fitted.outputs.tolist()) <= claim
     if twin == "list without a floor":
-        broken = [{int(y): 1 for y in fitted.list_of(word)} for word in range(20)]
+        broken = [{int(y): 1 for y in fitted.lists[word]} for word in range(20)]
     elif twin == "half the floor":
         broken = [
-            {y: w if y in fitted.list_of(word) or word < 0 else w // 2 for y, w in row.items()}
+            {y: w if y in fitted.lists[word] or word < 0 else w // 2 for y, w in row.items()}
             for word, row in zip(inputs, honest, strict=True)
         ]
     elif twin == "unknown passes":
         broken = [{int(fitted.outputs[0]): TOTAL}, *honest[1:]]
     else:
-        far = next(int(y) for y in fitted.outputs if y not in fitted.list_of(0))
+        far = next(int(y) for y in fitted.outputs if y not in fitted.lists[0])
         broken = [honest[0], {**honest[1], far: honest[1][far] * 40}, *honest[2:]]
     assert largest_loss(broken, fitted.outputs.tolist()) > claim
 
@@ -256,8 +256,8 @@ def test_classes_keep_their_claim_and_hide_a_word_among_all_of_its_class(
     ).tolist()
     assert largest_loss(weights, fitted.outputs.tolist()) <= Decimal(fitted.integers.claim) <= Decimal(epsilon)
     for word in range(v):
-        (face,) = fitted.list_of(word).tolist()
-        assert fitted.list_of(face).tolist() == [face]
+        (face,) = fitted.lists[word].tolist()
+        assert fitted.lists[face].tolist() == [face]
         assert weights[face + 1] == weights[word + 1], "however often it is released"
         assert fitted.pair_loss(word, face) == 0
     assert "the face of its public class" in fitted.procedure()
@@ -310,7 +310,7 @@ def test_lists_of_equal_members_lose_nothing_to_the_last_integer(k):
     made = placed(rows)
     fitted = NeighbourResponse(epsilon=3.0, k=k, outputs=None).fit(made)
     assert ((TOTAL - fitted.integers.anywhere) % k > 0) == (k != 4), "with a remainder and without"
-    pairs = [(a, b) for a in range(len(rows)) for b in range(a) if set(fitted.list_of(a)) == set(fitted.list_of(b))]
+    pairs = [(a, b) for a in range(len(rows)) for b in range(a) if set(fitted.lists[a]) == set(fitted.lists[b])]
     assert len(pairs) > 3
     for a, b in pairs:
         assert counted(fitted, a) == counted(fitted, b)

@@ -10,9 +10,9 @@ import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM, truncation_distance
-from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, distances
+from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
-from worlds import placed
+from worlds import distances, placed
 
 METRICS = [Euclidean(), Angular(), Mahalanobis(whitening=np.diag([2.0, 1.0, 0.5, 1.0]))]
 

@@ -272,9 +272,9 @@ def test_damaged_directories_do_not_open(small, tmp_path, name, damage):
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        ("vectors.npy", np.zeros((7, 4), np.float32), r"has shape \(7, 4\), the header says \(7, 3\)"),
-        ("vectors.npy", np.zeros((7, 3), np.float64), "holds float64 with 2 axes"),
-        ("vectors.npy", np.zeros((7, 3), np.float32, order="F"), "holds float32 with 2 axes"),
+        ("vectors.npy", np.zeros((7, 4), np.float32), r"holds float32 \(7, 4\), expected float32 \(7, 3\)"),
+        ("vectors.npy", np.zeros((7, 3), np.float64), "holds float64"),
+        ("vectors.npy", np.zeros((7, 3), np.float32, order="F"), r"holds float32 \(7, 3\) by columns"),
         ("candidates.npy", np.zeros(0, np.int32), "must hold 1 to 7 ids"),
         ("candidates.npy", np.array([0, 9], np.int32), "must hold 1 to 7 ids"),
         ("offsets.npy", np.arange(8, dtype=np.int64), "ends at 7, words.txt has"),

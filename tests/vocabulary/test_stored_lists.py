@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.installed_packages import tool
 
 import wordveil as wv
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
@@ -11,13 +12,12 @@ from wordveil.vocabulary import neighbour_lists as building
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import build_lists
 from wordveil.vocabulary.stored_lists import (
-    _write_note,
     find_lists,
     neighbour_lists,
-    pack_lists,
     save_classes,
     store_lists,
     word_classes,
+    write_note,
 )
 from worlds import drawn, placed
 
@@ -151,7 +151,7 @@ def forged(saved, tmp_path):
     ids = stored.ids.copy()
     ids[:, 1:] = (ids[:, :1] + np.arange(1, 6)) % 95
     np.save(path, ids)
-    _write_note(path.with_suffix(".json"), replace(stored, ids=ids))
+    write_note(path.with_suffix(".json"), replace(stored, ids=ids))
     return wv.load_embeddings(place)
 
 
@@ -213,6 +213,6 @@ def test_the_embedded_lists_are_exact():
 def test_packing_refuses_what_12_bits_cannot_hold(saved, tmp_path):
     many = drawn(4098, 2, seed=2)
     with pytest.raises(ParameterError, match="at most 4096"):
-        pack_lists(build_lists(many, 1), tmp_path)
+        tool("build_neighbour_lists").pack_lists(build_lists(many, 1), tmp_path)
     with pytest.raises(ParameterError, match="even"):
-        pack_lists(build_lists(saved, 1), tmp_path)
+        tool("build_neighbour_lists").pack_lists(build_lists(saved, 1), tmp_path)

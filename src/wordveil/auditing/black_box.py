@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array
 from wordveil.auditing.intervals import EventCounts, check_alpha, lower_bound, upper_bound
 from wordveil.auditing.scorers import KnownDensity, Score, Scorer, scorers_for
-from wordveil.auditing.subjects import Outputs, Subject
+from wordveil.auditing.subjects import Subject
 from wordveil.errors import ParameterError
 from wordveil.promises.relations import Pair
 
@@ -128,7 +128,12 @@ def audit_pair(
     share = alpha / (2 * (2 if curve_points else 1))
     n = samples - 2 * quarter
     events = []
-    for objective in (_epsilon_objective(pair.delta), _delta_objective(pair.epsilon or 0.0)):
+    factor = math.exp(min(pair.epsilon or 0.0, 700.0))
+    objectives: tuple[Objective, Objective] = (
+        lambda favoured, other: np.log(np.maximum(favoured - pair.delta, 1e-300) / other),
+        lambda favoured, other: favoured - factor * other,
+    )
+    for objective in objectives:
         found = [
             (*choose_event(chosen[0][i], chosen[1][i], objective, n, share, scorer.name), i)
             for i, scorer in enumerate(scorers)
@@ -136,17 +141,16 @@ def audit_pair(
         events.append(max(found, key=lambda item: item[0])[1:])
     (epsilon_event, epsilon_score), (delta_event, delta_score) = events
     known = next((i for i, scorer in enumerate(scorers) if isinstance(scorer, KnownDensity)), None)
-    used = sorted({epsilon_score, delta_score} | ({known} if known is not None and curve_points else set()))
+    of_curve = delta_score if known is None or not curve_points else known
+    used = sorted({epsilon_score, delta_score, of_curve})
     fresh = [_scores(subject, x, n, [scores[i] for i in used]) for x in (pair.first, pair.second)]
     at = {i: (fresh[0][place], fresh[1][place]) for place, i in enumerate(used)}
     curve = None
     if curve_points:
-        which = delta_score if known is None else known
-        top = 1.25 * (pair.epsilon if pair.epsilon else 4.0)
         curve = trade_off(
-            (chosen[0][which], chosen[1][which]),
-            at[which],
-            epsilons=np.linspace(0.0, top, curve_points),
+            (chosen[0][of_curve], chosen[1][of_curve]),
+            at[of_curve],
+            epsilons=np.linspace(0.0, 1.25 * (pair.epsilon or 4.0), curve_points),
             alpha=alpha / 2,
             exact=known is not None,
             generator=np.random.default_rng(seed),
@@ -169,13 +173,12 @@ def _fit(subject: Subject, pair: Pair, scorers: Sequence[Scorer], n: int) -> lis
         return [scorer.fit(empty, empty) for scorer in scorers]
     width = 1 if subject.discrete else subject.sample(pair.first, 2).shape[1]
     n = min(n, max(100, FIT_VALUES // width))
-    outputs = [_gather(subject, x, n, width) for x in (pair.first, pair.second)]
-    return [scorer.fit(*outputs) for scorer in scorers]
-
-
-def _gather(subject: Subject, private: Any, n: int, width: int) -> Outputs:
     step = max(1, CHUNK_VALUES // width)
-    return np.concatenate([subject.sample(private, min(step, n - start)) for start in range(0, n, step)])
+    outputs = [
+        np.concatenate([subject.sample(x, min(step, n - start)) for start in range(0, n, step)])
+        for x in (pair.first, pair.second)
+    ]
+    return [scorer.fit(*outputs) for scorer in scorers]
 
 
 def _scores(subject: Subject, private: Any, n: int, scores: Sequence[Score]) -> Float64Array:
@@ -189,19 +192,6 @@ def _scores(subject: Subject, private: Any, n: int, scores: Sequence[Score]) -> 
         start += len(outputs)
         step = max(1, CHUNK_VALUES // max(1, outputs.size // len(outputs)))
     return out
-
-
-def _epsilon_objective(delta: float) -> Objective:
-    def objective(favoured: Float64Array, other: Float64Array) -> Float64Array:
-        excess = np.maximum(favoured - delta, 1e-300)
-        return np.asarray(np.log(excess / other))
-
-    return objective
-
-
-def _delta_objective(epsilon: float) -> Objective:
-    factor = math.exp(min(epsilon, 700.0))
-    return lambda favoured, other: favoured - factor * other
 
 
 def choose_event(

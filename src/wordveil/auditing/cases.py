@@ -66,18 +66,16 @@ def _vector_case(randomizer: VectorRandomizer, inputs: Inputs, source: RandomSou
     embeddings, d = inputs.embeddings, randomizer.input_dimensions
     raw = VectorSubject(randomizer, source)
     pairs = randomizer.worst_pairs(inputs.pairs, inputs.seed, claim=inputs.claim, embeddings=embeddings)
-    candidates = None
-    if raw.sample(pairs[0].first, 2).shape[1] == d:
-        candidates = _candidates(embeddings, d, randomizer.clip_norm)
-        if embeddings is not None and randomizer.inputs == "vocabulary vectors":
-            candidates = embeddings.vectors[:CANDIDATES].astype(np.float64) if len(embeddings) >= 100 else None
-    return Case(
-        subject=OnGrid(raw, pairs[0].first),
-        raw=raw,
-        claim=inputs.claim or randomizer.published(),
-        pairs=pairs,
-        candidates=candidates,
-    )
+    candidates: Float64Array | None = _candidates(embeddings, d, randomizer.clip_norm)
+    if embeddings is not None and randomizer.inputs == "vocabulary vectors":
+        candidates = embeddings.vectors[:CANDIDATES].astype(np.float64) if len(embeddings) >= 100 else None
+    return _of_vectors(raw, inputs.claim or randomizer.published(), pairs, candidates, d)
+
+
+def _of_vectors(raw: Subject, claim: Guarantee, pairs: Sequence[Pair], candidates: Float64Array | None, d: int) -> Case:
+    """Return a case of vectors; the float attack does not apply where others are released than were given."""
+    attacked = candidates if raw.sample(pairs[0].first, 2).shape[1] == d else None
+    return Case(subject=OnGrid(raw, pairs[0].first), raw=raw, claim=claim, pairs=pairs, candidates=attacked)
 
 
 def _candidates(embeddings: Embeddings | None, d: int, clip_norm: float | None) -> Float64Array:
@@ -110,14 +108,7 @@ def _function_case(thing: Foreign, inputs: Inputs) -> Case:
         raise ParameterError("dimensions", None, "must be given where there is no vocabulary.")
     raw = VectorFunctionSubject(thing.call)
     pairs = worst_vectors(_relation(thing.claim), d, embeddings, count=inputs.pairs, seed=inputs.seed)
-    same_space = raw.sample(pairs[0].first, 2).shape[1] == d
-    return Case(
-        subject=OnGrid(raw, pairs[0].first),
-        raw=raw,
-        claim=thing.claim,
-        pairs=pairs,
-        candidates=_candidates(embeddings, d, None) if same_space else None,
-    )
+    return _of_vectors(raw, thing.claim, pairs, _candidates(embeddings, d, None), d)
 
 
 def _relation(claim: Guarantee, embeddings: Embeddings | None = None) -> Relation:

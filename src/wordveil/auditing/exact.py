@@ -43,13 +43,13 @@ class ChannelVerdict:
     """What a channel really promises, with the pair that decides it."""
 
     epsilon: float  # claimed, unit 1/distance
-    delta: float  # claimed
+    delta: float = 0.0  # claimed
     slack: float  # claimed, nats
     tight_epsilon: float  # least with loss <= epsilon * dist + slack for every pair (delta = 0); inf without one
     tight_slack: float  # smallest slack for the claimed epsilon (delta = 0), nats
-    tight_delta: float | None  # least for the claimed epsilon and slack; None where losses alone answer delta = 0
+    tight_delta: float | None = None  # least for epsilon and slack; None where losses alone answer delta = 0
     worst_pair: tuple[int, int]  # (x, x') of the largest loss per distance, or hockey-stick sum where delta > 0
-    worst_output: int | None  # the output with the largest log-ratio for that pair
+    worst_output: int | None = None  # the output with the largest log-ratio for that pair, where looked for
     worst_loss: float  # its log-ratio, nats; inf where the output is impossible under x'
     worst_distance: float  # dist(x, x')
     tolerance: float  # nats allowed for float64 logarithms
@@ -192,16 +192,11 @@ class _Job:
     def identity(self) -> dict[str, Any]:
         digest = hashlib.sha256()
         for start in range(0, self.v, 1024):
-            digest.update(np.ascontiguousarray(self.channel[start : start + 1024], dtype=np.float64).tobytes())
             distance = self.between(self.everyone[start : start + 1024], self.everyone)
-            digest.update(np.ascontiguousarray(distance, dtype=np.float64).tobytes())
-        return {
-            "checksum": digest.hexdigest(),
-            "shape": list(self.channel.shape),
-            "claim": [self.epsilon, self.delta, self.slack],
-            "rows": BLOCK,
-            "blocks": "with pairs",
-        }
+            for part in (self.channel[start : start + 1024], distance):
+                digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes())
+        facts = {"checksum": digest.hexdigest(), "shape": list(self.channel.shape), "rows": BLOCK}
+        return {**facts, "claim": [self.epsilon, self.delta, self.slack], "blocks": "with pairs"}
 
     def _tiles(self, first: int) -> Iterator[tuple[slice, slice]]:
         width = min(self.outputs, TILE // 8)
@@ -264,10 +259,8 @@ class _Job:
             for i in range(start, stop):
                 f = factor[i - start, low : low + height, None]
                 row = self.channel[i][None, :]
-                for sums, swapped in (
-                    (np.maximum(row - f * others, 0.0).sum(axis=1), False),
-                    (np.maximum(others - f * row, 0.0).sum(axis=1), True),
-                ):
+                for excess, swapped in ((row - f * others, False), (others - f * row, True)):
+                    sums = np.maximum(excess, 0.0).sum(axis=1)
                     sums = np.where(claimed[i - start, low : low + height], sums, 0.0)
                     j = int(sums.argmax())
                     if sums[j] > best[0]:

@@ -41,30 +41,23 @@ def _facts(title: str, what: str, facts: dict[str, Any]) -> str:
 
 
 def _pairs(pairs: Sequence[dict[str, Any]]) -> str:
-    header = [
-        "pair",
-        "claimed epsilon (nats), delta",
-        "epsilon at least",
-        "delta at least",
-        "samples",
-        "alpha",
-        "event",
-    ]
-    rows = []
-    for pair in pairs:
-        claimed = pair["claimed_epsilon_nats"]
-        cells = [
-            pair["pair"],
-            "nothing" if claimed is None else f"{claimed:.6g}, {pair['claimed_delta']:.3g}",
-            at_least(pair["epsilon_at_least"]),
-            at_least(pair["delta_at_least"]),
-            f"2 x {pair['samples_each']}",
-            round_up(pair["alpha"], 2),
-            f"{pair['delta_event']['scorer']}: {pair['delta_event']['hits_first']} against "
-            f"{pair['delta_event']['hits_second']} of {pair['delta_event']['samples_each']}",
-        ]
-        rows.append((cells, pair["refuted"]))
-    return _table("Pairs of inputs", header, rows)
+    cells = [_cells(pair) for pair in pairs]
+    rows = [([*own.values()], pair["refuted"]) for own, pair in zip(cells, pairs, strict=True)]
+    return _table("Pairs of inputs", [*cells[0]] if cells else (), rows)
+
+
+def _cells(pair: dict[str, Any]) -> dict[str, str]:
+    claimed, delta, event = pair["claimed_epsilon_nats"], pair["claimed_delta"], pair["delta_event"]
+    counts = f"{event['hits_first']} against {event['hits_second']} of {event['samples_each']}"
+    return {
+        "pair": pair["pair"],
+        "claimed epsilon (nats), delta": "nothing" if claimed is None else f"{claimed:.6g}, {delta:.3g}",
+        "epsilon at least": at_least(pair["epsilon_at_least"]),
+        "delta at least": at_least(pair["delta_at_least"]),
+        "samples": f"2 x {pair['samples_each']}",
+        "alpha": round_up(pair["alpha"], 2),
+        "event": f"{event['scorer']}: {counts}",
+    }
 
 
 def _findings(findings: Sequence[dict[str, Any]]) -> str:

@@ -87,11 +87,9 @@ def _verify_outputs(randomizer: WordRandomizer, inputs: IdArray, epsilon: float,
     loss, smallest = float(losses[y]), float(low[low > 0].min(initial=1.0))
     return ChannelVerdict(
         epsilon=epsilon,
-        delta=0.0,
         slack=slack,
         tight_epsilon=max(0.0, loss - slack),
         tight_slack=max(0.0, loss - epsilon),
-        tight_delta=None,
         worst_pair=(int(inputs[likeliest[y]]), int(inputs[unlikeliest[y]])),
         worst_output=y,
         worst_loss=loss,

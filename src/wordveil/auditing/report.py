@@ -13,7 +13,7 @@ from typing import Any
 
 from wordveil.auditing.black_box import PairAudit
 from wordveil.auditing.exact import ChannelVerdict
-from wordveil.auditing.findings import Finding, Status, at_least
+from wordveil.auditing.findings import Finding, at_least
 from wordveil.auditing.html import page
 from wordveil.auditing.repeated import RELEASES, RepeatedReleases
 from wordveil.promises.rounding import round_up
@@ -34,18 +34,14 @@ class AuditReport:
 
     @property
     def refuted(self) -> bool:
-        return (
-            (self.exact is not None and not self.exact.holds)
-            or any(pair.refuted for pair in self.pairs)
-            or any(finding.refuted for finding in self.findings)
-        )
+        by_exact = self.exact is not None and not self.exact.holds
+        return by_exact or any(each.refuted for each in self.pairs) or any(each.refuted for each in self.findings)
 
     @property
     def tested(self) -> bool:
         """Whether anything is claimed of a pair that was tried."""
-        return (self.exact is not None and self.exact.triples > 0) or any(
-            audit.pair.epsilon is not None for audit in self.pairs
-        )
+        by_exact = self.exact is not None and self.exact.triples > 0
+        return by_exact or any(audit.pair.epsilon is not None for audit in self.pairs)
 
     @property
     def verdict(self) -> str:
@@ -86,7 +82,9 @@ class AuditReport:
         if self.exact is not None:
             lines.append(_exact_line(self.exact))
         lines += [_pair_line(pair) for pair in sorted(self.pairs, key=lambda p: not p.refuted)]
-        lines += [_finding_line(finding) for finding in sorted(self.findings, key=lambda f: not f.refuted)]
+        for found in sorted(self.findings, key=lambda f: not f.refuted):
+            status = "REFUTED" if found.refuted else found.status.value
+            lines.append(f"{found.check} ({status}): {found.observed}; expected: {found.expected}")
         if self.repeated is not None:
             lines += _repeated_lines(self.repeated)
         lines.append(
@@ -128,11 +126,6 @@ def _pair_line(audit: PairAudit) -> str:
 def _repeated_lines(found: RepeatedReleases) -> list[str]:
     head = f"{found.words} words of public text, likeliest word right after {', '.join(map(str, RELEASES))} releases"
     return [f"{head}: {kind}: {', '.join(f'{share:.2f}' for share in shares)}" for kind, shares in found.named.items()]
-
-
-def _finding_line(finding: Finding) -> str:
-    status = "REFUTED" if finding.status is Status.REFUTED else finding.status.value
-    return f"{finding.check} ({status}): {finding.observed}; expected: {finding.expected}"
 
 
 def _finite(value: Any) -> Any:

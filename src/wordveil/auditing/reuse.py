@@ -61,16 +61,13 @@ def _continuous(subject: Subject, private: Any) -> list[Finding]:
     def calls() -> Outputs:
         return np.concatenate([subject.sample(private, CALL) for _ in range(VECTORS // CALL)])
 
-    def apart(check: str, parts: tuple[Outputs, Outputs] | None) -> Finding:
-        if parts is None:
-            return _no_answer(check)
+    def apart(check: str, *parts: Outputs) -> Finding:
         return _repeats(check, np.concatenate([np.unique(part, axis=0) for part in parts]))
 
     return [
         _repeats(WITHIN_PROCESS[0], here),
-        apart(WITHIN_PROCESS[1], (here, again)),
-        apart(THREADS, _in_threads(calls)),
-        apart(FORKS, _in_forks(lambda: subject.sample(private, VECTORS))),
+        apart(WITHIN_PROCESS[1], here, again),
+        *_elsewhere(apart, calls, lambda: subject.sample(private, VECTORS)),
     ]
 
 
@@ -92,17 +89,13 @@ def _discrete(subject: Subject, private: Any, alpha: float) -> list[Finding]:
     apart = int(np.count_nonzero(calls[2][:-1] == calls[3][1:]))
     within = int(np.count_nonzero(calls[0][0::2] == calls[0][1::2]))
 
-    def equal(check: str, parts: tuple[Outputs, Outputs] | None) -> Finding:
-        if parts is None:
-            return _no_answer(check)
-        hits = int(np.count_nonzero(parts[0] == parts[1]))
-        return _compare(check, hits, len(parts[0]), apart, WORDS - 1, share)
+    def equal(check: str, one: Outputs, other: Outputs) -> Finding:
+        return _compare(check, int(np.count_nonzero(one == other)), len(one), apart, WORDS - 1, share)
 
     return [
         _compare(WITHIN_PROCESS[0], within, WORDS // 2, apart, WORDS - 1, share),
-        equal(WITHIN_PROCESS[1], (calls[0], calls[1])),
-        equal(THREADS, _in_threads(lambda: subject.sample(private, MEETINGS))),
-        equal(FORKS, _in_forks(lambda: subject.sample(private, WORDS))),
+        equal(WITHIN_PROCESS[1], calls[0], calls[1]),
+        *_elsewhere(equal, lambda: subject.sample(private, MEETINGS), lambda: subject.sample(private, WORDS)),
     ]
 
 
@@ -117,14 +110,17 @@ def _compare(check: str, hits: int, n: int, base: int, base_n: int, alpha: float
     )
 
 
-def _no_answer(check: str) -> Finding:
-    return Finding(
-        check=check,
-        status=Status.SKIPPED,
-        observed="one of the two gave no answer",
-        expected="fresh noise in every thread and process",
-        alpha=0.0,
-    )
+def _elsewhere(
+    judge: Callable[..., Finding], in_thread: Callable[[], Outputs], in_fork: Callable[[], Outputs]
+) -> list[Finding]:
+    """Return what comes of two threads, and of two forks; skipped where one of the two gave no answer."""
+    unanswered = {"observed": "one of the two gave no answer", "expected": "fresh noise in every thread and process"}
+    return [
+        judge(check, *parts)
+        if parts is not None
+        else Finding(check=check, status=Status.SKIPPED, alpha=0.0, **unanswered)
+        for check, parts in ((THREADS, _in_threads(in_thread)), (FORKS, _in_forks(in_fork)))
+    ]
 
 
 def _in_threads(work: Callable[[], Outputs]) -> tuple[Outputs, Outputs] | None:

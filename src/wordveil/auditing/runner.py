@@ -23,7 +23,7 @@ from wordveil.auditing.cases import Case, Inputs, make_case
 from wordveil.auditing.findings import Finding
 from wordveil.auditing.float_attack import check_float_bits
 from wordveil.auditing.intervals import check_alpha
-from wordveil.auditing.repeated import RepeatedReleases, attack_repeats
+from wordveil.auditing.repeated import attack_repeats
 from wordveil.auditing.report import AuditReport
 from wordveil.auditing.reuse import WITHIN_PROCESS, check_reuse
 from wordveil.auditing.side_doors import check_side_doors
@@ -136,6 +136,9 @@ def audit_mechanism(
     findings = _freshness(case, options.alpha / 4) + _leaks(thing, case, inputs, options)
     fresh = not _dependent(findings)
     audits = _pair_audits(case, options) if fresh else ()
+    repeated = None
+    if options.repeats and isinstance(case.raw, WordSubject):
+        repeated = attack_repeats(case.raw.randomizer, options.repeats, source)
     return AuditReport(
         subject=name,
         claim=case.claim.sentence(),
@@ -143,15 +146,9 @@ def audit_mechanism(
         exact=case.exact,
         pairs=audits,
         findings=tuple(findings),
-        repeated=_repeats(case, options, source),
+        repeated=repeated,
         settings={**vars(options), "pairs_tried": len(case.pairs) if fresh else 0},
     )
-
-
-def _repeats(case: Case, options: AuditOptions, source: RandomSource) -> RepeatedReleases | None:
-    if not (options.repeats and isinstance(case.raw, WordSubject)):
-        return None
-    return attack_repeats(case.raw.randomizer, options.repeats, source)
 
 
 def _freshness(case: Case, alpha: float) -> list[Finding]:
@@ -174,17 +171,13 @@ def _leaks(thing: Any, case: Case, inputs: Inputs, options: AuditOptions) -> lis
     if not (options.leaks and isinstance(thing, Foreign) and thing.kind == "text"):
         return findings
     seed = options.seed or 0
-    carriers = [] if inputs.embeddings is None else _carriers(inputs.embeddings)
+    listed = () if inputs.embeddings is None else inputs.embeddings.words[: 20 * CARRIERS]
+    carriers = [word for word in listed if word.isalpha() and word.islower()][:CARRIERS]
     if len(carriers) > 1:
         # Four of the checks count; each has an equal share.
         checks = TextChecks(words=carriers, declared=options.declared, alpha=options.alpha / 32, seed=seed)
         findings += check_text(thing.call, checks)
     return findings + check_side_doors(thing.call, seed=seed)
-
-
-def _carriers(embeddings: Embeddings) -> list[str]:
-    words = (embeddings.words[i] for i in range(min(len(embeddings), 20 * CARRIERS)))
-    return [word for word in words if word.isalpha() and word.islower()][:CARRIERS]
 
 
 def _dependent(findings: Sequence[Finding]) -> bool:

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.auditing.exact import ChannelVerdict, DistanceFunction, checked_distances
 from wordveil.errors import ParameterError
-from wordveil.kernels.threads import map_chunks
+from wordveil.kernels.channel_rows import ChannelRows
+from wordveil.kernels.threads import filled, map_chunks
 from wordveil.mechanisms.base import WordRandomizer
-from wordveil.mechanisms.metric_rows import ChannelRows
 from wordveil.mechanisms.worst_pairs import distances_error, word_distances
 from wordveil.metrics.distances import is_known
 
@@ -49,8 +48,7 @@ def verify_scores(
     rows, v = randomizer.selection, len(randomizer.embeddings)
     assert rows is not None
     everyone, between = np.arange(v, dtype=np.int32), word_distances(randomizer.embeddings, rows.metric)
-    blocks = [everyone[start : start + BLOCK] for start in range(0, v, BLOCK)]
-    logs = np.concatenate(list(map_chunks(partial(_log_normalizers, rows, between), blocks, threads)))
+    logs = filled(np.empty(v), BLOCK, lambda s: _log_normalizers(rows, between, everyone[s]), threads)
     scan = _Scan(
         distances=between if is_known(rows.metric) else partial(checked_distances, between),
         logs=logs,
@@ -70,13 +68,10 @@ def verify_scores(
             worst = worst.or_worse(found)
     return ChannelVerdict(
         epsilon=epsilon,
-        delta=0.0,
         slack=slack,
         tight_epsilon=worst.ratio,
         tight_slack=worst.excess,
-        tight_delta=None,
         worst_pair=worst.pair,
-        worst_output=None,
         worst_loss=worst.loss,
         worst_distance=worst.distance,
         # Of two distances and two normalizers.
@@ -126,7 +121,7 @@ class _Scan:
         """Return the worst pair with a word that may be output: it loses most where it is drawn itself."""
         others = np.arange(len(self.logs), dtype=np.int32)
         score = self._scores(words, others)
-        return known.or_worse(self._worst(words, others, score, *self._graded(words, others, score, score)))
+        return known.or_worse(self._worst(words, others, score, score))
 
     def barred_over_all(self, words: IdArray, known: _Worst) -> _Worst:
         """Return the worst pair with a word that may not, over all outputs wherever the bound beats what is known."""
@@ -143,8 +138,7 @@ class _Scan:
             theirs, reach = self._scores(others[some], self.outputs), np.full(doubtful.shape, -np.inf)
             for i, j in np.argwhere(doubtful):
                 reach[i, j] = min((theirs[j] - own[i]).max(), score[i, some[j]])
-            graded = self._graded(words, others[some], score[:, some], reach)
-            known = known.or_worse(self._worst(words, others[some], score[:, some], *graded))
+            known = known.or_worse(self._worst(words, others[some], score[:, some], reach))
         return known
 
     def _scores(self, first: IdArray, second: IdArray) -> Float64Array:
@@ -162,15 +156,8 @@ class _Scan:
         ratio = np.divide(beyond, counted, out=np.zeros_like(loss), where=counted > 0)
         return ratio, loss - self.epsilon * counted, loss
 
-    def _worst(
-        self,
-        words: IdArray,
-        others: NDArray[np.int32],
-        score: Float64Array,
-        ratio: Float64Array,
-        excess: Float64Array,
-        loss: Float64Array,
-    ) -> _Worst:
+    def _worst(self, words: IdArray, others: IdArray, score: Float64Array, reach: Float64Array) -> _Worst:
+        ratio, excess, loss = self._graded(words, others, score, reach)
         i, j = (int(a) for a in np.unravel_index(int(ratio.argmax()), ratio.shape))
         return _Worst(
             ratio=float(ratio[i, j]),

@@ -127,11 +127,7 @@ class Frequencies(Scorer):
 
 @dataclass(frozen=True)
 class Classifier(Scorer):
-    """A gradient-boosted classifier on coordinates and on the distances to the two inputs (extra `audit`).
-
-    Raises (from `fit`):
-        MissingExtraError: If scikit-learn is not installed.
-    """
+    """A gradient-boosted classifier on coordinates and on the distances to the two inputs (extra `audit`)."""
 
     inputs: tuple[Float64Array, Float64Array] | None = None
     name: str = "trained classifier"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
@@ -75,9 +75,13 @@ class Subject(ABC):
         return None
 
 
-def _stream(source: RandomSource, call: int) -> Stream:
+def _stream(source: RandomSource, calls: Iterator[int]) -> Stream:
     """Return the stream of one call: asked of the source each time, so that a forked child gets its own key's."""
-    return source.stream("audit", str(call))
+    return source.stream("audit", str(next(calls)))
+
+
+def _repeated(private: Any, n: int) -> Float64Array:
+    return np.repeat(np.asarray(private, dtype=np.float64)[None, :], n, axis=0)
 
 
 class VectorSubject(Subject):
@@ -86,12 +90,11 @@ class VectorSubject(Subject):
     discrete = False
 
     def __init__(self, randomizer: VectorRandomizer, source: RandomSource) -> None:
-        self.randomizer = randomizer
-        self._source, self._calls = source, count(1)  # shared by threads, as a `+= 1` is not
+        self.randomizer, self._source, self._calls = randomizer, source, count(1)  # threads share it, unlike a `+= 1`
 
     def sample(self, private: Any, n: int) -> Outputs:
-        rows = np.repeat(np.asarray(private, dtype=np.float64)[None, :], n, axis=0)
-        return self.randomizer.randomize(rows, self.randomizer.sample(_stream(self._source, next(self._calls)), n))
+        rows = _repeated(private, n)
+        return self.randomizer.randomize(rows, self.randomizer.sample(_stream(self._source, self._calls), n))
 
     def log_ratio(self, pair: Pair) -> LogRatio | None:
         return claimed_log_ratio(self.randomizer, pair.first, pair.second)
@@ -103,12 +106,11 @@ class WordSubject(Subject):
     discrete = True
 
     def __init__(self, randomizer: WordRandomizer, source: RandomSource) -> None:
-        self.randomizer = randomizer
-        self._source, self._calls = source, count(1)  # shared by threads, as a `+= 1` is not
+        self.randomizer, self._source, self._calls = randomizer, source, count(1)  # threads share it, unlike a `+= 1`
 
     def sample(self, private: Any, n: int) -> Outputs:
         ids = np.full(n, int(private), dtype=np.int32)
-        return self.randomizer.for_batch_job().trial(ids, _stream(self._source, next(self._calls)))
+        return self.randomizer.for_batch_job().trial(ids, _stream(self._source, self._calls))
 
 
 class VectorFunctionSubject(Subject):
@@ -120,8 +122,7 @@ class VectorFunctionSubject(Subject):
         self.function = function
 
     def sample(self, private: Any, n: int) -> Outputs:
-        rows = np.repeat(np.asarray(private, dtype=np.float64)[None, :], n, axis=0)
-        out = np.asarray(self.function(rows), dtype=np.float64)
+        out = np.asarray(self.function(_repeated(private, n)), dtype=np.float64)
         if len(out) != n:
             raise ParameterError("function", f"{len(out)} rows", f"must return one output row per input row, {n}.")
         return out.reshape(n, -1)
@@ -146,15 +147,15 @@ class OnGrid(Subject):
 
     Proofs speak of real numbers; the low bits of float64 sums tell inputs apart whatever the noise, and a good score
     finds them. `float_attack` looks at those bits on purpose; everything else audits the law above them. The grid is
-    `bits` powers of two below the noise's scale, which outputs of one private input show.
+    20 powers of two below the noise's scale, which outputs of one private input show.
     """
 
     discrete = False
 
-    def __init__(self, subject: Subject, private: Any, *, bits: int = 20) -> None:
+    def __init__(self, subject: Subject, private: Any) -> None:
         spread = float(np.abs(np.diff(subject.sample(private, 64), axis=0)).max())
         self.subject = subject
-        self.step = 2.0 ** (math.floor(math.log2(spread)) - bits) if spread > 0 else 0.0
+        self.step = 2.0 ** (math.floor(math.log2(spread)) - 20) if spread > 0 else 0.0
 
     def sample(self, private: Any, n: int) -> Outputs:
         outputs = self.subject.sample(private, n)

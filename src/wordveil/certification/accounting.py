@@ -68,11 +68,13 @@ def compose_many(losses: Sequence[tuple[PairLoss, int]], delta: float) -> LocalD
     if reached > target:
         least = round_up(min(reached + error, 1.0))
         tokens = _tokens(sum(count for _, count in alike))
-        raise ParameterError(
-            "delta", delta, f"must be above {least} for {tokens}; fewer tokens or more noise lower that."
-        )
+        problem = f"must be above {least} for {tokens}; fewer tokens or more noise lower that."
+        raise ParameterError("delta", delta, problem)
+    smallest = 0.0
+    if delta_at(0.0) > target:  # the upper end of a narrow bracket around the smallest whose delta is small enough
+        smallest = bracket(lambda epsilon: delta_at(epsilon) <= target, 0.0, high, 1e-10)[1]
     return LocalDP(
-        epsilon=max(_smallest(delta_at, target, high), _MINIMAL_EPSILON),
+        epsilon=max(smallest, _MINIMAL_EPSILON),
         delta=delta,
         slack=slack,
         unit=PrivacyUnit.TEXT,
@@ -93,14 +95,6 @@ def _on_one_grid(losses: Sequence[tuple[PairLoss, int]]) -> list[tuple[PairLoss,
     longest = max(loss.largest for loss, _ in losses)
     interval = max(min(finest, longest / _STEPS[0]), longest / _STEPS[1])
     return [(loss.in_steps_of(interval), count) for loss, count in losses]
-
-
-def _smallest(delta_at: Callable[[float], float], target: float, high: float) -> float:
-    """Return the upper end of a narrow bracket around the smallest epsilon whose delta is small enough."""
-    low = 0.0
-    if delta_at(low) <= target:
-        return low
-    return bracket(lambda epsilon: delta_at(epsilon) <= target, low, high, 1e-10)[1]
 
 
 def _tokens(count: int) -> str:

@@ -11,17 +11,19 @@ outputs nearer are looked at one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
-from wordveil.kernels.pair_maximum import PairProblem, WorstPair
-from wordveil.kernels.threads import map_chunks
+from wordveil.certification.pairwise_loss import WordPairs
+from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.kernels.pair_maximum import PairProblem
+from wordveil.kernels.passes import Maximum, WorstPair
+from wordveil.kernels.threads import filled, map_chunks
 
 MOST_TRIPLES = 5e11
 """Barred words x words x outputs beyond which such pairs are bounded by normalizers alone: a minute's work a rate."""
@@ -32,22 +34,8 @@ LEADS = 4  # likely pairs of a chunk, judged first
 ROW_NUMBERS = 1 << 21  # distances of partners held at a time
 
 
-class Distances(Protocol):
-    """Distances between the places of one vocabulary."""
-
-    @property
-    def outputs(self) -> NDArray[np.int64]:
-        """Places of the words that may be output, ascending."""
-
-    @property
-    def block_error(self) -> float:
-        """How far a distance of `block` may be from the metric's own, in its unit."""
-
-    def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
-        """Return the distances between two lots of places, shape (n, k)."""
-
-    def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
-        """Return the distances that pairs are judged by, shape (n,), given those of `block`."""
+PairSpace = DistinctVectors | WordPairs
+"""All pairs of inputs of one vocabulary under one metric: a closed form, or any other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +46,7 @@ class Reach:
     farthest: Float64Array  # from every place to the farthest other output, as `block` has it; -inf without any
 
     @classmethod
-    def of(cls, pairs: Distances, places: int, threads: int | None = None) -> Reach:
+    def of(cls, pairs: PairSpace, places: int, threads: int | None = None) -> Reach:
         """Look at all distances, shape (places, outputs); where no word is barred, which asks for none, at none."""
         outputs = pairs.outputs
         if len(outputs) == places:
@@ -68,49 +56,45 @@ class Reach:
         outliers, rest = outputs[np.sort(order[:OUTLIERS])], outputs[np.sort(order[OUTLIERS:])]
         if not len(rest):
             return cls(outliers=outliers, farthest=np.full(places, -np.inf))
-        chunks = [np.arange(low, min(low + CHUNK, places)) for low in range(0, places, CHUNK)]
-        found = map_chunks(lambda own: pairs.block(own, rest).max(axis=1), chunks, threads)
-        return cls(outliers=outliers, farthest=np.concatenate(list(found)))
+        farthest = np.empty(places)
+        filled(farthest, CHUNK, lambda s: pairs.block(np.arange(s.start, s.stop), rest).max(axis=1), threads)
+        return cls(outliers=outliers, farthest=farthest)
 
 
-class BarredMaximum:
-    """Search for the worst pair with a barred word, resumable after any group of them; `best` is the worst known.
+class BarredMaximum(Maximum):
+    """Search for the worst pair with a barred word, a group of them at a time.
 
     The values of the problem are of all places. It begins with the worst pair of words that may both be output.
     """
 
-    def __init__(self, pairs: Distances, problem: PairProblem, best: WorstPair, reach: Reach) -> None:
+    def __init__(self, pairs: PairSpace, problem: PairProblem, best: WorstPair, reach: Reach) -> None:
         self._pairs, self._problem, self.best, self._reach = pairs, problem, best, reach
         self._places = np.arange(len(problem.values))
         self._barred = np.setdiff1d(self._places, pairs.outputs)
-        self._next = 0
+        self.blocks = -(-len(self._barred) // GROUP)
 
-    @property
-    def visited(self) -> int:
-        return self._next * (len(self._places) + len(self._pairs.outputs))
-
-    def state(self) -> dict[str, Any]:
-        return {**self.best.as_dict(), "next": self._next}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.best, self._next = WorstPair.from_dict(state), int(state["next"])
+    def pairs(self, block: int) -> int:
+        return len(self._barred[block * GROUP :][:GROUP]) * (len(self._places) + len(self._pairs.outputs))
 
     def steps(self, threads: int | None = None) -> Iterator[int]:
-        for start in range(self._next, len(self._barred), GROUP):
-            group = _Group(self._pairs, self._problem, self._reach, self._barred[start : start + GROUP])
-            chunks = [self._places[low : low + CHUNK] for low in range(0, len(self._places), CHUNK)]
-            for visit in (group.leads, group.rest):
-                # Every chunk is held against the pair known before, so that the answer depends on the inputs alone.
-                for found in map_chunks(partial(visit, known=self.best), chunks, threads):
-                    self.best = found if found.beats(self.best) else self.best
-            self._next = start + len(group.words)
-            yield len(group.words) * (len(self._places) + len(self._pairs.outputs))
+        self._threads = threads  # inside a group: each is held against the worst pair of those before it
+        return super().steps(1)
+
+    def visit(self, block: int) -> WorstPair:
+        group = _Group(self._pairs, self._problem, self._reach, self._barred[block * GROUP :][:GROUP])
+        chunks = [self._places[low : low + CHUNK] for low in range(0, len(self._places), CHUNK)]
+        best = self.best
+        for look in (group.leads, group.rest):
+            # Every chunk is held against the pair known before, so that the answer depends on the inputs alone.
+            for found in map_chunks(partial(look, known=best), chunks, self._threads):
+                best = found if found.beats(best) else best
+        return best
 
 
 class _Group:
     """Some barred words and any partners; the first axis is 0 for the loss of a partner over one, 1 the reverse."""
 
-    def __init__(self, pairs: Distances, problem: PairProblem, reach: Reach, words: NDArray[np.int64]) -> None:
+    def __init__(self, pairs: PairSpace, problem: PairProblem, reach: Reach, words: NDArray[np.int64]) -> None:
         self.words = words
         self._pairs, self._problem = pairs, problem
         self._far = np.minimum(reach.farthest, problem.cap)

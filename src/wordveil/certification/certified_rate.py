@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-import wordveil
 from wordveil.certification.normalizer_lipschitz import ExactLoss, Progress
 from wordveil.certification.rate_losses import rate_losses
 from wordveil.errors import CertificateError
@@ -164,5 +163,4 @@ def _certificate(
         parameters={**solved, **mechanism.parameters_for(embeddings)},
         numbers={"rate": loss.rate, "cap": loss.cap, "epsilon": loss.epsilon},
         error=loss.error,
-        version=wordveil.__version__,
     )

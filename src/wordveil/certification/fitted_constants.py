@@ -10,7 +10,6 @@ import math
 from dataclasses import fields
 from typing import Any
 
-import wordveil
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.laplace_profile import laplace_epsilon
@@ -36,7 +35,6 @@ def certify_constants(mechanism: VectorMechanism, embeddings: Embeddings) -> Cer
         parameters={"mechanism": mechanism.name, **_scalars(mechanism)},
         numbers=mechanism.constants(embeddings),
         error=0.0,
-        version=wordveil.__version__,
     )
 
 
@@ -50,21 +48,15 @@ def _scalars(mechanism: Any) -> dict[str, Scalar]:
 
 def certify_profile(mechanism: MultivariateLaplace, *, dimensions: int, diameter: float, delta: float) -> Certificate:
     """Record the local DP of multivariate Laplace noise at a public diameter, by its exact privacy profile."""
+    asked: dict[str, Scalar] = {"dimensions": dimensions, "diameter": diameter, "delta": delta}
     loss = math.nextafter(mechanism.epsilon * diameter, math.inf)
     return Certificate(
         method=PROFILE,
         vocabulary="",
         candidates="",
-        parameters={
-            "mechanism": mechanism.name,
-            "epsilon": mechanism.epsilon,
-            "dimensions": dimensions,
-            "diameter": diameter,
-            "delta": delta,
-        },
+        parameters={"mechanism": mechanism.name, "epsilon": mechanism.epsilon, **asked},
         numbers={"epsilon_local": laplace_epsilon(delta, dimensions=dimensions, loss=loss)},
         error=0.0,
-        version=wordveil.__version__,
     )
 
 
@@ -78,9 +70,5 @@ def repeat_profile(certificate: Certificate) -> Certificate:
     numbers = {key: value for key, value in values.items() if isinstance(value, int | float)}
     if numbers.keys() != wanted or not isinstance(numbers["dimensions"], int):
         raise CertificateError("The parameters of a profile certificate must be numbers, dimensions a whole one.")
-    return certify_profile(
-        MultivariateLaplace(epsilon=numbers["epsilon"]),
-        dimensions=int(numbers["dimensions"]),
-        diameter=numbers["diameter"],
-        delta=numbers["delta"],
-    )
+    mechanism, d = MultivariateLaplace(epsilon=numbers["epsilon"]), int(numbers["dimensions"])
+    return certify_profile(mechanism, dimensions=d, diameter=numbers["diameter"], delta=numbers["delta"])

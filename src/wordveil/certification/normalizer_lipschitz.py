@@ -10,10 +10,8 @@ are taken exactly by `barred_words`, or by this bound where they are too many. W
 DP. That |ln Z(x) - ln Z(x')| <= rate s(x, x') is a theorem and clamps what is computed. This module finds the maximum;
 it does not choose the rate.
 
-    PairSpace     the pairs of one vocabulary: DistinctVectors for closed-form metrics, WordPairs for any other
-    Resumable     one pass over them, which can be saved after any step and continued
-
-What is saved is one small file of public numbers, written all or nothing and tied to the inputs of the computation.
+The passes over all pairs can be saved after any step and continued (`kernels.passes`). What is saved is one small file
+of public numbers, written all or nothing and tied to the inputs of the computation.
 """
 
 from __future__ import annotations
@@ -22,21 +20,21 @@ import io
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import MALFORMED, Float64Array, IdArray
-from wordveil.certification.barred_words import MOST_TRIPLES, BarredMaximum, Distances, Reach
+from wordveil.arrays import MALFORMED
+from wordveil.certification.barred_words import MOST_TRIPLES, BarredMaximum, PairSpace, Reach
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.atomic import write_whole
-from wordveil.kernels.pair_maximum import PairProblem, WorstPair
+from wordveil.kernels.pair_maximum import PairProblem
 from wordveil.kernels.pair_tiles import SIDE
+from wordveil.kernels.passes import Pass, WorstPair
 from wordveil.parameters import check_number, check_positive
 from wordveil.promises.certificates import CLAIM_MARGIN
 
@@ -71,12 +69,14 @@ class SavedWork:
         return self._stages.get(stage)
 
     def put(self, stage: str, values: Mapping[str, Any], *, final: bool = False) -> None:
-        if self._path is None:
-            return
-        if not final and time.monotonic() - self._saved_at < _SECONDS:
+        if self._path is None or not (final or time.monotonic() - self._saved_at >= _SECONDS):
             return
         self._stages[stage] = {name: np.asarray(value) for name, value in values.items()}
-        self._write(self._path)
+        content = {f"{stage}|{name}": value for stage, held in self._stages.items() for name, value in held.items()}
+        packed = io.BytesIO()
+        np.savez(packed, inputs=np.asarray(self._inputs), **content)
+        write_whole(self._path, packed.getvalue(), shared=True)
+        self._saved_at = time.monotonic()
 
     def forget(self, stage: str) -> None:
         self._stages.pop(stage, None)
@@ -84,15 +84,6 @@ class SavedWork:
     def remove(self) -> None:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
-
-    def _write(self, path: Path) -> None:
-        content = {
-            f"{stage}|{name}": value for stage, entries in self._stages.items() for name, value in entries.items()
-        }
-        packed = io.BytesIO()
-        np.savez(packed, inputs=np.asarray(self._inputs), **content)
-        write_whole(path, packed.getvalue(), shared=True)
-        self._saved_at = time.monotonic()
 
 
 TOLERANCE = 1e-9
@@ -119,63 +110,6 @@ def pair_visits(vectors: int) -> int:
     """Return how many pair visits one rate takes for a number of distinct vectors: the total for progress."""
     blocks = -(-vectors // SIDE)
     return blocks * (blocks + 1) * SIDE * SIDE
-
-
-class Resumable(Protocol):
-    """One pass over all pairs. Its answer has the same bits for any number of threads and any point of resuming."""
-
-    @property
-    def visited(self) -> int:
-        """Pairs visited so far, those before a `restore` included."""
-
-    def steps(self, threads: int | None = None) -> Iterator[int]:
-        """Go on to the end; yield the number of pairs just visited, at points where `state` may be taken."""
-
-    def state(self) -> dict[str, Any]:
-        """Return what `restore` needs to go on from here."""
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from the state of another object made for the same inputs."""
-
-
-class Sums(Resumable, Protocol):
-    """The pass that adds up the normalizers."""
-
-    def logs(self) -> Float64Array:
-        """Return ln Z of every place; -inf where no weight is left in float64."""
-
-    def log_error(self) -> float:
-        """Return a bound on the error of one ln Z, in nats."""
-
-
-class Maximum(Resumable, Protocol):
-    """The pass that finds the worst pair."""
-
-    best: WorstPair
-
-
-class PairSpace(Distances, Protocol):
-    """All pairs of inputs of one vocabulary under one metric."""
-
-    @property
-    def ids(self) -> IdArray:
-        """The word at each place, shape (u,)."""
-
-    @property
-    def distance_error(self) -> float:
-        """How far the distances that a pair is judged by may be from the metric's own, in its unit."""
-
-    def digest(self) -> str:
-        """Return a SHA-256 of all that losses depend on, by which work is resumed; `CertificateError` if unnamed."""
-
-    def sums(self, rate: float, cap: float) -> Sums:
-        """Return the pass that adds up the normalizers at a rate."""
-
-    def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> Maximum:
-        """Return the pass that finds the worst pair of some places, numbered among themselves; the problem is of all.
-
-        Of a place that is no output what it finds is a bound: the normalizers alone do not say where the loss is most.
-        """
 
 
 class LossComputation:
@@ -245,7 +179,7 @@ class LossComputation:
         self._saved.put(f"{stage}:done", {**best.as_dict(), "log_error": log_error}, final=True)
         return self._loss(rate, cap, best, log_error, per_distance=per_distance)
 
-    def _run(self, stage: str, work: Resumable) -> None:
+    def _run(self, stage: str, work: Pass) -> None:
         saved = self._saved.get(stage)
         if saved is not None:
             work.restore(saved)

@@ -10,12 +10,13 @@ Neither chooses the rate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 
 from wordveil.arrays import Float64Array
-from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, PairSpace, Progress
+from wordveil.certification.barred_words import PairSpace
+from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, Progress
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.tight_constraints import solve_tight_constraints, tight_loss
 from wordveil.certification.vocabulary import DistinctVectors
@@ -28,22 +29,6 @@ from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.vocabulary.table import Embeddings
 
 
-class RateLosses(Protocol):
-    """Exact losses of one mechanism on one vocabulary."""
-
-    def at(self, rate: float) -> ExactLoss:
-        """Return what a rate costs, in the unit of the mechanism's epsilon."""
-
-    def within(self) -> tuple[float, float] | None:
-        """Return where to look for the largest rate: see `largest_rate`."""
-
-    def solved(self, rate: float) -> Mapping[str, Scalar]:
-        """Return what a certificate must say besides numbers about a rate that was asked for."""
-
-    def finish(self) -> None:
-        """Delete the checkpoint, if there is one."""
-
-
 def rate_losses(
     mechanism: SelectionMechanism,
     embeddings: Embeddings,
@@ -52,7 +37,7 @@ def rate_losses(
     progress: Progress | None = None,
     checkpoint: str | None = None,
     repeat: Certificate | None = None,
-) -> RateLosses:
+) -> PairRates | TightRates:
     """Return the computation that certifies a mechanism; threads, progress and checkpoint as for `certify`.
 
     What a certificate to repeat found is taken from it, not solved for. `CertificateError` if a checkpoint is asked for
@@ -90,18 +75,19 @@ class PairRates:
         self._work = LossComputation(pairs, threads=threads, progress=progress, checkpoint=checkpoint)
 
     def at(self, rate: float) -> ExactLoss:
+        """Return what a rate costs, in the unit of the mechanism's epsilon."""
         find = self._work.local if self._local else self._work.metric
         return find(rate, self._mechanism.cap(rate, len(self._embeddings.candidates)))
 
     def within(self) -> tuple[float, float] | None:
-        return self._within_local() if self._local else None
+        """Return where to look for the largest rate, as `largest_rate` has it: None for metric DP.
 
-    def _within_local(self) -> tuple[float, float]:
-        """Return rates around the target from one word's distances: half the diameter is at most the longest of them.
-
-        At epsilon / (2 * diameter) the theorem holds. Above epsilon / diameter no rate keeps epsilon, unless the cap
+        One word's distances give rates around the target: half the diameter is at most the longest of them. At
+        epsilon / (2 * diameter) the theorem holds. Above epsilon / diameter no rate keeps epsilon, unless the cap
         shrinks as the rate grows; there the search merely looks no further.
         """
+        if not self._local:
+            return None
         metric = bound_metric(self._mechanism.metric, self._embeddings)
         source = distance_source(metric, self._embeddings)
         every = np.arange(len(self._embeddings), dtype=np.int32)
@@ -114,9 +100,11 @@ class PairRates:
         return epsilon / (2 * min(diameter, cap)), epsilon / min(radius, cap)
 
     def solved(self, rate: float) -> Mapping[str, Scalar]:
+        """Return what a certificate must say besides numbers about a rate that was asked for."""
         return {}
 
     def finish(self) -> None:
+        """Delete the checkpoint, if there is one."""
         self._work.finish()
 
 

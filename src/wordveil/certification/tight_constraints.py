@@ -78,7 +78,7 @@ def solve_tight_constraints(
         for visited in sums.steps(threads):
             if progress is not None:
                 progress(visited)
-        return sums.sums[: tiles.v]
+        return sums.values[: tiles.v]
 
     solution, iterations, residual = _conjugate_gradients(product, tiles.v, tolerance, most_iterations, iteration)
     base = _clipped(solution, place_of)

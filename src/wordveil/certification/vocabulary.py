@@ -20,7 +20,7 @@ from wordveil.vocabulary.table import Embeddings
 
 @dataclass(frozen=True, kw_only=True)
 class DistinctVectors:
-    """The distinct vectors of a vocabulary, a `PairSpace`: words of one vector share a row of every mechanism."""
+    """The places of a vocabulary, between which pairs are looked at: its distinct vectors, whatever words share one."""
 
     coordinates: Float64Array  # `metric.coordinates` of the distinct vectors, shape (u, d)
     measure: Float64Array  # output mass on each, shape (u,): the candidates there, or the sum of their base measure
@@ -36,9 +36,8 @@ class DistinctVectors:
         if base is None:
             base = np.ones(len(embeddings.candidates))
         if base.shape != embeddings.candidates.shape or not np.all(np.isfinite(base)) or base.min() < 0:
-            raise ParameterError(
-                "base", base.shape, f"must hold {len(embeddings.candidates)} finite non-negative numbers."
-            )
+            problem = f"must hold {len(embeddings.candidates)} finite non-negative numbers."
+            raise ParameterError("base", base.shape, problem)
         if not base.sum() > 0:
             raise ParameterError("base", 0, "must give some candidate a positive weight.")
         ids = np.unique(embeddings.canonical)
@@ -52,17 +51,19 @@ class DistinctVectors:
 
     @cached_property
     def outputs(self) -> NDArray[np.int64]:
+        """Places of the words that may be output, ascending."""
         return np.flatnonzero(self.measure)
 
     @property
     def distance_error(self) -> float:
-        """How far a pair's distance may be from the metric's own: of a root or an angle the tolerance covers it."""
+        """How far distances that pairs are judged by may be off: of a root or an angle the tolerance covers it."""
         if is_known(self.metric) or is_norm(self.metric):
             return 0.0
         d = self.coordinates.shape[1]
         return self.metric.distance_error((d + 4) * 2.0**-53 * 4 * float(np.square(self.coordinates).sum(axis=1).max()))
 
     def digest(self) -> str:
+        """Return a SHA-256 of all that losses depend on, by which work is resumed; `CertificateError` if unnamed."""
         state = hashlib.sha256(np.ascontiguousarray(self.coordinates).tobytes())
         state.update(self.measure.tobytes())
         state.update(identity(self.metric).encode())
@@ -74,19 +75,25 @@ class DistinctVectors:
 
     @property
     def block_error(self) -> float:
+        """How far a distance of `block` may be from the metric's own, in its unit."""
         return self._tiles.distance_error()
 
     def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
+        """Return the distances between two lots of places, shape (n, k)."""
         return self._tiles.between(first, second)
 
     def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
-        """Return the distances of pairs by direct differences: those of `block` hide words a hair apart."""
+        """Return the distances of pairs by direct differences, as `block`, which gave the rough ones, hides a hair."""
         return self._tiles.of_pairs(first, second)
 
     def sums(self, rate: float, cap: float) -> NormaliserSums:
         return NormaliserSums(self._tiles, self.measure, rate=rate, cap=cap)
 
     def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> PairMaximum:
+        """Return the pass that finds the worst pair of some places, numbered among themselves; the problem is of all.
+
+        Of a place that is no output what it finds is a bound: the normalizers alone do not say where the loss is most.
+        """
         every = len(places) == len(self.ids)
         tiles = self._tiles if every else PairTiles(self.coordinates[places], self.metric)
         return PairMaximum(tiles, problem.among(places))

@@ -13,17 +13,16 @@ from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
 from wordveil.mechanisms.base import Progress, VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
 from wordveil.mechanisms.checks import check_mechanism
-from wordveil.mechanisms.common import with_vocabulary
+from wordveil.mechanisms.common import answered_by, with_vocabulary
 from wordveil.mechanisms.worst_pairs import word_relation
-from wordveil.metrics.distances import AnyMetric
 from wordveil.parameters import checked_ids
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit
-from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.randomness import Draws, Stream
 from wordveil.vocabulary.table import Embeddings
 
 
+@answered_by("mechanism", "epsilon paper calibration")
 @dataclass(frozen=True, kw_only=True)
 class Decoded(WordMechanism):
     """Embed a word, randomize its vector, decode the noisy vector.
@@ -39,27 +38,14 @@ class Decoded(WordMechanism):
     mechanism: VectorMechanism
     decoder: Decoder = field(default_factory=Nearest)
 
-    @property
-    def epsilon(self) -> float:  # type: ignore[override]
-        return self.mechanism.epsilon
-
     def with_epsilon(self, epsilon: float) -> Decoded:
         return replace(self, mechanism=self.mechanism.with_epsilon(epsilon))
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """The vector mechanism's name, with the decoder's where it is not the nearest word."""
-        return (
-            self.mechanism.name if isinstance(self.decoder, Nearest) else f"{self.mechanism.name}+{self.decoder.name}"
-        )
-
-    @property
-    def paper(self) -> str:  # type: ignore[override]
-        return self.mechanism.paper
-
-    @property
-    def calibration(self) -> str:  # type: ignore[override]
-        return self.mechanism.calibration
+        decoder = "" if isinstance(self.decoder, Nearest) else f"+{self.decoder.name}"
+        return f"{self.mechanism.name}{decoder}"
 
     def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedDecoded]:
         fitted = self.fit(embeddings)
@@ -76,6 +62,7 @@ class Decoded(WordMechanism):
         )
 
 
+@answered_by("randomizer", "public_data metric laplace_dimensions loss_profile together disclosed advice")
 @dataclass(frozen=True, kw_only=True)
 class FittedDecoded(WordRandomizer):
     """`Decoded` bound to a vocabulary."""
@@ -93,18 +80,6 @@ class FittedDecoded(WordRandomizer):
     def vectors(self) -> VectorRandomizer:
         return self.randomizer
 
-    @property
-    def public_data(self) -> str:
-        return self.randomizer.public_data
-
-    @property
-    def metric(self) -> AnyMetric:
-        return self.randomizer.metric
-
-    @property
-    def laplace_dimensions(self) -> int | None:
-        return self.randomizer.laplace_dimensions
-
     def guarantee(self) -> Guarantee:
         return self._of_words(self.randomizer.guarantee())
 
@@ -118,21 +93,9 @@ class FittedDecoded(WordRandomizer):
         stated = self.published() if claim is None else claim
         return word_relation(stated, self.embeddings, self.metric, edges=self.randomizer.related().edges)
 
-    def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
-        return self.randomizer.loss_profile(diameter)
-
-    def together(self, claim: Guarantee, draws: int) -> Guarantee:
-        return self.randomizer.together(claim, draws)
-
     def on(self, device: str) -> FittedDecoded:
         space = self.randomizer.decoding_space(self.embeddings) if device != "cpu" else self.embeddings
         return replace(self, decoder=self.decoder.on(device, space))
-
-    def disclosed(self) -> tuple[str, ...]:
-        return self.randomizer.disclosed()
-
-    def advice(self) -> str:
-        return self.randomizer.advice()
 
     def sample(self, stream: Stream, n: int) -> Draws:
         return (*self.randomizer.sample(stream, n), *self.decoder.sample(stream, n))

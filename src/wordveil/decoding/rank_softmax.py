@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,13 +102,15 @@ class FittedRankSoftmax(SearchingDecoder):
         centres, starts = np.unique(nearest[far], return_index=True)
         for centre, low, high in zip(centres, starts, [*starts[1:], len(far)], strict=False):
             rows = far[low:high]
-            answer[rows] = self._ordered(int(centre))[ranks[rows]]
+            outputs = self.words.outputs
+            answer[rows] = outputs[by_distance(self.vectors, centre, outputs)[ranks[rows]]]
         return answer
 
-    def _ordered(self, centre: int) -> IdArray:
-        difference = self.vectors[centre].astype(np.float64) - self.vectors[self.words.outputs]
-        squared = np.einsum("ij,ij->i", difference, difference)
-        return np.asarray(self.words.outputs[np.argsort(squared, kind="stable")])
+
+def by_distance(vectors: NDArray[np.float32], centre: Any, outputs: IdArray) -> NDArray[np.int64]:
+    """Return the places of outputs by their distance from a word, lowest id first on ties."""
+    difference = vectors[centre].astype(np.float64) - vectors[outputs]
+    return np.argsort(np.einsum("ij,ij->i", difference, difference), kind="stable")
 
 
 def truncated_geometric(uniforms: Float64Array, decay: float, v: int) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
-from wordveil.decoding.rank_softmax import UNIFORM
+from wordveil.decoding.rank_softmax import UNIFORM, by_distance
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.mechanisms.base import VectorMechanism
@@ -91,8 +91,7 @@ def _ranks(space: Embeddings, nearest: IdArray, inputs: IdArray, near: IdArray) 
     """Return the rank from x* of each input, shape (n,), and of its near words, shape (n, k), inf for itself."""
     own, others = np.empty(len(inputs)), np.empty(near.shape)
     for i, centre in enumerate(nearest):
-        difference = space.vectors[centre].astype(np.float64) - space.vectors[space.candidates]
-        order = np.argsort(np.einsum("ij,ij->i", difference, difference), kind="stable")
+        order = by_distance(space.vectors, centre, space.candidates)
         rank = np.empty(len(order))
         rank[order] = np.arange(len(order))
         own[i] = rank[np.searchsorted(space.candidates, inputs[i])]

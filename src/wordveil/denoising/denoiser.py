@@ -144,9 +144,8 @@ class Denoiser:
     def __call__(self, release: Release) -> Denoised:
         """Denoise one release.
 
-        Raises:
-            ParameterError: If it is no release, or one of another mechanism, vocabulary, lists or candidates.
-            UnreadableReleaseError: If the noise of this mechanism leaves too little.
+        `ParameterError` if it is none, or one of another mechanism, vocabulary, lists or candidates;
+        `UnreadableReleaseError` if the noise of this mechanism leaves too little.
         """
         check_kind("release", release, Release)
         self.check_origin(release.provenance)

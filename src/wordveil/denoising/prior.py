@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,44 +87,24 @@ class Prior:
         return digest.hexdigest()
 
     @cached_property
-    def _pairs(self) -> _Table:
-        n = len(self.unigram)
-        left = np.repeat(np.arange(n, dtype=np.int64), self.followers)
-        return _Table.of(left * n + self.right.astype(np.int64))
+    def _pairs(self) -> _Stored:
+        return _Stored.of(self.followers, self.right, self.seen, len(self.unigram))
 
     @cached_property
-    def _triples(self) -> _Table:
-        n = len(self.unigram)
-        pair = np.repeat(np.arange(len(self.right), dtype=np.int64), self.thirds)
-        return _Table.of(pair * n + self.third.astype(np.int64))
-
-    @cached_property
-    def _seen(self) -> Float32Array:
-        return np.append(probabilities(self.seen), np.float32(0))  # the last for pairs that are not stored
-
-    @cached_property
-    def _third_seen(self) -> Float32Array:
-        return np.append(probabilities(self.third_seen), np.float32(0))
-
-    @cached_property
-    def _left(self) -> Float32Array:
-        return _what_is_left(self._seen[:-1], self.followers)
-
-    @cached_property
-    def _pair_left(self) -> Float32Array:
-        return np.append(_what_is_left(self._third_seen[:-1], self.thirds), np.float32(1))
+    def _triples(self) -> _Stored:
+        return _Stored.of(self.thirds, self.third, self.third_seen, len(self.unigram))
 
     def pairs(self, left: NDArray[Any], right: NDArray[Any]) -> tuple[Float32Array, NDArray[np.int32]]:
         """Return P(right | left) of states, and the number of each pair for `triples`, -1 where it is not stored."""
-        n = len(self.unigram)
-        number = self._pairs.find(left.astype(np.int64) * n + right)
-        return self._seen[number] + self._left[left] * self.unigram[right], number
+        stored, n = self._pairs, len(self.unigram)
+        number = stored.numbers.find(left.astype(np.int64) * n + right)
+        return stored.seen[number] + stored.left[left] * self.unigram[right], number
 
     def triples(self, pair: NDArray[np.int32], last: NDArray[Any], after: Float32Array) -> Float32Array:
         """Return P(last | pair), given the numbers of `pairs` and its P(last | second of the pair)."""
-        n = len(self.unigram)
-        number = self._triples.find(np.where(pair < 0, np.int64(-2), pair.astype(np.int64) * n + last))
-        return np.asarray(self._third_seen[number] + self._pair_left[pair] * after)
+        stored, n = self._triples, len(self.unigram)
+        number = stored.numbers.find(np.where(pair < 0, np.int64(-2), pair.astype(np.int64) * n + last))
+        return np.asarray(stored.seen[number] + stored.left[pair] * after)
 
     def check(self, embeddings: Embeddings) -> None:
         """Raise `ChecksumError` where it is over other words."""
@@ -166,11 +146,22 @@ def load_prior() -> Prior:
     return Prior.load(PACKAGED)
 
 
-def _what_is_left(seen: Float32Array, counts: NDArray[Any]) -> Float32Array:
-    """Return 1 less the sum of each context's stored probabilities; the codes were rounded so that this is positive."""
-    ends = np.cumsum(counts, dtype=np.int64)
-    sums = np.append(0.0, np.cumsum(seen, dtype=np.float64))
-    return np.asarray(1 - (sums[ends] - sums[ends - counts]), dtype=np.float32)
+class _Stored(NamedTuple):
+    """The stored n-grams of one length."""
+
+    numbers: _Table
+    seen: Float32Array  # their probabilities, and a last 0 for those that are not stored
+    left: Float32Array  # what is left over in each context, and a last 1 for those that are not stored
+
+    @classmethod
+    def of(cls, counts: NDArray[Any], last: NDArray[Any], codes: NDArray[np.uint8], n: int) -> _Stored:
+        """Take so many n-grams of each context, with their last states, below n, and their codes."""
+        contexts, seen = np.repeat(np.arange(len(counts), dtype=np.int64), counts), probabilities(codes)
+        # 1 less the sum of each context's probabilities; the codes were rounded so that this is positive.
+        ends, sums = np.cumsum(counts, dtype=np.int64), np.append(0.0, np.cumsum(seen, dtype=np.float64))
+        left = (1 - (sums[ends] - sums[ends - counts])).astype(np.float32)
+        numbers = _Table.of(contexts * n + last.astype(np.int64))
+        return cls(numbers, np.append(seen, np.float32(0)), np.append(left, np.float32(1)))
 
 
 @dataclass(frozen=True)

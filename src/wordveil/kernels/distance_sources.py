@@ -6,8 +6,6 @@ depend on what else is asked, ask for one word at a time.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
@@ -16,35 +14,25 @@ from wordveil.metrics.distances import Metric, Precomputed
 UNIT = 2.0**-53
 
 
-class DistanceSource(Protocol):
-    """Distances of one public vocabulary, word against word."""
-
-    @property
-    def error(self) -> float:
-        """How far a returned distance may be from that of the metric that is claimed, in its unit."""
-
-    @property
-    def canonical(self) -> IdArray:
-        """The lowest id with the same distances to all words, shape (v,)."""
-
-    def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
-        """Return a new array of the distances from canonical words to outputs, shape (n, k), at least 0."""
-
-
 class TableSource:
-    """Distances read from a matrix, each as far from the metric claimed as slack counts."""
+    """Distances of one public vocabulary, word against word, read from a matrix.
+
+    `error` is how far a distance may be from that of the metric that is claimed, in its unit, as slack counts it;
+    `canonical` is the lowest id with the same distances to all words, shape (v,).
+    """
 
     def __init__(self, metric: Precomputed) -> None:
         self.matrix, self.canonical, self.error = metric.table.matrix, metric.table.canonical, metric.counted_error
 
     def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
+        """Return a new array of the distances from canonical words to outputs, shape (n, k), at least 0."""
         if len(outputs) == len(self.matrix):
             return np.asarray(self.matrix[words])
         return np.asarray(self.matrix[words[:, None], outputs])
 
 
 class CoordinateSource:
-    """Distances of a closed-form metric between rows of a public table, from float64 products."""
+    """The same of a closed-form metric between rows of a public table, from float64 products."""
 
     def __init__(self, metric: Metric, vectors: FloatArray, canonical: IdArray) -> None:
         self._metric, self.canonical = metric, canonical
@@ -64,3 +52,6 @@ class CoordinateSource:
         squared[self.canonical[outputs] == words[:, None]] = 0.0
         self._metric.from_squared(squared)
         return np.asarray(squared)
+
+
+DistanceSource = TableSource | CoordinateSource

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -25,35 +25,24 @@ HALVINGS = 8  # of an angle before its tangent is a series of few terms
 Digits = Callable[[Context], Iterator[Decimal]]
 
 
-class IdealDistances(Protocol):
-    """Distances of one public vocabulary; words and outputs are ids."""
-
-    @property
-    def errors(self) -> tuple[float, float]:
-        """By how much `floats` may be off: a share of the distance, and further units of it."""
-
-    def floats(self, words: IdArray, outputs: IdArray) -> Float64Array:
-        """Return a new array of distances from words to some outputs, shape (n, k)."""
-
-    def exactly(self, word: int, outputs: IdArray) -> Digits:
-        """Return what gives the distances from one word within two roundings of a context."""
-
-
 @dataclass(frozen=True)
 class Lengths:
-    """The Euclidean distance of coordinates, which are given by ids."""
+    """The Euclidean distance of coordinates, which are given by ids, as words and outputs are."""
 
     coordinates: Callable[[Any], Float64Array]
 
     @property
     def errors(self) -> tuple[float, float]:
+        """By how much `floats` may be off: a share of the distance, and further units of it."""
         # A squared distance is off by d + 2 roundings, its root by half as many and one.
         return (self.coordinates(slice(1)).shape[1] / 2 + 2) * UNIT, 0.0
 
     def floats(self, words: IdArray, outputs: IdArray) -> Float64Array:
+        """Return a new array of distances from words to some outputs, shape (n, k)."""
         return np.asarray(_sides(self.coordinates, words, outputs, -1)[0])
 
     def exactly(self, word: int, outputs: IdArray) -> Digits:
+        """Return what gives the distances from one word within two roundings of a context."""
         (own, *rows), unit = _integers(self.coordinates(np.append(word, outputs)))
         squares = [Fraction(sum((y - x) ** 2 for x, y in zip(own, row, strict=True)), unit**2) for row in rows]
         return lambda context: (context.sqrt(decimal(context, square)) for square in squares)
@@ -97,6 +86,9 @@ class Entries:
     def exactly(self, word: int, outputs: IdArray) -> Digits:
         entries = [*map(Decimal, self.matrix[word, outputs].tolist())]
         return lambda context: iter(entries)
+
+
+IdealDistances = Lengths | Angles | Entries
 
 
 def decimal(context: Context, number: Fraction) -> Decimal:

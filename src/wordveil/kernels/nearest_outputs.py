@@ -8,7 +8,6 @@ others, which give whole rows of distances.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.nearest import NearestWords
-from wordveil.kernels.threads import map_chunks
+from wordveil.kernels.threads import filled, map_chunks
 
 SPARE = 4  # outputs asked for beyond k, so that most rows are certain at once
 WIDER = 8  # how many times more the next attempt asks for
@@ -27,28 +26,20 @@ TILE = 1 << 20  # distances of one block of whole rows: 8 MB
 Coordinates = Callable[[IdArray], Float64Array]
 
 
-class OutputSearch(Protocol):
-    """Finds outputs among a public list of them."""
-
-    @property
-    def canonical(self) -> IdArray:
-        """The lowest id with the same distances to all words, shape (v,); only such ids are searched from."""
-
-    def nearest(self, inputs: IdArray, k: int, *, threads: int | None = None) -> NDArray[np.int64]:
-        """Return the places in the list of the k nearest outputs, shape (n, k), nearest first, lowest on ties."""
-
-
 class BlockSearch:
-    """Search among some outputs, ascending, by whole rows of distances."""
+    """Search among some outputs, ascending, by whole rows of distances.
+
+    `canonical` is the lowest id with the same distances to all words, shape (v,); only such ids are searched from.
+    """
 
     def __init__(self, source: DistanceSource, outputs: IdArray) -> None:
         self._source, self._outputs, self.canonical = source, outputs, source.canonical
 
     def nearest(self, inputs: IdArray, k: int, *, threads: int | None = None) -> NDArray[np.int64]:
+        """Return the places in the list of the k nearest outputs, shape (n, k), nearest first, lowest on ties."""
         height = max(1, TILE // len(self._outputs))
-        parts = [inputs[low : low + height] for low in range(0, len(inputs), height)]
-        found = map_chunks(lambda some: _smallest(self._source.block(some, self._outputs), k), parts, threads)
-        return np.concatenate([np.empty((0, k), dtype=np.int64), *found])
+        places = np.empty((len(inputs), k), dtype=np.int64)
+        return filled(places, height, lambda s: _smallest(self._source.block(inputs[s], self._outputs), k), threads)
 
 
 class CoordinateSearch:
@@ -85,8 +76,7 @@ class CoordinateSearch:
         assert self._near is not None
         ids, reached = self._near.top(rows, wanted, threads=threads)
         proposed = np.sort(ids, axis=1).astype(np.int64)
-        spans = [slice(low, low + ROWS) for low in range(0, len(rows), ROWS)]
-        squared = np.concatenate(list(map_chunks(lambda s: self._squared(rows[s], proposed[s]), spans, threads)))
+        squared = filled(np.empty(proposed.shape), ROWS, lambda s: self._squared(rows[s], proposed[s]), threads)
         order = np.argsort(squared, axis=1, kind="stable")[:, :k]
         last = np.sqrt(np.take_along_axis(squared, order[:, -1:], axis=1)[:, 0])
         # An output not proposed has a float32 form at least `reached` away, and itself at most `residue` less; a
@@ -102,6 +92,9 @@ class CoordinateSearch:
     def _direct(self, row: Float64Array, k: int) -> NDArray[np.int64]:
         difference = self._words - row
         return np.asarray(_smallest(np.einsum("ij,ij->i", difference, difference)[None, :], k)[0])
+
+
+OutputSearch = BlockSearch | CoordinateSearch
 
 
 def own_first(words: IdArray, lists: IdArray) -> IdArray:

@@ -8,43 +8,21 @@ the screen's rounding, the number of threads, or the resume point; on equal valu
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array
 from wordveil.kernels.pair_tiles import SIDE, PairTiles
-from wordveil.kernels.threads import map_chunks
+from wordveil.kernels.passes import Maximum, WorstPair
 from wordveil.metrics.distances import Angular, is_norm
 
 WIDE = 8  # blocks in one float32 tile: 256 x 2048
 UNIT32 = 2.0**-24
 CHUNK = 1 << 14
 SCOUTS = 64
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorstPair:
-    """A pair of rows and its value."""
-
-    value: float
-    first: int
-    second: int
-
-    def beats(self, other: WorstPair) -> bool:
-        """Return whether this pair comes before the other: a larger value, or lower ids at the same value."""
-        return (-self.value, self.first, self.second) < (-other.value, other.first, other.second)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> WorstPair:
-        """Return the pair that `as_dict` gave, however its numbers were stored; other entries are ignored."""
-        return cls(value=float(saved["value"]), first=int(saved["first"]), second=int(saved["second"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,13 +50,11 @@ class PairProblem:
         return np.divide(g, s, out=np.zeros_like(s), where=s > 0)
 
 
-class PairMaximum:
-    """Search for the worst pair, `best` of those visited so far, resumable after any block of rows."""
+class PairMaximum(Maximum):
+    """Search for the worst pair of the vectors of some tiles."""
 
     def __init__(self, tiles: PairTiles, problem: PairProblem) -> None:
-        self._tiles, self._problem = tiles, problem
-        self.best = WorstPair(value=0.0, first=0, second=0)
-        self.next_block = 0
+        self._tiles, self._problem, self.blocks = tiles, problem, tiles.blocks
         self._z = np.zeros(len(tiles.rows))
         middle = (problem.values.min() + problem.values.max()) / 2
         self._z[: tiles.v] = problem.values - middle
@@ -130,9 +106,7 @@ class PairMaximum:
         self._offer(np.full(len(top), row), top)
 
     def _offer(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> None:
-        found = self._judge(first, second)
-        if found is not None and found.beats(self.best):
-            self.best = found
+        self.take(0, self._judge(first, second))
 
     def _judge(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> WorstPair | None:
         worst: WorstPair | None = None
@@ -146,26 +120,24 @@ class PairMaximum:
                 worst = pair
         return worst
 
-    def steps(self, threads: int | None = None) -> Iterator[int]:
-        first = self.next_block
-        visit = self._visit_fast if self._fast else self._visit_exact
-        for i, found in enumerate(map_chunks(visit, range(first, self._tiles.blocks), threads), first):
-            if found is not None and found.beats(self.best):
-                self.best = found
-            self.next_block = i + 1
-            yield (self._tiles.blocks - i) * SIDE * SIDE
+    def pairs(self, block: int) -> int:
+        return self._tiles.pairs(block)
 
-    @property
-    def visited(self) -> int:
-        return self._tiles.visits_before(self.next_block)
+    def visit(self, block: int) -> WorstPair | None:
+        """Judge each real pair that a screen leaves once; early where there are many, so that memory stays bounded."""
+        left, right = [], []
+        for first, second in self._screened_fast(block) if self._fast else self._screened(block):
+            real = (first < second) & (second < self._tiles.v)
+            first, second = first[real], second[real]
+            if len(first) > CHUNK:
+                worst = self._judge(first, second)
+                assert worst is not None
+                first, second = np.array([worst.first]), np.array([worst.second])
+            left.append(first)
+            right.append(second)
+        return self._judge(np.concatenate(left), np.concatenate(right)) if left else None
 
-    def state(self) -> dict[str, Any]:
-        return {**self.best.as_dict(), "next_block": self.next_block}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.best, self.next_block = WorstPair.from_dict(state), int(state["next_block"])
-
-    def _visit_fast(self, i: int) -> WorstPair | None:
+    def _screened_fast(self, i: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Screen by one float32 product: T^2 |x - y|^2 - (z - z')^2 is positive unless the pair's slope exceeds T."""
         slope = self._threshold
         own = slice(i * SIDE, (i + 1) * SIDE)
@@ -174,18 +146,14 @@ class PairMaximum:
         left = np.column_stack(
             [-2 * square * x, square * self._norms[own] - z * z, np.full(SIDE, square), 2 * z, -np.ones(SIDE)]
         ).astype(np.float32)
-        found_first: list[NDArray[np.int64]] = []
-        found_second: list[NDArray[np.int64]] = []
         # The diagonal tile holds every row against itself, so it is taken alone and never skipped.
-        starts = [i, *range(i + 1, self._tiles.blocks, WIDE), self._tiles.blocks]
+        starts = [i, *range(i + 1, self.blocks, WIDE), self.blocks]
         for j, stop in itertools.pairwise(starts):
             tile = left @ self._right[:, j * SIDE : stop * SIDE]
             bound = self._screen_error(i, slice(j, stop), slope)
-            if j > i and tile.min() > bound:
-                continue
-            rows, columns = np.nonzero(tile <= bound)
-            self._keep(i * SIDE + rows, j * SIDE + columns, found_first, found_second)
-        return self._settle(found_first, found_second)
+            if j == i or tile.min() <= bound:
+                rows, columns = np.nonzero(tile <= bound)
+                yield i * SIDE + rows, j * SIDE + columns
 
     def _screen_error(self, i: int, blocks: slice, slope: float) -> float:
         """Return how far a float32 score can lie above the exact one: rounding of both factors and of d + 4 terms."""
@@ -195,13 +163,10 @@ class PairMaximum:
         size = float((slope * radius) ** 2 + 2 * reach**2)
         return float(1.01 * (d + 10) * UNIT32 * size + (d + 8) * 2.0**-126 * (1 + size))
 
-    def _visit_exact(self, i: int) -> WorstPair | None:
+    def _screened(self, i: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         problem, error = self._problem, self._tiles.distance_error()
-        tile = np.empty((SIDE, SIDE))
-        z = self._z
-        found_first: list[NDArray[np.int64]] = []
-        found_second: list[NDArray[np.int64]] = []
-        for j in range(i, self._tiles.blocks):
+        tile, z = np.empty((SIDE, SIDE)), self._z
+        for j in range(i, self.blocks):
             self._tiles.distances(i, j, tile)
             error_here = error + 1e-12 * float(tile.max())
             gap = np.abs(z[i * SIDE : (i + 1) * SIDE, None] - z[None, j * SIDE : (j + 1) * SIDE])
@@ -212,27 +177,4 @@ class PairMaximum:
                 s = np.minimum(tile + error_here, problem.cap)
                 hits = problem.rate * s + np.minimum(gap, problem.rate * s) >= best
             rows, columns = np.nonzero(hits)
-            self._keep(i * SIDE + rows, j * SIDE + columns, found_first, found_second)
-        return self._settle(found_first, found_second)
-
-    def _keep(
-        self,
-        first: NDArray[np.int64],
-        second: NDArray[np.int64],
-        kept_first: list[NDArray[np.int64]],
-        kept_second: list[NDArray[np.int64]],
-    ) -> None:
-        """Keep each real pair once; judge early when there are many, so that memory stays bounded."""
-        real = (first < second) & (second < self._tiles.v)
-        first, second = first[real], second[real]
-        if len(first) > CHUNK:
-            worst = self._judge(first, second)
-            assert worst is not None
-            first, second = np.array([worst.first]), np.array([worst.second])
-        kept_first.append(first)
-        kept_second.append(second)
-
-    def _settle(self, first: list[NDArray[np.int64]], second: list[NDArray[np.int64]]) -> WorstPair | None:
-        if not first:
-            return None
-        return self._judge(np.concatenate(first), np.concatenate(second))
+            yield i * SIDE + rows, j * SIDE + columns

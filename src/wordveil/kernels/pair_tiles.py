@@ -7,14 +7,11 @@ Answers are bitwise the same for any number of threads and any resume point. No 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array
-from wordveil.kernels.threads import map_chunks
+from wordveil.kernels.passes import Sums
 from wordveil.metrics.distances import Metric
 
 SIDE = 256  # rows and columns of a tile: 256 x 256 float64 stays in the L2 cache
@@ -66,28 +63,30 @@ class PairTiles:
         self.metric.from_squared(squared)
         return np.asarray(squared)
 
-    def visits_before(self, block: int) -> int:
-        """Return how many pairs are visited by the blocks of rows before this one."""
-        return sum(self.blocks - i for i in range(block)) * SIDE * SIDE
+    def pairs(self, block: int) -> int:
+        """Return how many pairs a block of rows visits, with itself and all later ones."""
+        return (self.blocks - block) * SIDE * SIDE
 
     def distance_error(self) -> float:
         """Return a bound on the error of a distance in a tile, before the rounding of `from_squared` itself."""
         return self.metric.distance_error(self.squared_error)
 
 
-class NormaliserSums:
-    """Z(x) = sum_y measure(y) exp(-rate min(dist(x, y), cap)) for every vector x, resumable after any block of rows."""
+class NormaliserSums(Sums):
+    """Z(x) = sum_y measure(y) exp(-rate min(dist(x, y), cap)) for every vector x."""
 
     def __init__(self, tiles: PairTiles, measure: Float64Array, *, rate: float, cap: float) -> None:
-        self._tiles, self._rate, self._cap = tiles, rate, cap
+        self._tiles, self._rate, self._cap, self.blocks = tiles, rate, cap, tiles.blocks
         self._measure = np.zeros(tiles.blocks * SIDE)
         self._measure[: tiles.v] = measure
-        self.sums = np.zeros(tiles.blocks * SIDE)
-        self.next_block = 0
+        self.values = np.zeros(tiles.blocks * SIDE)
 
-    def _row_of_tiles(self, i: int) -> Float64Array:
+    def pairs(self, block: int) -> int:
+        return self._tiles.pairs(block)
+
+    def visit(self, block: int) -> Float64Array:
         """Return what the tiles (i, i), (i, i + 1), ... add to the sums from row i * SIDE on."""
-        tile = np.empty((SIDE, SIDE))
+        tile, i = np.empty((SIDE, SIDE)), block
         own = slice(i * SIDE, (i + 1) * SIDE)
         part = np.zeros((self._tiles.blocks - i) * SIDE)
         for j in range(i, self._tiles.blocks):
@@ -101,27 +100,12 @@ class NormaliserSums:
                 part[(j - i) * SIDE : (j - i + 1) * SIDE] = self._measure[own] @ tile
         return part
 
-    def steps(self, threads: int | None = None) -> Iterator[int]:
-        first = self.next_block
-        for i, part in enumerate(map_chunks(self._row_of_tiles, range(first, self._tiles.blocks), threads), first):
-            self.sums[i * SIDE :] += part
-            self.next_block = i + 1
-            yield len(part) * SIDE
-
-    @property
-    def visited(self) -> int:
-        return self._tiles.visits_before(self.next_block)
-
-    def state(self) -> dict[str, Any]:
-        return {"sums": self.sums, "next_block": self.next_block}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.sums[:], self.next_block = state["sums"], int(state["next_block"])
+    def take(self, block: int, found: Float64Array) -> None:
+        self.values[block * SIDE :] += found
 
     def logs(self) -> Float64Array:
-        """Return ln Z, shape (v,); -inf where every weight fell below what float64 can hold."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.sums[: self._tiles.v]))
+            return np.asarray(np.log(self.values[: self._tiles.v]))
 
     def log_error(self) -> float:
         """Return a bound on the error of one ln Z, in nats.
@@ -134,5 +118,5 @@ class NormaliserSums:
         # Without a cap the far terms are negligible where their exponent is large: below -745 they are 0 anyway.
         largest = float(min(self._rate * self._cap, 745.0))
         exponent = self._rate * tiles.distance_error() + (8 + 8 * largest) * UNIT
-        values = np.abs(self.logs()).max() if self.next_block else 0.0
+        values = np.abs(self.logs()).max() if self.next else 0.0
         return float(exponent + (SIDE + tiles.blocks + 2) * UNIT + 4 * UNIT * values)

@@ -8,37 +8,31 @@ Each distinct input costs one row of v exponentials; `NearRows` avoids that wher
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, Progress
-from wordveil.kernels.compiled.library import NUMPY
+from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.distance_sources import TableSource
 from wordveil.kernels.ideal import IdealRows
 from wordveil.kernels.ideal_distances import Entries
-from wordveil.kernels.threads import map_chunks
+from wordveil.kernels.threads import filled, map_chunks
 from wordveil.metrics.distances import AnyMetric
 from wordveil.randomness import BitArray
 
 INPUTS = 32  # distinct inputs of one chunk of work
 
 
-class PairwiseRows:
-    """The rows of an exponential-family channel from a matrix; outputs are sorted, the metric says its name."""
+class PairwiseRows(ChannelRows):
+    """Rows from a matrix; outputs are sorted, the metric says its name."""
 
-    engine: ClassVar[str] = NUMPY
-    base: ClassVar[None] = None
-    draw_width: ClassVar[int] = 2
+    ideal: IdealRows
 
     def __init__(self, source: TableSource, metric: AnyMetric, outputs: IdArray, *, rate: float, cap: float) -> None:
         self.source, self.metric, self.outputs = source, metric, outputs
         self.rate, self.cap = rate, cap
         self.ideal = IdealRows(distances=Entries(source.matrix), outputs=outputs, base=None, rate=rate, cap=cap)
-
-    def with_cache(self, limit_bytes: int) -> PairwiseRows:
-        return self
 
     def weights(self, ids: IdArray) -> Float64Array:
         return self.ideal.weights(self.source.canonical[ids])
@@ -46,20 +40,11 @@ class PairwiseRows:
     def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
-        """Return ln Z(x), shape (n,); -inf where every weight fell below what float64 can hold."""
-        canonical = self.source.canonical[ids]
-        answer = np.empty(len(ids))
-        starts = range(0, len(ids), INPUTS)
+        def logs(span: slice) -> list[float]:
+            totals = self.weights(ids[span]).sum(axis=1).tolist()
+            return [math.log(total) if total > 0 else -math.inf for total in totals]
 
-        def some(start: int) -> list[float]:
-            rows = self.ideal.weights(canonical[start : start + INPUTS])
-            return [math.log(total) if total > 0 else -math.inf for total in rows.sum(axis=1).tolist()]
-
-        for start, part in zip(starts, map_chunks(some, starts, threads), strict=True):
-            answer[start : start + len(part)] = part
-            if progress is not None:
-                progress(len(part))
-        return answer
+        return filled(np.empty(len(ids)), INPUTS, logs, threads, progress)
 
     def draw(
         self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None

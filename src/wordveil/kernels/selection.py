@@ -106,15 +106,6 @@ class _Ceilings(NamedTuple):
     scale: Float64Array  # units in a weight before it is raised, shape (inputs,)
 
 
-class _Chunk(NamedTuple):
-    """Draws of one span of tokens, and the ceilings computed for it."""
-
-    tokens: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    inputs: IdArray
-    new_rows: Float32Array | None
-
-
 class SelectionRows(WeightRows):
     """Rows that draw; arguments and attributes are those of `WeightRows`, the metric a norm or an angle.
 
@@ -122,6 +113,8 @@ class SelectionRows(WeightRows):
     draws again; rows without a cache, as a service has them, make every attempt for every word, and decide a fixed
     share of the draws again as if they were open, so that their time does not tell which words were rejected.
     """
+
+    ideal: IdealRows
 
     def __init__(
         self,
@@ -157,7 +150,7 @@ class SelectionRows(WeightRows):
         return next((count for most, count in ATTEMPTS.items() if raised <= most), 0)
 
     @property
-    def draw_width(self) -> int:
+    def draw_width(self) -> int:  # type: ignore[override]
         return max(2, 2 * self.attempts)
 
     def with_cache(self, limit_bytes: int) -> Self:
@@ -181,12 +174,13 @@ class SelectionRows(WeightRows):
         spans = self._spans(canonical, threads)
         if self.attempts:
             self._ceilings.pack()
-        for chunk in map_chunks(lambda span: self._draw_chunk(span, canonical, bits), spans, threads):
-            answer[chunk.tokens] = self.outputs[chunk.positions]
-            if self._cache is not None and chunk.new_rows is not None:
-                self._cache.keep(chunk.inputs, chunk.new_rows)
+        drawn = map_chunks(lambda span: self._draw_chunk(canonical[span], bits[span]), spans, threads)
+        for tokens, (positions, inputs, new_rows) in zip(spans, drawn, strict=True):
+            answer[tokens] = self.outputs[positions]
+            if self._cache is not None and new_rows is not None:
+                self._cache.keep(inputs, new_rows)
             if progress is not None:
-                progress(len(chunk.tokens))
+                progress(len(tokens))
         return answer
 
     def arithmetic_slack(self) -> float:
@@ -213,15 +207,15 @@ class SelectionRows(WeightRows):
         edges = [*starts[:new:size], *starts[new::SPAN], len(order)]
         return [order[low:high] for low, high in itertools.pairwise(edges)]
 
-    def _draw_chunk(self, tokens: NDArray[np.int64], canonical: IdArray, bits: BitArray) -> _Chunk:
-        inputs, row_of = np.unique(canonical[tokens], return_inverse=True)
-        bits = bits[tokens]
+    def _draw_chunk(self, canonical: IdArray, bits: BitArray) -> tuple[NDArray[np.int64], IdArray, Float32Array | None]:
+        """Return the positions of some tokens, their inputs, each once, and the ceilings computed for these."""
+        inputs, row_of = np.unique(canonical, return_inverse=True)
         rows = new_rows = None
         if self._cache is not None:
             rows = self._cache.rows(inputs)  # all of them or none, whatever other threads have kept since the cut
         if rows is None and self.attempts:
             rows = new_rows = self._ceiling_rows(inputs)
-        positions = np.full(len(tokens), -1, dtype=np.int64)
+        positions = np.full(len(canonical), -1, dtype=np.int64)
         if rows is not None:
             self._draw_by_ceilings(positions, inputs, self._integers(rows), row_of, bits)
         left = np.flatnonzero(positions < 0)
@@ -229,7 +223,7 @@ class SelectionRows(WeightRows):
             some = left[row_of[left] == row]
             draws = [Draw(words=bits[i], first=-1, number=WHOLE, ceiling=None) for i in some.tolist()]
             positions[some] = self.ideal.columns(int(inputs[row]), 0, len(self.outputs), draws)
-        return _Chunk(tokens, positions, inputs, new_rows)
+        return positions, inputs, new_rows
 
     def _ceiling_rows(self, inputs: IdArray) -> Float32Array:
         """Return ceilings of the blocks for each canonical input before they are raised, shape (n, blocks)."""
@@ -329,15 +323,11 @@ class SelectionRows(WeightRows):
     def _close_weights(self, left: Float64Array, rows: NDArray[np.int64], blocks: NDArray[np.int64]) -> Float64Array:
         """Return the weights of some (row, block), sorted by block, whatever their last bits: shape (n, width)."""
         tile, left = np.empty((len(rows), self.width)), left[rows]
-        for start, stop in itertools.pairwise(_runs(blocks)):
+        begins = [*np.flatnonzero(np.diff(blocks, prepend=-1)).tolist(), len(blocks)]
+        for start, stop in itertools.pairwise(begins):
             np.matmul(left[start:stop], self._right[blocks[start]], out=tile[start:stop])
         self.weigh(tile, blocks)
         return tile
-
-
-def _runs(blocks: NDArray[np.int64]) -> list[int]:
-    """Return where each block's places begin, and the end; blocks are sorted."""
-    return [*np.flatnonzero(np.diff(blocks, prepend=-1)).tolist(), len(blocks)]
 
 
 def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], targets: BitArray) -> NDArray[np.int64]:

@@ -14,13 +14,16 @@ from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
 
-import numpy as np  # noqa: F401 - loads the BLAS that `_libraries` must find
+import numpy as np  # loads the BLAS that `_libraries` must find
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from wordveil.arrays import Progress
 from wordveil.errors import ParameterError
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 @cache
@@ -98,3 +101,19 @@ def map_chunks(work: Callable[[_Item], _Result], items: Iterable[_Item], threads
             return
         with ThreadPoolExecutor(count, initializer=_hold) as pool:
             yield from pool.map(work, items)
+
+
+def filled(
+    out: NDArray[_Scalar],
+    size: int,
+    work: Callable[[slice], Any],
+    threads: int | None,
+    progress: Progress | None = None,
+) -> NDArray[_Scalar]:
+    """Return an array with what `work` gives of its rows written into them, `size` at a time, by several threads."""
+    spans = [slice(low, min(low + size, len(out))) for low in range(0, len(out), size)]
+    for span, part in zip(spans, map_chunks(work, spans, threads), strict=True):
+        out[span] = part
+        if progress is not None:
+            progress(span.stop - span.start)
+    return out

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray, Progress
-from wordveil.kernels.threads import map_chunks
+from wordveil.kernels.channel_rows import ChannelRows
+from wordveil.kernels.threads import filled
 from wordveil.metrics.distances import Metric, coordinate_rows, is_norm
 
 ROWS = 128  # rows of a mass tile; fixed, so that a row's bits never depend on its batch
@@ -26,13 +27,15 @@ LARGEST_NORM, LARGEST_RATE = 2.0**61, 2.0**60  # between which squared distances
 SMALLEST_DISTANCE = 2.0**-62
 
 
-class WeightRows:
+class WeightRows(ChannelRows):
     """The rows of an exponential-family channel over one vocabulary, computed tile by tile.
 
     Scores are distances of `metric` between `vectors`, shape (v, d), clipped at the cap in (0, inf], which is again a
     metric; `canonical` is the lowest id with the same vector, and `base` the measure over the outputs, sorted ids, None
     for 1.
     """
+
+    metric: Metric
 
     def __init__(
         self,
@@ -128,15 +131,9 @@ class WeightRows:
     def log_normalizers(
         self, ids: IdArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> Float64Array:
-        """Return ln Z(x) = ln sum_y b(y) exp(-rate * min(dist, cap)) for each input, shape (n,)."""
         canonical = self.canonical[ids]
-        parts = []
-        chunks = [canonical[start : start + ROWS] for start in range(0, len(ids), ROWS)]
-        for sums in map_chunks(self.masses, chunks, threads):
-            parts.append(np.log(sums.sum(axis=1)))
-            if progress is not None:
-                progress(len(sums))
-        return np.concatenate(parts) if parts else np.empty(0)
+        logs = np.empty(len(ids))
+        return filled(logs, ROWS, lambda s: np.log(self.masses(canonical[s]).sum(axis=1)), threads, progress)
 
     def masses_slack(self) -> float:
         """Return a bound on what a draw by a card adds to the privacy loss between any two inputs, in nats.

@@ -26,30 +26,19 @@ SEARCH_RANGE = (1e-4, 1e6)
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The epsilon found, and the curve around it.
+    """The epsilon found, and the curve around it."""
 
-    Attributes:
-        epsilon: The epsilon at which a typical word stays with probability `keep`, unit 1/distance.
-        keep: The probability asked for.
-        words: How many public words the mean was taken over.
-        curve: (epsilon, keep probability) pairs evaluated on the way, ascending.
-    """
-
-    epsilon: float
-    keep: float
-    words: int
-    curve: tuple[tuple[float, float], ...]
+    epsilon: float  # at which a typical word stays with probability `keep`, unit 1/distance
+    keep: float  # the probability asked for
+    words: int  # how many public words the mean was taken over
+    curve: tuple[tuple[float, float], ...]  # (epsilon, keep probability) pairs evaluated on the way, ascending
 
 
 def keep_probability(randomizer: WordRandomizer, ids: IdArray, weights: Float64Array | None = None) -> float:
-    """Return the mean probability that an input word is released unchanged.
+    """Return the mean probability that a public word, one that may be output, is released unchanged.
 
-    Exact for selection mechanisms; a mean of one seeded public draw a word for mechanisms that decode noise.
-
-    Args:
-        randomizer: A fitted word mechanism.
-        ids: Public input words, shape (n,), candidates of its vocabulary.
-        weights: Relative frequency of each, shape (n,); None weighs them equally.
+    Exact for selection mechanisms; a mean of one seeded public draw a word for mechanisms that decode noise. Weights
+    are the relative frequencies of the words, shape (n,); None weighs them equally.
     """
     kept = randomizer.keep_probabilities(ids)
     if kept is None:
@@ -85,12 +74,9 @@ def calibrate(
     if sample < 1:
         raise ParameterError("sample", sample, "must be at least 1.")
     if mechanism.needs_certificate:
-        raise ParameterError(
-            "calibration",
-            mechanism.calibration,
-            "needs a certificate for every epsilon tried. Calibrate without it, then certify the epsilon found: the "
-            "certified rate is higher, so that more words stay than asked for.",
-        )
+        problem = "needs a certificate for every epsilon tried. Calibrate without it, then certify the epsilon found: "
+        problem += "the certified rate is higher, so that more words stay than asked for."
+        raise ParameterError("calibration", mechanism.calibration, problem)
     ids, weights = _typical_words(embeddings, frequencies, sample)
     fit_at = as_words(mechanism).fitter(embeddings)
     curve: dict[float, float] = {}
@@ -105,10 +91,7 @@ def calibrate(
     low, high = _bracket(evaluate, keep)
     while high - low > LOG_TOLERANCE:
         middle = (low + high) / 2
-        if evaluate(middle) < keep:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if evaluate(middle) < keep else (low, middle)
     return Calibration(epsilon=math.exp(high), keep=keep, words=len(ids), curve=tuple(sorted(curve.items())))
 
 
@@ -138,8 +121,5 @@ def _bracket(evaluate: Callable[[float], float], keep: float) -> tuple[float, fl
         position += -step if above else step
         if (evaluate(position) >= keep) != above:
             return min(previous, position), max(previous, position)
-    raise ParameterError(
-        "keep",
-        keep,
-        f"is not reached for any epsilon from {SEARCH_RANGE[0]:g} to {SEARCH_RANGE[1]:g} on this vocabulary.",
-    )
+    limit = f"is not reached for any epsilon from {SEARCH_RANGE[0]:g} to {SEARCH_RANGE[1]:g} on this vocabulary."
+    raise ParameterError("keep", keep, limit)

@@ -32,29 +32,17 @@ COMMON = ((("diabetes", "asthma"), ("doctor", "nurse")), (("diabetes", "football
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """A guarantee, explained; `str()` gives the whole text.
-
-    Attributes:
-        guarantee: The guarantee.
-        pairs: Worked pairs, near ones first; empty where there is no guarantee.
-        grids: The ends of every grid that numbers are released on.
-        tokens: Length of the text in the per-text sum.
-        typical: The distance of each token in that sum, in the guarantee's metric; None where none is needed.
-        text: The sum over `tokens` differing tokens, as the promise of a whole text; None without one.
-        longest: Whether `tokens` is the length of the longest text of a release, which is said then.
-        procedure: How a word is drawn, for readers without mathematics; may be empty.
-        advice: What the mechanism says beyond its guarantee, such as what to use instead; may be empty.
-    """
+    """A guarantee, explained; `str()` gives the whole text."""
 
     guarantee: Guarantee
-    pairs: tuple[WorkedPair, ...]
-    tokens: int
-    grids: tuple[WorkedPair, ...] = ()
-    typical: float | None = None
-    text: LocalDP | NoGuarantee | None = None
-    longest: bool = False
-    procedure: str = ""
-    advice: str = ""
+    pairs: tuple[WorkedPair, ...]  # worked pairs, near ones first; empty where there is no guarantee
+    tokens: int  # length of the text in the per-text sum
+    grids: tuple[WorkedPair, ...] = ()  # the ends of every grid that numbers are released on
+    typical: float | None = None  # distance of each token in that sum, in the guarantee's metric; None where not needed
+    text: LocalDP | NoGuarantee | None = None  # the sum, as the promise of a whole text; None without one
+    longest: bool = False  # whether `tokens` is the length of the longest text of a release, which is said then
+    procedure: str = ""  # how a word is drawn, for readers without mathematics; may be empty
+    advice: str = ""  # what the mechanism says beyond its guarantee, such as what to use instead; may be empty
 
     @property
     def text_loss(self) -> float | None:
@@ -176,10 +164,17 @@ def explain(
     metric = _measure(guarantee, metric)
     middle = _typical_pair(embeddings, metric)
     chosen = [_look_up(embeddings, pair) for pair in pairs] or _example_pairs(embeddings, metric, middle)
+
+    def known(pair: tuple[int, int]) -> WorkedPair:
+        distance = _distance(embeddings, metric, pair) if guarantee.metric else None
+        loss = randomizer.pair_loss(*pair) if randomizer is not None and distance is None else None
+        words = embeddings.words[pair[0]], embeddings.words[pair[1]]
+        return WorkedPair(words=words, distance=distance, loss=math.inf if loss is None else claimed(loss))
+
     typical = _distance(embeddings, metric, middle) if guarantee.metric else None
     return Explanation(
         guarantee=guarantee,
-        pairs=guarantee.explain(_known(embeddings, guarantee, metric, pair, randomizer) for pair in chosen),
+        pairs=guarantee.explain(map(known, chosen)),
         grids=grids,
         tokens=tokens,
         typical=typical,
@@ -198,11 +193,11 @@ def _measure(guarantee: Guarantee, metric: AnyMetric | None) -> AnyMetric:
 
 
 def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
-    found = [embeddings.id(word) for word in pair]
-    for word, id_ in zip(pair, found, strict=True):
-        if id_ is None:
-            raise ParameterError("pairs", word, "is not in this vocabulary; choose two of its words.")
-    return int(found[0] or 0), int(found[1] or 0)
+    first, second = embeddings.ids(pair).tolist()
+    if min(first, second) < 0:
+        word = pair[0] if first < 0 else pair[1]
+        raise ParameterError("pairs", word, "is not in this vocabulary; choose two of its words.")
+    return first, second
 
 
 def _example_pairs(embeddings: Embeddings, metric: AnyMetric, typical: tuple[int, int]) -> list[tuple[int, int]]:
@@ -244,21 +239,6 @@ def _typical_pair(embeddings: Embeddings, metric: AnyMetric) -> tuple[int, int]:
     apart = _apart(embeddings, metric, sample, sample)[first, second]
     middle = np.argsort(apart, kind="stable")[len(apart) // 2]
     return int(sample[first[middle]]), int(sample[second[middle]])
-
-
-def _known(
-    embeddings: Embeddings,
-    guarantee: Guarantee,
-    metric: AnyMetric,
-    pair: tuple[int, int],
-    randomizer: WordRandomizer | None,
-) -> WorkedPair:
-    words = (embeddings.words[pair[0]], embeddings.words[pair[1]])
-    if guarantee.metric:
-        return WorkedPair(words=words, distance=_distance(embeddings, metric, pair), loss=math.inf)
-    known = randomizer.pair_loss(*pair) if randomizer is not None else None
-    loss = math.inf if known is None else claimed(known)
-    return WorkedPair(words=words, distance=None, loss=loss)
 
 
 def _distance(embeddings: Embeddings, metric: AnyMetric, pair: tuple[int, int]) -> float:

@@ -21,7 +21,6 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import USUAL, NeighbourResponse
 from wordveil.vocabulary.frequencies import word_frequencies
-from wordveil.vocabulary.stored_lists import neighbour_lists, word_classes
 from wordveil.vocabulary.table import Embeddings
 
 KS = (1, 4, 8, 16)  # no longer than the lists that come with the embedded vocabulary
@@ -47,38 +46,23 @@ class NeighbourPoint:
 
 
 class _Curve:
-    """The numbers of one k and some outputs at any epsilon.
+    """The numbers of one k and some outputs, as `NeighbourResponse` has them, of which there are v, at any epsilon.
 
-    Args:
-        said: The outputs, as for `NeighbourResponse`.
-        lists: The list of every word, as places among the outputs, shape (number of words, k).
-        outputs: v, number of outputs.
-        prior: What every word weighs, shape (number of words,).
-        near: Sum of a word's cosines with its list, mean over words by the prior.
-        everywhere: The same with all outputs.
-        tokens: Of the text whose nats are summed.
+    The list of every word is of places among the outputs, shape (number of words, k); the prior is what each word
+    weighs. The sums are those of a word's cosines with its list and with all outputs, in the mean.
     """
 
     def __init__(
-        self,
-        said: int | str | None,
-        lists: IdArray,
-        outputs: int,
-        prior: Float64Array,
-        *,
-        near: float,
-        everywhere: float,
-        tokens: int,
+        self, said: int | str | None, lists: IdArray, v: int, prior: Float64Array, sums: Sequence[float], tokens: int
     ) -> None:
-        self.said = said
-        self.v, self.k, self.tokens = outputs, lists.shape[1], tokens
-        self.near, self.all, self.likeliest = near, everywhere, float(prior.max())
-        self.listed = np.zeros(outputs)  # the likeliest input of each output among those that list it
+        self.said, self.v, self.k, self.tokens = said, v, lists.shape[1], tokens
+        self.sums, self.likeliest = sums, float(prior.max())
+        self.listed = np.zeros(v)  # the likeliest input of each output among those that list it
         for column in lists.T:
             np.maximum.at(self.listed, column, prior)
 
     def at(self, epsilon: float) -> NeighbourPoint:
-        v, k = self.v, self.k
+        v, k, (near, everywhere) = self.v, self.k, self.sums
         q = 1 / (k * math.exp(epsilon) + v - k)
         p = math.exp(epsilon) * q
         return NeighbourPoint(
@@ -87,7 +71,7 @@ class _Curve:
             outputs=self.said,
             far=v * q,
             attacker=float(np.maximum(p * self.listed, q * self.likeliest).sum()),
-            similarity=(p - q) * self.near + (q - 1 / v) * self.all,
+            similarity=(p - q) * near + (q - 1 / v) * everywhere,
             nats=epsilon * self.tokens,
         )
 
@@ -96,18 +80,12 @@ def _curves(
     embeddings: Embeddings, lengths: Sequence[int], outputs: int | str | None, prior: Float64Array, tokens: int
 ) -> Iterator[_Curve]:
     """Yield the curve of each length, ascending, from the longest lists, whose beginnings are the shorter ones."""
-    if isinstance(outputs, str):
-        mechanism = NeighbourResponse(k=max(lengths), outputs=outputs)
-        classes = word_classes(embeddings, min(mechanism.classes or 2, len(embeddings.candidates)))
-        chosen, lists = classes.outputs, classes.face[:, None]
-    else:
-        chosen = NeighbourResponse(k=max(lengths), outputs=outputs).listable(embeddings)
-        lists = neighbour_lists(embeddings, max(lengths), outputs=chosen).ids
+    chosen, lists = NeighbourResponse(k=max(lengths), outputs=outputs).listed(embeddings)
     near, everywhere = _cosines(embeddings, lists, chosen, prior)
     places = np.searchsorted(chosen, lists).astype(np.int32)
     for k in lengths:
-        sums = {"near": float(near[k - 1]), "everywhere": everywhere}
-        yield _Curve(outputs, places[:, :k], len(chosen), prior, **sums, tokens=tokens)
+        sums = float(near[k - 1]), everywhere
+        yield _Curve(outputs, places[:, :k], len(chosen), prior, sums, tokens)
 
 
 def _cosines(

@@ -36,29 +36,17 @@ class Accuracy:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskPoint:
-    """A choice of epsilon, k and outputs beside what it keeps of a task.
+    """A choice of epsilon, k and outputs beside what it keeps of a task."""
 
-    Attributes:
-        point: The choice.
-        accuracy: When releases are learnt from and read.
-        ahead: Whether no choice before it, at which the attacker names as few words, finds as many labels.
-    """
-
-    point: NeighbourPoint
-    accuracy: Accuracy
-    ahead: bool
+    point: NeighbourPoint  # the choice
+    accuracy: Accuracy  # when releases are learnt from and read
+    ahead: bool  # whether no choice before it, at which the attacker names as few words, finds as many labels
 
 
 class Task:
-    """Public labelled texts, and how well a linear classifier tells their classes apart.
+    """Public labelled texts, of more than 8 000 a public choice, and how well a linear classifier tells classes apart.
 
-    Args:
-        embeddings: The public vocabulary.
-        texts: Public texts; of more than 8 000, a public choice.
-        labels: The class of each.
-
-    Raises:
-        ParameterError: If there is one class only, or fewer than four texts a class in the mean.
+    `ParameterError` if there is one class only, or fewer than four texts a class in the mean.
     """
 
     def __init__(self, embeddings: Embeddings, texts: Sequence[str], labels: Sequence[str]) -> None:

@@ -33,7 +33,7 @@ from wordveil.randomness import DocumentStreams, Draws, RandomSource, Stream
 from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
-    from wordveil.mechanisms.metric_rows import ChannelRows
+    from wordveil.kernels.channel_rows import ChannelRows
     from wordveil.mechanisms.rows import CoordinateNoise
 
 LAW_ROWS = 64  # rows of a law held at a time
@@ -65,17 +65,9 @@ class VectorMechanism(Mechanism):
         return type(self).for_dimensions is VectorMechanism.for_dimensions
 
     def for_dimensions(self, dimensions: int) -> VectorRandomizer:
-        """Return the randomizer for vectors of d >= 1 dimensions, where no vocabulary is needed.
-
-        Raises:
-            ParameterError: If one is.
-        """
-        raise ParameterError(
-            "vocabulary",
-            None,
-            f"must be given: {self.name} takes its noise from a public table. For any vectors take another, such as "
-            "laplace or clipped-gaussian.",
-        )
+        """Return the randomizer for vectors of d >= 1 dimensions; a `ParameterError` where a vocabulary is needed."""
+        why = f"must be given: {self.name} takes its noise from a public table. For any vectors take another, such as "
+        raise ParameterError("vocabulary", None, f"{why}laplace or clipped-gaussian.")
 
     def constants(self, embeddings: Embeddings) -> Mapping[str, float]:
         """Return the numbers that fitting computes, for a certificate; none where `certificate_method` is empty."""
@@ -143,13 +135,10 @@ class VectorRandomizer(Randomizer):
     def worst_pairs(
         self, n: int = 8, seed: int = 0, *, claim: Guarantee | None = None, embeddings: Embeddings | None = None
     ) -> list[Pair]:
-        """Return pairs of input vectors at which a false claim is most likely to show.
+        """Return pairs of input vectors, n >= 3 or fewer, at which a false claim is most likely to show.
 
-        Args:
-            n: Pairs wanted, at least 3; there may be fewer.
-            seed: For random ones.
-            claim: Another claim about this mechanism; None for `published()`.
-            embeddings: Public vectors to take them from; None where any vectors may be inputs.
+        The claim is another one about this mechanism, None for `published()`; vectors are taken from a public
+        vocabulary, where there is one, and random ones by the seed.
         """
         from wordveil.mechanisms.worst_pairs import worst_vectors
 
@@ -166,14 +155,9 @@ class VectorRandomizer(Randomizer):
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array | None:
         """Return ln p(output | input) up to a constant that is the same for all inputs; None where it is not known.
 
-        Audits choose events by it and count them on real samples; it makes the best attack on vectors.
-
-        Args:
-            outputs: Shape (n, dimensions).
-            vectors: Inputs, shape (k, d).
-
-        Returns:
-            Shape (n, k); -inf where an output is impossible, inf where an input without noise gives no other.
+        Of outputs, shape (n, dimensions), and inputs, shape (k, d), comes (n, k): -inf where an output is impossible,
+        inf where an input without noise gives no other. Audits choose events by it and count them on real samples; it
+        makes the best attack on vectors.
         """
         return None
 
@@ -182,14 +166,9 @@ class VectorRandomizer(Randomizer):
         return embeddings
 
     def release(self, vectors: FloatArray, source: RandomSource) -> ReleasedVectors:
-        """Randomize rows with a fresh stream of the source: the one-call form for small arrays.
+        """Randomize rows, shape (n, d), with a fresh stream of the source, `RandomSource()` for a release.
 
-        Args:
-            vectors: Shape (n, d).
-            source: `RandomSource()` for a release.
-
-        Returns:
-            Float64, in row order, multiples of `grid` where there is one.
+        The one-call form for small arrays: float64, in row order, multiples of `grid` where there is one.
         """
         return self.randomize(vectors, self.sample(source.fresh_stream(), len(vectors)))
 
@@ -210,8 +189,7 @@ class WordMechanism(Mechanism):
     def fit_certified(self, embeddings: Embeddings, certificate: Certificate | None) -> WordRandomizer:
         """Bind to a public vocabulary with the certificate that a calibration needs; None where it needs none.
 
-        Raises:
-            CertificateError: If there is one and the mechanism takes none, or there is none and it needs one.
+        `CertificateError` if there is one and the mechanism takes none, or there is none and it needs one.
         """
         if certificate is not None:
             self.require(certificate, embeddings)
@@ -301,15 +279,19 @@ class WordRandomizer(Randomizer):
         """
         return None
 
+    def _laws(self, ids: IdArray, size: int = LAW_ROWS) -> Iterator[tuple[IdArray, Float64Array]]:
+        """Yield some inputs at a time, with their rows, where a law is stated."""
+        for start in range(0, len(ids), size):
+            rows = self.law(ids[start : start + size])
+            assert rows is not None
+            yield ids[start : start + size], rows
+
     def likelihoods(self, outputs: IdArray) -> Float64Array | None:
         """Return P(output | word) of some outputs for every word, shape (outputs, v): columns of `law`; or None."""
         if self.law(outputs[:0]) is None:
             return None
         wanted, found = np.searchsorted(self.outputs, outputs), np.empty((len(outputs), len(self.embeddings)))
-        for start in range(0, found.shape[1], LAW_ROWS):
-            part = np.arange(start, min(start + LAW_ROWS, found.shape[1]), dtype=np.int32)
-            rows = self.law(part)
-            assert rows is not None
+        for part, rows in self._laws(np.arange(found.shape[1], dtype=np.int32)):
             found[:, part] = rows[:, wanted].T
         return found
 
@@ -317,33 +299,21 @@ class WordRandomizer(Randomizer):
         """Return the exact probability that each word, one that may be output, stays unchanged; None as for `law`."""
         if self.law(ids[:0]) is None:
             return None
-        kept = np.empty(len(ids))
-        for start in range(0, len(ids), LAW_ROWS):
-            part = ids[start : start + LAW_ROWS]
-            rows = self.law(part)
-            assert rows is not None
-            kept[start : start + len(part)] = rows[np.arange(len(part)), np.searchsorted(self.outputs, part)]
-        return kept
+        own = (rows[np.arange(len(part)), np.searchsorted(self.outputs, part)] for part, rows in self._laws(ids))
+        return np.concatenate([np.empty(0), *own])
 
     def likely_inputs(self, outputs: IdArray, weights: Float64Array, count: int) -> tuple[IdArray, Float64Array] | None:
-        """Return for each output the inputs x of largest weights[x] P(output | x), and that P.
+        """Return for each of n outputs the `count` inputs x of largest weights[x] P(output | x), and that P.
 
-        Args:
-            outputs: Ids among `outputs`, ascending, shape (n,).
-            weights: How often each word is an input, in public text, shape (v,), positive.
-            count: c, how many inputs.
-
-        Returns:
-            Ids and probabilities, each of shape (n, min(c, v)), in no order; None as for `law`.
+        Outputs are ids, ascending; weights, shape (v,), positive, say how often each word is an input in public text.
+        Ids and probabilities are of shape (n, count), or (n, v) where there are fewer words, in no order; None as for
+        `law`.
         """
         if self.law(np.arange(0, dtype=np.int32)) is None:
             return None
-        columns, v = np.searchsorted(self.outputs, outputs), len(self.embeddings)
+        columns, every = np.searchsorted(self.outputs, outputs), np.arange(len(self.embeddings), dtype=np.int32)
         ids, chances = np.empty((0, len(outputs)), np.int32), np.empty((0, len(outputs)))
-        for start in range(0, v, 4 * LAW_ROWS):
-            part = np.arange(start, min(start + 4 * LAW_ROWS, v), dtype=np.int32)
-            rows = self.law(part)
-            assert rows is not None
+        for part, rows in self._laws(every, 4 * LAW_ROWS):
             ids = np.concatenate((ids, np.broadcast_to(part[:, None], (len(part), len(outputs)))))
             chances = np.concatenate((chances, rows[:, columns]))
             if len(ids) > count:

@@ -11,8 +11,9 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import CertificateError
+from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.distance_sources import CoordinateSource
-from wordveil.mechanisms.metric_rows import ChannelRows, distance_source
+from wordveil.mechanisms.metric_rows import distance_source
 from wordveil.metrics.distances import AnyMetric, Metric
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.rounding import round_up

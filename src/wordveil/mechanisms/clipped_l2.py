@@ -112,9 +112,8 @@ class ClippedL2(ClippedMechanism):
     def for_dimensions(self, dimensions: int) -> FittedClippedL2:
         """Return the randomizer for any vectors of d >= 1 dimensions, unless the diameter is a vocabulary's."""
         if self.diameter == "vocabulary":
-            raise ParameterError(
-                "diameter", "vocabulary", "covers the words of a vocabulary; for any vectors use 'ball'."
-            )
+            problem = "covers the words of a vocabulary; for any vectors use 'ball'."
+            raise ParameterError("diameter", "vocabulary", problem)
         check_whole("dimensions", dimensions)
         return self._bind(dimensions, 2 * self.clip_norm)
 

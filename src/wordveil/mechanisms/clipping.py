@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.mechanisms.common import answered_by
 from wordveil.mechanisms.exact_noise import LaplaceLaw, NoiseLaw, NormalLaw, RealSums
 from wordveil.mechanisms.on_grid import GridRandomizer
 from wordveil.mechanisms.rows import CoordinateNoise, checked_rows, clip_to_ball
@@ -24,16 +25,13 @@ class ClippedMechanism(VectorMechanism):
         return LocalDP(epsilon=self.epsilon, delta=self.delta, unit=PrivacyUnit.VECTOR, standing=standing)
 
 
+@answered_by("mechanism", "clip_norm")
 @dataclass(frozen=True, kw_only=True)
 class FittedClipped(GridRandomizer):
     """Clipping and coordinate noise for vectors of a fixed dimension."""
 
     mechanism: ClippedMechanism
     dimensions: int
-
-    @property
-    def clip_norm(self) -> float:
-        return self.mechanism.clip_norm
 
     @property
     @abstractmethod
@@ -45,7 +43,7 @@ class FittedClipped(GridRandomizer):
 
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         return replace(self.coordinate_noise, step=self.grid).log_density(
-            outputs, clip_to_ball(vectors, self.clip_norm)
+            outputs, clip_to_ball(vectors, self.mechanism.clip_norm)
         )
 
     @property
@@ -57,5 +55,5 @@ class FittedClipped(GridRandomizer):
         return self.law.deviation * self.coordinate_noise.scale
 
     def sums(self, vectors: FloatArray) -> RealSums:
-        rows = clip_to_ball(checked_rows(vectors, self.dimensions), self.clip_norm)
+        rows = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
         return RealSums(rows=rows, scale=self.coordinate_noise.scale)

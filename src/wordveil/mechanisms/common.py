@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property, wraps
-from typing import Any, ClassVar, Literal, Self
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
-from wordveil.promises.certificates import Certificate, code_name, digest_of, identity
+from wordveil.promises.certificates import Certificate, code_name, digest_of, mark_of
 from wordveil.promises.composing import compose_releases, to_local
 from wordveil.promises.guarantees import Guarantee, within_scope
 from wordveil.promises.pair_loss import PairLoss
 from wordveil.promises.relations import Relation
 from wordveil.vocabulary.table import Embeddings
 
+_Kind = TypeVar("_Kind")
 OWN_CODE = "the mechanism, code of a third party, computes the same whenever it is asked, whatever else it can read"
 _NAMED_ELSEWHERE = ("mechanism", "dimensions", "claim")
 """Fields of randomizers that parameters and vocabulary say: their name is in the place of noise as it is."""
@@ -106,18 +106,13 @@ class Randomizer(ABC):
 
     @abstractmethod
     def related(self, claim: Guarantee | None = None) -> Relation:
-        """Return which pairs of inputs a claim speaks of.
-
-        Args:
-            claim: Another claim about this mechanism, such as what follows from its own; None for `published()`.
-        """
+        """Return which pairs another claim about this mechanism speaks of, or, of None, `published()`."""
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         """Return the loss of one draw for composition, tighter than its guarantee; None where none is known.
 
-        Args:
-            diameter: Largest distance between two inputs, public, in the metric of the guarantee; needed where its
-                loss grows with the distance without end, and of no use elsewhere.
+        The diameter is the largest distance between two inputs, public, in the metric of the guarantee: needed where
+        its loss grows with the distance without end, and of no use elsewhere.
         """
         claim, d = self.guarantee(), self.laplace_dimensions
         if d is None or diameter is None or claim.epsilon is None or not claim.metric or claim.delta > 0:
@@ -132,23 +127,20 @@ class Randomizer(ABC):
     def together(self, claim: Guarantee, draws: int) -> Guarantee:
         """Return what several draws for one input promise together, each of which promises `claim`.
 
-        Raises:
-            GuaranteeError: If promises such as this one do not add up.
+        `GuaranteeError` if promises such as this one do not add up.
         """
         return compose_releases([claim] * draws)
 
     def on(self, device: str) -> Self:
         """Return the same randomizer, law and guarantee, working on a device: "cpu", or a card such as "cuda:1".
 
-        Raises:
-            MissingExtraError: If PyTorch is not installed.
-            ParameterError: If there is no such card, or nothing of this mechanism runs on one.
+        `MissingExtraError` if PyTorch is not installed; `ParameterError` if there is no such card, or nothing of this
+        mechanism runs on one.
         """
         if device == "cpu":
             return self
-        raise ParameterError(
-            "device", device, "is not supported for this mechanism, which works on the processor: say 'cpu'."
-        )
+        problem = "is not supported for this mechanism, which works on the processor: say 'cpu'."
+        raise ParameterError("device", device, problem)
 
     @property
     def public_data(self) -> str:
@@ -189,6 +181,17 @@ def _makers(randomizer: Randomizer) -> list[str]:
     return sorted({name for kind in kinds if (name := code_name(kind))})
 
 
+def answered_by(part: str, names: str) -> Callable[[type[_Kind]], type[_Kind]]:
+    """Return what makes a class answer these questions as the part of it does that an attribute holds."""
+
+    def answering(kind: type[_Kind]) -> type[_Kind]:
+        for name in names.split():
+            setattr(kind, name, property(attrgetter(f"{part}.{name}")))
+        return kind
+
+    return answering
+
+
 def _trusted(randomizer: Randomizer) -> list[str]:
     return [OWN_CODE] if _makers(randomizer) else []
 
@@ -198,10 +201,7 @@ def _code(claim: Guarantee, randomizer: Randomizer) -> list[str]:
     names = _makers(randomizer)
     if not (claim.metric or claim.graph) or not names:
         return []
-    try:
-        made_by = hashlib.sha256(identity(getattr(randomizer, "mechanism", randomizer)).encode()).hexdigest()[:12]
-    except CertificateError:
-        made_by = os.urandom(6).hex()
+    made_by = mark_of(getattr(randomizer, "mechanism", randomizer))
     return [f"code {', '.join(names)}", f"mechanism {made_by}"]
 
 

@@ -248,14 +248,9 @@ class RealSums:
 
 
 def nearest_points(sums: RealSums, law: NoiseLaw, words: BitArray, tails: BitArray, grid: float) -> Float64Array:
-    """Return the multiples of the grid that are nearest to the real sums, shape (n, m); zero has no sign.
+    """Return the multiples of the grid, a power of two, that are nearest to the real sums, (n, m); zero has no sign.
 
-    Args:
-        sums: Rows, and the scale of their noise.
-        law: That of the noise.
-        words: Drawn words, shape (n, law.words).
-        tails: Keys of further words, shape (n, 2).
-        grid: A power of two.
+    The law is that of the noise: it takes drawn words, shape (n, law.words), and keys of further ones, shape (n, 2).
     """
     centres, missing = sums.centres()
     missing = np.broadcast_to(np.asarray(missing) / grid, centres.shape)
@@ -269,9 +264,8 @@ def nearest_points(sums: RealSums, law: NoiseLaw, words: BitArray, tails: BitArr
         for row in np.flatnonzero(unsure.any(axis=1)).tolist():
             place, columns = low + row, np.flatnonzero(unsure[row])
             if sums.scale_of(place) > 0:
-                out[place, columns] = _decide(
-                    sums, law, Bits(words[place], tails[place]), place, columns.tolist(), grid
-                )
+                bits = Bits(words[place], tails[place])
+                out[place, columns] = _decide(sums, law, bits, place, columns.tolist(), grid)
     out *= grid
     out += 0.0  # takes the sign off -0.0: it would tell on which side of zero the finer sum lay
     return out

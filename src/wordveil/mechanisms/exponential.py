@@ -1,30 +1,31 @@
-"""What every fitted selection mechanism shares: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
+"""What a fitted selection mechanism is: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
 
-The mechanisms themselves (TEM, SanText, TightConstraints) live in their own files; each states its cap, its guarantee
-and its law. This module finds the rows that draw that law fast, and what the guarantee rests on.
+The mechanisms themselves (TEM, SanText, TightConstraints) live in their own files; each states its cap and its promise.
+This module has the law, finds the rows that draw it fast, and what the guarantee rests on.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray, PrivateIds, ReleasedIds
 from wordveil.errors import ParameterError
+from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.selection import SelectionRows
 from wordveil.mechanisms.base import Progress, WordRandomizer
 from wordveil.mechanisms.certificate_check import check_certificate
-from wordveil.mechanisms.metric_rows import ChannelRows, bound_metric, metric_assumptions, rows_for, stated_name
+from wordveil.mechanisms.common import answered_by
+from wordveil.mechanisms.metric_rows import bound_metric, metric_assumptions, rows_for, stated_name
 from wordveil.mechanisms.selection import LARGEST_LOSS, SelectionMechanism, rate_and_cap
 from wordveil.mechanisms.worst_pairs import word_distances
-from wordveil.metrics.distances import AnyMetric, Metric, is_known
+from wordveil.metrics.distances import Metric, is_known
 from wordveil.parameters import check_draws, checked_ids
 from wordveil.promises.certificates import Certificate, digest_of
 from wordveil.promises.guarantees import LocalDP, MetricDP, Standing, weakest
@@ -46,6 +47,7 @@ class Grounds:
     loss: float | None  # largest loss between two words by a certificate of local DP, nats; None for metric DP
 
 
+@answered_by("rows", "metric engine outputs draw_width")
 @dataclass(frozen=True, kw_only=True)
 class FittedExponential(WordRandomizer):
     """A selection mechanism bound to a vocabulary."""
@@ -55,24 +57,10 @@ class FittedExponential(WordRandomizer):
     rows: ChannelRows  # the exact rows that draw
     grounds: Grounds  # what was found out for the guarantee when it was fitted
     base: Float64Array | None = None  # base measure over the outputs, None for 1
-    size: int = field(init=False, repr=False)  # number of words v
-    draw_width: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "draw_width", self.rows.draw_width)
-        object.__setattr__(self, "size", len(self.embeddings))
-
-    @property
-    def metric(self) -> AnyMetric:
-        return self.rows.metric
 
     @property
     def public_data(self) -> str:
         return digest_of({"rate": self.rows.rate, "cap": self.rows.cap, "base": self.base})
-
-    @property
-    def engine(self) -> str:
-        return self.rows.engine
 
     @property
     def draws_by_arithmetic(self) -> bool:
@@ -83,38 +71,27 @@ class FittedExponential(WordRandomizer):
     def selection(self) -> ChannelRows:
         return self.rows
 
-    @property
-    def outputs(self) -> IdArray:
-        return self.rows.outputs
-
-    @abstractmethod
-    def guarantee(self) -> MetricDP | LocalDP:
-        """What one released word promises; `metric_dp` and `local_dp` add the grounds."""
-
-    @abstractmethod
-    def law(self, ids: IdArray) -> Float64Array:
-        """Return the exact rows P(output | input) of some inputs, shape (n, outputs), by the definition."""
-
     @cached_property
     def _metric_name(self) -> str:
         return stated_name(self.metric)
 
-    def metric_dp(self, epsilon: float, largest_distance: float) -> MetricDP:
-        return MetricDP(
-            epsilon=epsilon,
-            metric=self._metric_name,
-            largest_distance=largest_distance,
-            slack=self.grounds.slack,
-            standing=self.grounds.standing,
-            assumptions=self.grounds.assumptions,
-        )
-
-    def local_dp(self, epsilon: float) -> LocalDP:
+    def guarantee(self) -> MetricDP | LocalDP:
+        # By the certificate; or, at rate epsilon/2, because score and ln Z each lose at most rate * min(dist, cap).
         found = self.grounds
-        return LocalDP(epsilon=epsilon, slack=found.slack, standing=found.standing, assumptions=found.assumptions)
+        facts: dict[str, Any] = {"slack": found.slack, "standing": found.standing, "assumptions": found.assumptions}
+        if found.loss is not None:
+            return LocalDP(epsilon=found.loss, **facts)
+        cap = self.rows.cap
+        return MetricDP(epsilon=self.mechanism.epsilon, metric=self._metric_name, largest_distance=cap, **facts)
+
+    def law(self, ids: IdArray) -> Float64Array:
+        weights = np.exp(-self.rows.rate * np.minimum(self.distances(ids), self.rows.cap))
+        if self.base is not None:
+            weights *= self.base
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def distances(self, ids: IdArray) -> Float64Array:
-        return word_distances(self.embeddings, self.metric)(checked_ids(ids, self.size), self.outputs)
+        return word_distances(self.embeddings, self.metric)(checked_ids(ids, len(self.embeddings)), self.outputs)
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         claim = self.guarantee()
@@ -144,7 +121,7 @@ class FittedExponential(WordRandomizer):
     def randomize(
         self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
-        ids = checked_ids(ids, self.size)
+        ids = checked_ids(ids, len(self.embeddings))
         check_draws(draws, (len(ids), self.draw_width))
         return ReleasedIds(self.rows.draw(ids, draws[0], threads=threads, progress=progress))
 
@@ -180,18 +157,14 @@ class FittedExponential(WordRandomizer):
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-Fitted = TypeVar("Fitted", bound=FittedExponential)
-
-
 def fit_selection(
-    kind: type[Fitted],
     mechanism: SelectionMechanism,
     embeddings: Embeddings,
     certificate: Certificate | None,
     *,
     base: Float64Array | None = None,
-) -> Fitted:
-    """Bind a selection mechanism to a vocabulary, as `kind`, at the rate its calibration gives.
+) -> FittedExponential:
+    """Bind a selection mechanism to a vocabulary at the rate its calibration gives.
 
     A base measure over the candidates is the one that the certificate speaks of; None stands for 1. `CertificateError`
     if a certificate is missing, superfluous, made for other inputs, or refuted by two words; `ParameterError` if no cap
@@ -203,9 +176,8 @@ def fit_selection(
     rows = rows_for(metric, embeddings, rate=rate, cap=cap, base=base)
     slack, local = rows.arithmetic_slack(), mechanism.certificate_method == LARGEST_LOSS
     if not math.isfinite(slack):
-        raise ParameterError(
-            "gamma", cap, "makes the farthest words' weights too small for 64-bit sampling at this epsilon; lower it."
-        )
+        problem = "makes the farthest words' weights too small for 64-bit sampling at this epsilon; lower it."
+        raise ParameterError("gamma", cap, problem)
     assumptions = metric_assumptions(metric)
     standing, loss = Standing.PUBLISHED if assumptions else Standing.PROVED, None
     if certificate is not None:
@@ -214,4 +186,4 @@ def fit_selection(
         if local:
             loss = certificate.numbers["epsilon"]  # at most what was asked for, and rounded up
     grounds = Grounds(slack=slack, standing=standing, assumptions=assumptions, loss=loss)
-    return kind(mechanism=mechanism, embeddings=embeddings, rows=rows, grounds=grounds, base=base)
+    return FittedExponential(mechanism=mechanism, embeddings=embeddings, rows=rows, grounds=grounds, base=base)

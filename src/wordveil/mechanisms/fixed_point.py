@@ -106,12 +106,8 @@ def _series(x: int, q: int, *, alternating: bool = False) -> tuple[int, int]:
     return sums[0], sums[1]
 
 
-def _artanh(numerator: int, denominator: int, q: int) -> int:
-    """Return artanh of a quotient in [0, 1/3]."""
-    return _odd_powers(numerator, denominator, q, 1)
-
-
-def _odd_powers(numerator: int, denominator: int, q: int, sign: int) -> int:
+def _artanh(numerator: int, denominator: int, q: int, sign: int = 1) -> int:
+    """Return artanh of a quotient in [0, 1/3], or, by powers of alternating sign, the arc tangent."""
     power = (numerator << q) // denominator
     square, total, k = power * power >> q, 0, 1
     while power > 0:
@@ -127,7 +123,7 @@ def _ln2(q: int) -> int:
 
 @lru_cache(maxsize=8)
 def _pi(q: int) -> int:
-    return 16 * _odd_powers(1, 5, q, -1) - 4 * _odd_powers(1, 239, q, -1)  # Machin
+    return 16 * _artanh(1, 5, q, -1) - 4 * _artanh(1, 239, q, -1)  # Machin
 
 
 def weighted(weights: list[float], noise: list[Interval]) -> tuple[Fraction, ...]:

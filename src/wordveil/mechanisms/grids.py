@@ -104,9 +104,7 @@ def moved(grid: NumberGrid, points: NDArray[np.integer], words: BitArray) -> NDA
 def noise_counts(points: int, epsilon: float) -> list[int]:
     """Return N(0), ..., N(points - 1) of the law above, of 2**64 in all with both signs.
 
-    Args:
-        points: Points of the grid, at least 2.
-        epsilon: In nats for a step, at least 1e-9.
+    Of a grid of at least 2 points, and an epsilon in nats for a step of at least 1e-9.
     """
     # exp is correctly rounded to 60 digits, so the next multiple of 2**-64 above it is an upper bound.
     a = int(Context(prec=60).exp(-Decimal(epsilon)) * WORD) + 1

@@ -15,7 +15,7 @@ from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.exact_noise import RealSums
 from wordveil.mechanisms.multivariate_laplace import laplace_scale
 from wordveil.mechanisms.on_grid import RadialRandomizer
-from wordveil.mechanisms.rows import checked_rows, row_distances
+from wordveil.mechanisms.rows import checked_rows, row_distances, scatter_of
 from wordveil.mechanisms.stretch import spectral_stretch
 from wordveil.metrics.distances import Mahalanobis as MahalanobisMetric
 from wordveil.parameters import check_positive, check_within
@@ -77,9 +77,8 @@ class Mahalanobis(VectorMechanism):
         # An eigenvalue of float64 symmetric arithmetic is uncertain by about d units in the last place of the largest.
         smallest = float(values[0] - 8 * d * 2.0**-53 * values[-1])
         if smallest <= 0:
-            raise ParameterError(
-                "lam", self.lam, "makes the covariance singular on this vocabulary (lambda_min <= 0); lower it."
-            )
+            problem = "makes the covariance singular on this vocabulary (lambda_min <= 0); lower it."
+            raise ParameterError("lam", self.lam, problem)
         whitening = np.ascontiguousarray((axes / np.sqrt(values)) @ axes.T)
         root = np.ascontiguousarray((axes * np.sqrt(values)) @ axes.T)
         label = f"lam {self.lam!r}, covariance of table {embeddings.checksum_in_use[:12]}"
@@ -112,34 +111,25 @@ class FittedMahalanobis(RadialRandomizer):
         seen, given = (self.metric.coordinates(rows) for rows in (outputs, vectors))
         return -self.mechanism.epsilon * row_distances(seen, given)
 
-    @property
+    @cached_property
     def euclidean_epsilon(self) -> float:
         """Loss per unit of Euclidean distance, epsilon times the largest stretch of W, rounded up."""
-        return math.nextafter(self.mechanism.epsilon * self._widest, math.inf)
-
-    @cached_property
-    def _widest(self) -> float:
-        return spectral_stretch(self.metric.whitening)
+        return math.nextafter(self.mechanism.epsilon * spectral_stretch(self.metric.whitening), math.inf)
 
     def guarantee(self) -> MetricDP:
+        compared = f"in Euclidean terms epsilon is {round_up(self.euclidean_epsilon)} per unit: compare that number"
         return MetricDP(
             epsilon=self.mechanism.epsilon,
             metric=self.metric.name,
             unit=PrivacyUnit.VECTOR,
             standing=Standing.PROVED,
-            assumptions=(
-                f"in Euclidean terms epsilon is {round_up(self.euclidean_epsilon)} per unit: compare that number",
-            ),
+            assumptions=(compared,),
         )
 
     def euclidean_guarantee(self) -> MetricDP:
         """Return what the same release promises for the Euclidean distance."""
-        return MetricDP(
-            epsilon=self.euclidean_epsilon,
-            metric="euclidean",
-            unit=PrivacyUnit.VECTOR,
-            standing=Standing.PROVED,
-        )
+        epsilon, standing = self.euclidean_epsilon, Standing.PROVED
+        return MetricDP(epsilon=epsilon, metric="euclidean", unit=PrivacyUnit.VECTOR, standing=standing)
 
     @property
     def deviation(self) -> float:
@@ -163,12 +153,7 @@ def scaled_covariance(vectors: FloatArray) -> Float64Array:
 
     `ParameterError` if all rows are equal, as in a vocabulary of one word: no covariance can be scaled.
     """
-    d = vectors.shape[1]
-    mean = vectors.mean(axis=0, dtype=np.float64)
-    total = np.zeros((d, d))
-    for start in range(0, len(vectors), 1 << 14):
-        centred = vectors[start : start + (1 << 14)] - mean
-        total += centred.T @ centred
+    d, total = vectors.shape[1], scatter_of(vectors)
     trace = float(np.trace(total))
     if trace <= 1e-300:
         raise ParameterError("embeddings", f"{len(vectors)} words", "have no spread, so no covariance; pass lam=0.")

@@ -2,76 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.errors import CertificateError, ParameterError
+from wordveil.errors import ParameterError
+from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.distance_sources import CoordinateSource, DistanceSource, TableSource
-from wordveil.kernels.ideal import IdealRows
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import SAMPLE, Angular, AnyMetric, Euclidean, Metric, VocabularyMetric, is_known
-from wordveil.promises.certificates import code_name, identity
-from wordveil.randomness import BitArray
+from wordveil.promises.certificates import code_name, identity, mark_of
 from wordveil.vocabulary.table import Embeddings
 
 ALONE = 16  # rows of the sample that are asked for alone too
-
-
-class ChannelRows(Protocol):
-    """Rows of P(y | x) ~ b(y) exp(-rate * min(dist(x, y), cap)): `SelectionRows`, `PairwiseRows` and `NearRows`."""
-
-    rate: float
-    cap: float
-    outputs: IdArray
-
-    @property
-    def base(self) -> Float64Array | None:
-        """The base measure b of the outputs; None for 1."""
-
-    @property
-    def ideal(self) -> IdealRows | None:
-        """The ideal weights that decide what is drawn; None on a card."""
-
-    @property
-    def engine(self) -> str:
-        """What its heaviest work runs on."""
-
-    @property
-    def draw_width(self) -> int:
-        """Random 64-bit integers that a draw takes."""
-
-    @property
-    def metric(self) -> AnyMetric:
-        """The metric, bound to the vocabulary where it belongs to one."""
-
-    def with_cache(self, limit_bytes: int) -> ChannelRows:
-        """Return the same rows for one batch job, with a cache where one helps."""
-
-    def weights(self, ids: IdArray) -> Float64Array:
-        """Return whole weight rows, shape (n, number of outputs)."""
-
-    def log_normalizers(
-        self, ids: IdArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
-    ) -> Float64Array:
-        """Return ln Z(x) for each input, shape (n,)."""
-
-    def draw(
-        self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Callable[[int], None] | None = None
-    ) -> IdArray:
-        """Draw one output id per input id in [0, v), both of shape (n,), int32.
-
-        Of random 64-bit integers, shape (n, draw_width); the answer does not depend on threads. A card works alone.
-        """
-
-    def arithmetic_slack(self) -> float:
-        """Return a bound on what arithmetic adds to the privacy loss, in nats; infinite where there is none."""
 
 
 def bound_metric(metric: AnyMetric, embeddings: Embeddings) -> AnyMetric:
@@ -156,13 +101,7 @@ def stated_name(metric: AnyMetric) -> str:
 
     What cannot be named in full equals nothing.
     """
-    if not code_name(type(metric)):
-        return metric.name
-    try:
-        digest = hashlib.sha256(identity(metric).encode()).hexdigest()
-    except CertificateError:
-        digest = os.urandom(6).hex()
-    return f"{metric.name} (class {digest[:12]})"
+    return f"{metric.name} (class {mark_of(metric)})" if code_name(type(metric)) else metric.name
 
 
 def named_metric(name: str) -> AnyMetric | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from wordveil.arrays import Float64Array, FloatArray
@@ -65,17 +66,13 @@ class FittedMultivariateLaplace(RadialRandomizer):
     dimensions: int
 
     def guarantee(self) -> MetricDP:
-        return MetricDP(
-            epsilon=self.mechanism.epsilon,
-            metric="euclidean",
-            unit=PrivacyUnit.VECTOR,
-            standing=Standing.PROVED,
-        )
+        epsilon, standing = self.mechanism.epsilon, Standing.PROVED
+        return MetricDP(epsilon=epsilon, metric="euclidean", unit=PrivacyUnit.VECTOR, standing=standing)
 
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         return -self.mechanism.epsilon * row_distances(outputs, vectors)
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """1/epsilon, rounded up, in the units of the embedding."""
         return laplace_scale(1.0, self.mechanism.epsilon)

@@ -119,7 +119,7 @@ class NeighbourResponse(WordMechanism):
         return self.fitter(embeddings)(self.epsilon)
 
     def fitter(self, embeddings: Embeddings) -> Callable[[float], FittedNeighbourResponse]:
-        chosen, lists = self._listed(embeddings)
+        chosen, lists = self.listed(embeddings)
         listed = FittedNeighbourResponse(embeddings=embeddings, mechanism=self, chosen=chosen, lists=lists)
 
         def at(epsilon: float) -> FittedNeighbourResponse:
@@ -130,26 +130,22 @@ class NeighbourResponse(WordMechanism):
 
         return at
 
-    def _listed(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
-        if self.classes is not None:
-            classes = word_classes(embeddings, min(self.classes, len(embeddings.candidates)))
-            return self._more_than_k(classes.outputs), classes.face[:, None]
-        chosen = self.listable(embeddings)
-        return chosen, neighbour_lists(embeddings, self.k, outputs=chosen).ids
+    def listed(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
+        """Return the ids that may be released, ascending, and the list of each word, shape (number of words, k).
 
-    def listable(self, embeddings: Embeddings) -> IdArray:
-        """Return the ids that may be in a list, ascending, where words have lists and no classes.
-
-        Raises:
-            ParameterError: If there are no more than k of them.
+        `ParameterError` if there are no more than k of them.
         """
-        few = isinstance(self.outputs, int) and self.outputs < len(embeddings.candidates)
-        return self._more_than_k(most_frequent(embeddings, int(self.outputs or 0)) if few else embeddings.candidates)
-
-    def _more_than_k(self, chosen: IdArray) -> IdArray:
-        if self.k >= len(chosen):
-            raise ParameterError("k", self.k, f"must be below {len(chosen)}, the number of words that may be output.")
-        return chosen
+        words, classes = embeddings.candidates, None
+        if self.classes is not None:
+            classes = word_classes(embeddings, min(self.classes, len(words)))
+            words = classes.outputs
+        elif isinstance(self.outputs, int) and self.outputs < len(words):
+            words = most_frequent(embeddings, self.outputs)
+        if self.k >= len(words):
+            raise ParameterError("k", self.k, f"must be below {len(words)}, the number of words that may be output.")
+        if classes is not None:
+            return words, classes.face[:, None]
+        return words, neighbour_lists(embeddings, self.k, outputs=words).ids
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +154,7 @@ class IntegerLaw:
 
     Every output weighs `floor`. What is left is shared by the k members of the list, equally, and the remainder of the
     division, less than k, goes to the last of them. For an unknown token all 2^64 are shared by the outputs in the same
-    way.
-
-    Raises:
-        ParameterError: If epsilon is too small for 64-bit weights.
+    way. `ParameterError` if epsilon is too small for 64-bit weights.
     """
 
     epsilon: float  # largest loss wanted, nats
@@ -252,16 +245,12 @@ class FittedNeighbourResponse(WordRandomizer):
     def integers(self) -> IntegerLaw:
         return IntegerLaw(epsilon=self.mechanism.epsilon, outputs=len(self.outputs), k=self.lists.shape[1])
 
-    def list_of(self, word: int) -> IdArray:
-        words: IdArray = self.lists[word]
-        return words
-
     def guarantee(self) -> Guarantee:
         return LocalDP(epsilon=self.integers.claim, standing=Standing.PROVED)
 
     def pair_loss(self, first: int, second: int) -> float:
         """Return 0 for two words of equal lists, and otherwise what the guarantee says."""
-        one, other = self.list_of(first), self.list_of(second)
+        one, other = self.lists[first], self.lists[second]
         equal = set(one) == set(other) and (not self.integers.rest or one[-1] == other[-1])
         return 0.0 if equal else self.integers.claim
 
@@ -289,7 +278,7 @@ class FittedNeighbourResponse(WordRandomizer):
         law, v = self.integers, len(self.outputs)
         table = np.full((len(ids), v), law.floor, dtype=np.uint64)
         for weights, word in zip(table, ids.tolist(), strict=True):
-            members = np.searchsorted(self.outputs, self.list_of(word)) if word >= 0 else np.arange(v)
+            members = np.searchsorted(self.outputs, self.lists[word]) if word >= 0 else np.arange(v)
             share, rest = divmod(TOTAL - law.anywhere, len(members))
             weights[members] += np.uint64(share)
             weights[members[-1]] += np.uint64(rest)

@@ -16,19 +16,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
-from wordveil.kernels.compiled.library import NUMPY
+from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.distance_sources import DistanceSource
-from wordveil.kernels.ideal import ends
+from wordveil.kernels.ideal import IdealRows, ends
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
-from wordveil.kernels.threads import map_chunks
+from wordveil.kernels.threads import filled, map_chunks
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.metric_rows import distance_source
 from wordveil.randomness import BitArray
@@ -89,17 +88,15 @@ def _blocks(
 TOKENS = 1 << 14
 
 
-class NearRows:
-    """The rows of an exponential-family channel whose scores are all equal beyond the cap, which draw as others do.
+class NearRows(ChannelRows):
+    """Rows whose scores are all equal beyond the cap, which draw as others do.
 
     `pairs` is the number that `near_size` found for the same source, outputs and cap. Row x is the entries starts[x] to
     starts[x + 1] of positions in the outputs, ascending, and of running sums over all outputs up to there; it is empty
     where x is not canonical.
     """
 
-    engine: ClassVar[str] = NUMPY
-    base: ClassVar[None] = None
-    draw_width: ClassVar[int] = 2
+    ideal: IdealRows
 
     def __init__(
         self,
@@ -130,9 +127,6 @@ class NearRows:
             self._sums[span] = near + (positions - np.arange(len(near))) * self._far
             self._totals[word] = near[-1:].sum() + (len(self.outputs) - len(near)) * self._far
 
-    def with_cache(self, limit_bytes: int) -> NearRows:
-        return self  # everything is kept already
-
     def weights(self, ids: IdArray) -> Float64Array:
         return self._rows.weights(ids)
 
@@ -146,19 +140,10 @@ class NearRows:
     def draw(
         self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
-        canonical = self._canonical[ids]
-        answer = np.empty(len(ids), dtype=np.int32)
-        starts = range(0, len(ids), TOKENS)
+        def some(span: slice) -> IdArray:
+            return self.outputs[self._columns(self._canonical[ids[span]], bits[span])]
 
-        def some(start: int) -> NDArray[np.int64]:
-            part = slice(start, start + TOKENS)
-            return self._columns(canonical[part], bits[part])
-
-        for start, columns in zip(starts, map_chunks(some, starts, threads), strict=True):
-            answer[start : start + len(columns)] = self.outputs[columns]
-            if progress is not None:
-                progress(len(columns))
-        return answer
+        return filled(np.empty(len(ids), dtype=np.int32), TOKENS, some, threads, progress)
 
     def _columns(self, inputs: IdArray, bits: BitArray) -> NDArray[np.int64]:
         error = self.ideal.error(len(self.outputs))
@@ -244,8 +229,7 @@ def precompute(
     source = distance_source(rows.metric, fitted.embeddings)
     size = near_size(source, rows.outputs, rows.cap, threads=threads, progress=progress)
     if size.bytes > limit_bytes:
-        raise ParameterError(
-            "limit_bytes", limit_bytes, f"is less than {size.bytes}: {size}. Raise it, or draw without precomputing."
-        )
+        problem = f"is less than {size.bytes}: {size}. Raise it, or draw without precomputing."
+        raise ParameterError("limit_bytes", limit_bytes, problem)
     made = NearRows(rows, source, pairs=size.pairs, threads=threads, progress=progress)
     return replace(fitted, rows=made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -143,12 +144,11 @@ class Projection(VectorMechanism):
     def fit(self, embeddings: Embeddings) -> FittedProjection:
         """Draw or derive Phi for a vocabulary and compute Delta.
 
-        Raises:
-            ParameterError: If m exceeds d for orthonormal or principal rows, the union bound exceeds delta at a given
-                m, or the vocabulary is too small.
+        `ParameterError` if m exceeds d for orthonormal or principal rows, the union bound exceeds delta at a given m,
+        or the vocabulary is too small.
         """
         d, v = embeddings.dimensions, len(embeddings)
-        if self.sensitivity == "published":
+        if not self.needs_vocabulary:
             return self.for_dimensions(d)
         if self.sensitivity == "union-bound":
             m = self.dimensions or plan_dimensions(v, self.beta, self.delta)
@@ -160,33 +160,34 @@ class Projection(VectorMechanism):
             matrix = principal_directions(embeddings.vectors, self.dimensions or d)
         else:
             matrix = self._matrix(d, self.dimensions)
-        widest = 1.0 if self._orthonormal else spectral_stretch(matrix)
-        return self._bind(matrix, widest if self.sensitivity == "spectral" else self._exact(embeddings, matrix, widest))
+        widest = self._widest(matrix)
+        if self.sensitivity == "spectral":
+            return self._bind(matrix, widest)
+        stretch = exact_stretch(embeddings.vectors, matrix)
+        if stretch == 0:
+            problem = "finds no pair of words apart from each other; use 'spectral'."
+            raise ParameterError("sensitivity", "exact", problem)
+        return self._bind(matrix, min(stretch, widest))
 
     def for_dimensions(self, dimensions: int) -> FittedProjection:
         """Return the randomizer for any vectors of d dimensions, where Delta needs no vocabulary.
 
-        Raises:
-            ParameterError: For "exact", "union-bound" and principal directions, which speak of one vocabulary.
+        `ParameterError` for "exact", "union-bound" and principal directions, which speak of one vocabulary.
         """
         if self.sensitivity in _OF_WORDS:
-            raise ParameterError(
-                "sensitivity",
-                self.sensitivity,
-                "covers the words of a vocabulary only; for any vectors use 'spectral', best with "
-                "directions='orthonormal'. Where every row is a word's vector, give that vocabulary.",
-            )
+            problem = "covers the words of a vocabulary only; for any vectors use 'spectral', best with "
+            problem += "directions='orthonormal'. Where every row is a word's vector, give that vocabulary."
+            raise ParameterError("sensitivity", self.sensitivity, problem)
         if self.needs_vocabulary:
-            raise ParameterError(
-                "directions", "principal", "needs a public vocabulary; give one, or use 'orthonormal'."
-            )
+            problem = "needs a public vocabulary; give one, or use 'orthonormal'."
+            raise ParameterError("directions", "principal", problem)
         if self.sensitivity == "published":
             least = published_dimensions(dimensions, self.beta, self.delta)
             if (self.dimensions or least) < least:
                 raise ParameterError("dimensions", self.dimensions, f"must be at least {least}, or raise beta.")
             return self._bind(self._matrix(dimensions, self.dimensions or least), 1 + self.beta)
         matrix = self._matrix(dimensions, self.dimensions)
-        return self._bind(matrix, 1.0 if self._orthonormal else spectral_stretch(matrix))
+        return self._bind(matrix, self._widest(matrix))
 
     @property
     def _orthonormal(self) -> bool:
@@ -200,13 +201,8 @@ class Projection(VectorMechanism):
             raise ParameterError("matrix", f"shape {matrix.shape}", f"must have {d} columns.")
         return matrix
 
-    def _exact(self, embeddings: Embeddings, matrix: Float64Array, widest: float) -> float:
-        stretch = exact_stretch(embeddings.vectors, matrix)
-        if stretch == 0:
-            raise ParameterError(
-                "sensitivity", "exact", "finds no pair of words apart from each other; use 'spectral'."
-            )
-        return min(stretch, widest)
+    def _widest(self, matrix: Float64Array) -> float:
+        return 1.0 if self._orthonormal else spectral_stretch(matrix)
 
     def _bind(self, matrix: Float64Array, stretch: float) -> FittedProjection:
         return FittedProjection(
@@ -263,20 +259,11 @@ class FittedProjection(RadialRandomizer):
     def decoding_space(self, embeddings: Embeddings) -> Embeddings:
         """Return the vocabulary with projected vectors and the same candidates: noisy vectors live there."""
         projected = multiply_rows(embeddings.vectors.astype(np.float64), np.ascontiguousarray(self.matrix.T))
-        header = embeddings.header
-        table = Embeddings.from_arrays(
-            list(embeddings.words),
-            projected,
-            name=f"{header.name} (projected)",
-            source=header.source,
-            licence=header.licence,
-            casing=header.casing,
-            candidate_rule="all",
-        )
+        table = embeddings.of_rows(list(embeddings.words), projected, name=f"{embeddings.header.name} (projected)")
         barred = np.setdiff1d(np.arange(len(embeddings)), embeddings.candidates)
         return table.without_outputs([embeddings.words[int(i)] for i in barred]) if barred.size else table
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """Delta/epsilon, rounded up, in the units of the embedding."""
         return laplace_scale(self.stretch, self.mechanism.epsilon)

@@ -19,6 +19,7 @@ from scipy.special import gammaincc, gammaln
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
+from wordveil.mechanisms.rows import scatter_of
 from wordveil.parameters import as_floats, check_delta, check_positive
 
 STEP = 2.0**-20
@@ -47,12 +48,7 @@ def principal_directions(vectors: FloatArray, m: int) -> Float64Array:
     """
     d = vectors.shape[1]
     _check_rows(m, d)
-    mean = vectors.mean(axis=0, dtype=np.float64)
-    scatter = np.zeros((d, d))
-    for start in range(0, len(vectors), 1 << 14):
-        centred = vectors[start : start + (1 << 14)] - mean
-        scatter += centred.T @ centred
-    values, axes = np.linalg.eigh(scatter)
+    values, axes = np.linalg.eigh(scatter_of(vectors))
     values, axes = values[::-1], axes[:, ::-1].T
     starts = np.flatnonzero(np.diff(values, prepend=np.inf) < -EQUAL * values[0]).tolist()
     rows = np.empty((0, d))

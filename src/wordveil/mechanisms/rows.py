@@ -13,7 +13,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
-from wordveil.kernels.threads import map_chunks
+from wordveil.kernels.threads import filled
 from wordveil.parameters import as_floats
 
 LARGEST = 1e100  # of a coordinate: squares and products stay finite
@@ -23,18 +23,10 @@ TILE_ROWS = 64  # rows of every product: BLAS may round a short batch differentl
 
 
 def checked_rows(vectors: FloatArray, dimensions: int, *, scale: float | None = None) -> Float64Array:
-    """Return rows as float64 after checking shape, finiteness and size; values are never shown.
+    """Return rows of any float type as float64, shape (n, d), n = 0 included, after checking; values are never shown.
 
-    Args:
-        vectors: Shape (n, d), any float type; n = 0 is valid.
-        dimensions: The d expected.
-        scale: Scale of the noise that is added to rows as they are; None where rows are clipped first.
-
-    Returns:
-        Shape (n, d), float64.
-
-    Raises:
-        ParameterError: If the shape is not (n, d), or a value is not finite or too large.
+    The scale is that of the noise that is added to rows as they are; None where they are clipped first.
+    `ParameterError` if the shape is not (n, d), or a value is not finite or too large.
     """
     rows = as_floats("vectors", vectors)
     if rows.ndim != 2 or rows.shape[1] != dimensions:
@@ -43,9 +35,8 @@ def checked_rows(vectors: FloatArray, dimensions: int, *, scale: float | None = 
         raise ParameterError("vectors", "<hidden>", "must be finite; remove rows that hold NaN or infinity.")
     largest = LARGEST if scale is None else min(LARGEST, DIGITS * scale)
     if max(rows.max(initial=0.0), -rows.min(initial=0.0)) > largest:
-        raise ParameterError(
-            "vectors", "<hidden>", f"must be within {largest:.3g}; beyond, the noise hides nothing of them."
-        )
+        problem = f"must be within {largest:.3g}; beyond, the noise hides nothing of them."
+        raise ParameterError("vectors", "<hidden>", problem)
     return rows
 
 
@@ -67,18 +58,22 @@ def multiply_rows(rows: Float64Array, matrix: Float64Array) -> Float64Array:
 
     A row's bits therefore depend on that row alone, not on the batch it travels in.
     """
-    out = np.empty((len(rows), matrix.shape[1]))
 
-    def product(start: int) -> Float64Array:
-        tile = np.zeros((TILE_ROWS, rows.shape[1]))
-        part = rows[start : start + TILE_ROWS]
+    def product(span: slice) -> Float64Array:
+        tile, part = np.zeros((TILE_ROWS, rows.shape[1])), rows[span]
         tile[: len(part)] = part
         return np.asarray((tile @ matrix)[: len(part)])
 
-    starts = range(0, len(rows), TILE_ROWS)
-    for start, part in zip(starts, map_chunks(product, starts, 1), strict=True):
-        out[start : start + len(part)] = part
-    return out
+    return filled(np.empty((len(rows), matrix.shape[1])), TILE_ROWS, product, 1)
+
+
+def scatter_of(vectors: FloatArray) -> Float64Array:
+    """Return the sum of the outer products of rows less their mean, shape (d, d), float64."""
+    mean, total = vectors.mean(axis=0, dtype=np.float64), np.zeros((vectors.shape[1], vectors.shape[1]))
+    for start in range(0, len(vectors), 1 << 14):
+        centred = vectors[start : start + (1 << 14)] - mean
+        total += centred.T @ centred
+    return total
 
 
 def row_distances(outputs: Float64Array, vectors: FloatArray) -> Float64Array:
@@ -88,14 +83,6 @@ def row_distances(outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         return np.stack([np.linalg.norm(outputs - row, axis=1) for row in words], axis=-1)
     squared = np.square(outputs).sum(axis=1)[:, None] + np.square(words).sum(axis=1) - 2 * outputs @ words.T
     return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
-
-
-def coordinate_distances(outputs: Float64Array, vectors: FloatArray) -> tuple[Float64Array, Float64Array]:
-    """Return sums and maxima of absolute differences of coordinates, both of shape (n, k)."""
-    from scipy.spatial.distance import cdist  # releasing needs no SciPy
-
-    words = np.asarray(vectors, dtype=np.float64)
-    return np.asarray(cdist(outputs, words, "cityblock")), np.asarray(cdist(outputs, words, "chebyshev"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +98,9 @@ class CoordinateNoise:
         """Return the log density, up to a constant, of outputs, shape (n, d), around k centres, shape (n, k)."""
         if self.law == "gaussian":
             return np.asarray(-np.square(row_distances(outputs, centres)) / (2 * self.scale**2))
-        total, largest = coordinate_distances(outputs, centres)
+        from scipy.spatial.distance import cdist  # releasing needs no SciPy
+
+        total, largest = (cdist(outputs, centres, name) for name in ("cityblock", "chebyshev"))
         # a point whose cell meets the support is possible; one a hair beyond is not.
         beyond = largest > self.reach * (1 + 1e-9) + self.step / 2 + 1e-9 * float(np.abs(centres).max(initial=0.0))
         return np.where(beyond, -np.inf, -total / self.scale)

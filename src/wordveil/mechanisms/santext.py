@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
-from wordveil.arrays import Float64Array, IdArray
 from wordveil.mechanisms.exponential import FittedExponential, fit_selection
 from wordveil.mechanisms.selection import SelectionMechanism, Sizing
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import LocalDP, MetricDP
 from wordveil.vocabulary.table import Embeddings
 
 TAIL_NATS = 28.0
@@ -72,21 +68,5 @@ class SanText(SelectionMechanism):
     def cap(self, rate: float, outputs: int) -> float:
         return TAIL_NATS / rate
 
-    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedSanText:
-        return fit_selection(FittedSanText, self, embeddings, certificate)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FittedSanText(FittedExponential):
-    """SanText bound to a vocabulary."""
-
-    def guarantee(self) -> MetricDP | LocalDP:
-        if self.grounds.loss is not None:
-            return self.local_dp(self.grounds.loss)
-        # By the certificate; or, at rate epsilon/2, because score and ln Z each lose at most rate * dist.
-        return self.metric_dp(self.mechanism.epsilon, self.rows.cap)
-
-    def law(self, ids: IdArray) -> Float64Array:
-        tail = TAIL_NATS / self.rows.rate
-        weights = np.exp(-self.rows.rate * np.minimum(self.distances(ids), tail))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
+        return fit_selection(self, embeddings, certificate)

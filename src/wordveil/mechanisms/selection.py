@@ -54,17 +54,15 @@ class SelectionMechanism(WordMechanism):
 
     @classmethod
     def rebuild(cls, certificate: Certificate) -> Self:
-        parameters = dict(certificate.parameters)
-        metric = named_metric(str(parameters.pop("metric", None)))
+        found_besides = ("mechanism", "metric", "base", "matrix")
+        parameters = {name: value for name, value in certificate.parameters.items() if name not in found_besides}
+        metric = named_metric(str(certificate.parameters.get("metric")))
         if metric is None:
             raise CertificateError(
                 f"The certificate is for mechanism={cls.name!r} with metric={certificate.parameters.get('metric')!r}, "
                 "which cannot be rebuilt from it; pass the mechanism itself."
             )
         calibration: Sizing = "certified-local" if certificate.method == LARGEST_LOSS else "certified"
-        parameters.pop("mechanism", None)
-        for solved in ("base", "matrix"):
-            parameters.pop(solved, None)
         rebuild: Any = cls
         try:
             found: Self = rebuild(metric=metric, calibration=calibration, **parameters)

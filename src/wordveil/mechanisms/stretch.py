@@ -10,7 +10,6 @@ million. No (v, v) array is made.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +35,7 @@ def spectral_stretch(matrix: Float64Array) -> float:
     return _up(largest * (1 + 16 * sum(matrix.shape) * UNIT))
 
 
-def exact_stretch(
-    vectors: FloatArray,
-    matrix: Float64Array,
-    *,
-    threads: int | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> float:
+def exact_stretch(vectors: FloatArray, matrix: Float64Array, *, threads: int | None = None) -> float:
     """Return max ||Phi(x - y)||/||x - y|| of a matrix over all pairs of distinct rows, rounded up by below a 1e-9th.
 
     It is 0 where all rows are equal. `ParameterError` if shapes do not agree.
@@ -52,14 +45,8 @@ def exact_stretch(
         raise ParameterError("matrix", f"shape {matrix.shape}", f"must have shape (m, {rows.shape[-1]}).")
     pairs = _Pairs(rows, matrix)
     best = pairs.pilot()
-    starts = range(0, len(rows), ROWS)
-    found = map_chunks(lambda start: pairs.search(start, best), starts, threads)
-    results = []
-    for start, squared in zip(starts, found, strict=True):
-        results.append(squared)
-        if progress is not None:
-            progress(min(ROWS, len(rows) - start))
-    return _up(math.sqrt(max([best, *results]) * (1 + ROUND_UP)))
+    found = map_chunks(lambda start: pairs.search(start, best), range(0, len(rows), ROWS), threads)
+    return _up(math.sqrt(max(best, *found) * (1 + ROUND_UP)))
 
 
 def _up(stretch: float) -> float:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
-from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.exponential import FittedExponential, fit_selection
 from wordveil.mechanisms.selection import SelectionMechanism, Sizing
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_delta, check_positive, natural_logarithm
 from wordveil.promises.certificates import Certificate, Scalar
-from wordveil.promises.guarantees import LocalDP, MetricDP
 from wordveil.vocabulary.table import Embeddings
 
 
@@ -103,31 +99,14 @@ class TEM(SelectionMechanism):
     def certified_parameters(self) -> dict[str, Scalar]:
         return {**super().certified_parameters(), "beta": self.beta, "gamma": self.gamma}
 
-    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedTEM:
-        return fit_selection(FittedTEM, self, embeddings, certificate)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FittedTEM(FittedExponential):
-    """TEM bound to a vocabulary."""
-
-    def guarantee(self) -> MetricDP | LocalDP:
-        if self.grounds.loss is not None:
-            return self.local_dp(self.grounds.loss)
-        # By the certificate; or, at rate epsilon/2, because score and ln Z each lose at most rate * min(dist, gamma).
-        return self.metric_dp(self.mechanism.epsilon, self.rows.cap)
-
-    def law(self, ids: IdArray) -> Float64Array:
-        gamma = self.rows.cap
-        weights = np.exp(-self.rows.rate * np.minimum(self.distances(ids), gamma))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
+        return fit_selection(self, embeddings, certificate)
 
 
 def truncation_distance(epsilon: float, beta: float, outputs: int) -> float:
     """Return gamma = (2/epsilon) ln((1 - beta)(v - 1)/beta), for v words that may be output; it must be positive."""
     ratio = (1 - beta) * (outputs - 1) / beta
     if ratio <= 1:
-        raise ParameterError(
-            "beta", beta, f"gives no positive truncation distance for {outputs} output words; pass gamma explicitly."
-        )
+        problem = f"gives no positive truncation distance for {outputs} output words; pass gamma explicitly."
+        raise ParameterError("beta", beta, problem)
     return 2 / epsilon * natural_logarithm(ratio)

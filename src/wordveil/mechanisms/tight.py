@@ -11,13 +11,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.exponential import FittedExponential, fit_selection
 from wordveil.mechanisms.selection import SelectionMechanism
 from wordveil.metrics.distances import Angular, Euclidean, Metric, is_norm
 from wordveil.promises.certificates import Certificate, Scalar
-from wordveil.promises.guarantees import MetricDP
 from wordveil.vocabulary.table import Embeddings
 
 BASE_TAIL_NATS = 22.0
@@ -85,14 +84,12 @@ class TightConstraints(SelectionMechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        limit = "must be certified: no theorem covers a solved measure."
         if self.calibration != "certified":
-            raise ParameterError(
-                "calibration", self.calibration, "must be certified: no theorem covers a solved measure."
-            )
+            raise ParameterError("calibration", self.calibration, limit)
         if not isinstance(self.metric, Metric) or not (is_norm(self.metric) or type(self.metric) is Angular):
-            raise ParameterError(
-                "metric", self.metric.name, "is not known to be of negative type; use a norm or angles."
-            )
+            problem = "is not known to be of negative type; use a norm or angles."
+            raise ParameterError("metric", self.metric.name, problem)
 
     @property
     def certificate_method(self) -> str:  # type: ignore[override]
@@ -104,25 +101,12 @@ class TightConstraints(SelectionMechanism):
     def solved_parameters(self, certificate: Certificate) -> Mapping[str, Scalar]:
         return {"base": certificate.parameters.get("base")}
 
-    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedTightConstraints:
+    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
         base = None
         if certificate is not None:
             self.require(certificate, embeddings)
             base = unpack_base(certificate.parameters.get("base"), len(embeddings.candidates))
-        return fit_selection(FittedTightConstraints, self, embeddings, certificate, base=base)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FittedTightConstraints(FittedExponential):
-    """Tight constraints bound to a vocabulary and its base measure."""
-
-    def guarantee(self) -> MetricDP:
-        return self.metric_dp(self.mechanism.epsilon, self.rows.cap)  # by the certificate, whatever b is
-
-    def law(self, ids: IdArray) -> Float64Array:
-        tail, b = BASE_TAIL_NATS / self.rows.rate, np.asarray(self.base)
-        weights = b * np.exp(-self.rows.rate * np.minimum(self.distances(ids), tail))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+        return fit_selection(self, embeddings, certificate, base=base)
 
 
 def pack_base(base: Float64Array) -> str:

@@ -104,9 +104,8 @@ class TruncatedLaplace(ClippedMechanism):
             )
         if self.padded_dimensions is not None:
             if not published:
-                raise ParameterError(
-                    "padded_dimensions", self.padded_dimensions, "only reproduces calibration='published'; omit it."
-                )
+                problem = "only reproduces calibration='published'; omit it."
+                raise ParameterError("padded_dimensions", self.padded_dimensions, problem)
             check_whole("padded_dimensions", self.padded_dimensions)
 
     @classmethod

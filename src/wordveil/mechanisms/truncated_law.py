@@ -30,9 +30,8 @@ def published_half_width(dimensions: int, epsilon: float, delta: float) -> float
     """
     limit = 2 * delta ** (1 / dimensions) * math.sqrt(dimensions)
     if epsilon >= limit:
-        raise ParameterError(
-            "epsilon", epsilon, f"must be below 2 delta^(1/d) sqrt(d) = {limit:.6g} in {dimensions} dimensions."
-        )
+        problem = f"must be below 2 delta^(1/d) sqrt(d) = {limit:.6g} in {dimensions} dimensions."
+        raise ParameterError("epsilon", epsilon, problem)
     return -math.log1p(-epsilon / limit) * 2 * math.sqrt(dimensions) / epsilon
 
 

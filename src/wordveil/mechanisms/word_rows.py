@@ -59,9 +59,8 @@ class WordRows:
         place = np.minimum(np.searchsorted(self._sorted, self._keys(rows)), len(self._sorted) - 1)
         ids = self._ids[place]
         if not np.array_equal(self._vectors[ids], given):
-            raise ParameterError(
-                "vectors", "<hidden>", "must be rows of the vocabulary: this mechanism's noise depends on the word."
-            )
+            problem = "must be rows of the vocabulary: this mechanism's noise depends on the word."
+            raise ParameterError("vectors", "<hidden>", problem)
         return np.asarray(ids, dtype=np.int32)
 
 

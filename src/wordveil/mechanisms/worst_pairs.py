@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,12 +79,13 @@ def vector_relation(
 ) -> Relation:
     """Return which pairs of vectors a claim speaks of, as for words; no pair where a metric knows no vectors."""
     found = _spoken_of(claim, metric)
-    between = partial(_between_vectors, found) if isinstance(found, Metric) else None
+    if not isinstance(found, Metric):
+        return relation_of(claim, edges=edges, find=find)
+
+    def between(first: FloatArray, second: FloatArray) -> Float64Array:
+        return _between(found, found.coordinates(first), found.coordinates(second))
+
     return relation_of(claim, distances=between, edges=edges, find=find)
-
-
-def _between_vectors(metric: Metric, first: FloatArray, second: FloatArray) -> Float64Array:
-    return _between(metric, metric.coordinates(first), metric.coordinates(second))
 
 
 def _spoken_of(claim: Guarantee, metric: AnyMetric) -> AnyMetric:
@@ -198,17 +198,14 @@ def vector_pairs(dimensions: int, relation: Relation, *, clip_norm: float | None
     Where inputs are clipped to a ball, pairs are its diameters, spread over all coordinates or along one; elsewhere
     they lie at distances 1/epsilon and sqrt(d)/epsilon from the origin.
     """
-    axis = np.zeros(dimensions)
-    axis[0] = 1.0
-    spread = np.full(dimensions, 1 / math.sqrt(dimensions))
-    ends: list[tuple[str, Float64Array, Float64Array]] = []
+    axis, root = np.eye(1, dimensions)[0], math.sqrt(dimensions)
     if clip_norm is not None:
-        for label, unit in (("a diameter spread over all coordinates", spread), ("a diameter along one axis", axis)):
-            ends.append((label, clip_norm * unit, -clip_norm * unit))
+        spread = np.full(dimensions, 1 / root)
+        units = {"a diameter spread over all coordinates": spread, "a diameter along one axis": axis}
+        ends = [(label, clip_norm * unit, -clip_norm * unit) for label, unit in units.items()]
     else:
-        epsilon = relation.claim.epsilon or 1.0
-        for loss in sorted({1.0, math.sqrt(dimensions)}):
-            ends.append((f"distance {loss / epsilon:.4g}", np.zeros(dimensions), loss / epsilon * axis))
+        far = [loss / (relation.claim.epsilon or 1.0) for loss in (1.0, root)]
+        ends = [(f"distance {distance:.4g}", np.zeros(dimensions), distance * axis) for distance in far]
     pairs = []
     for label, a, b in ends if dimensions > 1 else ends[:1]:
         distance = float(np.linalg.norm(a - b))

@@ -5,25 +5,26 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.mechanisms.base import WordRandomizer
+from wordveil.mechanisms.common import answered_by
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Pair, Relation
 from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
 
 TOGETHER = 1 << 16  # words of the lane drawn at a time: arrays that stay in the second cache
-_OF_WORDS = (
+OF_WORDS = (
     "embeddings engine draws_by_arithmetic metric laplace_dimensions public_data vectors selection faces outputs "
     "likelihoods keep_probabilities likely_inputs pair_loss loss_profile together procedure advice disclosed"
 )
 """What is asked of words, and so of the randomizer inside."""
 
 
+@answered_by("randomizer", OF_WORDS)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Wrapper(WordRandomizer):
     """What randomizers around another have in common.
@@ -77,11 +78,3 @@ class Wrapper(WordRandomizer):
             joined = np.concatenate(parts)
             rest = joined[n:]
             yield (joined[:n], *inside)
-
-
-def _inside(name: str, wrapper: Wrapper) -> Any:
-    return getattr(wrapper.randomizer, name)
-
-
-for _name in _OF_WORDS.split():
-    setattr(Wrapper, _name, property(partial(_inside, _name)))

@@ -204,9 +204,8 @@ class Precomputed(VocabularyMetric):
 
     def bind(self, vectors: FloatArray, checksum: str) -> Precomputed:
         if checksum != self.vocabulary or len(vectors) != len(self.table):
-            raise ParameterError(
-                "metric", self.name, f"does not belong to vocabulary {checksum[:12]} of {len(vectors)} words."
-            )
+            problem = f"does not belong to vocabulary {checksum[:12]} of {len(vectors)} words."
+            raise ParameterError("metric", self.name, problem)
         return self
 
 
@@ -256,17 +255,6 @@ def _coordinates(metric: Metric, vectors: FloatArray, rows: Any) -> Float64Array
     return metric.coordinates(vectors[rows])
 
 
-def distances(metric: Metric, a: FloatArray, b: FloatArray) -> Float64Array:
-    """Return all distances between two small sets by direct differences: the slow, obvious oracle, n*k*d*8 bytes.
-
-    Of shapes (n, d) and (k, d) come (n, k), float64; equal rows are at distance exactly 0.
-    """
-    left, right = metric.coordinates(a), metric.coordinates(b)
-    squared: Float64Array = np.square(left[:, None, :] - right[None, :, :]).sum(axis=2)
-    metric.from_squared(squared)
-    return squared
-
-
 def is_norm(metric: Metric) -> bool:
     """Return whether the distance is the Euclidean distance of the coordinates, so that relative errors stay relative.
 
@@ -294,6 +282,5 @@ def check_triangle(name: str, table: Float64Array, ids: NDArray[np.integer], tol
         gap = table - (table[:, middle][:, None] + table[middle][None, :])
         if gap.max() > tolerance:
             i, j = np.unravel_index(int(gap.argmax()), gap.shape)
-            raise ParameterError(
-                "metric", name, f"breaks the triangle inequality at rows {ids[i]}, {ids[middle]}, {ids[j]}."
-            )
+            problem = f"breaks the triangle inequality at rows {ids[i]}, {ids[middle]}, {ids[j]}."
+            raise ParameterError("metric", name, problem)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from wordveil import __version__
 from wordveil.errors import CertificateError
 from wordveil.files.atomic import write_whole
 
@@ -58,7 +59,7 @@ class Certificate:
     parameters: Mapping[str, Scalar]
     numbers: Mapping[str, float]
     error: float
-    version: str
+    version: str = __version__
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -76,8 +77,7 @@ class Certificate:
 
     def to_json(self) -> str:
         """Return the JSON form: sorted keys, every number with all its digits."""
-        content = {**{f.name: getattr(self, f.name) for f in fields(self)}}
-        content["parameters"], content["numbers"] = dict(self.parameters), dict(self.numbers)
+        content = {**vars(self), "parameters": dict(self.parameters), "numbers": dict(self.numbers)}
         return json.dumps(content, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
     @property
@@ -87,20 +87,15 @@ class Certificate:
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """Read the JSON form.
-
-        Raises:
-            CertificateError: If the text is no certificate of this format.
-        """
+        """Read the JSON form; a `CertificateError` if the text is no certificate of this format."""
         try:
             content = json.loads(text)
             known = {f.name for f in fields(cls)}
             if not isinstance(content, dict) or content.keys() != known:
                 raise CertificateError(f"A certificate is a JSON object with the keys {', '.join(sorted(known))}.")
-            wrong = [
-                name for name in ("method", "vocabulary", "candidates", "version") if not isinstance(content[name], str)
-            ]
-            wrong += [name for name in ("parameters", "numbers") if not isinstance(content[name], dict)]
+            texts, tables = ("method", "vocabulary", "candidates", "version"), ("parameters", "numbers")
+            kinds: dict[str, type] = {**dict.fromkeys(texts, str), **dict.fromkeys(tables, dict)}
+            wrong = [name for name, kind in kinds.items() if not isinstance(content[name], kind)]
             if not _is_number(content["error"]):
                 wrong.append("error")
             if wrong:
@@ -116,23 +111,14 @@ class Certificate:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
-        """Read a file that `save` wrote.
-
-        Raises:
-            CertificateError: If it is no certificate.
-            FileNotFoundError: If there is no file.
-        """
+        """Read a file that `save` wrote; `CertificateError` if it is none, `FileNotFoundError` if there is no file."""
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"))
         except UnicodeDecodeError:
             raise CertificateError(f"{path} is not a certificate: it is no UTF-8 text.") from None
 
     def require(self, *, method: str, vocabulary: str, candidates: str, parameters: Mapping[str, Scalar]) -> None:
-        """Check that this certificate speaks of the given inputs.
-
-        Raises:
-            CertificateError: Naming the first thing that differs, with both values.
-        """
+        """Check that it speaks of the given inputs; a `CertificateError` names what differs first, with both values."""
         found = {"method": self.method, "vocabulary": self.vocabulary, "candidates": self.candidates, **self.parameters}
         wanted = {"method": method, "vocabulary": vocabulary, "candidates": candidates, **parameters}
         # The mechanism first: its name explains every other difference.
@@ -168,10 +154,8 @@ def compare(claimed: Certificate, repeated: Certificate) -> None:
 def identity(value: Any) -> str:
     """Return a public name of a parameter object: its class, its fields, and the SHA-256 of any array in it.
 
-    A user's class also shows its `name`, and the package whose code it is.
-
-    Raises:
-        CertificateError: If it, or a value at any depth in it, holds more than such a name can show.
+    A user's class also shows its `name`, and the package whose code it is. `CertificateError` if it, or a value at any
+    depth in it, holds more than such a name can show.
     """
     kind = type(value)
     named = {field.name for field in fields(value)} if is_dataclass(value) and not isinstance(value, type) else None
@@ -188,11 +172,18 @@ def identity(value: Any) -> str:
     return f"{kind.__name__}({', '.join(parts)})"
 
 
+def mark_of(value: Any) -> str:
+    """Return twelve digits that tell a parameter object from others; of what cannot be named, which equals nothing."""
+    try:
+        return hashlib.sha256(identity(value).encode()).hexdigest()[:12]
+    except CertificateError:
+        return os.urandom(6).hex()
+
+
 def digest_of(values: Mapping[str, Any]) -> str:
     """Return the SHA-256 of public values by their names, arrays by their bytes; "" of none.
 
-    Args:
-        values: What can be named is in it; anything else, such as a search that was built of the same, is left out.
+    What cannot be named, such as a search that was built of the same, is left out.
     """
     named = dict[str, str]()
     for name, value in values.items():
@@ -283,18 +274,12 @@ def _state(value: Any) -> set[str]:
     names = set(getattr(value, "__dict__", ()))
     for base in type(value).__mro__:
         for name, slot in vars(base).items():
-            if isinstance(slot, MemberDescriptorType) and _is_filled(slot, value):
+            if isinstance(slot, MemberDescriptorType):
                 hidden = getattr(type(value), name) is not slot  # by a derived class's attribute of this name
-                names.add(f"{base.__name__}.{name}" if hidden else name)
+                with suppress(AttributeError):  # of an empty slot
+                    slot.__get__(value)
+                    names.add(f"{base.__name__}.{name}" if hidden else name)
     return names
-
-
-def _is_filled(slot: MemberDescriptorType, value: Any) -> bool:
-    try:
-        slot.__get__(value)
-    except AttributeError:
-        return False
-    return True
 
 
 def _is_ours(kind: type) -> bool:

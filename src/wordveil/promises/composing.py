@@ -52,16 +52,11 @@ def compose_releases(guarantees: Sequence[Guarantee]) -> Guarantee:
     return _sum(first, guarantees)
 
 
-def _add_slacks(slacks: Sequence[float | None]) -> float | None:
-    known = [slack for slack in slacks if slack is not None]
-    return summed(known) if len(known) == len(slacks) else None
-
-
 def _sum(first: Any, guarantees: Sequence[Any]) -> Guarantee:
     delta = summed(g.delta for g in guarantees)
     if delta >= 1:
         return NoGuarantee(reason=f"the deltas add up to {round_up(delta)}, which is 1 or more", unit=first.unit)
-    caps: list[Any] = [getattr(g, "largest_distance", None) for g in guarantees]
+    caps, slacks = [g.largest_distance for g in guarantees], [g.slack for g in guarantees]
     # Losses stop growing at the largest of the caps only, and never where one of them does not stop.
     cap = {"largest_distance": None if None in caps else max(caps)} if isinstance(first, MetricDP) else {}
     total: Guarantee = replace(
@@ -69,7 +64,7 @@ def _sum(first: Any, guarantees: Sequence[Any]) -> Guarantee:
         **cap,
         epsilon=summed(g.epsilon for g in guarantees),
         delta=delta,
-        slack=_add_slacks([g.slack for g in guarantees]),
+        slack=None if None in slacks else summed(slacks),
         standing=weakest([g.standing for g in guarantees]),
         assumptions=tuple(dict.fromkeys(a for g in guarantees for a in g.assumptions)),
     )
@@ -79,9 +74,8 @@ def _sum(first: Any, guarantees: Sequence[Any]) -> Guarantee:
 def require_same_promise(a: Guarantee, b: Guarantee) -> None:
     """Raise unless two guarantees make the same kind of promise in the same unit, so that their numbers compare.
 
-    Raises:
-        GuaranteeError: Naming what differs: the promise, the metric, the graph, the scope or the privacy unit; or if
-            neither says what its unit is.
+    The `GuaranteeError` names what differs: the promise, the metric, the graph, the scope or the privacy unit; or says
+    that neither tells what its unit is.
     """
     if problem := a.difference(b):
         raise GuaranteeError(problem)

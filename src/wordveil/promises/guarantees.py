@@ -24,7 +24,7 @@ from enum import StrEnum
 from fractions import Fraction
 from html import escape
 from itertools import zip_longest
-from typing import Any
+from typing import Any, ClassVar
 
 from wordveil.errors import ParameterError
 from wordveil.promises.html import items
@@ -68,6 +68,7 @@ class Guarantee(ABC):
     Nobody need know which kind it is: every kind answers everything.
 
     Attributes:
+        promise: Its name: "metric DP", "local DP", "neighbour DP", "withholding" or "none".
         epsilon: Loss in nats, of metric DP per unit of distance; None where nothing is promised.
         delta: Hockey-stick delta.
         slack: Nats added by arithmetic; None where no bound is known.
@@ -81,6 +82,7 @@ class Guarantee(ABC):
         reason: Why nothing is promised; empty where something is.
     """
 
+    promise: ClassVar[str]
     epsilon: float | None
     delta: float
     slack: float | None
@@ -92,11 +94,6 @@ class Guarantee(ABC):
     graph: str
     largest_distance: float | None
     reason: str
-
-    @property
-    @abstractmethod
-    def promise(self) -> str:
-        """The promise's name: "metric DP", "local DP", "neighbour DP" or "none"."""
 
     @abstractmethod
     def sentence(self) -> str:
@@ -110,11 +107,8 @@ class Guarantee(ABC):
     def loss(self, distance: float) -> float:
         """Return the largest privacy loss in nats, slack included, between two inputs that it speaks of.
 
-        Args:
-            distance: Theirs, in the metric's unit; of no matter where there is no metric.
-
-        Raises:
-            ParameterError: If the distance is negative or not finite.
+        Their distance, in the metric's unit, is of no matter where there is no metric; `ParameterError` if it is
+        negative or not finite.
         """
         check_distance(distance)
         return math.inf if self.epsilon is None else self.epsilon + (self.slack or 0.0)
@@ -163,9 +157,7 @@ class Guarantee(ABC):
     def in_words(self, typical: Callable[[], float], near: Callable[[], float]) -> InWords:
         """Say in one sentence how strong the promise is.
 
-        Args:
-            typical: Returns a typical distance of two words in the metric of the promise.
-            near: Returns the distance of a typical word and the one nearest to it.
+        What is given returns a typical distance of two words in its metric, and that of a typical word to the nearest.
         """
         pair = WorkedPair(words=("", ""), distance=None, loss=self.loss(0.0), delta=self.delta)
         units = "sentences" if self.unit is PrivacyUnit.SENTENCE else "words"
@@ -242,20 +234,12 @@ class MetricDP(Bounded):
         largest_distance: The loss stops growing here, because the mechanism works on min(metric, largest_distance).
     """
 
+    promise = "metric DP"
     metric: str
     largest_distance: float | None = None
     graph = ""
 
-    @property
-    def promise(self) -> str:
-        return "metric DP"
-
     def loss(self, distance: float) -> float:
-        """Return the largest privacy loss, in nats, between two inputs at this distance.
-
-        Raises:
-            ParameterError: If the distance is negative or not finite.
-        """
         check_distance(distance)
         counted = distance if self.largest_distance is None else min(distance, self.largest_distance)
         return at_least(Fraction(self.epsilon) * Fraction(counted) + Fraction(self.slack or 0.0))
@@ -289,12 +273,9 @@ def check_distance(distance: float) -> None:
 class LocalDP(Bounded):
     """Loss at most epsilon + slack between any two inputs, outside probability delta; epsilon is in nats."""
 
+    promise = "local DP"
     metric = graph = ""
     largest_distance = None
-
-    @property
-    def promise(self) -> str:
-        return "local DP"
 
     def sentence(self) -> str:
         return self._sentence("any two inputs", f"at most exp({round_up(self.epsilon)})")
@@ -311,13 +292,10 @@ class NeighbourDP(Bounded):
         graph: What makes two inputs adjacent.
     """
 
+    promise = "neighbour DP"
     graph: str
     metric = ""
     largest_distance = None
-
-    @property
-    def promise(self) -> str:
-        return "neighbour DP"
 
     def in_words(self, typical: Callable[[], float], near: Callable[[], float]) -> InWords:
         words = super().in_words(typical, near)
@@ -342,6 +320,7 @@ class NoGuarantee(Guarantee):
         standing: Refuted where a counter-example is known, else published or unverified.
     """
 
+    promise = "none"
     reason: str
     unit: PrivacyUnit = PrivacyUnit.TOKEN
     standing: Standing = Standing.PUBLISHED
@@ -349,10 +328,6 @@ class NoGuarantee(Guarantee):
     delta = slack = 0.0
     assumptions = scope = ()
     metric = graph = ""
-
-    @property
-    def promise(self) -> str:
-        return "none"
 
     def in_words(self, typical: Callable[[], float], near: Callable[[], float]) -> InWords:
         return InWords(sentence="nothing is promised", weak=True)

@@ -26,13 +26,9 @@ svg text { font: 12px system-ui, sans-serif; fill: var(--text); }
 
 
 def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "") -> str:
-    """Return a page.
+    """Return a page: a plain title for the window, and a body of HTML parts, of which empty ones are left out.
 
-    Args:
-        title: What the window shows, as plain text.
-        parts: The body, HTML already; empty parts are left out.
-        style: Rules of this page's own, after the common ones.
-        script: Elements that follow the body.
+    `style` holds rules of its own, after the common ones, and `script` elements that follow the body.
     """
     head = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
     head += '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

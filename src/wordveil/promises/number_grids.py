@@ -73,8 +73,7 @@ class NumberGrid:
     def parse(cls, text: str) -> NumberGrid:
         """Read KIND=LOW:HIGH:STEP@EPSILON or KIND=LOW:HIGH:FACTOR:log@EPSILON, such as "money=1:10000:1.25:log@0.5".
 
-        Raises:
-            ParameterError: If the text has another form or a value is outside its domain.
+        `ParameterError` if the text has another form or a value is outside its domain.
         """
         form = "must read KIND=LOW:HIGH:STEP@EPSILON or KIND=LOW:HIGH:FACTOR:log@EPSILON."
         if not (found := _FORM.fullmatch(text)):

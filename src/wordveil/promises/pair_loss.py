@@ -60,12 +60,9 @@ class PairLoss:
         return np.concatenate([below[:0:-1], above])
 
     def in_steps_of(self, interval: float) -> PairLoss:
-        """Return an upper bound on the same profile at other grid points, so that unlike pairs can be composed.
+        """Return an upper bound on the same profile at other grid points, h in (0, inf), so that unlike pairs compose.
 
         The pair that connects the dots has a profile linear in e^epsilon between them; that is taken at the new grid.
-
-        Args:
-            interval: h of the new grid, nats, in (0, inf).
         """
         if interval == self.interval:
             return self
@@ -81,37 +78,21 @@ class PairLoss:
         return replace(self, deltas=deltas, interval=interval)
 
 
-def channel_pair(
-    channel: Float64Array, x: int | None = None, x_prime: int | None = None, *, slack: float = 0.0
-) -> PairLoss:
-    """Return the pair of two rows of an exact channel, or of its worst rows: the largest delta at every epsilon.
+def channel_pair(channel: Float64Array, *, slack: float = 0.0) -> PairLoss:
+    """Return the pair of an exact channel's worst rows: the largest delta at every epsilon, over all pairs of rows.
 
-    The pointwise maximum of profiles is the profile of a pair, and dominates each of them, in either order.
-
-    Args:
-        channel: P(output | input), shape (n inputs, outputs), rows summing to 1; n * n * outputs at most 2^22.
-        x: First row, or None for all pairs of rows.
-        x_prime: Second row, given exactly when `x` is.
-        slack: Nats by which the sampler's loss may exceed the channel's, in [0, inf).
-
-    Raises:
-        ParameterError: If the channel is none, is too large, or the rows are not in it.
+    The pointwise maximum of profiles is the profile of a pair, and dominates each of them, in either order. Of P(output
+    | input), shape (n inputs, outputs), each row sums to 1, and n * n * outputs is at most 2^22: else a
+    `ParameterError`. The slack, in [0, inf), is by how many nats the sampler's loss may exceed the channel's.
     """
     rows = np.asarray(channel, dtype=np.float64)
     if rows.ndim != 2 or len(rows) < 2 or not (np.all(rows >= 0) and np.allclose(rows.sum(axis=1), 1, atol=1e-9)):
         raise ParameterError("channel", f"of shape {rows.shape}", "must be two or more rows, each summing to 1.")
-    if (x is None) != (x_prime is None):
-        raise ParameterError("x_prime", x_prime, "must be given exactly when x is.")
-    between = "any two inputs of the channel"
-    if x is not None and x_prime is not None:
-        if not (0 <= x < len(rows) and 0 <= x_prime < len(rows) and x != x_prime):
-            raise ParameterError("(x, x_prime)", (x, x_prime), f"must be two rows in [0, {len(rows)}).")
-        rows, between = rows[[x, x_prime]], f"the inputs {x} and {x_prime} of the channel only, in either order"
     if len(rows) ** 2 * rows.shape[1] > _LARGEST_CHANNEL:
         raise ParameterError("channel", f"of shape {rows.shape}", f"must have n * n * m <= {_LARGEST_CHANNEL}.")
     check_within("slack", slack)
     rows = rows / rows.sum(axis=1, keepdims=True)
-    return discretized(lambda e: _hockey_stick(rows, e), slack=slack, speaks_of=between)
+    return discretized(lambda e: _hockey_stick(rows, e), slack=slack, speaks_of="any two inputs of the channel")
 
 
 def _hockey_stick(rows: Float64Array, epsilon: float) -> float:

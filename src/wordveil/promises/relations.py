@@ -58,7 +58,7 @@ class Relation(ABC):
     @property
     def delta(self) -> float:
         """The claimed delta, the same for every pair spoken of."""
-        return 0.0
+        return self.claim.delta
 
     @property
     def edges(self) -> NDArray[np.integer] | None:
@@ -92,12 +92,6 @@ class NoPairs(Relation):
 class EveryPair(Relation):
     """Any two inputs, equally."""
 
-    claim: LocalDP
-
-    @property
-    def delta(self) -> float:
-        return self.claim.delta
-
     def units(self, first: Inputs, second: Inputs) -> Float64Array:
         return np.ones((len(first), len(second)))
 
@@ -106,12 +100,7 @@ class EveryPair(Relation):
 class AtDistance(Relation):
     """Any two inputs, by their distance."""
 
-    claim: MetricDP
     distances: DistanceFunction = field(repr=False, compare=False)
-
-    @property
-    def delta(self) -> float:
-        return self.claim.delta
 
     def units(self, first: Inputs, second: Inputs) -> Float64Array:
         cap = math.inf if self.claim.largest_distance is None else self.claim.largest_distance
@@ -122,14 +111,9 @@ class AtDistance(Relation):
 class Adjacent(Relation):
     """Two inputs joined by an edge, and no others; of an input and itself the same is claimed."""
 
-    claim: NeighbourDP
     joined: NDArray[np.integer] = field(repr=False, compare=False)  # pairs of word ids, shape (e, 2)
     # the word ids of vectors, where inputs are vectors; None where they are ids
     find: Callable[[Inputs], IdArray] | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def delta(self) -> float:
-        return self.claim.delta
 
     @property
     def edges(self) -> NDArray[np.integer]:

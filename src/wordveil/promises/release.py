@@ -72,14 +72,9 @@ class TextOptions:
     public_words: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        for name, choices in (
-            ("unknown", Unknown),
-            ("per", Per),
-            ("casing", Casing),
-            ("numbers", Numbers),
-            ("markup", Markup),
-        ):
-            check_choice(name, getattr(self, name), get_args(choices))
+        choices = {"unknown": Unknown, "per": Per, "casing": Casing, "numbers": Numbers, "markup": Markup}
+        for name, allowed in choices.items():
+            check_choice(name, getattr(self, name), get_args(allowed))
         object.__setattr__(self, "public_words", _word_set(self.public_words))
         object.__setattr__(self, "grids", tuple(self.grids))
         metric = self.numbers == "metric"
@@ -219,11 +214,8 @@ def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_sour
     """Return what the whole pipeline promises, given what the mechanism alone does.
 
     What is one token to one reading of a text may be several to another: the choices that decide it are the promise's
-    scope.
-
-    Returns:
-        The same promise under the privacy unit that `per` leaves, between texts that agree in what the pipeline
-        discloses; or `NoGuarantee` for a test source.
+    scope. It is the same promise under the privacy unit that `per` leaves, between texts that agree in what the
+    pipeline discloses; or `NoGuarantee` for a test source.
     """
     if test_source:
         return unprotected(PrivacyUnit.TOKEN)

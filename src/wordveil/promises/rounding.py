@@ -66,8 +66,7 @@ def summed(values: Iterable[float]) -> float:
 def scale_at_least(guess: float, squared: Fraction) -> float:
     """Return the smallest float64 from a guess on whose square is at least a rational number.
 
-    Raises:
-        ParameterError: If there is none: the noise would have to be wider than float64 can say.
+    `ParameterError` if there is none: the noise would have to be wider than float64 can say.
     """
     if not math.isfinite(guess):
         raise ParameterError("scale", guess, "must be finite; the noise is too wide, so give a larger epsilon.")

@@ -31,12 +31,9 @@ class RowsReleaser(Protocol):
         """Where releases come from."""
 
     def release_rows(self, rows: Rows, ids: Sequence[str] | None = None, part: str = "") -> ReleasedRows:
-        """Return the released texts of rows, None where there was none.
+        """Return the released texts of rows of private ones, None where there was none.
 
-        Args:
-            rows: The private texts.
-            ids: One per row, unique under its key; None draws afresh.
-            part: What of its document a row holds, such as columns.
+        Ids are one a row, unique under its key; None draws afresh. `part` is what of its document a row holds.
         """
 
 

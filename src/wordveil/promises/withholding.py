@@ -30,6 +30,7 @@ class Withholding(Guarantee):
         'texts that agree in length'
     """
 
+    promise = "withholding"
     agreeing: str
     unit: PrivacyUnit = PrivacyUnit.WHOLE_TEXT
     standing: Standing = Standing.PROVED
@@ -43,10 +44,6 @@ class Withholding(Guarantee):
     def graph(self) -> str:  # type: ignore[override]  # of the fields of a promise it is a function of another
         """What makes two inputs adjacent."""
         return f"texts that agree in {self.agreeing}"
-
-    @property
-    def promise(self) -> str:
-        return "withholding"
 
     def in_words(self, typical: Callable[[], float], near: Callable[[], float]) -> InWords:
         sentence = f"between two texts that agree in {self.agreeing}, an even guess stays even; others are told apart"

@@ -33,6 +33,7 @@ from wordveil.sentences.encoding import STATIC, SentenceEncoder, StaticEncoder, 
 from wordveil.sentences.slots import clean, fill, slots_of
 from wordveil.sentences.splitting import split_sentences
 from wordveil.sentences.stock import MAP_FILE, NOTICE_FILE, Stock, StockFacts, load_stock
+from wordveil.vocabulary.storage import require_free
 from wordveil.vocabulary.table import Embeddings
 
 _WHOLE, _ROWS = "whole", "rows"
@@ -118,19 +119,15 @@ def build_stock(
     if not sets:
         raise ParameterError("public", "no file", "must name at least one file of public text.")
     target = Path(destination)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ParameterError("destination", str(target), "already exists; remove it or choose another name.")
+    require_free(target)
     encoder = encoder_named(settings.encoder)
     sources = [file_identity(path) for one in sets for path in one.files]
     facts = {**asdict(settings), "documents": settings.documents.fingerprint()}
-    work = _Build(sets=sets, sources=sources, settings=settings, encoder=encoder, shown=progress or _nothing)
+    shown = progress or (lambda *_: None)
+    work = _Build(sets=sets, sources=sources, settings=settings, encoder=encoder, shown=shown)
     identity = {"sources": sources, "settings": facts, "encoder": encoder.identity}
     Run(destination=target, work=work, identity=identity, source=None, resume=resume, notice=notice or silent).execute()
     return load_stock(target)
-
-
-def _nothing(done: int, total: int, what: str) -> None:
-    """Show nothing."""
 
 
 @dataclass(kw_only=True)

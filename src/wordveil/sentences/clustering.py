@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Progress
 from wordveil.errors import ParameterError
+from wordveil.vocabulary.classes import nearest_centres
 
 ROUNDS = 20
-BLOCK = 4096  # rows scored at a time
 Ids = NDArray[np.int64]
 
 
@@ -21,13 +21,13 @@ def prototypes(rows: Float32Array, n: int, progress: Progress | None = None) -> 
     owner = np.full(len(rows), -1)
     for _ in range(ROUNDS):
         before = owner
-        owner, score = _assigned(rows, centres)
+        owner, score = nearest_centres(rows, centres)
         centres = _centres(rows, owner, score, n)
         if progress is not None:
             progress(1)
         if np.array_equal(owner, before):
             break
-    owner, score = _assigned(rows, centres)
+    owner, score = nearest_centres(rows, centres)
     order = np.lexsort((-score, owner))
     first = np.flatnonzero(np.diff(owner[order], prepend=-1))
     chosen = order[first]  # of each centre that has any, the row nearest to it; the worst served make up for the others
@@ -48,15 +48,6 @@ def _spread(rows: Float32Array, n: int) -> Ids:
         chosen[i] = min(int(np.searchsorted(running, draw * running[-1], side="right")), len(rows) - 1)
         apart = np.minimum(apart, np.maximum(1 - rows @ rows[chosen[i]], 0.0))
     return chosen
-
-
-def _assigned(rows: Float32Array, centres: Float32Array) -> tuple[Ids, Float32Array]:
-    owner, score = np.empty(len(rows), np.int64), np.empty(len(rows), np.float32)
-    for low in range(0, len(rows), BLOCK):
-        cosines = rows[low : low + BLOCK] @ centres.T
-        owner[low : low + BLOCK] = cosines.argmax(axis=1)
-        score[low : low + BLOCK] = cosines.max(axis=1)
-    return owner, score
 
 
 def _centres(rows: Float32Array, owner: Ids, score: Float32Array, n: int) -> Float32Array:

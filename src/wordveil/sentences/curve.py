@@ -22,14 +22,10 @@ def measured_levels(
     those: Float32Array,
     these: Float32Array,
 ) -> tuple[Level, ...]:
-    """Return the stock of each size with its curve.
+    """Return the stock of each size, given as rows of a table of all prototypes at length 1, with its curve.
 
-    Args:
-        table: All prototypes, with rows of length 1.
-        levels: The prototypes of each size, as rows of the table.
-        queries: By the name of an encoder, the rows of n public sentences that compare with the table's.
-        those: Rows of the prototypes by the judge.
-        these: Rows of the n sentences by the judge.
+    Queries are, by the name of an encoder, the rows of n public sentences that compare with the table's; those and
+    these are the rows of the prototypes, and of the n sentences, by the judge.
     """
     found = []
     for ids in map(list, levels):

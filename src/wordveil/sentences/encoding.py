@@ -41,6 +41,12 @@ WORDS_TOGETHER = 1024  # sentences whose word vectors are held at once
 SENTENCES_TOGETHER = 64  # public sentences that a model takes at a time
 
 
+def unit_rows(rows: Any) -> Float32Array:
+    """Return rows at length 1, zeros as they are."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, 1.0), dtype=np.float32)
+
+
 class SentenceEncoder(ABC):
     """Turns sentences into rows of length 1, or of zeros where it knows nothing of a sentence."""
 
@@ -55,14 +61,9 @@ class SentenceEncoder(ABC):
     ) -> Float32Array:
         """Return the row of each sentence, shape (n, d).
 
-        Args:
-            sentences: n sentences.
-            progress: Called with the number of sentences done since the last call.
-            together: Encode many at a time, which is faster; the last bits may then depend on the other sentences.
+        Many encoded together are faster; the last bits of a row may then depend on the other sentences.
         """
-        found = self._encode(sentences, progress or (lambda _: None), together)
-        norms = np.linalg.norm(found, axis=1, keepdims=True)
-        return np.asarray(found / np.where(norms > 0, norms, 1.0), dtype=np.float32)
+        return unit_rows(self._encode(sentences, progress or (lambda _: None), together))
 
     @abstractmethod
     def _encode(self, sentences: Sequence[str], progress: Progress, together: bool) -> Any:
@@ -72,10 +73,8 @@ class SentenceEncoder(ABC):
 class StaticEncoder(SentenceEncoder):
     """The mean of the embedded vectors of a sentence's words, rare words counting more.
 
-    Args:
-        into: A public linear map from these rows to those of another encoder, shape (128, d): what `fitted_map` found;
-            None for none.
-        space: The identity of the other encoder.
+    `into` is a public linear map from these rows to those of another encoder, whose identity is the space: what
+    `fitted_map` found, shape (128, d); None for none.
     """
 
     name = STATIC
@@ -150,11 +149,7 @@ class MiniLMEncoder(SentenceEncoder):
 
 
 class TransformerEncoder(SentenceEncoder):
-    """A model of sentence-transformers.
-
-    Args:
-        name: As that library names it, or a folder.
-    """
+    """A model of sentence-transformers, as that library names it, or a folder."""
 
     def __init__(self, name: str) -> None:
         try:

@@ -361,7 +361,6 @@ def rephrase_documents(
     """
     public = {file["sha256"] for file in rephraser.stock.facts.sources}
     if any(file.sha256 in public for file in file_digests(Path(source), settings or DocumentSettings())):
-        raise ParameterError(
-            "source", os.fspath(source), "is text that the stock was built from; build one from public text alone."
-        )
+        problem = "is text that the stock was built from; build one from public text alone."
+        raise ParameterError("source", os.fspath(source), problem)
     return sanitize_documents(source, destination, rephraser.sanitizer, settings=settings, **how)

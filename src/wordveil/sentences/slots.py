@@ -147,12 +147,9 @@ def slots_of(sentence: str) -> list[str]:
 
 
 def fill(sentence: str, seed: bytes = b"", given: Mapping[str, str] | None = None) -> str:
-    """Return a sentence with its slots filled.
+    """Return a sentence of a stock with its slots filled; the seed is what was released before it.
 
-    Args:
-        sentence: One sentence of a stock.
-        seed: What was released before it.
-        given: Kind to the value for its first slot, each released under an epsilon of its own.
+    Given are kinds, each with the value for its first slot, released under an epsilon of its own.
 
     Example:
         >>> fill("[name] paid [money].") == fill("[name] paid [money].")

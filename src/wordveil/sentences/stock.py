@@ -28,7 +28,7 @@ from wordveil.arrays import Float32Array
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.files.atomic import write_whole
 from wordveil.parameters import check_positive
-from wordveil.sentences.encoding import STATIC, SentenceEncoder, StaticEncoder, encoder_named
+from wordveil.sentences.encoding import STATIC, SentenceEncoder, StaticEncoder, encoder_named, unit_rows
 from wordveil.sentences.slots import fill
 from wordveil.sentences.splitting import RULES
 from wordveil.vocabulary.packaged import read_packaged
@@ -124,14 +124,9 @@ class Stock:
         return StaticEncoder(self.into, self.facts.identity)
 
     def choose(self, epsilon: float, encoder: str = STATIC) -> int:
-        """Return the number of prototypes that serves an epsilon best, by the public curve and by nothing else.
+        """Return the number of prototypes that serves an epsilon > 0 best, by the public curve and by nothing else.
 
-        Args:
-            epsilon: Nats per sentence.
-            encoder: What brings sentences to prototypes; one that was not measured counts as the stock's own.
-
-        Raises:
-            ParameterError: If epsilon is not above 0.
+        Epsilon is in nats per sentence. An encoder that was not measured counts as the stock's own.
 
         Example:
             >>> stock = load_stock()
@@ -142,43 +137,17 @@ class Stock:
         return max((level.expected(epsilon, encoder), n) for n, level in self.levels.items())[1]
 
     def level(self, prototypes: int, encoder: SentenceEncoder) -> Embeddings:
-        """Return the stock of one size as a vocabulary.
-
-        Args:
-            prototypes: Its size.
-            encoder: What its rows are to come from.
-
-        Raises:
-            ParameterError: If there is no such size.
-        """
+        """Return the stock of one size as a vocabulary, rows by an encoder; a `ParameterError` if there is none."""
         if prototypes not in self.levels:
             sizes = ", ".join(map(str, sorted(self.levels)))
             raise ParameterError("prototypes", prototypes, f"must be one of {sizes}, the sizes of this stock.")
         ids = list(self.levels[prototypes].ids)
         words, header = [self.embeddings.words[i] for i in ids], self.embeddings.header
-        own = encoder.space == self.facts.identity
-        rows = (
-            unit_rows(self.embeddings.vectors[ids])
-            if own
-            else encoder.rows([fill(word) for word in words], together=True)
-        )
-        made = Embeddings.from_arrays(
-            words,
-            rows,
-            name=f"{header.name}, {prototypes} sentences",
-            source=header.source,
-            licence=header.licence,
-            casing="cased",
-            candidate_rule="all",
-        )
+        rows = unit_rows(self.embeddings.vectors[ids].astype(np.float64))
+        if encoder.space != self.facts.identity:
+            rows = encoder.rows([fill(word) for word in words], together=True)
+        made = self.embeddings.of_rows(words, rows, name=f"{header.name}, {prototypes} sentences", casing="cased")
         return made.with_header(tokenizer=f"{RULES}, {encoder.identity}", normalisation="length 1")
-
-
-def unit_rows(rows: Any) -> Any:
-    """Return rows at length 1, zeros as they are."""
-    given = np.asarray(rows, dtype=np.float64)
-    norms = np.linalg.norm(given, axis=1, keepdims=True)
-    return np.asarray(given / np.where(norms > 0, norms, 1.0), dtype=np.float32)
 
 
 def load_stock(path: str | PathLike[str] | None = None) -> Stock:

@@ -79,8 +79,6 @@ def canonical_ids(vectors: Float32Array) -> IdArray:
 
 def _is_letters(part: str) -> bool:
     """Return whether a part between joiners is a letter followed by letters and combining marks."""
-    if part.isalpha():
-        return True
     return part[:1].isalpha() and all(c.isalpha() or unicodedata.category(c).startswith("M") for c in part)
 
 

@@ -23,8 +23,6 @@ from wordveil.vocabulary.storage import StoredTable
 from wordveil.vocabulary.word_index import build_index
 from wordveil.vocabulary.wordlist import WordList
 
-_BLOCK_ROWS = 16384
-
 
 def table_checksum(words: Sequence[str], vectors: Float32Array) -> str:
     """Return the checksum recorded in a header, as 64 hexadecimal digits."""
@@ -41,10 +39,7 @@ def words_digest(words: WordList) -> bytes:
 
 def matrix_digest(vectors: Float32Array) -> bytes:
     """Return the SHA-256 digest of the rows as little-endian float32, shape (v, d)."""
-    digest = hashlib.sha256()
-    for first in range(0, len(vectors), _BLOCK_ROWS):
-        digest.update(np.ascontiguousarray(vectors[first : first + _BLOCK_ROWS], dtype="<f4").data)
-    return digest.digest()
+    return hashlib.sha256(np.ascontiguousarray(vectors, dtype="<f4").data).digest()
 
 
 def combine_digests(rows: int, dimensions: int, words: bytes, matrix: bytes) -> str:

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
+from wordveil.arrays import Float32Array, Float64Array, IdArray
 from wordveil.errors import ChecksumError, ParameterError
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.neighbour_lists import Keyed, ListsKey, lists_key
@@ -59,17 +59,13 @@ class WordClasses(Keyed):
         return np.flatnonzero(self.face == self.face[word]).astype(np.int32)
 
     def verify(self) -> None:
-        """Check what a proof rests on: every word has a face, and every face is its own.
-
-        Raises:
-            ChecksumError: If one is not.
-        """
+        """Check what a proof rests on: every word has a face, and every face is its own; `ChecksumError` if not."""
         whole = self.face.min() >= 0 and self.face.max() < len(self.face)
         if not whole or not np.array_equal(self.face[self.outputs], self.outputs):
             raise ChecksumError("The classes of words are damaged. Build them again.")
 
 
-def build_classes(embeddings: Embeddings, k: int, *, roots: int = 1, progress: Progress | None = None) -> WordClasses:
+def build_classes(embeddings: Embeddings, k: int, *, roots: int = 1) -> WordClasses:
     """Compute the classes; seconds for 32 000 words.
 
     Words whose count is not known weigh least. A cell without a word that may be output joins the nearest that has one.
@@ -78,7 +74,6 @@ def build_classes(embeddings: Embeddings, k: int, *, roots: int = 1, progress: P
         embeddings: The public vocabulary.
         k: Cells, from 2 to 4 096 and at most the number of words that may be output.
         roots: How often the square root of a count is taken: once for those that are stored; from 30 on all weigh 1.
-        progress: Called with the number of words that changed their cell after each round.
     """
     key = classes_key(embeddings, k)
     if roots != 1:
@@ -92,9 +87,7 @@ def build_classes(embeddings: Embeddings, k: int, *, roots: int = 1, progress: P
     centres = _first_centres(rows, weights, k)
     cell = np.full(len(rows), -1, dtype=np.int64)
     for _ in range(ROUNDS):
-        near = _nearest(rows, centres)[0]
-        if progress is not None:
-            progress(int(np.count_nonzero(near != cell)))
+        near = nearest_centres(rows, centres)[0]
         if np.array_equal(near, cell):
             break
         cell = near
@@ -134,7 +127,8 @@ def _first_centres(rows: Float32Array, weights: Ids, k: int) -> Float32Array:
     return centres
 
 
-def _nearest(rows: Float32Array, centres: Float32Array) -> tuple[Ids, Float32Array]:
+def nearest_centres(rows: Float32Array, centres: Float32Array) -> tuple[Ids, Float32Array]:
+    """Return the place of the centre of largest product with each row, and that product."""
     near, products = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.float32)
     for low in range(0, len(rows), BLOCK):
         found = rows[low : low + BLOCK] @ centres.T
@@ -165,7 +159,7 @@ def _faces(
     homeless = ~np.isin(cell, shown)
     if homeless.any():
         cell = cell.copy()
-        cell[homeless] = shown[_nearest(rows[homeless], centres[shown])[0]]
+        cell[homeless] = shown[nearest_centres(rows[homeless], centres[shown])[0]]
     cosines = np.einsum("nd,nd->n", rows, centres[cell]).astype(np.float64) / (ROW * CENTRE)
     scores = np.where(allowed, cosines + COMMON * np.log1p(shares * READ), -math.inf)
     order = np.lexsort((-scores, cell))  # stable: of equal ones the first

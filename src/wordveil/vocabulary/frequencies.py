@@ -17,7 +17,8 @@ import numpy as np
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.parameters import check_whole
-from wordveil.vocabulary.packaged import PACKAGED_FOLDER, load_array, packaged_header
+from wordveil.vocabulary.packaged import PACKAGED_FOLDER, REMEDY, packaged_header
+from wordveil.vocabulary.storage import load_array
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 COUNTS_FILE = PACKAGED_FOLDER / "counts.npy"
@@ -25,7 +26,7 @@ COUNTS_FILE = PACKAGED_FOLDER / "counts.npy"
 
 @cache
 def _counts() -> Float64Array:
-    return load_array(COUNTS_FILE, np.uint32, (packaged_header().rows + 1,)).astype(np.float64)
+    return load_array(COUNTS_FILE, np.uint32, (packaged_header().rows + 1,), remedy=REMEDY).astype(np.float64)
 
 
 @cache
@@ -41,12 +42,12 @@ def word_frequencies(embeddings: Embeddings, *, smoothing: float = 0.0) -> Float
     is neither has count 0.
     """
     counts = _counts()
-    if embeddings.header.checksum == packaged_header().checksum:
-        return np.asarray((counts[:-1] + smoothing) / (counts.sum() + smoothing * len(embeddings)))
-    listed, words = _listed(), list(embeddings.words)
-    ids = listed.ids(words)
-    ids = np.where(ids < 0, listed.ids([word.lower() for word in words]), ids)
-    found = np.where(ids < 0, 0.0, counts[ids])
+    found = counts[:-1]
+    if embeddings.header.checksum != packaged_header().checksum:
+        listed, words = _listed(), list(embeddings.words)
+        ids = listed.ids(words)
+        ids = np.where(ids < 0, listed.ids([word.lower() for word in words]), ids)
+        found = np.where(ids < 0, 0.0, counts[ids])
     return np.asarray((found + smoothing) / (counts.sum() + smoothing * len(found)))
 
 

@@ -38,13 +38,13 @@ class VocabularyHeader:
     order: str = "unknown"  # "frequency" if the commonest words come first, "unknown" otherwise
 
     def __post_init__(self) -> None:
-        _require_text(self)
+        for name in ("name", "source", "checksum", "licence", "normalisation", "tokenizer", "candidates_checksum"):
+            value = getattr(self, name)
+            if not isinstance(value, str) or not value.isprintable():
+                raise ParameterError(name, value, "must be text on one line, without control characters.")
         if self.format_version != FORMAT_VERSION:
-            raise ParameterError(
-                "format_version",
-                self.format_version,
-                f"must be {FORMAT_VERSION}. Import the source again with this version of wordveil.",
-            )
+            limit = f"must be {FORMAT_VERSION}. Import the source again with this version of wordveil."
+            raise ParameterError("format_version", self.format_version, limit)
         for name in ("rows", "dimensions"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -74,10 +74,3 @@ class VocabularyHeader:
             return cls(**known)
         except (TypeError, ParameterError) as error:
             raise EmbeddingFormatError(path, f"the header is not valid: {error}", remedy=remedy) from None
-
-
-def _require_text(header: VocabularyHeader) -> None:
-    for name in ("name", "source", "checksum", "licence", "normalisation", "tokenizer", "candidates_checksum"):
-        value = getattr(header, name)
-        if not isinstance(value, str) or not value.isprintable():
-            raise ParameterError(name, value, "must be text on one line, without control characters.")

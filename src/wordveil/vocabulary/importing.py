@@ -18,8 +18,8 @@ from wordveil.parameters import check_choice
 from wordveil.vocabulary.candidates import build_table, detect_casing, is_plain_word
 from wordveil.vocabulary.checksums import candidates_checksum, combine_digests, matrix_digest, words_digest
 from wordveil.vocabulary.header import CANDIDATE_RULES, CASINGS, VocabularyHeader
-from wordveil.vocabulary.readers.base import Block, Progress, distinct_words, table_name
-from wordveil.vocabulary.readers.registry import format_of, read_blocks
+from wordveil.vocabulary.readers.base import Block, Progress, distinct_words, read_blocks, table_name
+from wordveil.vocabulary.readers.registry import format_of
 from wordveil.vocabulary.storage import VocabularyWriter
 from wordveil.vocabulary.table import Embeddings, open_embeddings
 from wordveil.vocabulary.wordlist import WordList

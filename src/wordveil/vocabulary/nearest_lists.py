@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from wordveil.arrays import Float32Array, IdArray, Progress
+from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.nearest_outputs import own_first
@@ -21,15 +21,13 @@ EdgeArray = NDArray[np.int64]
 CHUNK = 1 << 14
 
 
-def nearest_lists(
-    vectors: Float32Array, k: int, *, threads: int | None = None, progress: Progress | None = None
-) -> IdArray:
+def nearest_lists(vectors: Float32Array, k: int, *, threads: int | None = None) -> IdArray:
     """Return each word's k nearest words, (v, k), int32: itself, then by distance, lowest id on ties; k in [1, v]."""
     v = len(vectors)
     if not 1 <= k <= v:
         raise ParameterError("k", k, f"must be in [1, {v}], the number of words.")
     own = np.arange(v, dtype=np.int32)
-    return own_first(own, NearestWords(vectors, own).top(vectors, k, threads=threads, progress=progress)[0])
+    return own_first(own, NearestWords(vectors, own).top(vectors, k, threads=threads)[0])
 
 
 def unique_edges(first: NDArray[np.integer], second: NDArray[np.integer]) -> EdgeArray:

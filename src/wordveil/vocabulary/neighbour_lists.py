@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wordveil.arrays import MALFORMED, Float32Array, Float64Array, IdArray, Progress
+from wordveil.arrays import MALFORMED, Float32Array, Float64Array, IdArray
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Metric, coordinate_rows
 from wordveil.parameters import check_whole
@@ -127,9 +127,8 @@ class NeighbourLists(Keyed):
             ordered = np.sort(part, axis=1)
             first = part[:, 0] == words
             if not inside or (ordered[:, 1:] == ordered[:, :-1]).any() or (is_output[words] & ~first).any():
-                raise ChecksumError(
-                    f"A list of words {low} to {low + len(part) - 1} is damaged. Build the lists again."
-                )
+                last = low + len(part) - 1
+                raise ChecksumError(f"A list of words {low} to {last} is damaged. Build the lists again.")
 
 
 def map_lists(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
@@ -143,13 +142,7 @@ def map_lists(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
 
 
 def build_lists(
-    embeddings: Embeddings,
-    k: int,
-    *,
-    outputs: ArrayLike | None = None,
-    metric: AnyMetric | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    embeddings: Embeddings, k: int, *, outputs: ArrayLike | None = None, metric: AnyMetric | None = None
 ) -> NeighbourLists:
     """Compute the lists in memory, of the k outputs nearest by a metric; None for cosine.
 
@@ -160,14 +153,7 @@ def build_lists(
     """
     chosen = checked_outputs(embeddings, outputs)
     key = lists_key(embeddings, k, chosen, metric)
-    ids = np.empty((len(embeddings), k), dtype=np.int32)
-    done = 0
-    for part in list_blocks(embeddings, k, chosen, metric, threads=threads):
-        ids[done : done + len(part)] = part
-        done += len(part)
-        if progress is not None:
-            progress(len(part))
-    return NeighbourLists(key=key, outputs=chosen, ids=ids)
+    return NeighbourLists(key=key, outputs=chosen, ids=np.concatenate([*list_blocks(embeddings, k, chosen, metric)]))
 
 
 def lists_key(
@@ -245,8 +231,7 @@ def _search(embeddings: Embeddings, outputs: IdArray, metric: AnyMetric | None) 
     from wordveil.kernels.nearest_outputs import BlockSearch, CoordinateSearch
 
     if metric is None:
-        coordinates = _unit_rows(embeddings.vectors)
-        return CoordinateSearch(coordinates, outputs, embeddings.canonical)
+        return CoordinateSearch(_unit_rows(embeddings.vectors), outputs, embeddings.canonical)
     if isinstance(metric, Metric):
         return CoordinateSearch(coordinate_rows(metric, embeddings.vectors), outputs, embeddings.canonical)
     return BlockSearch(TableSource(metric.bind(embeddings.vectors, embeddings.checksum_in_use)), outputs)

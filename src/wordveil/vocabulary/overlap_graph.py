@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, Progress
+from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_within
 from wordveil.vocabulary.nearest_lists import EdgeArray, components, edge_lengths, nearest_lists, unique_edges
@@ -30,15 +30,7 @@ class OverlapGraph:
         return np.asarray(self.reach[self.component] == 0)
 
 
-def overlap_graph(
-    embeddings: Embeddings,
-    *,
-    adjacent: int = 2,
-    overlap: int = 10,
-    tau: float = 0.1,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> OverlapGraph:
+def overlap_graph(embeddings: Embeddings, *, adjacent: int = 2, overlap: int = 10, tau: float = 0.1) -> OverlapGraph:
     """Build the graph: x ~ y if one is among the other's first words and their neighbourhoods overlap.
 
     The overlap of two words is |S(x) & S(y)|/|S(x) | S(y)| for their lists S of `overlap` nearest words, which start
@@ -53,7 +45,7 @@ def overlap_graph(
     if not 1 <= overlap <= v:
         raise ParameterError("overlap", overlap, f"must be in [1, {v}], the number of words.")
     check_within("tau", tau, 1)
-    lists = nearest_lists(embeddings.vectors, max(adjacent, overlap), threads=threads, progress=progress)
+    lists = nearest_lists(embeddings.vectors, max(adjacent, overlap))
     near = unique_edges(np.repeat(np.arange(v), adjacent - 1), lists[:, 1:adjacent].ravel())
     near = near[_overlaps(lists[:, :overlap], near) >= tau]
     joined = np.concatenate((near, np.stack((embeddings.canonical, np.arange(v)), axis=1)))

@@ -15,19 +15,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import MALFORMED, Float32Array
+from wordveil.arrays import Float32Array
 from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.header import VocabularyHeader
+from wordveil.vocabulary.storage import load_array
 from wordveil.vocabulary.wordlist import WordList
 
 PACKAGED_FOLDER = Path(__file__).parent / "default"
 NEVER_OUTPUT = "never_output.txt"
-_REMEDY = "Reinstall wordveil."
+REMEDY = "Reinstall wordveil."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +42,11 @@ def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
     """Read the packaged vocabulary, or another folder of the same layout, whose parts must fit each other."""
     header = packaged_header(folder)
     words = WordList.from_lines(_read(folder / "words.txt"))
-    codes = load_array(folder / "vectors.npy", np.int8, (header.rows, header.dimensions))
-    scales = load_array(folder / "scales.npy", np.float32, (header.dimensions,))
+    codes = load_array(folder / "vectors.npy", np.int8, (header.rows, header.dimensions), remedy=REMEDY)
+    scales = load_array(folder / "scales.npy", np.float32, (header.dimensions,), remedy=REMEDY)
     if len(words) != header.rows:
         problem = f"has {len(words)} words, the header says {header.rows}."
-        raise EmbeddingFormatError(folder / "words.txt", problem, remedy=_REMEDY)
+        raise EmbeddingFormatError(folder / "words.txt", problem, remedy=REMEDY)
     return PackagedTable(header=header, words=words, vectors=np.multiply(codes, scales, dtype=np.float32))
 
 
@@ -67,16 +66,4 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
-
-
-def load_array(path: Path, dtype: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Load one small packaged array; an `EmbeddingFormatError` if it is not of this type and shape."""
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (OSError, *MALFORMED) as error:
-        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
-    if array.dtype != dtype or array.shape != shape:
-        problem = f"holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}."
-        raise EmbeddingFormatError(path, problem, remedy=_REMEDY)
-    return np.ascontiguousarray(array)
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=REMEDY) from None

@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
 from wordveil.errors import ParameterError
-from wordveil.kernels.threads import map_chunks
+from wordveil.kernels.threads import filled, map_chunks
 from wordveil.metrics.distances import PathMatrix, Precomputed, VocabularyMetric
 from wordveil.metrics.table import DistanceTable
 from wordveil.parameters import check_positive, check_whole
@@ -126,12 +126,8 @@ def rank_graph(vectors: FloatArray, k: int = 100, *, threads: int | None = None)
         raise ParameterError("vectors", f"{v} words", f"must be at most {LARGEST_VOCABULARY}: work is quadratic.")
     if not 1 <= k < v:
         raise ParameterError("k", k, f"must be in [1, {v - 1}], the number of other words.")
-    starts = range(0, v, ROWS)
     near = np.empty((v, k), dtype=np.int64)
-    for start, part in zip(
-        starts, map_chunks(lambda s: _ranked(rows, s)[:, 1 : k + 1].copy(), starts, threads), strict=True
-    ):
-        near[start : start + len(part)] = part
+    filled(near, ROWS, lambda s: _ranked(rows, s.start)[:, 1 : k + 1].copy(), threads)
     edges = unique_edges(np.repeat(np.arange(v), k), near.ravel())
     ranks = _larger_ranks(rows, edges, threads)
     return RankGraph(words=v, edges=edges, ranks=ranks, component=components(v, edges))
@@ -149,19 +145,10 @@ def rank_distances(graph: RankGraph, *, cap: float = math.inf, threads: int | No
     if not graph.connected and not math.isfinite(cap):
         count = len(np.unique(graph.component))
         raise ParameterError("graph", f"{count} components", "is not connected; raise k, or promise in min(d, cap).")
-    kept = _useful_edges(graph)
-    pairs, weights = graph.edges[kept], graph.weights[kept]
-    both = np.concatenate((pairs, pairs[:, ::-1])).astype(np.int32)  # SciPy 1.11 walks no other
-    matrix = csr_array((np.tile(weights, 2), (both[:, 0], both[:, 1])), shape=(graph.words, graph.words))
+    both = np.concatenate((graph.edges, graph.edges[:, ::-1])).astype(np.int32)  # SciPy 1.11 walks no other
+    matrix = csr_array((np.tile(graph.weights, 2), (both[:, 0], both[:, 1])), shape=(graph.words, graph.words))
     distances = np.empty((graph.words, graph.words))
-    starts = range(0, graph.words, ROWS)
-
-    def paths(start: int) -> Float64Array:
-        sources = np.arange(start, min(start + ROWS, graph.words))
-        return np.asarray(dijkstra(matrix, indices=sources, limit=cap))
-
-    for start, part in zip(starts, map_chunks(paths, starts, threads), strict=True):
-        distances[start : start + len(part)] = part
+    filled(distances, ROWS, lambda s: dijkstra(matrix, indices=np.arange(s.start, s.stop), limit=cap), threads)
     # Both directions of a path add its weights in a different order.
     np.minimum(distances, distances.T.copy(), out=distances)
     return np.asarray(np.minimum(distances, cap, out=distances))
@@ -177,7 +164,7 @@ def _ranked(rows: Float64Array, start: int) -> NDArray[np.int64]:
 
 def _larger_ranks(rows: Float64Array, edges: EdgeArray, threads: int | None) -> NDArray[np.int64]:
     v = len(rows)
-    both = np.concatenate((edges, edges[:, ::-1])).astype(np.int32)  # SciPy 1.11 walks no other
+    both = np.concatenate((edges, edges[:, ::-1]))
     order = np.argsort(both[:, 0], kind="stable")
     ranks = np.empty(len(both), dtype=np.int64)
     starts = range(0, v, ROWS)
@@ -193,31 +180,3 @@ def _larger_ranks(rows: Float64Array, edges: EdgeArray, threads: int | None) -> 
     for which, found in map_chunks(some, starts, threads):
         ranks[which] = found
     return np.maximum(ranks[: len(edges)], ranks[len(edges) :])
-
-
-def _useful_edges(graph: RankGraph) -> NDArray[np.bool_]:
-    """Return which edges are no longer than every path over one other word: dropping the rest moves no distance.
-
-    A dropped edge is strictly longer than a path of two edges, each shorter than it; so, from the shortest dropped
-    edge up, every dropped edge has a path of kept ones that is no longer.
-    """
-    v = graph.words
-    both = np.concatenate((graph.edges, graph.edges[:, ::-1])).astype(np.int32)  # SciPy 1.11 walks no other
-    weights = graph.weights  # computed at every access
-    matrix = csr_array((np.tile(weights, 2), (both[:, 0], both[:, 1])), shape=(v, v))
-    kept = np.empty(len(graph.edges), dtype=bool)
-    row = np.full(v, np.inf)
-    bounds = np.searchsorted(graph.edges[:, 0], np.arange(v + 1))
-    for x in range(v):
-        low, high = bounds[x], bounds[x + 1]
-        if low == high:
-            continue
-        span = slice(matrix.indptr[x], matrix.indptr[x + 1])
-        row[matrix.indices[span]] = matrix.data[span]
-        for e in range(low, high):
-            y = graph.edges[e, 1]
-            other = slice(matrix.indptr[y], matrix.indptr[y + 1])
-            detour = (row[matrix.indices[other]] + matrix.data[other]).min()
-            kept[e] = weights[e] <= detour
-        row[matrix.indices[span]] = np.inf
-    return kept

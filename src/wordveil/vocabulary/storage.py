@@ -33,14 +33,6 @@ from wordveil.vocabulary.word_index import WordIndex
 from wordveil.vocabulary.wordlist import WordList
 
 HEADER_FILE = "header.json"
-_ARRAYS: dict[str, tuple[type[np.generic], int]] = {
-    "vectors.npy": (np.float32, 2),
-    "offsets.npy": (np.int64, 1),
-    "index_hashes.npy": (np.uint64, 1),
-    "index_ids.npy": (np.int32, 1),
-    "candidates.npy": (np.int32, 1),
-    "canonical.npy": (np.int32, 1),
-}
 _REMEDY = "Import the source again; the directory is damaged or was not written by wordveil."
 
 
@@ -69,16 +61,18 @@ def open_table(directory: Path) -> StoredTable:
     except (OSError, UnicodeDecodeError) as error:
         raise EmbeddingFormatError(header_path, f"cannot be read ({error}).", remedy=_REMEDY) from None
     header = VocabularyHeader.from_json(text, path=header_path)
-    arrays = {name: _map_array(directory / name, *kind) for name, kind in _ARRAYS.items()}
-    blob = _map_words(directory / "words.txt")
-    _check_shapes(directory, header, arrays, blob)
+    v = header.rows
+
+    def mapped(name: str, dtype: type[np.generic], *shape: int | None) -> NDArray[Any]:
+        return load_array(directory / f"{name}.npy", dtype, shape, remedy=_REMEDY, mapped=True)
+
     return StoredTable(
         header=header,
-        words=WordList(blob, arrays["offsets.npy"]),
-        vectors=arrays["vectors.npy"],
-        index=WordIndex(hashes=arrays["index_hashes.npy"], ids=arrays["index_ids.npy"]),
-        candidates=arrays["candidates.npy"],
-        canonical=arrays["canonical.npy"],
+        words=_map_words(directory, mapped("offsets", np.int64, v + 1)),
+        vectors=mapped("vectors", np.float32, v, header.dimensions),
+        index=WordIndex(hashes=mapped("index_hashes", np.uint64, v), ids=mapped("index_ids", np.int32, v)),
+        candidates=_checked_ids(directory, mapped("candidates", np.int32, None), v),
+        canonical=mapped("canonical", np.int32, v),
     )
 
 
@@ -95,7 +89,7 @@ class VocabularyWriter:
     """
 
     def __init__(self, destination: Path) -> None:
-        _require_free(destination)
+        require_free(destination)
         destination.parent.mkdir(parents=True, exist_ok=True)
         self._destination = destination
         self.directory = destination.parent / f".{destination.name}.partial-{secrets.token_hex(4)}"
@@ -121,7 +115,9 @@ class VocabularyWriter:
         self._matrix.write(_npy_header(self.rows, self.dimensions))
         sync(self._matrix)
         self._matrix.close()
-        return _map_array(self.directory / "vectors.npy", np.float32, 2), self._digest.digest()
+        shape = self.rows, self.dimensions
+        matrix = load_array(self.directory / "vectors.npy", np.float32, shape, remedy=_REMEDY, mapped=True)
+        return matrix, self._digest.digest()
 
     def finish_rest(self, table: StoredTable) -> None:
         _write_bytes(self.directory / "words.txt", table.words.blob.tobytes())
@@ -140,7 +136,7 @@ class VocabularyWriter:
 
     def commit(self) -> None:
         """Give the finished directory its name, unless something came into being there meanwhile."""
-        _require_free(self._destination)
+        require_free(self._destination)
         os.rename(self.directory, self._destination)
 
     def __enter__(self) -> VocabularyWriter:
@@ -151,7 +147,7 @@ class VocabularyWriter:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def _require_free(destination: Path) -> None:
+def require_free(destination: Path) -> None:
     """Refuse to write over anything: a vocabulary in use must not change under its readers."""
     if destination.is_symlink() or (destination.exists() and (not destination.is_dir() or any(destination.iterdir()))):
         raise ParameterError("destination", str(destination), "already exists; remove it or choose another name.")
@@ -163,41 +159,41 @@ def _npy_header(rows: int, dimensions: int) -> bytes:
     return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + facts.ljust(117).encode("ascii") + b"\n"
 
 
-def _map_array(path: Path, dtype: type[np.generic], axes: int) -> NDArray[Any]:
-    """Map one .npy file read-only; an empty array is read instead, since nothing can be mapped."""
+def load_array(
+    path: Path, dtype: type[np.generic], shape: tuple[int | None, ...], *, remedy: str, mapped: bool = False
+) -> NDArray[Any]:
+    """Load an array, or map it read-only; an `EmbeddingFormatError` if it is not of this type and shape, None for any.
+
+    An empty one is read in any case, since nothing can be mapped.
+    """
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     except (OSError, *MALFORMED) as error:
-        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
-    if array.dtype != dtype or array.ndim != axes or not array.flags.c_contiguous:
-        raise EmbeddingFormatError(path, f"holds {array.dtype} with {array.ndim} axes.", remedy=_REMEDY)
+        raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=remedy) from None
+    fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape, strict=True))
+    if array.dtype != dtype or not fits or not array.flags.c_contiguous:
+        order = "" if array.flags.c_contiguous else " by columns"
+        problem = f"holds {array.dtype} {array.shape}{order}, expected {np.dtype(dtype)} {shape}."
+        raise EmbeddingFormatError(path, problem, remedy=remedy)
     return np.asarray(array)
 
 
-def _map_words(path: Path) -> NDArray[np.uint8]:
+def _map_words(directory: Path, offsets: NDArray[np.int64]) -> WordList:
+    path = directory / "words.txt"
     try:
-        return np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
+        blob = np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
     except (OSError, ValueError) as error:
         raise EmbeddingFormatError(path, f"cannot be read ({error}).", remedy=_REMEDY) from None
-
-
-def _check_shapes(
-    directory: Path, header: VocabularyHeader, arrays: dict[str, NDArray[Any]], blob: NDArray[np.uint8]
-) -> None:
-    v = header.rows
-    expected = {name: (v,) for name in ("index_hashes.npy", "index_ids.npy", "canonical.npy")}
-    shapes: dict[str, tuple[int, ...]] = {**expected, "offsets.npy": (v + 1,), "vectors.npy": (v, header.dimensions)}
-    for name, shape in shapes.items():
-        if arrays[name].shape != shape:
-            problem = f"has shape {arrays[name].shape}, the header says {shape}."
-            raise EmbeddingFormatError(directory / name, problem, remedy=_REMEDY)
-    candidates = arrays["candidates.npy"]
-    if not 0 < candidates.size <= v or not 0 <= candidates[0] <= candidates[-1] < v:
-        raise EmbeddingFormatError(directory / "candidates.npy", f"must hold 1 to {v} ids.", remedy=_REMEDY)
-    offsets = arrays["offsets.npy"]
     if offsets[0] != 0 or offsets[-1] != blob.size:
         problem = f"ends at {offsets[-1]}, words.txt has {blob.size} bytes."
         raise EmbeddingFormatError(directory / "offsets.npy", problem, remedy=_REMEDY)
+    return WordList(blob, offsets)
+
+
+def _checked_ids(directory: Path, candidates: IdArray, v: int) -> IdArray:
+    if not 0 < candidates.size <= v or not 0 <= candidates[0] <= candidates[-1] < v:
+        raise EmbeddingFormatError(directory / "candidates.npy", f"must hold 1 to {v} ids.", remedy=_REMEDY)
+    return candidates
 
 
 def _write_bytes(path: Path, data: bytes) -> None:

@@ -69,7 +69,7 @@ def save_classes(made: WordClasses, path: Path) -> None:
     packed = io.BytesIO()
     np.save(packed, made.face.astype(np.min_scalar_type(int(made.face.max()))))
     write_whole(path, packed.getvalue(), shared=True)  # processes that find none build them at once
-    _write_note(path, made)
+    write_note(path, made)
 
 
 def neighbour_lists(embeddings: Embeddings, k: int, *, outputs: int | ArrayLike | None = None) -> NeighbourLists:
@@ -135,7 +135,7 @@ def store_lists(
     if found is not None:
         return found
     key = lists_key(embeddings, k, chosen, metric)
-    path = embeddings.directory / f"{_stem(key)}.npy"
+    path = embeddings.directory / f"{lists_name(key)}.npy"
     partial = path.with_name(f".{path.stem}.partial")
     with partial.open("ab") as stream:
         start = _resume(stream, len(embeddings), k)
@@ -153,22 +153,8 @@ def store_lists(
         raise
     os.replace(partial, path)
     lists = map_lists(path, key, chosen)
-    _write_note(path, lists)
+    write_note(path, lists)
     return lists
-
-
-def pack_lists(lists: NeighbourLists, folder: Path = PACKAGED_FOLDER) -> Path:
-    """Write lists as the embedded vocabulary holds them, places among the outputs in 12 bits; return the array's path.
-
-    `ParameterError` if there are more than 4 096 outputs, or the number of entries is odd.
-    """
-    if len(lists.outputs) > 1 << 12 or lists.ids.size % 2:
-        raise ParameterError("outputs", len(lists.outputs), "must be at most 4096, and v * k even.")
-    first, second = np.searchsorted(lists.outputs, lists.ids.ravel()).reshape(-1, 2).T
-    path = folder / f"{_stem(lists.key)}.npy"
-    np.save(path, np.stack((first & 255, first >> 8 | (second & 15) << 4, second >> 4), axis=1).astype(np.uint8))
-    _write_note(path, lists)
-    return path
 
 
 def _open(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
@@ -186,7 +172,8 @@ def _chosen(embeddings: Embeddings, outputs: int | ArrayLike | None) -> IdArray:
     return checked_outputs(embeddings, most_frequent(embeddings, outputs) if isinstance(outputs, Integral) else outputs)
 
 
-def _stem(key: ListsKey) -> str:
+def lists_name(key: ListsKey) -> str:
+    """Return the name of the files that hold lists, without an ending."""
     return f"neighbours-{key.checksum[:16]}"
 
 
@@ -216,7 +203,7 @@ def _verified(made: _Made, path: Path, whole: bool) -> _Made:
     return made
 
 
-def _write_note(path: Path, made: NeighbourLists | WordClasses) -> None:
+def write_note(path: Path, made: NeighbourLists | WordClasses) -> None:
     """Write what the array at a path depends on and its checksum, in one step."""
     note = {**asdict(made.key), "number_of_outputs": len(made.outputs), "checksum": made.checksum}
     write_whole(path.with_suffix(".json"), (json.dumps(note, indent=2) + "\n").encode(), shared=True)

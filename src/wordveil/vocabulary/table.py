@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any, final
@@ -26,7 +27,7 @@ from wordveil.vocabulary.checksums import candidates_checksum, table_checksum, v
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import never_output, read_packaged
 from wordveil.vocabulary.storage import StoredTable, VocabularyWriter, is_vocabulary, open_table, replace_header
-from wordveil.vocabulary.word_index import build_index, first_duplicate
+from wordveil.vocabulary.word_index import WordIndex, build_index, first_duplicate
 from wordveil.vocabulary.wordlist import WordList, encode_queries
 
 SCRIPT_WORDS = 300  # words that are looked at for their scripts
@@ -90,17 +91,8 @@ class Embeddings:
         duplicate = first_duplicate(packed, index)
         if duplicate is not None:
             raise ParameterError("words", packed[duplicate[1]], f"is given twice, at rows {duplicate}; keep one.")
-        header = VocabularyHeader(
-            name=name,
-            source=source,
-            licence=licence,
-            rows=len(rows),
-            dimensions=rows.shape[1],
-            checksum=table_checksum(packed, rows),
-            casing=casing if casing is not None else detect_casing(packed),
-            candidate_rule=candidate_rule,
-        )
-        return cls(build_table(header, packed, rows, index))
+        facts = {"name": name, "source": source, "licence": licence, "candidate_rule": candidate_rule}
+        return _in_memory(packed, rows, index, casing=casing, **facts)
 
     @property
     def header(self) -> VocabularyHeader:
@@ -194,8 +186,7 @@ class Embeddings:
     def without_outputs(self, words: Iterable[str]) -> Embeddings:
         """Return the same vocabulary with words barred from output, compared without case; unknown ones change nothing.
 
-        Raises:
-            ParameterError: If no candidate is left.
+        `ParameterError` if no candidate is left.
         """
         listed = {word.lower() for word in words}
         if self.header.casing == "cased":
@@ -218,33 +209,27 @@ class Embeddings:
 
         Default epsilons are not taken over: they belong to the vocabulary they were found on.
         """
-        words, ids = self.words, self.candidates
-        header = self.header
-        other = Embeddings.from_arrays(
-            [words[i] for i in ids.tolist()],
-            self.vectors[ids],
-            name=header.name,
-            source=f"{header.source}, words that may be output",
-            licence=header.licence,
-            casing=header.casing,
-            candidate_rule="all",
-        )
+        words, ids, header = self.words, self.candidates, self.header
+        source = f"{header.source}, words that may be output"
+        other = self.of_rows([words[i] for i in ids.tolist()], self.vectors[ids], source=source)
         return other.with_header(normalisation=header.normalisation, tokenizer=header.tokenizer)
+
+    def of_rows(self, words: Sequence[str], vectors: ArrayLike, **facts: str) -> Embeddings:
+        """Return, in memory, words that may all be output with other rows, under the facts given or else its own."""
+        own = {name: getattr(self.header, name) for name in ("name", "source", "licence", "casing")}
+        return Embeddings.from_arrays(words, vectors, candidate_rule="all", **{**own, **facts})
 
     def with_header(self, **changes: Any) -> Embeddings:
         """Return the same vocabulary with another name, source, licence, normalisation, casing, tokenizer or order.
 
-        Raises:
-            ParameterError: If a fact is unknown, or fixed by words, matrix and candidates.
+        `ParameterError` if a fact is unknown, or fixed by words, matrix and candidates.
         """
-        table = replace(self._table, header=_changed_header(self.header, changes))
-        return self._with(table, narrowed=self._narrowed)
+        return self._with(replace(self._table, header=_changed_header(self.header, changes)), narrowed=self._narrowed)
 
     def record(self, **changes: Any) -> Embeddings:
         """Change facts, as `with_header` does, in the mapped directory itself; return the vocabulary that carries them.
 
-        Raises:
-            ParameterError: As for `with_header`, or if this vocabulary is not what a directory holds.
+        `ParameterError` as there, or if this vocabulary is not what a directory holds.
         """
         if self._directory is None or self._narrowed:
             raise ParameterError("directory", None, "must be a saved vocabulary; save this one first.")
@@ -259,10 +244,9 @@ class Embeddings:
         return other
 
     def save(self, directory: str | PathLike[str]) -> Embeddings:
-        """Write the vocabulary as a directory, new or empty, all or nothing, and return it mapped from there.
+        """Write the vocabulary as a directory, all or nothing, and return it mapped from there.
 
-        Raises:
-            ParameterError: If the destination is taken.
+        The directory is new or empty: a `ParameterError` if it is taken.
         """
         destination = Path(directory)
         header = replace(self.header, candidates_checksum=self.candidates_checksum)
@@ -277,9 +261,7 @@ class Embeddings:
         """Recompute the checksum of words and matrix, and all parts derived from them.
 
         Of lists beside it that are used from then on, a fixed sample is built again; of classes the form is checked.
-
-        Raises:
-            ChecksumError: If anything differs from what was recorded.
+        `ChecksumError` if anything differs from what was recorded.
         """
         verify_table(self._table, self._directory)
         self._checked = True
@@ -314,15 +296,20 @@ def load_embeddings(path: str | PathLike[str] | None = None, *, every_output: bo
     from wordveil.vocabulary.readers.registry import read_table  # most programs only open a vocabulary
 
     read = read_table(location)
+    return _in_memory(read.words, read.vectors, read.index, name=read.name, source=location.name)
+
+
+def _in_memory(
+    words: WordList, rows: Float32Array, index: WordIndex, *, casing: str | None = None, **facts: Any
+) -> Embeddings:
     header = VocabularyHeader(
-        name=read.name,
-        source=location.name,
-        rows=len(read.vectors),
-        dimensions=read.vectors.shape[1],
-        checksum=table_checksum(read.words, read.vectors),
-        casing=detect_casing(read.words),
+        rows=len(rows),
+        dimensions=rows.shape[1],
+        checksum=table_checksum(words, rows),
+        casing=detect_casing(words) if casing is None else casing,
+        **facts,
     )
-    return Embeddings(build_table(header, read.words, read.vectors, read.index))
+    return Embeddings(build_table(header, words, rows, index))
 
 
 def open_embeddings(directory: Path) -> Embeddings:
@@ -342,7 +329,8 @@ def _opened_elsewhere(
     A `ChecksumError` if another vocabulary lies there, or files are damaged that the sender had checked.
     """
     here = open_embeddings(directory)
-    if _fixed(here.header) != _fixed(header):
+    fixed = attrgetter("checksum", "rows", "dimensions")
+    if fixed(here.header) != fixed(header):
         raise ChecksumError(
             f"{directory} holds another vocabulary here, checksum {here.header.checksum[:12]}, than where it was sent "
             f"from, checksum {header.checksum[:12]}. Put the same one under this path on every machine."
@@ -356,10 +344,6 @@ def _opened_elsewhere(
     table = replace(here._table, header=header)
     table = table if candidates is None else replace(table, candidates=candidates)
     return Embeddings(table, directory=here.directory, narrowed=candidates is not None, checked=checked)
-
-
-def _fixed(header: VocabularyHeader) -> tuple[object, ...]:
-    return header.checksum, header.rows, header.dimensions
 
 
 def _changed_header(header: VocabularyHeader, changes: Mapping[str, Any]) -> VocabularyHeader:

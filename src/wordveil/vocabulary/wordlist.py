@@ -30,9 +30,9 @@ class WordList(Sequence[str]):
 
     @classmethod
     def from_encoded(cls, words: Sequence[bytes]) -> WordList:
-        lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
-        blob = np.frombuffer(b"\n".join(words) + b"\n", dtype=np.uint8)
-        return cls(blob, _offsets(lengths + 1))
+        offsets = np.zeros(len(words) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, words), dtype=np.int64, count=len(words)) + 1, out=offsets[1:])
+        return cls(np.frombuffer(b"\n".join(words) + b"\n", dtype=np.uint8), offsets)
 
     @classmethod
     def from_lines(cls, data: bytes) -> WordList:
@@ -78,9 +78,3 @@ class WordList(Sequence[str]):
 def encode_queries(words: Sequence[str]) -> WordList:
     """Encode words to be looked up; a lone surrogate becomes bytes that no valid entry can hold."""
     return WordList.from_encoded([word.encode("utf-8", "surrogatepass") for word in words])
-
-
-def _offsets(lengths: OffsetArray) -> OffsetArray:
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets

@@ -9,11 +9,12 @@ import pytest
 
 import seeds
 from wordveil.mechanisms.neighbours import NeighbourResponse
-from wordveil.metrics.distances import Euclidean, distances
+from wordveil.metrics.distances import Euclidean
 from wordveil.vocabulary.table import load_embeddings
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.leagues import court
+from worlds import distances
 
 ROOT = Path(__file__).parents[3]
 TEXTS = ["the doctor saw her family in london", "a long film about music and money", "Xanthippe went home"] * 40

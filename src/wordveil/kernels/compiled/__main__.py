@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 
 from wordveil.kernels.compiled.building import build, find_compiler
-from wordveil.kernels.compiled.library import available_engines, load
+from wordveil.kernels.compiled.library import _open, available_engines, load
 
 
 def main() -> int:
     """Build, report, and return the exit code: 0 if a compiled engine can run, else 1."""
     made = build()
-    load.cache_clear()
-    available_engines.cache_clear()
+    for cached in (_open, load, available_engines):
+        cached.cache_clear()
     print(f"compiler: {find_compiler() or 'none found'}")
     for path in made:
         print(f"built: {path.name}")

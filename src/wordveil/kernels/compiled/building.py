@@ -102,11 +102,8 @@ def build(destination: Path | None = None, target: Target | None = None) -> list
     """Compile every level that the compiler supports, into the first of `built_directories` that can be written to.
 
     Nothing is written where there is no compiler, or it could build nothing. On another processor than an x86-64, which
-    the other kernels were written for and tested on, only what any processor can run is built.
-
-    Args:
-        destination: Folder to build into instead.
-        target: What to build for instead of this machine; then what cannot be built is a `RuntimeError`.
+    the other kernels were written for and tested on, only what any processor can run is built. A destination is a
+    folder to build into instead, a target what to build for instead; then what cannot be built is a `RuntimeError`.
     """
     compiler = find_compiler()
     directory = destination or next((place for place in built_directories() if _writable(place)), None)

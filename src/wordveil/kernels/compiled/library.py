@@ -102,22 +102,12 @@ def require(level: str) -> ctypes.CDLL:
 
 def text_library() -> ctypes.CDLL | None:
     """Return the library that reads and writes text on any processor; None where it is not built, or not wanted."""
-    return None if os.environ.get(VARIABLE) == NUMPY else _text_library()
+    return None if os.environ.get(VARIABLE) == NUMPY else _open("text")
 
 
 def withholding_library() -> ctypes.CDLL | None:
     """Return the library that redacts on any processor; None where it is not built, or not wanted."""
-    return None if os.environ.get(VARIABLE) == NUMPY else _withholding_library()
-
-
-@cache
-def _text_library() -> ctypes.CDLL | None:
-    return _open("text")
-
-
-@cache
-def _withholding_library() -> ctypes.CDLL | None:
-    return _open("withholding")
+    return None if os.environ.get(VARIABLE) == NUMPY else _open("withholding")
 
 
 def pointer(array: Any) -> ctypes.c_void_p:
@@ -125,19 +115,14 @@ def pointer(array: Any) -> ctypes.c_void_p:
     return ctypes.c_void_p(None if array is None else array.__array_interface__["data"][0])
 
 
-def _open(level: str) -> ctypes.CDLL | None:
-    path = _path(level)
-    if path is None:
-        return None
+@cache
+def _open(name: str) -> ctypes.CDLL | None:
+    places = (directory / library_name(name) for directory in built_directories())
+    path = next(filter(Path.is_file, places), None)
     try:
-        return ctypes.CDLL(str(path))
+        return None if path is None else ctypes.CDLL(str(path))
     except OSError:
         return None  # built on another system
-
-
-def _path(level: str) -> Path | None:
-    name = library_name(level)
-    return next((directory / name for directory in built_directories() if (directory / name).is_file()), None)
 
 
 def document_bits(documents: DocumentStreams, lane: int, size: int, width: int = 1) -> Iterator[BitArray]:

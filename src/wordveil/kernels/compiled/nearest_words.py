@@ -31,14 +31,8 @@ class _Table(ctypes.Structure):
     """`table` of nearest.c."""
 
     _fields_ = (
-        ("vectors", ctypes.c_void_p),
-        ("outputs", ctypes.c_void_p),
-        ("length", ctypes.c_void_p),
-        ("residue", ctypes.c_void_p),
-        ("own", ctypes.c_void_p),
-        ("d", ctypes.c_int64),
-        ("count", ctypes.c_int64),
-        ("groups", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("vectors", "outputs", "length", "residue", "own")),
+        *((name, ctypes.c_int64) for name in ("d", "count", "groups")),
     )
 
 

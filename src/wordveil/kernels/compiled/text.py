@@ -111,6 +111,17 @@ def packed_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[n
     return np.frombuffer(b"".join(encoded) or b"\0", np.uint8), offsets
 
 
+def new_strings(strings: Any, of: ctypes.c_void_p | None, which: int, known: int) -> list[str]:
+    """Return those of a list of some object of C, by its function for them, from a number on."""
+    start, offsets = ctypes.c_void_p(), ctypes.POINTER(ctypes.c_int64)()
+    count = strings(of, ctypes.c_int64(which), ctypes.byref(start), ctypes.byref(offsets))
+    if count == known:
+        return []
+    ends = offsets[known : count + 1]
+    data = ctypes.string_at((start.value or 0) + ends[0], ends[-1] - ends[0])
+    return [str(data[i - ends[0] : j - ends[0]], "utf-8", "surrogatepass") for i, j in pairwise(ends)]
+
+
 class CompiledReader:
     """Reads texts with reading.c; `read_left` reads the stretches that were left alone, each once."""
 
@@ -164,15 +175,7 @@ class CompiledReader:
 
     def _new_strings(self, which: int, known: int) -> list[str]:
         """Return the gaps (0) or the stretches left alone (1) from a number on."""
-        start, offsets = ctypes.c_void_p(), ctypes.POINTER(ctypes.c_int64)()
-        count = self._library.wordveil_reader_strings(
-            self._reader, ctypes.c_int64(which), ctypes.byref(start), ctypes.byref(offsets)
-        )
-        if count == known:
-            return []
-        ends = offsets[known : count + 1]
-        data = ctypes.string_at((start.value or 0) + ends[0], ends[-1] - ends[0])
-        return [str(data[i - ends[0] : j - ends[0]], "utf-8", "surrogatepass") for i, j in pairwise(ends)]
+        return new_strings(self._library.wordveil_reader_strings, self._reader, which, known)
 
     def _learn(self, left: Left) -> None:
         counts, exempt = np.array(left.counts, np.int64), np.array(left.exempt, np.int64)

@@ -10,13 +10,13 @@ import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from wordveil.kernels.compiled.library import pointer, withholding_library
-from wordveil.kernels.compiled.text import Strings, packed_strings
+from wordveil.kernels.compiled.text import Strings, new_strings, packed_strings
 
 __all__ = ["ASK", "LONGEST", "CompiledWithholding", "WithholdingSettings"]
 
@@ -119,12 +119,6 @@ class CompiledWithholding:
 
     def _new_strings(self, which: int) -> list[str]:
         """Return the units (0) or gaps (1) that were met since the last time."""
-        start, offsets = ctypes.c_void_p(), ctypes.POINTER(ctypes.c_int64)()
-        count = self._library.wordveil_withholding_strings(
-            self._pass, ctypes.c_int64(which), ctypes.byref(start), ctypes.byref(offsets)
-        )
-        known, self._met[which] = self._met[which], count
-        ends = offsets[known : count + 1] if count > known else []
-        first = start.value or 0
-        spans = pairwise(ends)
-        return [str(ctypes.string_at(first + low, high - low), "utf-8", "surrogatepass") for low, high in spans]
+        found = new_strings(self._library.wordveil_withholding_strings, self._pass, which, self._met[which])
+        self._met[which] += len(found)
+        return found

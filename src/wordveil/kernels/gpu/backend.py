@@ -7,7 +7,6 @@ CPU tensors: slow, for checks. Without Triton plain PyTorch does the work.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, NoReturn
@@ -28,10 +27,6 @@ def _error() -> MissingExtraError:
     return MissingExtraError("Work on a graphics card", "torch", "gpu")
 
 
-def _same(function: Callable[..., Any]) -> Any:
-    return function
-
-
 torch: Any
 try:
     import torch as _torch
@@ -48,7 +43,7 @@ try:
     TensorDescriptor = import_module("triton.tools.tensor_descriptor").TensorDescriptor
     jit = import_module("triton").jit
 except ImportError:  # not installed, or older than 3.4
-    tl, TensorDescriptor, jit, HAS_TRITON = _Missing(), _Missing(), _same, False
+    tl, TensorDescriptor, jit, HAS_TRITON = _Missing(), _Missing(), lambda function: function, False
 else:
     HAS_TRITON = True
 
@@ -56,9 +51,8 @@ else:
 def open_device(name: str) -> Any:
     """Return the PyTorch device of a name: "cuda", "cuda:1", or "cpu" for CPU tensors.
 
-    Raises:
-        MissingExtraError: If PyTorch is not installed.
-        ParameterError: If the name is none of these, or no such card can be used here.
+    `MissingExtraError` if PyTorch is not installed; `ParameterError` if the name is none of these, or no such card can
+    be used here.
     """
     if isinstance(torch, _Missing):
         raise _error()

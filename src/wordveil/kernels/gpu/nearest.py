@@ -119,9 +119,7 @@ class GpuNearestWords:
     def candidates(self, rows: Any, k: int) -> Pairs:
         """Return every word that can be among the k nearest, at least k for each query.
 
-        Args:
-            rows: Queries, float64, shape (n, d), on the device, finite and of norm at most 1e15.
-            k: Neighbours asked for.
+        Queries are float64, shape (n, d), on the device, finite and of norm at most 1e15.
         """
         if k > self.screen.groups:
             row, column = self._among_all(rows, k)
@@ -147,16 +145,8 @@ class GpuNearestWords:
             self.device,
             rescore,
             (n,),
-            rows.contiguous(),
-            self.screen.words.table,
-            hits.group,
-            hits.counts,
-            chosen,
-            least,
-            second,
-            self.screen.words.count,
-            d,
-            room,
+            *(rows.contiguous(), self.screen.words.table, hits.group, hits.counts, chosen, least, second),
+            *(self.screen.words.count, d, room),
             WORDS=tiles.words,
             LANES=tiles.lanes,
             DEPTH=32,

@@ -17,12 +17,13 @@ Bounds are kept as three float32 numbers a word (length, residue, own) and two a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import Float32Array, IdArray
 from wordveil.kernels.gpu.backend import torch
+from wordveil.kernels.screening import mean_word
 
 CHUNK = 1 << 14
 WIDEST = 256  # words are padded to whole tiles of the widest kind
@@ -36,21 +37,13 @@ ROUNDING = 2.0**-50
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceWords:
-    """The words searched, on a device.
+    """The words searched, on a device."""
 
-    Attributes:
-        centre: Mean word, float64, shape (d,).
-        table: The words themselves, float32, shape (count, d).
-        screen: Centred words and |x|^2/2, bfloat16, shape (padded, K).
-        facts: Rows length, residue, own of the bounds, float32, shape (3, padded).
-        largest: Largest norm of a word, the centre's added.
-    """
-
-    centre: Any = field(repr=False)
-    table: Any = field(repr=False)
-    screen: Any = field(repr=False)
-    facts: Any = field(repr=False)
-    largest: float
+    centre: Any = field(repr=False)  # mean word, float64, shape (d,)
+    table: Any = field(repr=False)  # the words themselves, float32, shape (count, d)
+    screen: Any = field(repr=False)  # centred words and |x|^2/2, bfloat16, shape (padded, K)
+    facts: Any = field(repr=False)  # rows length, residue, own of the bounds, float32, shape (3, padded)
+    largest: float  # largest norm of a word, the centre's added
 
     @property
     def count(self) -> int:
@@ -63,32 +56,19 @@ class DeviceWords:
         return int(self.screen.shape[1])
 
 
-@dataclass(frozen=True, kw_only=True)
-class PackedQueries:
-    """Queries on a device.
+class PackedQueries(NamedTuple):
+    """Queries on a device."""
 
-    Attributes:
-        screen: Centred queries, bfloat16, shape (padded, K), the last columns -1 where words hold |x|^2/2.
-        scales: Factors of length and residue in the bounds, float32, shape (n, 2).
-        allowance: What rounding of a float64 distance can hide in a score, float32, shape (n,).
-    """
-
-    screen: Any
-    scales: Any
-    allowance: Any
+    screen: Any  # centred queries, bfloat16, shape (padded, K), the last columns -1 where words hold |x|^2/2
+    scales: Any  # factors of length and residue in the bounds, float32, shape (n, 2)
+    allowance: Any  # what rounding of a float64 distance can hide in a score, float32, shape (n,)
 
 
 def pack_words(vectors: Float32Array, outputs: IdArray, device: Any) -> DeviceWords:
-    """Lay the words out on a device.
-
-    Args:
-        vectors: All vectors, float32, shape (v, d).
-        outputs: Ids searched, ascending.
-        device: A PyTorch device.
-    """
+    """Lay the words of some ascending ids out on a PyTorch device, of all vectors, float32, shape (v, d)."""
     count, d = len(outputs), vectors.shape[1]
     padded, columns = -(-count // WIDEST) * WIDEST, -(-(d + 3) // COLUMNS) * COLUMNS
-    centre = torch.from_numpy(_mean(vectors, outputs)).to(device)
+    centre = torch.from_numpy(mean_word(vectors, outputs)).to(device)
     table = torch.empty((count, d), dtype=torch.float32, device=device)
     screen = torch.zeros((padded, columns), dtype=torch.bfloat16, device=device)
     screen[:, d] = PADDING
@@ -105,12 +85,9 @@ def pack_words(vectors: Float32Array, outputs: IdArray, device: Any) -> DeviceWo
 
 
 def pack_queries(rows: Any, words: DeviceWords, height: int) -> PackedQueries:
-    """Lay queries out for a screen whose tiles are `height` rows high.
+    """Lay queries out for a screen of words whose tiles are `height` rows high; rows of zeros fill the last.
 
-    Args:
-        rows: Queries, float64, shape (n, d), on the words' device, of norm at most 1e15.
-        words: The words to compare with.
-        height: Rows of a tile; rows of zeros fill the last.
+    Queries are float64, shape (n, d), on the words' device, of norm at most 1e15.
     """
     n, d = rows.shape
     centred = rows - words.centre
@@ -156,12 +133,3 @@ def _pack(centred: Any, columns: int) -> tuple[Any, Any]:
     own = 0.51 * _summing(columns) * squared + left.abs() + 2 * columns * TINY + ROUNDING * squared
     lengths = _upward(torch.stack([torch.sqrt(squared), residue]))
     return factor, torch.cat([lengths, (own * SAFE).float()[None]])
-
-
-def _mean(vectors: Float32Array, outputs: IdArray) -> Float64Array:
-    total = np.zeros(vectors.shape[1])
-    for low in range(0, len(outputs), CHUNK):
-        total += vectors[outputs[low : low + CHUNK]].sum(axis=0, dtype=np.float64)
-    # In float32, so that the difference of a word and the centre is exact to float64 rounding.
-    mean: Float64Array = (total / len(outputs)).astype(np.float32).astype(np.float64)
-    return mean

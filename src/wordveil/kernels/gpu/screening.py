@@ -7,7 +7,7 @@ Nothing of shape (n, v) is made; the largest array holds one float32 number for 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from wordveil.kernels.gpu.backend import TensorDescriptor, launch, processors, torch, uses_triton
 from wordveil.kernels.gpu.packing import DeviceWords, PackedQueries
@@ -52,26 +52,15 @@ def default_tiles(device: Any) -> Tiles:
     return Tiles()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Hits:
-    """Groups that may hold a query's nearest words.
+class Hits(NamedTuple):
+    """Groups that may hold a query's nearest words."""
 
-    Attributes:
-        group: Group numbers, int32, shape (n, room); beyond a query's count they mean nothing.
-        counts: How many groups a query has, int32, shape (n,); above `room`, only the first are listed.
-    """
-
-    group: Any
-    counts: Any
+    group: Any  # group numbers, int32, shape (n, room); beyond a query's count they mean nothing
+    counts: Any  # how many groups a query has, int32, shape (n,); above `room`, only the first are listed
 
 
 class Screen:
-    """The screen over one set of words.
-
-    Args:
-        words: The words.
-        tiles: Shape of the work.
-    """
+    """The screen over one set of words."""
 
     def __init__(self, words: DeviceWords, tiles: Tiles) -> None:
         self.words, self.tiles = words, tiles
@@ -117,10 +106,7 @@ class Screen:
             (high, -(-self.blocks // span)),
             TensorDescriptor.from_tensor(left, [tiles.rows, self._depth]),
             TensorDescriptor.from_tensor(self.words.screen, [tiles.words, self._depth]),
-            out,
-            self.groups,
-            self.blocks,
-            span,
+            *(out, self.groups, self.blocks, span),
             COLUMNS=self.words.columns,
             ROWS=tiles.rows,
             WORDS=tiles.words,
@@ -144,15 +130,7 @@ class Screen:
             self.device,
             collect,
             (n,),
-            maxima,
-            self.groups,
-            queries.scales,
-            self.facts,
-            floors,
-            queries.allowance,
-            group,
-            counts,
-            room,
+            *(maxima, self.groups, queries.scales, self.facts, floors, queries.allowance, group, counts, room),
             GIVEN=k > 1,
             WIDE=WIDE,
         )

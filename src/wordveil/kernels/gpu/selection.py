@@ -14,17 +14,18 @@ counted; blocks are summed in float64.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
+from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch, uses_triton
 from wordveil.kernels.gpu.selection_kernels import block_masses, block_weights
 from wordveil.kernels.selection import SelectionRows
-from wordveil.metrics.distances import Metric, is_norm
+from wordveil.metrics.distances import is_norm
 from wordveil.randomness import BitArray
 
 ROWS, COLUMNS, DEPTH = 64, 64, 16  # tile of `block_masses`; fixed, so that a row's bits never depend on its batch
@@ -41,7 +42,7 @@ class _Rows(NamedTuple):
     own: Any
 
 
-class GpuSelection:
+class GpuSelection(ChannelRows):
     """Rows of an exponential-family channel, drawn from on a graphics card.
 
     Args:
@@ -56,20 +57,16 @@ class GpuSelection:
         ParameterError: If the device cannot be used here, or the metric is no norm.
     """
 
-    draw_width: ClassVar[int] = 2
-    ideal: ClassVar[None] = None
-
     def __init__(self, rows: SelectionRows, *, device: str = "cuda") -> None:
         if not is_norm(rows.metric):
-            raise ParameterError(
-                "metric", rows.metric.name, "has no kernel on a graphics card; use device='cpu' or a norm."
-            )
+            problem = "has no kernel on a graphics card; use device='cpu' or a norm."
+            raise ParameterError("metric", rows.metric.name, problem)
         self.device = open_device(device)
         self.engine = "torch-cpu" if self.device.type == "cpu" else "cuda"
         self.triton = uses_triton(self.device)
         self._rows = rows
         self.outputs, self.canonical, self.blocks, self.width = rows.outputs, rows.canonical, rows.blocks, rows.width
-        self.rate, self.cap, self.base = rows.rate, rows.cap, rows.base
+        self.metric, self.rate, self.cap, self.base = rows.metric, rows.rate, rows.cap, rows.base
         self._scale = -rows.rate * math.log2(math.e)
         self._floor = -math.inf if math.isinf(rows.cap) else self._scale * rows.cap
         packed = rows.lay_out()
@@ -91,13 +88,6 @@ class GpuSelection:
             names[block, : high - low] = rows.canonical[rows.outputs[low:high]]
             shares[block, : high - low] = 1.0 if rows._base is None else rows._base[block, : high - low]
         return names, shares
-
-    @property
-    def metric(self) -> Metric:
-        return self._rows.metric
-
-    def with_cache(self, limit_bytes: int) -> GpuSelection:
-        return self
 
     def weights(self, ids: IdArray) -> Float64Array:
         return self._rows.weights(ids)

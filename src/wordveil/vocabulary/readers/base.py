@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array
-from wordveil.errors import EmbeddingFormatError
+from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.vocabulary.word_index import WordIndex, build_index, first_duplicate
 from wordveil.vocabulary.wordlist import WordList
 
@@ -52,8 +52,10 @@ class ReadTable:
     index: WordIndex
 
 
-def checked_blocks(path: Path, form: EmbeddingFormat, limit: int | None) -> Iterator[Block]:
-    """Yield the blocks of a file, each checked for values, width, empty words and UTF-8."""
+def read_blocks(path: Path, form: EmbeddingFormat, limit: int | None = None) -> Iterator[Block]:
+    """Yield the blocks of a file, up to a limit of rows, each checked for values, width, empty words and UTF-8."""
+    if limit is not None and limit < 1:
+        raise ParameterError("limit", limit, "must be at least 1, or None for all rows.")
     dimensions: int | None = None
     for block in form.read(path, limit):
         width = block.vectors.shape[1]
@@ -81,11 +83,9 @@ def distinct_words(path: Path, form: EmbeddingFormat, words: WordList, positions
 
 def file_error(path: Path, form: EmbeddingFormat, problem: str, position: int, remedy: str) -> EmbeddingFormatError:
     """Return an error that names the position in the format's own unit."""
-    if form.unit == "line":
-        return EmbeddingFormatError(path, problem, line=position, remedy=remedy)
-    if form.unit == "offset":
-        return EmbeddingFormatError(path, problem, offset=position, remedy=remedy)
-    return EmbeddingFormatError(path, f"row {position}: {problem}", remedy=remedy)
+    if form.unit == "row":
+        return EmbeddingFormatError(path, f"row {position}: {problem}", remedy=remedy)
+    return EmbeddingFormatError(path, problem, **{form.unit: position}, remedy=remedy)
 
 
 def table_name(path: Path) -> str:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from wordveil.arrays import Float32Array
-from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.errors import EmbeddingFormatError
 from wordveil.parameters import check_choice
 from wordveil.vocabulary.readers import npz, safetensors_model2vec, word2vec_binary
 from wordveil.vocabulary.readers.base import (
     Block,
     EmbeddingFormat,
     ReadTable,
-    checked_blocks,
     distinct_words,
+    read_blocks,
     table_name,
 )
 from wordveil.vocabulary.readers.sources import DAMAGE, is_zip, open_source
@@ -81,18 +81,12 @@ def _guess_text(path: Path, head: bytes) -> str:
 
 def _looks_like_text(line: bytes) -> bool:
     """Return whether the row after a header is text: it ends in a number, or at least holds no odd bytes."""
-    try:
+    with suppress(ValueError):
         float(line.rstrip(b" ").rpartition(b" ")[2])
-    except ValueError:
-        return _is_printable(line)
-    return True
-
-
-def _is_printable(line: bytes) -> bool:
-    try:
+        return True
+    with suppress(UnicodeDecodeError):
         return line.decode("utf-8").isprintable()
-    except UnicodeDecodeError:
-        return False
+    return False
 
 
 _BINARY = (npz.FORMAT, safetensors_model2vec.FORMAT, word2vec_binary.FORMAT)
@@ -110,13 +104,6 @@ def format_of(path: Path, name: str | None) -> EmbeddingFormat:
     chosen = guess_format(path) if name is None else name
     check_choice("format", chosen, FORMATS)
     return FORMATS[chosen]
-
-
-def read_blocks(path: Path, form: EmbeddingFormat, limit: int | None = None) -> Iterator[Block]:
-    """Yield the checked blocks of a file, in file order, up to a positive limit of rows."""
-    if limit is not None and limit < 1:
-        raise ParameterError("limit", limit, "must be at least 1, or None for all rows.")
-    return checked_blocks(path, form, limit)
 
 
 def read_table(path: Path, *, format_name: str | None = None, limit: int | None = None) -> ReadTable:

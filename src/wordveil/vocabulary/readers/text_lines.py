@@ -52,8 +52,7 @@ def text_header(head: bytes) -> tuple[int, int] | None:
 def text_blocks(path: Path, limit: int | None, *, header: str) -> Iterator[Block]:
     """Yield the rows of a text file, plain, .gz or .zip, whose header of counts is "none", "required" or "optional".
 
-    Raises:
-        EmbeddingFormatError: Naming the first line that is not valid, or a header that does not fit the file.
+    The `EmbeddingFormatError` names the first line that is not valid, or a header that does not fit the file.
     """
     with open_source(path) as source:
         pieces = _line_pieces(source)
@@ -119,7 +118,11 @@ def _parse_piece(path: Path, piece: bytes, d: int, first_line: int, share: float
         raise EmbeddingFormatError(path, problem, line=first_line + row, remedy=_REMEDY)
     bounds = zip(lines.starts.tolist(), lines.word_ends.tolist(), strict=True)
     words = [data[start:end] for start, end in bounds]
-    _refuse_extra_columns(path, [(row, words[row]) for row in lines.spaced.tolist()], d, first_line)
+    for row in lines.spaced.tolist():
+        # A word that ends in a decimal fraction after a space: that is a value too many, not a word.
+        if _DECIMAL.match(words[row].rpartition(b" ")[2]):
+            problem = f"has more than {d} values."
+            raise EmbeddingFormatError(path, problem, line=first_line + row, remedy=_REMEDY)
     positions = np.arange(first_line, first_line + len(words), dtype=np.int64)
     return Block(words=words, vectors=values.reshape(-1, d), positions=positions, share=share)
 
@@ -158,14 +161,6 @@ def _too_few(path: Path, line: bytes, d: int, number: int) -> EmbeddingFormatErr
     elif not found and number == 1:
         problem, remedy = "holds a word without values.", "Give a file of words with their vectors."
     return EmbeddingFormatError(path, problem, line=number, remedy=remedy)
-
-
-def _refuse_extra_columns(path: Path, spaced: list[tuple[int, bytes]], d: int, first_line: int) -> None:
-    """Refuse a word that ends in a decimal fraction after a space: that is a value too many, not a word."""
-    for row, word in spaced:
-        if _DECIMAL.match(word.rpartition(b" ")[2]):
-            problem = f"has more than {d} values."
-            raise EmbeddingFormatError(path, problem, line=first_line + row, remedy=_REMEDY)
 
 
 TEXT_FORMATS = tuple(
