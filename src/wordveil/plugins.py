@@ -131,7 +131,9 @@ def object_at(place: str) -> Any:
         found = _module_of_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
         return getattr(found, attribute)
     except (ImportError, AttributeError, OSError, SyntaxError, ValueError) as problem:
-        raise ParameterError("python", place, f"cannot be loaded ({type(problem).__name__}).") from problem
+        absent = getattr(problem, "name", None) if isinstance(problem, ModuleNotFoundError) else None
+        why = type(problem).__name__ + (f": {absent}" if absent else "")
+        raise ParameterError("python", place, f"cannot be loaded ({why}).") from problem
 
 
 def _module_of_file(path: Path) -> ModuleType:
@@ -139,6 +141,8 @@ def _module_of_file(path: Path) -> ModuleType:
     code = path.read_bytes()
     name = f"{path.stem}_{hashlib.sha256(code).hexdigest()[:16]}"
     if name not in sys.modules:
+        if (folder := str(path.resolve().parent)) not in sys.path:
+            sys.path.append(folder)  # what lies beside it, it may import
         module = sys.modules[name] = ModuleType(name)  # dataclasses look their module up
         module.__file__ = str(path)
         try:

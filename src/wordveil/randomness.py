@@ -179,6 +179,7 @@ class RandomSource:
         self._key = os.urandom(KEY_BYTES) if key is None else bytes(key)
         self._is_given, self._is_orphan = key is not None, False
         self.is_test_source = False
+        self.lasts = key is not None  # whether its owner keeps the key after what is drawn; a run's own goes with it
         _KEY_HOLDERS.add(self)
 
     @classmethod
@@ -189,7 +190,7 @@ class RandomSource:
             seed: Any integer.
         """
         source = cls(hashlib.blake2b(str(seed).encode(), digest_size=KEY_BYTES).digest())
-        source.is_test_source, source._is_given = True, False
+        source.is_test_source, source._is_given, source.lasts = True, False, False
         return source
 
     @classmethod

@@ -1,9 +1,11 @@
 """What is said and settled before a long run: a dry run, an own key with ids, a budget for each person, a log."""
 
+import gzip
 import json
 import logging
 
 import pytest
+from tests.tables import write_rows
 
 import seeds
 from worlds import made_up
@@ -32,7 +34,13 @@ def test_an_own_key_ids_and_a_budget_give_one_release_whose_report_is_verified(w
         wordveil.done(f"{run}{bound} -o {name}.csv --report {name}.json")
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
     assert (tmp_path / "a.csv").read_text().count("\n") == 11, "of twenty documents of one person none is left"
-    assert "lose at most 60 nats" in json.loads((tmp_path / "a.json").read_text())["budget"]["sentence"]
+    facts = json.loads((tmp_path / "a.json").read_text())
+    assert "lose at most 60 nats" in facts["budget"]["sentence"]
+    assert (facts["ids"], facts["lasting_key"]) == ("id", True)
+    assert "which its owner keeps" in facts["verdict"]["stays"]
+    said = json.dumps(facts)
+    assert "the id is the value of the column id" in said
+    assert not any(false in said for false in ("is removed when", "removes it when", "this is the only release"))
     wordveil.done("report a.csv --verify a.json --vocabulary small")
     assert (tmp_path / "own.key").read_bytes() == seeds.key(8), "the key is the owner's, and stays"
     assert "must come together with --key-file" in wordveil.refused(f"{RUN} --ids id -o c.csv")
@@ -57,6 +65,10 @@ def test_a_dry_run_counts_what_the_run_would_do_and_releases_nothing(wordveil, t
     assert ("outside the vocabulary: 30 of 120 words" in said) == command.startswith("sanitize")
     assert "about 1 s for about 150 tokens" in said
     assert not any(word in said for word in PRIVATE if word not in ("ann", "bob"))
+    if command.startswith("sanitize"):
+        bound = "--user-column who --max-nats-per-user 60 --over-budget drop"
+        said = " ".join(wordveil.done(f"{command} {bound} --dry-run").err.split())
+        assert "the bound: 1 persons are over it, 20 documents left out" in said
     (tmp_path / "out.csv").write_text("there\n")
     assert "nothing was released or written" in wordveil.done(f"{command} -o out.csv --dry-run").err
     assert "no other column" in wordveil.refused(f"{command.replace('--keep id', '--keep idd')} --dry-run -o out.csv")
@@ -77,6 +89,24 @@ def test_a_dry_run_of_a_folder_looks_into_some_files_and_counts_all(wordveil, tm
     assert "looked into: 240 documents, 1,200 tokens" in said
     tokens = int(said.partition(" s for about ")[2].partition(" tokens")[0].replace(",", ""))
     assert abs(tokens - 24 * 150) < 40
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_a_dry_run_knows_how_much_there_is_beyond_what_it_looks_at(wordveil, tmp_path, monkeypatch, ending):
+    monkeypatch.setattr("wordveil.runs.dry_run.BYTES", 20_000)
+    rows = TICKETS.splitlines()[1:] * 1500
+    whole = "id,who,body,phone\n" + "\n".join(rows) + "\n"
+    if ending == "csv.gz":
+        (tmp_path / "in.csv.gz").write_bytes(gzip.compress(whole.encode()))
+    elif ending == "parquet":
+        columns = zip(*(row.split(",") for row in rows), strict=True)
+        write_rows(tmp_path / "in.parquet", dict(zip(("id", "who", "body", "phone"), map(list, columns), strict=True)))
+    else:
+        (tmp_path / "in.csv").write_text(whole)
+    said = " ".join(wordveil.done(f"{RUN.replace('in.csv', f'in.{ending}')} --dry-run").err.split())
+    told = int(said.partition(" for about ")[2].partition(" tokens")[0].replace(",", ""))
+    least = 0 if ending == "csv.gz" else 0.9  # packed bytes are read ahead
+    assert least * 225_000 < told < 1.1 * 225_000
 
 
 def test_the_log_of_a_run_says_how_it_goes_and_nothing_private(wordveil, tmp_path, caplog):

@@ -81,7 +81,10 @@ def grant(
         tables = opened(storage.state, storage.database, vocabularies=named_paths("--vocabulary", vocabulary)).tables()
         cost = cost_of(Setting.read(setting).open(*tables).guarantee, 1)
         balance = ledger.grant(known[0], replace(cost, units=units(nats)))
-        show_result(balance, _table(ledger, [balance], BALANCE), as_json=as_json)
+        lines = _table(ledger, [balance], BALANCE)
+        if not float(balance["daily"]):
+            lines.append("what is granted stands alone: no day fills this account up")
+        show_result(balance, lines, as_json=as_json)
 
 
 @app.command(cls=Command)

@@ -28,7 +28,7 @@ OPTIONS = ("epsilon", "calibration", "allow_refuted")
 MechanismOption = Annotated[str, Option("--mechanism", "-m", help=f"One of {', '.join(MECHANISMS)}.")]
 EpsilonOption = Annotated[
     float | None,
-    Option("--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 8), else per unit of distance."),
+    Option("--epsilon", "-e", help="Privacy loss: nats a word for neighbours (default 7), else per unit of distance."),
 ]
 VocabularyOption = Annotated[
     Path | None, Option("--vocabulary", help="A vocabulary directory or embedding file; default: the embedded one.")

@@ -18,18 +18,35 @@ from wordveil.runs.dry_run import Looked, in_time, look, tokens_per_second
 
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
+    from wordveil.runs.beforehand import UserBudget
     from wordveil.sanitizing.sanitizer import Sanitizer
     from wordveil.withholding.redactor import Redactor
 
 
-def dry_run(source: str, output: str, settings: DocumentSettings, releaser: Sanitizer | Redactor) -> int:
-    """Look at the input and tell what a run would do."""
+def dry_run(
+    source: str,
+    output: str,
+    settings: DocumentSettings,
+    releaser: Sanitizer | Redactor,
+    budget: UserBudget | None = None,
+    ids: str | None = None,
+) -> int:
+    """Look at the input and tell what a run would do; a budget or ids are counted over all files."""
+    from wordveil.runs.beforehand import FirstReading
     from wordveil.sanitizing.sanitizer import Sanitizer
 
     looked = look(source, output, settings, say)
     about = _sanitized if isinstance(releaser, Sanitizer) else _redacted
     for line in chain(looked.lines(), about(looked, releaser)):  # type: ignore[arg-type]  # each its own
         say(line)
+    if isinstance(releaser, Sanitizer) and (budget is not None or ids is not None):
+        counts = Counter[str]()
+        first = FirstReading(sanitizer=releaser, budget=budget, ids=ids, counts=counts)
+        first.check(settings)
+        first(looked.named)
+        over = f"{counts['users_over']:,} persons are over it, {counts['documents_left_out']:,} documents left out"
+        found = [f"the bound: {over}"] * (budget is not None) + ["ids, which are unique"] * (ids is not None)
+        say(f"all was read for {' and '.join(found)}")
     say("dry run: nothing was released or written. These counts are private, as the texts are.")
     return DONE
 

@@ -6,8 +6,8 @@ DONE, NO, MISTAKE, INCOMPLETE, INTERNAL_ERROR, INTERRUPTED, READER_GONE = 0, 1, 
 
 MEANINGS = {
     DONE: "done, and nothing was found wrong",
-    NO: "the answer is no: `audit` refuted the claim, `score` contradicted it, `report` found an edit or other files, "
-    "or `doctor` found something damaged",
+    NO: "the answer is no: `audit` or `evaluate` refuted a claim, `score` contradicted it, `report` found an edit or "
+    "other files, or `doctor` found something damaged",
     MISTAKE: "a mistake in the command, a file that is not what it should be, or a question without a yes; "
     "one line says which",
     INCOMPLETE: "done, but files of a directory could not be read and are left out; `--allow-bad-files` makes this 0",

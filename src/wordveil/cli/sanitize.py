@@ -182,7 +182,7 @@ def sanitize(
     if dry_run:
         from wordveil.cli.dry_run import dry_run as told
 
-        return told(source, output, settings, job.sanitizer)
+        return told(source, output, settings, job.sanitizer, budget, lasting.ids)
     if preview:
         if denoise is not None:
             raise ParameterError("--preview", preview, "shows what is released: leave out --denoise.")

@@ -109,9 +109,9 @@ class Parquet(DocumentFormat):
                 if problem:
                     raise DocumentFormatError(path, f"row {ordinal + 1}: {problem}", remedy="Choose with --column.")
                 last = row == table.num_rows - 1
+                self.share_done = (ordinal + 1) / total
                 yield Record(ordinal, texts, batch, size=size, closes_section=last, line=ordinal + 1)
                 ordinal += 1
-            self.share_done = ordinal / total
 
     def _without_left_out(self, batches: Iterator[Any]) -> Iterator[Any]:
         pa, _ = _pyarrow()

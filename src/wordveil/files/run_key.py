@@ -73,4 +73,6 @@ def run_source(
         return RandomSource()
     if not path.exists() and (stored(journal_path(destination)) or {}).get("product") is not None:
         return RandomSource()  # nothing is left to draw: the output needs only its name
-    return RandomSource(load_run_key(path))
+    source = RandomSource(load_run_key(path))
+    source.lasts = False
+    return source

@@ -16,7 +16,7 @@ from textwrap import shorten
 from typing import Any, ClassVar, Literal, get_args
 
 from wordveil.arrays import ReleasedText
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, printable
 from wordveil.parameters import check_choice
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit, Standing, within_scope
 from wordveil.promises.html import items
@@ -24,13 +24,19 @@ from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.rounding import round_up
 
 MASK = "[unknown]"
-KEYED = (
+_KEYED = (
     "whether a document changed between two releases under one key and id: an unchanged one comes out as before and a "
     "changed one is drawn afresh, on the same version and, where provenance names one, arithmetic; on others each is "
-    "one more release (in a run the id is the value of the column named for it, or the file name without its folder "
-    "and the record number, with the chosen columns)"
+    "one more release"
 )
+KEYED = f"{_KEYED} (in a run the id is the file name without its folder, the chosen columns and the record number)"
 """What a release with an id of the caller's discloses; losses of such releases do not simply add."""
+
+
+def keyed_by(column: str) -> str:
+    """Return the same for a run in which a column names each document."""
+    return f"{_KEYED} (the id is the value of the column {printable(column)}, with the chosen columns)"
+
 
 Unknown = Literal["random", "typed", "drop", "mask"]
 Per = Literal["token", "document"]

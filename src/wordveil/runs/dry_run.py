@@ -13,6 +13,7 @@ from pathlib import Path
 
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings, tree_files
+from wordveil.documents.streams import compression_of
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.parameters import listed_names
 from wordveil.runs.engine import Notice
@@ -32,6 +33,7 @@ class Looked:
     files: int  # number of files to be read
     size: int  # their bytes, as they lie on the disk
     skipped: int  # number of files that would not be read
+    named: list[tuple[str, DocumentSettings]]  # the files, each with its settings
     columns: tuple[str, ...]  # names of the columns that hold text
     copied: list[str]  # names of those that would be copied
     left: list[str]  # names of those that would be left out
@@ -74,7 +76,7 @@ def look(
         if not paths:
             raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
     else:
-        check_file(origin, target, resume=True)
+        check_file(origin, target, resume=target != "-")
     own = {path: settings.for_file(path) if Path(origin).is_dir() else settings for path in paths}
     columns = [other_columns(path, own[path]) for path in paths]
     settle_others(origin, settings, columns, notice)
@@ -84,6 +86,7 @@ def look(
         files=len(paths),
         size=sum(os.path.getsize(path) for path in paths),
         skipped=skipped,
+        named=list(own.items()),
         columns=settings.columns,
         copied=copied,
         left=[name for name in names if name not in copied],
@@ -103,8 +106,9 @@ def _read_beginning(path: str, settings: DocumentSettings, looked: Looked) -> No
                 size += record.size
                 if size >= BYTES:
                     break
-            # A buffer is read ahead: of a small file all of it.
-            looked.read += min(os.path.getsize(path), max(1, reader.bytes_done))
+            plain = reader.format.share_done is None and compression_of(path) is None
+            # Packed bytes are read ahead, of a small file all of them.
+            looked.read += min(os.path.getsize(path), size if plain else max(1, reader.bytes_done))
     except DocumentFormatError as error:
         del looked.documents[before:]
         looked.bad.append(str(error))

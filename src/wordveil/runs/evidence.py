@@ -24,6 +24,13 @@ ALWAYS_ASSUMED = (
     "the key of the run was read by nobody; wordveil removes it when the run has succeeded",
 )
 """What every release assumes, besides what its guarantee says."""
+UNDER_A_LASTING_KEY = (
+    ALWAYS_ASSUMED[0],
+    "these texts are released under this key and these ids alone: losses of releases that draw afresh add up, and a "
+    "choice among several voids the promise",
+    "the key was read by nobody but its owner, who keeps it",
+)
+"""The same where the owner's key outlives the run."""
 ANYBODY = "anybody who holds the release, whatever else they know and however much they compute"
 
 
@@ -59,6 +66,7 @@ class Evidence:
                 "longest": _longest(explained),
             },
             passes=passes,
+            assumptions=UNDER_A_LASTING_KEY if facts.get("lasting_key") else ALWAYS_ASSUMED,
             in_words=(f"In one sentence: {words.sentence}.", *explained.examples),
             notes=tuple(notes),
         )
@@ -80,7 +88,9 @@ def _leaves(facts: Mapping[str, Any], unit: PrivacyUnit) -> str:
 def _stays(facts: Mapping[str, Any], unit: PrivacyUnit) -> str:
     words = "sentences" if unit is PrivacyUnit.SENTENCE else "words"
     others = ", every column that is not named here" if facts["settings"]["columns"] else ""
-    key = "the key of the noise, which is removed when the run has succeeded, unless its owner keeps it for later runs"
+    key = "the key of the noise, which is removed when the run has succeeded"
+    if facts.get("lasting_key"):
+        key = "the key of the noise, which its owner keeps; whoever has it can remove the noise"
     return f"The original {words}{others}, and {key}."
 
 

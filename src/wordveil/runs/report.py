@@ -156,6 +156,7 @@ def _run(facts: Mapping[str, Any]) -> dict[str, str]:
         "tokens randomized": f"{facts['tokens']:,}",
         "public words kept": f"{facts['exempt']:,}",
         **({"of one person": facts["budget"]["sentence"]} if facts.get("budget") else {}),
+        "documents are named by": f"the column {facts['ids']}" if facts.get("ids") else "file and place",
         "left out or replaced": left_out(facts) or "nothing",
         "mechanism": provenance["mechanism"],
         "vocabulary": f"{provenance['vocabulary']}, checksum {provenance['checksum']}",

@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
-from wordveil.promises.release import KEYED, BatchRelease
+from wordveil.promises.release import KEYED, BatchRelease, keyed_by
 from wordveil.promises.rows import into_rows
 from wordveil.runs.beforehand import FirstReading, UserBudget
 from wordveil.runs.digests import FileDigest, file_digests
@@ -39,6 +39,8 @@ class RunReport(DocumentReport):
     # every file read, only where it was asked for: whoever has the digest of a private file can tell whether a guess of
     # the whole file is right, and its size is the total length of its words
     inputs: tuple[FileDigest, ...] = ()
+    ids: str = ""  # the column that names each document; "" where its place does
+    lasting_key: bool = False  # whether the key is its owner's, who keeps it, and none of the run's own
     # what bounds the loss of all documents of one person, and what it left out, where that was asked for
     budget: dict[str, Any] | None = None
     # what was read of the release, and what an attacker reads, where that was asked for
@@ -129,7 +131,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
 
     def reported(summary: DocumentSummary, seconds: float) -> RunReport:
         spent = seconds, here["tokens"]
-        report = run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent)
+        report = run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent, ids=ids)
         if budget is not None:
             told = budget.told(users=counts["users_over"], documents=counts["documents_left_out"])
             report = replace(report, budget=told, disclosed=(*report.disclosed, budget.disclosed()))
@@ -181,7 +183,7 @@ def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
     return {"options": sanitizer.options.choices(), **origin, "noise": sanitizer.parts.domain}
 
 
-def run_report(
+def run_report(  # noqa: PLR0913 (what a report says of a run)
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     sanitizer: Sanitizer,
@@ -191,9 +193,11 @@ def run_report(
     counts: Counter[str],
     spent: tuple[float, int],
     outputs: Iterable[Mapping[str, Any]] | None = None,
+    ids: str | None = None,
 ) -> RunReport:
     """Return the report of a run whose output is in its place; `spent` are this process's seconds and tokens."""
     facts = run_facts(source, destination, settings, summary, outputs)
+    facts |= {"ids": ids or "", "lasting_key": sanitizer.source.lasts}
     return RunReport(
         guarantee=sanitizer.guarantee,
         disclosed=run_disclosures(sanitizer, facts),
@@ -210,7 +214,7 @@ def run_report(
 
 def run_disclosures(sanitizer: Sanitizer, facts: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a run discloses whatever the noise, one sentence each, given what its report says of it."""
-    return (*sanitizer.disclosed, KEYED, *run_shows(facts))
+    return (*sanitizer.disclosed, keyed_by(facts["ids"]) if facts.get("ids") else KEYED, *run_shows(facts))
 
 
 def release_records(

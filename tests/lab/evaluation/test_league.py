@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from wordveil_lab.evaluation.recipes import RECIPES, contenders, diameter, fit_c
 from wordveil_lab.evaluation.report import as_dict, as_markdown, write_league
 from wordveil_lab.evaluation.subjects import subject_of
 
+ROOT = Path(__file__).parents[3]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("league")]  # one table for all of them
 
 EPSILONS, LOCAL, RANK = (3.0,), (6.0,), (2.0,)
@@ -249,11 +251,34 @@ def test_a_mechanism_of_a_file_has_a_row_beside_the_others_and_none_of_older_cod
     assert found[0].scores == found[1].scores
     for wrong, problem in (
         (f"{file}:Nobody", "cannot be loaded"),
-        (f"{file}:wv", "must name the class of a mechanism"),
+        (f"{file}:wv", "must name a class that derives from"),
         ("wordveil:TEM", "is called 'tem', as another is"),
     ):
         with pytest.raises(ParameterError, match=problem):
             contenders((), (), (8.0,), places=(wrong,))
+
+
+def test_a_claim_that_an_audit_refutes_is_marked_in_every_table_and_ends_with_exit_code_1(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    honest = (ROOT / "examples" / "plugin" / "cluster_response.py").read_text()
+    own, weight = "math.exp(self.mechanism.epsilon)", "math.exp(self.mechanism.epsilon + 2)"
+    assert honest.count(own) == 2
+    (tmp_path / "honest.py").write_text(honest)
+    (tmp_path / "broken.py").write_text(honest.replace(own, weight).replace('"cluster-response"', '"broken"'))
+    options = ["-m", "neighbours-1", "--local-epsilon", "2", "--words", "60", "-t", "deniability", "--workers", "1"]
+    for name, status in (("honest", 0), ("broken", 1)):
+        for ending in (".tex", ".md", ".csv", ".json"):
+            command = ["evaluate", *options, "--python", f"{name}.py:ClusterResponse", "--report", f"{name}{ending}"]
+            answer = CliRunner().invoke(build_app(), command, standalone_mode=False)
+            assert answer.return_value == status, answer.output
+            assert ("broken (claim refuted) at 2" in answer.stderr) == (name == "broken")
+            written = (tmp_path / f"{name}{ending}").read_text()
+            mark = 'refuted": true' if ending == ".json" else ",refuted," if ending == ".csv" else "(claim refuted)"
+            assert (mark in written) == (name == "broken"), (ending, written)
+    with pytest.raises(ParameterError, match="is a figure"):
+        CliRunner().invoke(
+            build_app(), ["evaluate", *options, "--report", "t.pdf"], standalone_mode=False, catch_exceptions=False
+        )
 
 
 def test_unknown_names_and_epsilons_are_refused():

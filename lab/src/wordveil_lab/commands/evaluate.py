@@ -106,7 +106,7 @@ def evaluate(
     report: Annotated[Path, Option("--report", help="Write .html, .md, .json, .csv, .tex, .svg or .pdf.")] = Path(
         "league.html"
     ),
-) -> None:
+) -> int:
     """Compare mechanisms at equal promise: utility, attacks and measures on public data, with confidence intervals.
 
     The data sets are files in the folder named by the environment variable WORDVEIL_DATA, or your own (--data);
@@ -115,11 +115,12 @@ def evaluate(
 
     Only promises whose epsilon is given are compared; without any: 2, 5 and 10 (metric), 4, 6, 8, 10 and 12 nats
     (local), 2 (ranks). With all tasks and 10 000 words a row takes about a minute of one processor at --size reduced,
-    a quarter of that at --size miniature, more at full. An interrupted run goes on where it stopped.
+    a quarter of that at --size miniature, more at full. An interrupted run goes on where it stopped. Where an audit
+    refutes the claim of a row, the row says so, and the exit code is 1.
     """
     from wordveil_lab.evaluation.catalogue import chosen_tasks, runnable
     from wordveil_lab.evaluation.league import first_words, run_league
-    from wordveil_lab.evaluation.report import check_form, write_league
+    from wordveil_lab.evaluation.report import check_form, is_refuted, marked, write_league
 
     check_form(report)
     targets = rows.targets()
@@ -129,6 +130,7 @@ def evaluate(
     if not tasks:
         needed = f"need files or packages that are not here, see above: set {DATA_VARIABLE} or give --data."
         raise ParameterError("--task", ",".join(left_out), needed)
+    check_form(report, [task.name for task in tasks])
     league = run_league(
         work.plan(targets, tasks, left_out),
         first_words(open_vocabulary(vocabulary), words or None),
@@ -136,12 +138,16 @@ def evaluate(
         workers=work.workers or len(os.sched_getaffinity(0)),
         progress=lambda done, total, row: say(f"{done:5,} of {total:,} cells: {row}"),
     )
-    write_league(league, report, command=shlex.join(["wordveil", *sys.argv[1:]]))
+    written = write_league(league, report, command=shlex.join(["wordveil", *sys.argv[1:]]))
     worked = sum(cell.seconds for row in league.rows for cell in row.cells)
     say(
         f"{report}: {len(league.rows)} rows x {len(tasks)} tasks, {league.seconds:.0f} s, {league.cached} cells "
         f"cached; {worked:.0f} s of work in all cells together"
     )
+    refuted = [row for row in written["rows"] if is_refuted(row)]
+    for row in refuted:
+        say(f"{marked(row)} at {row['epsilon']:g}: an audit shows at least {row['audit']['epsilon_at_least']:.4g}")
+    return int(bool(refuted))
 
 
 def _own_files(given: list[str]) -> dict[str, str]:

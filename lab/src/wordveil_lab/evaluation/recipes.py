@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -325,7 +325,10 @@ def _own_class(place: str) -> Any:
     """
     found = object_at(place)
     if not (isinstance(found, type) and issubclass(found, Mechanism)):
-        raise ParameterError("python", place, "must name the class of a mechanism.")
+        problem = "must name a class that derives from wordveil.api.WordMechanism or VectorMechanism."
+        raise ParameterError("python", place, problem)
+    if "epsilon" not in [field.name for field in fields(cast(Any, found))]:
+        raise ParameterError("python", place, "takes no epsilon, by which rows are compared: give it such a field.")
     if found.name in known_names() or foreign_names("mechanisms", ()).count(found.name):
         raise ParameterError("python", place, f"is called {found.name!r}, as another is: give it a name of its own.")
     return found

@@ -44,6 +44,11 @@ GROUP_TEXT = {
 """Group -> its heading."""
 
 
+_FIGURE = (
+    f"is a figure: it needs one of {', '.join(COMPARED)} among the tasks, and a task of utility on the same texts."
+)
+
+
 def new_report(command: str, rows: Iterable[dict[str, Any]], **facts: Any) -> dict[str, Any]:
     """Return the run of a league as its JSON has it, with facts of its own."""
     return {"schema": SCHEMA, "version": __version__, "command": command, "noise": NOISE, **facts, "rows": list(rows)}
@@ -125,8 +130,7 @@ def as_picture(report: dict[str, Any], form: str = "svg") -> bytes:
     """Return utility against the best attacker's success, as SVG or PDF."""
     points = list(_points(report))
     if not points:
-        needed = f"needs one of {', '.join(COMPARED)} among the tasks, and a task of utility on the same texts."
-        raise ParameterError("report", form, needed)
+        raise ParameterError("report", form, _FIGURE)
     across = "words found by the best attacker on the same texts"
     return draw(points, "Utility at equal attack", across=across, form=form)
 
@@ -168,11 +172,21 @@ def group_tables(
         if columns:
             names = [f"{task}: {score['name']}{ARROWS[score['better']]}" for task, score in columns]
             body = [
-                [row["name"], "" if row["epsilon"] is None else f"{row['epsilon']:g}"]
+                [marked(row), "" if row["epsilon"] is None else f"{row['epsilon']:g}"]
                 + [_shown(row, task, score["name"]) for task, score in columns]
                 for row in ordered
             ]
             yield heading, ["row", "epsilon", *names], body
+
+
+def is_refuted(row: dict[str, Any]) -> bool:
+    """Whether an audit refutes what a row is compared for."""
+    return row["group"] not in (None, Group.REFUTED.value) and bool(row["audit"] and row["audit"]["refuted"])
+
+
+def marked(row: dict[str, Any]) -> str:
+    """Return the name of a row, with a mark where its claim is refuted."""
+    return f"{row['name']} (claim refuted)" if is_refuted(row) else str(row["name"])
 
 
 def _shown(row: dict[str, Any], task: str, score: str) -> str:
@@ -221,7 +235,7 @@ def audited(audit: dict[str, Any] | None) -> str:
     if audit is None:
         return "-"
     if audit["method"] == "exact":
-        return f"epsilon is {audit['epsilon_at_least']:.4g} exactly"
+        return ("**refuted**: " if audit["refuted"] else "") + f"epsilon is {audit['epsilon_at_least']:.4g} exactly"
     least = audit["epsilon_at_least"]
     at = f" at delta {audit['claimed_delta']:.2g}" if audit["claimed_delta"] else ""
     said = f"no epsilon holds{at}" if least == "inf" else f"epsilon >= {least:.4g}{at}"
@@ -262,16 +276,17 @@ def _finite(value: Any) -> Any:
 
 
 def as_csv(report: dict[str, Any]) -> str:
-    """Return every score as a line: group, row, epsilon, task, score, which is better, mean, standard error, runs."""
+    """Return every score as a line, with its row, and what an audit says of the claim."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(["group", "row", "epsilon", "task", "score", "better", "mean", "standard_error", "runs"])
+    table.writerow(["group", "row", "epsilon", "claim", "task", "score", "better", "mean", "standard_error", "runs"])
     for row, task in product(report["rows"], report["tasks"]):
         for score in task["scores"]:
             found = row["cells"].get(task["name"], {}).get("scores", {}).get(score["name"])
             if found is not None:
                 numbers = (found["mean"], found["standard_error"], found["runs"])
-                place = (row["group"], row["name"], row["epsilon"])
+                claim = "" if row["audit"] is None else "refuted" if row["audit"]["refuted"] else "not refuted"
+                place = (row["group"], row["name"], row["epsilon"], claim)
                 table.writerow([*place, task["name"], score["name"], score["better"], *numbers])
     return out.getvalue()
 
@@ -311,7 +326,10 @@ def write_league(league: League, path: str | os.PathLike[str], command: str = ""
     return report
 
 
-def check_form(path: Path) -> None:
-    """Refuse a file whose ending is none of `FORMS`."""
+def check_form(path: Path, tasks: Sequence[str] | None = None) -> None:
+    """Refuse a file whose ending is none of `FORMS`, and a figure that these tasks do not make."""
+    pairs = [(attack, utility) for attack, utilities in COMPARED.items() for utility, _ in utilities]
+    if tasks is not None and path.suffix in (".svg", ".pdf") and not any({*pair} <= {*tasks} for pair in pairs):
+        raise ParameterError("--report", path.name, _FIGURE)
     if path.suffix not in FORMS:
         raise ParameterError("--report", path.name, f"must end in one of {', '.join(FORMS)}.")
