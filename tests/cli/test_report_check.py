@@ -255,7 +255,7 @@ def test_a_report_of_vectors_is_held_like_one_of_texts(wordveil, tmp_path):
             status[named(path)] = wordveil(*check, target).status
     assert {place for place, code in status.items() if code == 0} <= free
     assert {place for place, code in status.items() if code == 2} <= {
-        "provenance.mechanism", "provenance.vocabulary", "input_dimensions", "schema",
+        "provenance.mechanism", "provenance.vocabulary", "provenance.public_data", "input_dimensions", "schema",
     }  # fmt: skip
 
 
