@@ -130,7 +130,7 @@ def object_at(place: str) -> Any:
     try:
         found = _module_of_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
         return getattr(found, attribute)
-    except (ImportError, AttributeError, OSError, SyntaxError, ValueError) as problem:
+    except (ImportError, AttributeError, OSError, SyntaxError, ValueError, SystemExit) as problem:
         absent = getattr(problem, "name", None) if isinstance(problem, ModuleNotFoundError) else None
         why = type(problem).__name__ + (f": {absent}" if absent else "")
         raise ParameterError("python", place, f"cannot be loaded ({why}).") from problem

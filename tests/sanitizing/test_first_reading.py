@@ -10,8 +10,8 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
-from wordveil.errors import ParameterError, ResumeError
-from wordveil.runs.beforehand import UserBudget
+from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
+from wordveil.runs.beforehand import FirstReading, UserBudget
 from worlds import made_up
 
 ALLOWED = 20  # tokens a person
@@ -189,3 +189,65 @@ def test_what_can_be_read_once_or_skips_documents_is_refused(words, tmp_path, ho
         metric = wv.Sanitizer(words, wv.TEM(epsilon=3.0))
         with pytest.raises(ParameterError, match="pure local DP"):
             wv.sanitize_documents(table, tmp_path / "out.csv", metric, settings=COLUMN, **how)
+
+
+UNREADABLE = {
+    "absent.csv": "id,text\nd1,a b\n",
+    "twice.csv": "id,person,text,person\nd1,ann,a b,bob\n",
+    "list.jsonl": '{"id": "d1", "person": ["ann", "bob"], "text": "a b"}\n',
+    "object.jsonl": '{"id": "d1", "person": {"name": "ann"}, "text": "a b"}\n',
+    "twice.jsonl": '{"id": "d1", "person": "ann", "person": "bob", "text": "a b"}\n',
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+@pytest.mark.parametrize("how", ["budget", "ids"])
+def test_a_file_whose_persons_or_ids_cannot_be_read_is_not_released(words, tmp_path, name, how):
+    """Read for its texts alone it is as good as any, and was released without the bound that its report gave."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / name).write_text(UNREADABLE[name])
+    good = write(tmp_path / "in" / "good.csv", rows(words, 3))
+    budget = UserBudget(user="person", max_nats=50.0, over="drop") if how == "budget" else None
+    first = {"budget": budget, "ids": "person" if how == "ids" else None}
+    if how == "ids":
+        good.write_text("id,person,text\nd,someone,a b\n")
+    settings = DocumentSettings(columns=("text",), drop_others=True)
+    with pytest.raises(DocumentFormatError):
+        wv.sanitize_documents(
+            tmp_path / "in" / name, tmp_path / f"out-{name}", sanitizer(words), settings=settings, **first
+        )
+    assert not (tmp_path / f"out-{name}").exists()
+    report = wv.sanitize_documents(tmp_path / "in", tmp_path / "out", sanitizer(words), settings=settings, **first)
+    assert report.bad_files == 1
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.csv"]
+
+
+@pytest.mark.parametrize("change", ["append", "replace", "shorten"])
+def test_a_file_that_is_written_to_after_its_documents_were_counted_is_not_released(words, tmp_path, change):
+    source = write(tmp_path / "in.csv", [row | {"person": f"p{n}"} for n, row in enumerate(rows(words, 30))])
+    lines = source.read_text().splitlines(keepends=True)
+    changed = {
+        "append": lines + ["more,p1,a b\n"] * 50,
+        "replace": lines[:1] + [line.replace("p", "q") for line in lines[1:]],
+        "shorten": lines[:-5],
+    }[change]
+
+    class Changing(FirstReading):
+        def __call__(self, files):
+            found = super().__call__(files)
+            source.write_text("".join(changed))
+            return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wordveil.runs.sanitize.FirstReading", Changing)
+        budget = UserBudget(user="person", max_nats=float(ALLOWED), over="drop")
+        with pytest.raises(DocumentFormatError, match="was written to after its documents had been counted"):
+            wv.sanitize_documents(source, tmp_path / "out.csv", sanitizer(words), settings=COLUMN, budget=budget)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_budget_that_stops_discloses_that_nobody_is_over_it(words, tmp_path):
+    source = write(tmp_path / "in.csv", rows(words, 3))
+    budget = UserBudget(user="person", max_nats=500.0)
+    report = wv.sanitize_documents(source, tmp_path / "out.csv", sanitizer(words), settings=COLUMN, budget=budget)
+    assert "that no user is over 500 nats" in report.disclosed

@@ -25,22 +25,22 @@ class PerUser:
         Option("--max-nats-per-user", help="The most that all documents of one person may lose in this release."),
     ] = None
     over_budget: Annotated[
-        str,
+        str | None,
         Option(
             "--over-budget",
-            help="For persons above it: stop the run, drop all their documents, or truncate (keep the first).",
+            help="For persons above it: stop the run (the default), drop all they wrote, or truncate (keep the first).",
         ),
-    ] = "stop"
+    ] = None
 
     def budget(self) -> UserBudget | None:
         from wordveil.errors import ParameterError
         from wordveil.runs.beforehand import UserBudget
 
-        if self.user_column is None and self.max_nats_per_user is None:
+        if self.user_column is None and self.max_nats_per_user is None and self.over_budget is None:
             return None
         if self.user_column is None or self.max_nats_per_user is None:
             raise ParameterError("--user-column", self.user_column, "must come together with --max-nats-per-user.")
-        over = cast("Over", self.over_budget)
+        over = cast("Over", self.over_budget or "stop")
         return UserBudget(user=self.user_column, max_nats=self.max_nats_per_user, over=over)
 
 
@@ -63,4 +63,6 @@ class Lasting:
 
         if self.ids is not None and self.key_file is None:
             raise ParameterError("--ids", self.ids, "must come together with --key-file: a fresh key repeats nothing.")
+        if self.key_file is not None and Path(output).exists() and Path(output).resolve() == self.key_file.resolve():
+            raise ParameterError("destination", output, "is the key: name another file.")
         return run_source(output, resume=resume, key_file=self.key_file)

@@ -268,7 +268,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
         DataFormatError: If it differs in wording alone from what this version writes, and is of another one; or in what
             fitting computes, which rounds otherwise elsewhere.
     """
-    from wordveil.runs.report_check import contradictions
+    from wordveil.runs.report_check import contradictions, is_rounding
     from wordveil.runs.warnings import release_warnings
     from wordveil.sanitizing.sanitizer import Sanitizer
 
@@ -276,7 +276,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     if wrong and not any(each.is_meant for each in wrong):
         if report.is_of_another_version:
             raise _of_another_version(report)
-        if any(each.is_computed for each in wrong):
+        if is_rounding(wrong):
             problem = "rests on numbers that another processor or library rounds otherwise; it cannot be checked here."
             raise DataFormatError(report.path, problem, remedy="Check it on a machine like the one that wrote it.")
     if isinstance(source, Sanitizer):
@@ -317,4 +317,7 @@ def _budget(facts: Mapping[str, Any]) -> UserBudget | None:
     from wordveil.runs.beforehand import UserBudget
 
     told = facts.get("budget")
-    return None if told is None else UserBudget(**{name: told[name] for name in ("user", "max_nats", "over")})
+    try:
+        return None if told is None else UserBudget(**{name: told[name] for name in ("user", "max_nats", "over")})
+    except ParameterError as problem:  # no run has such a one
+        raise TypeError from problem

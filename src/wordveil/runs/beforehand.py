@@ -6,9 +6,10 @@ A budget decides by the number of tokens of each document, which the release dis
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from wordveil.documents import DocumentSettings
@@ -17,7 +18,7 @@ from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.rounding import round_up
 from wordveil.promises.rows import person
-from wordveil.runs.documents import Known
+from wordveil.runs.documents import Known, stamp_of
 from wordveil.sanitizing.sanitizer import Sanitizer
 
 Over = Literal["stop", "drop", "truncate"]
@@ -83,7 +84,9 @@ class UserBudget:
         return lost
 
     def disclosed(self) -> str:
-        """Return the sentence that tells of documents that are left out."""
+        """Return the sentence that tells of documents that are left out, or that none had to be."""
+        if self.over == "stop":
+            return f"that no user is over {round_up(self.max_nats)} nats"
         which = "all documents" if self.over == "drop" else "the last documents"
         return f"which documents are left out: {which} of users with more than {round_up(self.max_nats)} nats"
 
@@ -116,56 +119,57 @@ class FirstReading:
             raise ParameterError("missing", "skip", "leaves out documents that a budget or ids count; choose keep.")
 
     def __call__(self, files: Sequence[tuple[str, DocumentSettings]]) -> list[Known]:
-        """Return what is known of each file; of one that cannot be read nothing, which its turn tells.
+        """Return what is known of each file; one that cannot be read has a problem, and is released by nobody.
 
         Raises:
             ParameterError: If a file has no columns, two documents have one id or one has none, or users are over a
                 budget that stops.
         """
         for path, settings in files:
-            if path == "-" or not settings.columns:
+            if not Path(path).is_file() or not settings.columns:
                 raise ParameterError("source", path, "must be files with columns, for a budget or ids.")
-        lost = self._over_budget(files)
-        names = self._names(files, lost)
-        return [Known(leave_out=out, ids=ids) for out, ids in zip(lost, names, strict=True)]
+        read = [self._read(path, settings) for path, settings in files]
+        lost = self._over_budget([counted for counted, _, _ in read])
+        taken = set[str]()
+        for _, names, _ in read:
+            if repeated := len(names) - len({*names} - taken - {""}):
+                problem = f"has no value, or one that another document has, in {repeated:,} documents of a file."
+                raise ParameterError("ids", self.ids, problem)
+            taken.update(names)
+        return [
+            replace(
+                known,
+                leave_out=out,
+                ids=None if self.ids is None else [name for place, name in enumerate(names) if place not in out],
+            )
+            for (_, names, known), out in zip(read, lost, strict=True)
+        ]
 
-    def _over_budget(self, files: Sequence[tuple[str, DocumentSettings]]) -> list[frozenset[int]]:
+    def _read(self, path: str, settings: DocumentSettings) -> tuple[list[tuple[str | None, int]], list[str], Known]:
+        """Return person and tokens of each document of a file, its ids, and what is known of it without the others."""
+        before = stamp_of(path)
+        try:
+            counted = (
+                [] if self.budget is None else costs_of_file(path, path, settings, self.budget.user, self.sanitizer)
+            )
+            names = [] if self.ids is None else [*values_of_file(path, path, settings, self.ids)]
+        except DocumentFormatError as problem:
+            return [], [], Known(problem=problem)
+        return counted, names, Known(documents=len(counted) or len(names), stamp=before)
+
+    def _over_budget(self, counted: Sequence[Sequence[tuple[str | None, int]]]) -> list[frozenset[int]]:
+        """Return for each file which documents are left out."""
         if self.budget is None:
-            return [frozenset()] * len(files)
-        counted, places = list[tuple[str | None, int]](), list[tuple[int, int]]()
-        for index, (path, settings) in enumerate(files):
-            try:
-                found = costs_of_file(path, path, settings, self.budget.user, self.sanitizer)
-            except DocumentFormatError:
-                continue
-            counted += found
-            places += ((index, ordinal) for ordinal in range(len(found)))
-        lost = self.budget.left_out(counted, self.budget.tokens(self.sanitizer))
-        self.counts["users_over"] = len({counted[place][0] for place in lost})
+            return [frozenset()] * len(counted)
+        places = [(index, ordinal) for index, found in enumerate(counted) for ordinal in range(len(found))]
+        every = [each for found in counted for each in found]
+        lost = self.budget.left_out(every, self.budget.tokens(self.sanitizer))
+        self.counts["users_over"] = len({every[place][0] for place in lost})
         self.counts["documents_left_out"] = len(lost)
-        found_in = [set[int]() for _ in files]
+        found_in = [set[int]() for _ in counted]
         for index, ordinal in (places[place] for place in lost):
             found_in[index].add(ordinal)
         return [*map(frozenset, found_in)]
-
-    def _names(
-        self, files: Sequence[tuple[str, DocumentSettings]], lost: Sequence[Collection[int]]
-    ) -> list[list[str] | None]:
-        if self.ids is None:
-            return [None] * len(files)
-        names, taken = list[list[str] | None](), set[str]()
-        for (path, settings), out in zip(files, lost, strict=True):
-            try:
-                named = [*values_of_file(path, path, settings, self.ids)]
-            except DocumentFormatError:
-                names.append(None)
-                continue
-            if repeated := len(named) - len({*named} - taken - {""}):
-                problem = f"has no value, or one that another document has, in {repeated:,} documents of a file."
-                raise ParameterError("ids", self.ids, problem)
-            taken.update(named)
-            names.append([name for ordinal, name in enumerate(named) if ordinal not in out])
-        return names
 
 
 def values_of_file(name: str, place: str, settings: DocumentSettings, column: str) -> Iterator[str]:
@@ -188,7 +192,13 @@ def costs_of_file(
 ) -> list[tuple[str | None, int]]:
     """Return the person behind each document of a file, and its tokens; errors as for `values_of_file`."""
     users = map(person, values_of_file(name, place, settings, user))
-    return list(zip(users, _costs(place, settings, sanitizer), strict=True))
+    try:
+        return list(zip(users, _costs(place, settings, sanitizer), strict=True))
+    except ParameterError as error:
+        if error.name != "text":
+            raise
+        problem = f"a text of {error.value} {error.requirement}"
+    raise DocumentFormatError(name, problem)
 
 
 def _costs(place: str, settings: DocumentSettings, sanitizer: Sanitizer) -> Iterable[int]:

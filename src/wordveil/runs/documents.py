@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -43,6 +43,9 @@ class Known:
 
     leave_out: Collection[int] = ()
     ids: Sequence[str] | None = None  # None goes by the file and the place in it
+    documents: int | None = None  # how many it has, left out or not, where that was found out
+    stamp: tuple[int, int, int] | None = None  # by which it is known that nobody wrote to it since
+    problem: DocumentFormatError | None = None  # why it could not be read beforehand, and is not read now
 
 
 Beforehand = Callable[[Sequence[tuple[str, DocumentSettings]]], list[Known]]
@@ -262,6 +265,8 @@ class _Documents:
 
     def _one_file(self, index: int, folder: Path | None, here: Position) -> Generator[Position | None, None, None]:
         file = self.files[index]
+        if file.known.problem is not None:
+            raise file.known.problem
         if folder is not None:
             self._output(folder, index).parent.mkdir(parents=True, exist_ok=True)
         with file.settings.open(file.path) as reader:
@@ -269,7 +274,7 @@ class _Documents:
             reader.format.leave_out = file.known.leave_out
             done = here.get("records", 0)
             with closing(self._sink(reader, index, folder, here.get("output"))) as sink:
-                for block in blocks(_after(_named(reader, file.known.ids), done), file.settings):
+                for block in blocks(_after(_named(reader, file.known), done), file.settings):
                     self._block(reader, block, sink)
                     done += len(block)
                     self._note(reader)
@@ -347,12 +352,27 @@ class _Documents:
         )
 
 
-def _named(records: Iterable[Record], ids: Sequence[str] | None) -> Iterator[Record]:
-    """Give each document its id, where there are ids."""
-    for record in records:
-        if ids is not None and not record.structural:
-            record.id = ids[record.ordinal]
+def _named(reader: DocumentReader, known: Known) -> Iterator[Record]:
+    """Give each document its id, where there are ids; stop where the file is not what was read beforehand."""
+    last, stamped = -1, known.stamp is None or stamp_of(reader.path) == known.stamp
+    for record in reader if stamped else ():
+        if not record.structural:
+            last = record.ordinal
+            if known.ids is not None and last < len(known.ids):
+                record.id = known.ids[last]
+        if known.documents is not None and last + len(known.leave_out) >= known.documents:
+            break
         yield record
+    stamped = stamped and (known.stamp is None or stamp_of(reader.path) == known.stamp)
+    if not stamped or (known.documents is not None and last + 1 + len(known.leave_out) != known.documents):
+        problem = "was written to after its documents had been counted."
+        raise DocumentFormatError(reader.path, problem, remedy="Release a file that nobody writes to.")
+
+
+def stamp_of(path: str) -> tuple[int, int, int]:
+    """Return by what a file is known again as long as nobody writes to it."""
+    facts = os.stat(path)
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
 def _after(records: Iterator[Record], done: int) -> Iterator[Record]:

@@ -7,7 +7,7 @@ does not know of it, and by a signature, against one that does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -42,13 +42,19 @@ class Contradiction:
         """Whether it is no matter of wording, which may differ between versions."""
         return self.place.partition(".")[2] in MEANT
 
-    @property
-    def is_computed(self) -> bool:
-        """Whether it is what a mechanism is fitted to, computed there and here."""
-        return self.place in ("provenance.public_data", "provenance.arithmetic") and bool(self.said and self.right)
-
     def sentence(self) -> str:
         return f"{self.place}: the report says {_short(self.said)}, its mechanism gives {_short(self.right)}"
+
+
+def is_rounding(wrong: Sequence[Contradiction]) -> bool:
+    """Whether all that differs is what a mechanism is fitted to, as another processor may compute it, and its name."""
+    found = {each.place: (each.said, each.right) for each in wrong}
+    computed = [found.pop(place, ("", "")) for place in ("provenance.public_data", "provenance.arithmetic")]
+    metric = found.pop("guarantee.metric", ("", ""))
+    said, right = found.pop("guarantee.sentence", ("", ""))
+    if found or not any(all(pair) for pair in computed) or not all(isinstance(name, str) for name in metric):
+        return False
+    return bool((str(right).replace(metric[1], metric[0]) if metric[1] else right) == said)
 
 
 def _short(value: Any) -> str:
@@ -122,7 +128,8 @@ def _texts(facts: Mapping[str, Any], sanitizer: Sanitizer, budget: UserBudget | 
     right = _promise(sanitizer.guarantee, sanitizer.provenance) | {"options": sanitizer.options.choices()}
     right["disclosed"] = list(disclosed) + ([] if budget is None else [budget.disclosed()])
     if budget is not None:
-        right["budget"] = {**facts["budget"], "sentence": budget.sentence()}
+        none = {"users_over": 0, "documents_left_out": 0} if budget.over == "stop" else {}
+        right["budget"] = {**facts["budget"], **none, "sentence": budget.sentence()}
         right["longest"] = min(facts["longest"], budget.tokens(sanitizer))  # of one person, like every document
     right |= {"schema": facts["schema"], "files": len(facts["outputs"]) or facts["files"]}
     right["kind"] = "sentences" if "stock" in facts["options"] else "texts"

@@ -22,7 +22,7 @@ from wordveil.promises.number_grids import NumberGrid
 from wordveil.promises.release import Provenance, TextOptions
 from wordveil.runs.digests import FileDigest
 
-SCHEMA = "1.0"
+SCHEMA, FIRST = "1.0", (1, 0)
 _APART = ("checksum", "signature")  # of the other facts
 _OPENING, _CLOSING = '<script type="application/json" id="wordveil-report">', "</script>"
 
@@ -103,6 +103,8 @@ def read_report(path: str | os.PathLike[str]) -> StoredReport:
         if not {"guarantee", "provenance", "schema"} <= set(facts):
             raise ValueError
         newer = stored.schema > _version(SCHEMA)
+        if stored.schema < FIRST:
+            raise ValueError
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise DataFormatError(
             place, "is no report of `wordveil sanitize` or another command, in JSON or HTML."

@@ -158,7 +158,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
         notice=notice,
         deliver=deliver,
     )
-    if not was_complete:
+    if not was_complete and not (counts["documents_left_out"] and not counts["documents"]):
         watch.finish(counts["documents"], counts["tokens"] + counts["exempt"])
     return report
 
