@@ -74,7 +74,7 @@ def test_the_order_in_which_a_processor_adds_changes_nothing(monkeypatch):
         products = rows.astype(np.float64) @ centres.astype(np.float64).T
         return products.argmax(axis=1), products.max(axis=1).astype(np.float32)
 
-    monkeypatch.setattr(module, "_nearest", slowly)
+    monkeypatch.setattr(module, "nearest_centres", slowly)
     assert build_classes(words, 9) == found
     assert pickle.loads(pickle.dumps(found)) == found
 
