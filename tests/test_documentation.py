@@ -105,7 +105,7 @@ def test_what_the_page_says_to_do_works(page, tmp_path):
             unmade.update(re.findall(r" -o (\S+)", text))
         elif run.returncode and any(file in text for file in unmade):  # needs what a step before could not make
             continue
-        elif not (absent and "cannot be loaded (ModuleNotFoundError)" in run.stderr):  # a program of the page's own
+        elif not (absent and "cannot be loaded (ModuleNotFoundError" in run.stderr):  # a program of the page's own
             assert run.returncode == ("# exits 1" in text and not name), f"{text}\n{run.stderr[-2000:]}"
     if absent:
         pytest.skip(f"all ran but what needs {', '.join(sorted(absent))}, which is not installed here")

@@ -33,7 +33,9 @@ def two_values_of_each_kind():
     with pytest.MonkeyPatch.context() as patch:
         for name, real in surrogates.GENERATORS.items():
             patch.setitem(surrogates.GENERATORS, name, surrogates.Generator(1, real.text))
+        surrogates._spans.cache_clear()
         yield
+    surrogates._spans.cache_clear()
 
 
 # Words on a line: a plain set, one with equal and nearly equal words, one with an entry that may not be output, and

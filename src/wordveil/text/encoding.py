@@ -38,7 +38,7 @@ from wordveil.parameters import check_choice
 from wordveil.text.assembling import Assembler
 from wordveil.text.characters import plain_characters
 from wordveil.text.joining import joined
-from wordveil.text.readings import FULL_WORDS, UNKNOWN, Reading, shape, spellings
+from wordveil.text.readings import FULL_WORDS, FUSED, UNKNOWN, Reading, shape, spellings
 from wordveil.text.reference import Rules, TextReading, caseless, encode_text, read_token
 from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES
 from wordveil.text.surrogates import Surrogates
@@ -209,23 +209,19 @@ class Encoder:
         return EncodedBatch(**fields, last=np.array(last, np.bool_))
 
     def _read_tokens(self, tokens: Sequence[str]) -> list[Reading]:
-        whole = self._whole_words(tokens)
-        others = [token for token in tokens if token not in whole]
-        known = self.known({spelling for token in others for spelling in spellings(token, self.casing)})
+        plain = {token: token.lower() for token in tokens if self._is_plain(token)}
+        others = [token for token in tokens if token not in plain]
+        spelled = {spelling for token in others for spelling in spellings(token, self.casing)}
+        known = self.known(spelled.union(plain.values()))
+        listed = ((token, known[lower]) for token, lower in plain.items() if lower in known)
+        whole = {token: Reading((id_,), ("", ""), (shape(token),)) for token, id_ in listed}
         return [whole.get(token) or read_token(token, self.rules, known) for token in tokens]
 
-    def _whole_words(self, tokens: Sequence[str]) -> dict[str, Reading]:
-        """Return the readings of tokens of ASCII letters that are listed and not public: most are such."""
-        if self.casing == "cased":
-            return {}
-        plain = [token for token in tokens if token.isascii() and token.isalpha()]
-        spelled = [token.lower() for token in plain]
-        found = zip(plain, spelled, self.lookup(spelled).tolist() if plain else [], strict=True)
-        return {
-            token: Reading((id_,), ("", ""), (shape(token),))
-            for token, lower, id_ in found
-            if id_ != UNKNOWN and lower not in self.rules.public
-        }
+    def _is_plain(self, token: str) -> bool:
+        """Whether a token is read as a word whole or not at all, as most of a text are."""
+        if self.casing == "cased" or not (token.isascii() and token.isalpha()):
+            return False
+        return token.lower() not in FUSED and token.lower() not in self.rules.public
 
     def read_texts(self, texts: Sequence[str]) -> list[TextReading]:
         """Read texts by the reference, every distinct token once."""

@@ -19,7 +19,7 @@ UNKNOWN = -1
 """Stands for a token outside the vocabulary in arrays of token ids."""
 
 _CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE | re.DOTALL)
-_FUSED = {"cannot": 3, "gimme": 3, "gonna": 3, "gotta": 3, "lemme": 3, "wanna": 3}
+FUSED = {"cannot": 3, "gimme": 3, "gonna": 3, "gotta": 3, "lemme": 3, "wanna": 3}
 FULL_WORDS = {
     "n't": "not", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am", "'s": "s",
     "ca": "can", "wo": "will", "sha": "shall", "ai": "is", "gim": "give", "gon": "going", "got": "got",
@@ -69,7 +69,7 @@ def split_contraction(text: str) -> tuple[str, str] | None:
         >>> split_contraction("can't"), split_contraction("Maria's"), split_contraction("cannot")
         (('ca', "n't"), ('Maria', "'s"), ('can', 'not'))
     """
-    if (cut := _FUSED.get(text.lower())) is not None:
+    if (cut := FUSED.get(text.lower())) is not None:
         return text[:cut], text[cut:]
     if "'" in text and (match := _CLITIC.fullmatch(text)):
         return match[1], match[2]
@@ -80,7 +80,7 @@ def spellings(token: str, casing: Literal["lower", "cased"]) -> Iterator[str]:
     """Every spelling that `read` may ask for; a superset, so that one look-up call serves a whole batch."""
     yield from forms(token, casing)
     plain = plain_spelling(token)
-    if plain.isalpha() and plain.lower() not in _FUSED:
+    if plain.isalpha() and plain.lower() not in FUSED:
         return
     for part in {*_parts(plain)}:
         yield from forms(part, casing)
