@@ -6,7 +6,7 @@ A budget decides by the number of tokens of each document, which the release dis
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -178,31 +178,40 @@ def values_of_file(name: str, place: str, settings: DocumentSettings, column: st
     Raises:
         DocumentFormatError: If the file, which is told of by its name, cannot be read, or a document has several.
     """
+    return (value for value, structural in _values(name, place, settings, column) if not structural)
+
+
+def _values(name: str, place: str, settings: DocumentSettings, column: str) -> Iterator[tuple[str, bool]]:
+    """Yield the value of every record, and whether it is structural."""
     with settings.open_values(place, column) as reader:
         for record in reader:
             if len(record.texts) > 1:
                 problem = f"a document has several values in the column {column!r}."
                 raise DocumentFormatError(name, problem, line=record.line)
-            if not record.structural:
-                yield (record.texts[0] or "").strip() if record.texts else ""
+            yield (record.texts[0] or "").strip() if record.texts else "", record.structural
 
 
 def costs_of_file(
     name: str, place: str, settings: DocumentSettings, user: str, sanitizer: Sanitizer
 ) -> list[tuple[str | None, int]]:
-    """Return the person behind each document of a file, and its tokens; errors as for `values_of_file`."""
-    users = map(person, values_of_file(name, place, settings, user))
-    try:
-        return list(zip(users, _costs(place, settings, sanitizer), strict=True))
-    except ParameterError as error:
-        if error.name != "text":
-            raise
-        problem = f"a text of {error.value} {error.requirement}"
-    raise DocumentFormatError(name, problem)
+    """Return the person behind each document of a file, and its tokens; errors as for `values_of_file`.
 
-
-def _costs(place: str, settings: DocumentSettings, sanitizer: Sanitizer) -> Iterable[int]:
+    Both readings have the same records. A document that is skipped for want of text is one in the first alone.
+    """
+    counted, named = list[tuple[str | None, int]](), _values(name, place, settings, user)
     with settings.open_texts(place) as reader:
         for block in blocks(iter(reader), settings):
+            users = [value for record, (value, _) in zip(block, named) if not record.structural]  # noqa: B905 (in turns)
             documents = [record.texts for record in block if not record.structural]
-            yield from sanitizer.prepare([[t for t in texts if t is not None] for texts in documents]).cost.tolist()
+            if len(users) < len(documents):
+                raise DocumentFormatError(name, "was written to while it was read.")
+            try:
+                cost = sanitizer.prepare([[t for t in texts if t is not None] for texts in documents]).cost.tolist()
+            except ParameterError as error:
+                if error.name != "text":
+                    raise
+                cost, problem = None, f"a text of {error.value} {error.requirement}"
+            if cost is None:
+                raise DocumentFormatError(name, problem)
+            counted += zip(map(person, users), cost, strict=True)
+    return counted
