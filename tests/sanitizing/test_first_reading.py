@@ -62,7 +62,7 @@ def over(table, how):
 @pytest.mark.parametrize("how", ["drop", "truncate"])
 @pytest.mark.parametrize("tree", [False, True])
 def test_what_is_over_is_left_out_and_all_else_released(words, tmp_path, how, tree):
-    tables = [[*rows(words, 25, number)] for number in range(3 if tree else 1)]
+    tables = [[*rows(words, 40, number)] for number in range(3 if tree else 1)]
     source, output = tmp_path / "in", tmp_path / "out"
     if tree:
         source.mkdir()
@@ -91,7 +91,7 @@ def test_what_is_over_is_left_out_and_all_else_released(words, tmp_path, how, tr
 
 
 def test_a_budget_that_stops_names_nobody_and_writes_nothing(words, tmp_path):
-    source = write(tmp_path / "in.csv", rows(words, 25))
+    source = write(tmp_path / "in.csv", rows(words, 40))
     budget = UserBudget(user="person", max_nats=float(ALLOWED))
     with pytest.raises(ParameterError, match=r"less than what \d users' texts cost") as refused:
         wv.sanitize_documents(source, tmp_path / "out.csv", sanitizer(words), settings=COLUMN, budget=budget)
@@ -118,7 +118,7 @@ def test_a_document_keeps_its_noise_by_its_id_wherever_it_stands(words, tmp_path
 
 
 def test_ids_and_a_budget_together_name_what_is_left(words, tmp_path):
-    key, table = seeds.key(7), [*rows(words, 25)]
+    key, table = seeds.key(7), [*rows(words, 40)]
     budget = UserBudget(user="person", max_nats=float(ALLOWED), over="truncate")
     released = []
     for number, bound in enumerate((None, budget)):

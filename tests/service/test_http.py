@@ -36,8 +36,25 @@ def test_a_subjects_budget_is_spent_and_then_refused_with_account_and_rest(serve
     with pytest.raises(RefusedError, match=r"subject:spent has 44 nats left") as refused:
         served.sanitize(TEXT, subject="spent")
     assert (refused.value.status, refused.value.error["code"]) == (402, "budget-spent")
+    told = "Nothing was released: it costs 56 nats, and 44 are left in this budget."
+    assert refused.value.error["message"] == told
     (shown,) = served.ask("/v1/budgets/subject:spent")
     assert [shown[name] for name in ("granted", "spent", "left", "daily")] == ["100", "56", "44", "100"]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("{}", "The member text is missing."),
+        ('{"text": 5}', "The member text is of another kind."),
+        ('{"text": "zqtext", "zqname": 1}', "A member has a name that this address does not know."),
+        ('{"text": "zqtext"', "The body is no JSON."),
+    ],
+)
+def test_a_request_that_does_not_fit_is_told_why_and_nothing_of_what_it_held(served, body, told):
+    answer = served.post("/v1/sanitize", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"] == f"{told} The request does not fit the schema at /openapi.json."
 
 
 def test_many_clients_at_once_spend_one_budget_to_the_last_release(served):
@@ -113,6 +130,7 @@ def test_sentences_become_public_sentences_from_a_budget_of_their_own(served, bu
     for payer in ("subject:sentences", "first"):
         status, shown = budget("grant", payer, "100", "--setting", "rephrase")
         assert status == 0, shown
+        assert "no day fills this account up" in shown
     texts = ["Maria was ill. We told nobody.", "The soup was cold."]
     first, again = (served.sanitize(texts, subject="sentences", setting="letters", retry="r1") for _ in range(2))
     assert (first["tokens"], first["cost"], first["left"]["subject:sentences"]) == (3, "18", "82")

@@ -107,20 +107,20 @@ class Command(TyperCommand):
     def _by_config(self, ctx: Any, name: str, value: Any) -> tuple[str, Any]:
         """Return an option of a file under its name in Python: named as it is typed, one value of several or a list."""
         if name == "again":
-            raise USAGE_ERROR("The file of --config cannot say again: a second release is asked for each time.", ctx)
+            raise USAGE_ERROR("The file of options cannot say again: a second release is asked for each time.", ctx)
         for param in self.params:
             if f"--{name}" in param.opts:
                 if isinstance(value, bool) and not getattr(param, "is_flag", False):
-                    raise USAGE_ERROR(f"The file of --config gives {name} no value, but true or false.", ctx)
+                    raise USAGE_ERROR(f"The file of options gives {name} no value, but true or false.", ctx)
                 several = getattr(param, "multiple", False) and not isinstance(value, list)
                 return str(param.name), [value] if several else value
-        raise USAGE_ERROR(f"The file of --config names no option of this command: {name}.", ctx)
+        raise USAGE_ERROR(f"The file of options names no option of this command: {name}.", ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as always, having told what a file of options says, and counted how often each option was given."""
         tables, others = ctx.parent.default_map or {}, getattr(ctx.parent.command, "commands", {})
         if unknown := [name for name in tables if name not in others]:
-            raise USAGE_ERROR(f"The file of --config names no command of {ctx.parent.command_path}: {unknown[0]}.", ctx)
+            raise USAGE_ERROR(f"The file of options names no command of {ctx.parent.command_path}: {unknown[0]}.", ctx)
         if named := ctx.default_map:
             ctx.default_map = dict(self._by_config(ctx, name, value) for name, value in named.items())
             if not {"-q", "--quiet"}.intersection(args):

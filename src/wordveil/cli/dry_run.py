@@ -12,8 +12,6 @@ import numpy as np
 from wordveil.arrays import PrivateText
 from wordveil.cli.common import counted, say
 from wordveil.cli.exit_codes import DONE
-from wordveil.promises.guarantees import PrivacyUnit
-from wordveil.promises.rounding import round_up, summed
 from wordveil.runs.dry_run import Looked, in_time, look, tokens_per_second
 
 if TYPE_CHECKING:
@@ -23,35 +21,44 @@ if TYPE_CHECKING:
     from wordveil.withholding.redactor import Redactor
 
 
-def dry_run(
+def dry_sanitize(
     source: str,
     output: str,
     settings: DocumentSettings,
-    releaser: Sanitizer | Redactor,
-    budget: UserBudget | None = None,
-    ids: str | None = None,
+    sanitizer: Sanitizer,
+    budget: UserBudget | None,
+    ids: str | None,
 ) -> int:
-    """Look at the input and tell what a run would do; a budget or ids are counted over all files."""
+    """Tell what `sanitize` would do; for a budget or ids all is read."""
     from wordveil.runs.beforehand import FirstReading
-    from wordveil.sanitizing.sanitizer import Sanitizer
 
-    looked = look(source, output, settings, say)
-    about = _sanitized if isinstance(releaser, Sanitizer) else _redacted
-    for line in chain(looked.lines(), about(looked, releaser)):  # type: ignore[arg-type]  # each its own
-        say(line)
-    if isinstance(releaser, Sanitizer) and (budget is not None or ids is not None):
-        counts = Counter[str]()
-        first = FirstReading(sanitizer=releaser, budget=budget, ids=ids, counts=counts)
-        first.check(settings)
-        first(looked.named)
+    looked, counts = look(source, output, settings, say), Counter[str]()
+    lines = [_sanitized(looked, sanitizer)]
+    first = FirstReading.asked_for(sanitizer, settings, counts, budget, ids)
+    if first is not None:
+        lines.append(f"cannot be read: {known.problem}" for known in first(looked.named) if known.problem is not None)
         over = f"{counts['users_over']:,} persons are over it, {counts['documents_left_out']:,} documents left out"
         found = [f"the bound: {over}"] * (budget is not None) + ["ids, which are unique"] * (ids is not None)
-        say(f"all was read for {' and '.join(found)}")
+        lines.append(iter([f"all was read for {' and '.join(found)}"]))
+    return _told(looked, *lines)
+
+
+def dry_redact(source: str, output: str, settings: DocumentSettings, redactor: Redactor) -> int:
+    """Tell what `redact` would do."""
+    looked = look(source, output, settings, say)
+    return _told(looked, _redacted(looked, redactor))
+
+
+def _told(looked: Looked, *lines: Iterator[str]) -> int:
+    for line in chain(looked.lines(), *lines):
+        say(line)
     say("dry run: nothing was released or written. These counts are private, as the texts are.")
     return DONE
 
 
 def _sanitized(looked: Looked, sanitizer: Sanitizer) -> Iterator[str]:
+    from wordveil.runs.evidence import over_longest
+
     def released(texts: Sequence[PrivateText]) -> int:
         return sanitizer.looking().release_batch(texts).tokens
 
@@ -62,10 +69,7 @@ def _sanitized(looked: Looked, sanitizer: Sanitizer) -> Iterator[str]:
     yield "; ".join([*found, *filter(None, [watch.in_words()])])
     if kinds := _kinds(prepared.tokens, sanitizer):
         yield f"kinds, which are shown: {', '.join(f'{kind} {number:,}' for kind, number in kinds)}"
-    promise = sanitizer.guarantee
-    if promise.epsilon is not None and not promise.metric and promise.unit is PrivacyUnit.TOKEN and not promise.delta:
-        loss = round_up(summed([promise.epsilon] * longest) + longest * (promise.slack or 0.0))
-        yield f"losses: at most {loss} nats for the longest of these documents, of {counted(longest, 'token')}"
+    yield f"losses: {over_longest(sanitizer.explained(max(1, longest), longest=True))}"
     yield _time(looked.whole(tokens), tokens_per_second(released))
 
 

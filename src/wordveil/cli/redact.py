@@ -166,9 +166,9 @@ def redact(
     )
     settings = reading.settings()
     if dry_run:
-        from wordveil.cli.dry_run import dry_run as told
+        from wordveil.cli.dry_run import dry_redact
 
-        return told(source, output, settings, redactor)
+        return dry_redact(source, output, settings, redactor)
     if preview:
         _show(redactor, source, settings, preview)
         return DONE

@@ -180,9 +180,9 @@ def sanitize(
     budget = per_user.budget()
     job = Job.prepared_for(source, output, wanted, around, running, care, speed, lasting)
     if dry_run:
-        from wordveil.cli.dry_run import dry_run as told
+        from wordveil.cli.dry_run import dry_sanitize
 
-        return told(source, output, settings, job.sanitizer, budget, lasting.ids)
+        return dry_sanitize(source, output, settings, job.sanitizer, budget, lasting.ids)
     if preview:
         if denoise is not None:
             raise ParameterError("--preview", preview, "shows what is released: leave out --denoise.")

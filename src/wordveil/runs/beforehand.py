@@ -6,11 +6,11 @@ A budget decides by the number of tokens of each document, which the release dis
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from wordveil.documents import DocumentSettings
 from wordveil.documents.blocks import blocks
@@ -20,6 +20,8 @@ from wordveil.promises.rounding import round_up
 from wordveil.promises.rows import person
 from wordveil.runs.documents import Known, stamp_of
 from wordveil.sanitizing.sanitizer import Sanitizer
+
+R = TypeVar("R")
 
 Over = Literal["stop", "drop", "truncate"]
 """What becomes of the rows of a user who is over the budget: an error; none is kept; the first ones by id are kept."""
@@ -101,6 +103,11 @@ class UserBudget:
         found = {"users_over": users, "documents_left_out": documents}
         return {**asdict(self), "sentence": self.sentence(), **found}
 
+    def within(self, report: R, told: Mapping[str, Any] | None) -> R:
+        """Return the report of a release that keeps this budget, given what is `told` of it."""
+        held: R = replace(cast(Any, report), budget=told, disclosed=(*cast(Any, report).disclosed, self.disclosed()))
+        return held
+
 
 @dataclass(frozen=True, kw_only=True)
 class FirstReading:
@@ -111,12 +118,23 @@ class FirstReading:
     ids: str | None  # the column that names each document, so that its noise does not go by its place
     counts: Counter[str]  # the counts of the run, which what was left out is added to
 
-    def check(self, settings: DocumentSettings) -> None:
-        """Refuse, before anything is read, what cannot be read twice or has no such sum."""
-        if self.budget is not None:
-            self.budget.tokens(self.sanitizer)
+    @classmethod
+    def asked_for(
+        cls,
+        sanitizer: Sanitizer,
+        settings: DocumentSettings,
+        counts: Counter[str],
+        budget: UserBudget | None,
+        ids: str | None,
+    ) -> FirstReading | None:
+        """Return the reading that a budget or ids need, None without either; refuse what cannot have it."""
+        if budget is None and ids is None:
+            return None
+        if budget is not None:
+            budget.tokens(sanitizer)
         if settings.missing == "skip":
             raise ParameterError("missing", "skip", "leaves out documents that a budget or ids count; choose keep.")
+        return cls(sanitizer=sanitizer, budget=budget, ids=ids, counts=counts)
 
     def __call__(self, files: Sequence[tuple[str, DocumentSettings]]) -> list[Known]:
         """Return what is known of each file; one that cannot be read has a problem, and is released by nobody.

@@ -42,11 +42,8 @@ def file_digests(path: Path, settings: DocumentSettings | None = None) -> tuple[
 def strangers(path: Path) -> list[str]:
     """Return what a released folder holds that is no file of its own: links, pipes and the like."""
     inside = path.rglob("*") if path.is_dir() else ()
-    return sorted(each.relative_to(path).as_posix() for each in inside if each.is_symlink() or not _is_plain(each))
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_file() or path.is_dir()
+    odd = (each for each in inside if each.is_symlink() or not (each.is_file() or each.is_dir()))
+    return sorted(each.relative_to(path).as_posix() for each in odd)
 
 
 def digests_of(identities: Iterable[Mapping[str, Any]]) -> tuple[FileDigest, ...]:

@@ -63,7 +63,7 @@ class Evidence:
                 "leaves": _leaves(facts, sanitizer.guarantee.unit),
                 "stays": _stays(facts, sanitizer.guarantee.unit),
                 "attack": f"{ANYBODY.capitalize()}: {words.sentence}.",
-                "longest": _longest(explained),
+                "longest": over_longest(explained),
             },
             passes=passes,
             assumptions=UNDER_A_LASTING_KEY if facts.get("lasting_key") else ALWAYS_ASSUMED,
@@ -94,7 +94,8 @@ def _stays(facts: Mapping[str, Any], unit: PrivacyUnit) -> str:
     return f"The original {words}{others}, and {key}."
 
 
-def _longest(explained: Explanation) -> str:
+def over_longest(explained: Explanation) -> str:
+    """Return what is lost over the longest text, which the explanation is of, in a sentence."""
     what = "sentence" if explained.guarantee.unit is PrivacyUnit.SENTENCE else "token"
     length = _counted(explained.tokens, what)
     if explained.guarantee.epsilon is None or (explained.text is not None and explained.text.epsilon is None):

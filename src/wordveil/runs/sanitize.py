@@ -134,13 +134,9 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
         report = run_report(source, destination, sanitizer, settings, summary, counts=counts, spent=spent, ids=ids)
         if budget is not None:
             told = budget.told(users=counts["users_over"], documents=counts["documents_left_out"])
-            report = replace(report, budget=told, disclosed=(*report.disclosed, budget.disclosed()))
+            report = budget.within(report, told)
         return report if afterwards is None else replace(report, denoised=afterwards.facts(counts))
 
-    beforehand = None
-    if budget is not None or ids is not None:
-        beforehand = FirstReading(sanitizer=sanitizer, budget=budget, ids=ids, counts=counts)
-        beforehand.check(settings)
     report, was_complete = run_and_report(
         source,
         destination,
@@ -148,7 +144,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
         reported,
         settings=settings,
         fingerprint={**fingerprint(sanitizer), **_facts(afterwards, budget, ids)},
-        beforehand=beforehand,
+        beforehand=FirstReading.asked_for(sanitizer, settings, counts, budget, ids),
         randomness=sanitizer.source,
         resume=resume,
         again=again,

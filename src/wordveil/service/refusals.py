@@ -70,7 +70,7 @@ def _misfit(error: RequestValidationError | ValidationError) -> str:
         return "The body is no JSON."
     if first["type"] == "missing":
         return f"The member {field} is missing."
-    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument", "dataclass_exact_type"):
+    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return "A member has a name that this address does not know."
     return f"The member {field} is of another kind." if field in _MEMBERS else "A value is of another kind."
 

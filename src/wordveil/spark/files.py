@@ -15,7 +15,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
@@ -138,7 +138,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         report = run_report(source, destination, sanitizer, settings, summary, **seen)
         if budget is None:
             return report
-        return replace(report, budget=work.budget, disclosed=(*report.disclosed, budget.disclosed()))
+        return budget.within(report, work.budget)
 
     def published() -> None:
         reports.append(reported())

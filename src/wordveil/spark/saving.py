@@ -71,7 +71,7 @@ def save(  # noqa: PLR0913 (those of `sanitize`, and of what is written)
     frame = with_ids(dataframe, ids, taken=names, check=check_ids)
     if budget is not None:
         lost = left_out(budget, tokens_of_rows(frame, names, sanitizer, budget.user), sanitizer).persist()
-        promise = replace(promise, budget=told(budget, lost), disclosed=(*promise.disclosed, budget.disclosed()))
+        promise = budget.within(promise, told(budget, lost))
         frame = without(frame, lost)
     frame = chosen_of(frame, written)
     functions, seen = functions_of_spark(), Observation()
