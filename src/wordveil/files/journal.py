@@ -22,7 +22,7 @@ _VERSION = 4
 
 RUN_KEY = "run key"
 """The name of the run key's digest in an identity; a run whose output is complete needs its key no more."""
-KEYED = "keyed."
+UNDER_KEY = "keyed."
 """Begins the name of what is told of a run under its key, which goes with it: a complete output is not held to that."""
 
 
@@ -67,7 +67,7 @@ class Journal:
             raise ResumeError(f"{self.path} is damaged or of another version: {self.remedy}.")
         now, earlier = json.loads(json.dumps(dict(self.identity))), content["identity"]
         if content["product"] is not None:  # all is drawn, and the key is gone with what was told under it
-            now |= {name: earlier.get(name) for name in now if name == RUN_KEY or name.startswith(KEYED)}
+            now |= {name: earlier.get(name) for name in now if name == RUN_KEY or name.startswith(UNDER_KEY)}
         differing = sorted(set(differences(now, earlier)))
         if differing:
             raise ResumeError(

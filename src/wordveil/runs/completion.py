@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.errors import ParameterError, ResumeError
-from wordveil.files.journal import KEYED, is_resumable
+from wordveil.files.journal import UNDER_KEY, is_resumable
 from wordveil.files.records import ReleaseRecord, known_again, load_record, record_path, written
 
 _SECOND = "a second release of the same texts adds its loss to the first's"
@@ -107,4 +107,4 @@ class Completion:
 
 
 def _lasting(identity: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in identity.items() if not name.startswith(KEYED)}
+    return {name: value for name, value in identity.items() if not name.startswith(UNDER_KEY)}

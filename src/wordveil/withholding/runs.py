@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
-from wordveil.files.journal import KEYED
+from wordveil.files.journal import UNDER_KEY
 from wordveil.files.records import known_again
 from wordveil.promises.rows import into_rows
 from wordveil.runs.documents import Answers, DocumentSummary
@@ -139,4 +139,4 @@ def _own_words(redactor: Redactor, files: Sequence[Path]) -> dict[str, str]:
     """
     own = redactor.words.added or redactor.words.hidden
     kept = {} if not files else {"files of words": known_again(files)}
-    return kept | {"own words" if own and not files else f"{KEYED}own words": redactor.own_words()}
+    return kept | {"own words" if own and not files else f"{UNDER_KEY}own words": redactor.own_words()}
