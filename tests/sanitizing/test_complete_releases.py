@@ -1,6 +1,7 @@
 """A complete release is left alone: by a retry, by a run that forgot it, and by one of another input or setting."""
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -223,10 +224,12 @@ def test_standard_input_leaves_no_record_but_its_output_is_not_written_over_eith
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors"])
-def test_vectors_are_released_once_too(tmp_path, ending):
+def test_vectors_are_released_once_too(tmp_path, monkeypatch, ending):
     source, output = tmp_path / "in.npy", tmp_path / f"out{ending}"
     np.save(source, seeds.rng(0).standard_normal((40, 5)))
     mechanism = wv.MultivariateLaplace(epsilon=5.0)
+    clock = (f"2026-01-01T00:00:{second:02}Z" for second in itertools.count())
+    monkeypatch.setattr("time.strftime", lambda *_: next(clock))  # report and record tell one time
     first = wv.release_vector_file(source, output, mechanism)
     before, told, delivered = content(output), [], []
     other = {"notice": told.append, "deliver": delivered.append, "resume": True}

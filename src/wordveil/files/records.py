@@ -37,8 +37,9 @@ class ReleaseRecord:
     finished: str  # time of the end, UTC, ISO 8601
 
     @classmethod
-    def of(cls, target: Path, identity: Mapping[str, Any], *, inputs: str, tally: Mapping[str, Any]) -> ReleaseRecord:
-        finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    def of(
+        cls, target: Path, identity: Mapping[str, Any], *, inputs: str, tally: Mapping[str, Any], finished: str
+    ) -> ReleaseRecord:
         return cls(settings=_digests(identity), input=inputs, output=written(target), tally=tally, finished=finished)
 
     def save(self, destination: str | os.PathLike[str]) -> None:
@@ -49,6 +50,11 @@ class ReleaseRecord:
         """Return the names of what is not as it was: settings, and "input"."""
         names = set(differences(_digests(identity), self.settings))
         return sorted(names | ({"input"} if inputs != self.input else set()))
+
+
+def time_of_end() -> str:
+    """Return the time now as records and reports say it: UTC, ISO 8601."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def record_path(destination: str | os.PathLike[str]) -> Path:

@@ -98,12 +98,13 @@ class Completion:
         record = load_record(target) if target.exists() else None
         return record is not None and written(target) == record.output
 
-    def remember(self, target: Path, identity: Mapping[str, Any] | None) -> None:
+    def remember(self, target: Path, identity: Mapping[str, Any] | None, ended: str) -> None:
         """Leave the record of an output that is complete; none where the input can be read only once."""
         if identity is None or self.inputs is None:
             record_path(target).unlink(missing_ok=True)
         else:
-            ReleaseRecord.of(target, _lasting(identity), inputs=self._seen, tally=self.counted()).save(target)
+            how: dict[str, Any] = {"inputs": self._seen, "tally": self.counted(), "finished": ended}
+            ReleaseRecord.of(target, _lasting(identity), **how).save(target)
 
 
 def _lasting(identity: Mapping[str, Any]) -> dict[str, Any]:

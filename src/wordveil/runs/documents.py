@@ -72,7 +72,7 @@ class DocumentSummary:
     skipped_files: list[str] = field(default_factory=list)
     bad_files: list[str] = field(default_factory=list)  # what was wrong with the files of a tree that were left out
     resumed_documents: int = 0  # documents taken over from an interrupted run
-    finished: str = ""  # when the output was complete, UTC, ISO 8601, where that was so before the run; else ""
+    finished: str = ""  # when the output was complete, UTC, ISO 8601; "" where it is not yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,7 +334,8 @@ class _Documents:
             return given
         raise DocumentFormatError(reader.path, problem, line=documents[row].line)
 
-    def finish(self) -> None:
+    def finish(self, ended: str) -> None:
+        self._finished = ended
         if self.tree is not None:
             tell(self.summary().bad_files, self.tree.found, self.calls.notice)
         self.calls.published(self.summary())

@@ -28,6 +28,7 @@ from typing import Any, Protocol
 from wordveil.errors import ParameterError, ResumeError, WordveilError, printable
 from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, publish, stamp
 from wordveil.files.journal import RUN_KEY, Journal, is_resumable, journal_path
+from wordveil.files.records import time_of_end
 from wordveil.files.run_key import key_digest, remove_run_key, run_key_path, save_run_key
 from wordveil.randomness import RandomSource
 from wordveil.runs.completion import Completion
@@ -72,8 +73,8 @@ class Work(Protocol):
             The name in the folder of what is to be renamed into place, complete and on the disk.
         """
 
-    def finish(self) -> None:
-        """Report: the output is in its place."""
+    def finish(self, ended: str) -> None:
+        """Report: the output is in its place since then, UTC, ISO 8601."""
 
 
 @dataclass(kw_only=True)
@@ -101,7 +102,7 @@ class Run:
             else:
                 for _ in self.work.steps(None, {}):
                     pass
-                self.work.finish()
+                self.work.finish(time_of_end())
         except OSError as error:
             if error.errno not in _FULL:
                 raise
@@ -126,9 +127,10 @@ class Run:
             self._written(target, journal, going_on=going_on)
         else:
             self._publish(target, journal)
-        self.work.finish()
+        ended = time_of_end()
+        self.work.finish(ended)
         if self.completion is not None:
-            self.completion.remember(target, self.identity)
+            self.completion.remember(target, self.identity, ended)
         journal.remove()
 
     def _is_complete(self, target: Path) -> bool:

@@ -87,7 +87,7 @@ def run_facts(
         "skipped_files": len(summary.skipped_files),
         "bad_files": len(summary.bad_files),
         "resumed_documents": summary.resumed_documents,
-        "finished": summary.finished or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "finished": summary.finished,
     }
 
 

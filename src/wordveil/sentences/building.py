@@ -264,7 +264,7 @@ class _Build:
             write_whole(folder / NOTICE_FILE, settings.notice.encode())
         facts.save(folder)
 
-    def finish(self) -> None:
+    def finish(self, ended: str) -> None:
         """Nothing is left to report."""
 
 

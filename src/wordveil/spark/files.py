@@ -336,7 +336,8 @@ class _Tree:
             add_counts(counts, receipt.get("counts", {}))
         return counts
 
-    def finish(self) -> None:
+    def finish(self, ended: str) -> None:
+        self.finished = ended
         tell(self.summary().bad_files, self.found, self.notice)
         self.published()
 

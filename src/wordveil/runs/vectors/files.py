@@ -112,8 +112,8 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
                 rows_per_second=(reader.rows - work.resumed) / seconds,
             )
 
-        def finish() -> None:
-            reports.append(reported(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
+        def finish(ended: str) -> None:
+            reports.append(reported(ended))
             if deliver is not None:
                 deliver(reports[0])
 
@@ -182,7 +182,7 @@ class _Rows:
         plan: OutputPlan,
         form: VectorFormat,
         progress: Progress | None,
-        finish: Callable[[], None],
+        finish: Callable[[str], None],
     ) -> None:
         self._reader, self._releaser, self._plan, self._form = reader, releaser, plan, form
         self._size, self._progress, self.finish = settings.rows_at_once(reader.dimensions), progress, finish
