@@ -3,6 +3,7 @@
 import gzip
 import json
 import logging
+import unicodedata
 
 import pytest
 from tests.tables import write_rows
@@ -81,7 +82,13 @@ def test_a_dry_run_of_a_folder_looks_into_some_files_and_counts_all(wordveil, tm
         (tmp_path / "in" / f"{n:02}.csv").write_text(TICKETS)
     (tmp_path / "in" / "03.csv").write_text('id,who,body,phone\n1,ann,"open\n')
     (tmp_path / "in" / "photo.jpg").write_bytes(b"x")
-    said = " ".join(wordveil.done(f"{RUN.replace('in.csv', 'in')} -o out --dry-run").err.split())
+    answer = wordveil(f"{RUN.replace('in.csv', 'in')} -o out --dry-run")
+    assert answer.status == 3, "the run would leave a file out"
+    said = " ".join(answer.err.split())
+    assert "incomplete, as 1 file or folder could not be read" in said
+    accepted = wordveil.done(f"{RUN.replace('in.csv', 'in')} -o out --dry-run --allow-bad-files")
+    assert "cannot be read" in accepted.err
+    assert "a quoted field is not closed" in wordveil.refused(f"{RUN.replace('in.csv', 'in/03.csv')} --dry-run")
     size = sum(path.stat().st_size for path in (tmp_path / "in").glob("*.csv"))
     assert f"25 files, {size:,} bytes; not read: 1 " in said
     assert "cannot be read: " in said
@@ -142,3 +149,11 @@ def test_a_variable_names_the_file_of_options_and_the_screen_tells_what_it_says(
     assert (tmp_path / "b.csv").read_text().startswith("who,body\n")
     monkeypatch.setenv("WORDVEIL_CONFIG", "absent.toml")
     assert "absent.toml: No such file" in wordveil.refused("sanitize in.csv -o c.csv")
+
+
+def test_a_name_is_one_person_however_its_letters_are_composed(wordveil, tmp_path):
+    spellings = [unicodedata.normalize(form, "Zoë") for form in ("NFC", "NFD")]
+    rows = "".join(f'{n},{name},"aa bb cc dd ee",\n' for n, name in enumerate(spellings * 5))
+    (tmp_path / "in.csv").write_text(f"id,who,body,phone\n{rows}")
+    bound = "--user-column who --max-nats-per-user 30 --over-budget truncate"
+    assert "4 documents left out" in " ".join(wordveil.done(f"{RUN} {bound} --dry-run").err.split())

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wordveil.arrays import PrivateText
-from wordveil.cli.common import counted, say
-from wordveil.cli.exit_codes import DONE
+from wordveil.cli.common import counted, end_of_run, say
 from wordveil.runs.dry_run import Looked, in_time, look, tokens_per_second
 
 if TYPE_CHECKING:
@@ -28,32 +27,34 @@ def dry_sanitize(
     sanitizer: Sanitizer,
     budget: UserBudget | None,
     ids: str | None,
+    *,
+    allowed: bool,
 ) -> int:
-    """Tell what `sanitize` would do; for a budget or ids all is read."""
+    """Tell what `sanitize` would do, and end as it would; for a budget or ids all is read."""
     from wordveil.runs.beforehand import FirstReading
 
     looked, counts = look(source, output, settings, say), Counter[str]()
     lines = [_sanitized(looked, sanitizer)]
     first = FirstReading.asked_for(sanitizer, settings, counts, budget, ids)
     if first is not None:
-        lines.append(f"cannot be read: {known.problem}" for known in first(looked.named) if known.problem is not None)
+        looked.bad = [known.problem for known in first(looked.named) if known.problem is not None]
         over = f"{counts['users_over']:,} persons are over it, {counts['documents_left_out']:,} documents left out"
         found = [f"the bound: {over}"] * (budget is not None) + ["ids, which are unique"] * (ids is not None)
         lines.append(iter([f"all was read for {' and '.join(found)}"]))
-    return _told(looked, *lines)
+    return _told(looked, lines, allowed=allowed)
 
 
-def dry_redact(source: str, output: str, settings: DocumentSettings, redactor: Redactor) -> int:
-    """Tell what `redact` would do."""
+def dry_redact(source: str, output: str, settings: DocumentSettings, redactor: Redactor, *, allowed: bool) -> int:
+    """Tell what `redact` would do, and end as it would."""
     looked = look(source, output, settings, say)
-    return _told(looked, _redacted(looked, redactor))
+    return _told(looked, [_redacted(looked, redactor)], allowed=allowed)
 
 
-def _told(looked: Looked, *lines: Iterator[str]) -> int:
+def _told(looked: Looked, lines: Sequence[Iterator[str]], *, allowed: bool) -> int:
     for line in chain(looked.lines(), *lines):
         say(line)
     say("dry run: nothing was released or written. These counts are private, as the texts are.")
-    return DONE
+    return end_of_run(len(looked.bad), allowed=allowed)
 
 
 def _sanitized(looked: Looked, sanitizer: Sanitizer) -> Iterator[str]:

@@ -168,7 +168,7 @@ def redact(
     if dry_run:
         from wordveil.cli.dry_run import dry_redact
 
-        return dry_redact(source, output, settings, redactor)
+        return dry_redact(source, output, settings, redactor, allowed=allow_bad_files)
     if preview:
         _show(redactor, source, settings, preview)
         return DONE

@@ -182,7 +182,7 @@ def sanitize(
     if dry_run:
         from wordveil.cli.dry_run import dry_sanitize
 
-        return dry_sanitize(source, output, settings, job.sanitizer, budget, lasting.ids)
+        return dry_sanitize(source, output, settings, job.sanitizer, budget, lasting.ids, allowed=allow_bad_files)
     if preview:
         if denoise is not None:
             raise ParameterError("--preview", preview, "shows what is released: leave out --denoise.")

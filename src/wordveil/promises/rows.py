@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -53,9 +54,10 @@ def refused_row(error: ParameterError, rows: Rows) -> int | None:
 def person(value: object) -> str | None:
     """Return one name for all spellings of a person: files write 7, 7.0 and 7e0, and null, NaN or blanks for nobody.
 
-    Numbers that are one as doubles are one person, which counts too much for a person and never too little.
+    Numbers that are one as doubles are one person, and so are letters that Unicode's NFKC calls equal. That counts too
+    much for a person and never too little.
     """
-    name = "" if value is None else str(value).strip()
+    name = "" if value is None else unicodedata.normalize("NFKC", str(value)).strip()
     try:
         number = float(name)
     except ValueError:

@@ -64,6 +64,7 @@ def look(
 
     Raises:
         ParameterError: Where a run would stop before it reads, and if the input can be read only once.
+        DocumentFormatError: If there is one file, and its beginning cannot be read.
     """
     origin, target = os.fspath(source), os.fspath(destination)
     if origin == "-":
@@ -110,6 +111,8 @@ def _read_beginning(path: str, settings: DocumentSettings, looked: Looked) -> No
             # Packed bytes are read ahead, of a small file all of them.
             looked.read += min(os.path.getsize(path), size if plain else max(1, reader.bytes_done))
     except DocumentFormatError as error:
+        if looked.files == 1:
+            raise
         del looked.documents[before:]
         looked.bad.append(str(error))
 
