@@ -233,7 +233,7 @@ def test_what_floats_leave_open_is_decided_by_ideal_weights(engine, metric):
                 patch.setattr(IdealRows, "_sums", lambda rows, *a, whole=IdealRows._sums: (whole(rows, *a)[0], 0.5))
             if decided == "never":  # in a service some are decided again
                 kernel.__dict__["_cache"] = kernel.with_cache(1 << 20)._cache
-                patch.setattr("wordveil.kernels.selection.ends", lambda bits, tops, error: [bits * (tops / 2.0**64)] * 2)
+                patch.setattr(selection, "ends", lambda bits, tops, error: [bits * (tops / 2.0**64)] * 2)
             some = slice(4 if decided == "exactly" else None)  # in whole numbers alone, which takes long
             drawn[decided] = kernel.draw(ids[some], words[some]).tolist()
     assert drawn["as usual"][:30] == expected
