@@ -65,7 +65,7 @@ def kernel_of(vectors):
 @every_vocabulary
 def test_selection_follows_the_formula_and_the_slow_draw(engine, make):
     vectors = make(2, 1300, 13)
-    kernel, ids = kernel_of(vectors), np.arange(0, 1300, 97, dtype=np.int32)
+    kernel, ids = kernel_of(vectors), np.arange(0, 1300, 190, dtype=np.int32)
     assert kernel.engine == engine
     if make is not spread:  # norms of 1e12 beside words of 1e-12 leave no digits to weights from products
         table = np.minimum(distances(Euclidean(), vectors[ids], vectors), kernel.cap)
@@ -91,18 +91,17 @@ def test_coordinates_do_not_depend_on_their_batch():
 def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypatch, engine, make):
     kernel = kernel_of(make(4, 1300, 37))
     ids = np.unique(kernel.canonical)
-    same_in_any_batch(kernel.masses, ids, (1, 2, 3, 5, 12, 13))
-    tokens = rng(1).integers(0, 1300, 2000).astype(np.int32)
-    words = random_words(2, 2000, kernel)
+    same_in_any_batch(kernel.masses, ids, (1, 2, 5, 13))
+    tokens = rng(1).integers(0, 1300, 500).astype(np.int32)
+    words = random_words(2, 500, kernel)
     drawn = kernel.draw(tokens, words, threads=1)
-    order = rng(3).permutation(2000)
+    order = rng(3).permutation(500)
     assert np.array_equal(kernel.draw(tokens[order], words[order], threads=2), drawn[order])
-    for low in range(0, 70, 7):
+    for low in range(0, 28, 7):
         assert np.array_equal(kernel.draw(tokens[low : low + 7], words[low : low + 7]), drawn[low : low + 7])
     for span, fewest in ((5, 1), (64, 64), (4096, 1)):
         monkeypatch.setattr(selection, "SPAN", span)
         monkeypatch.setattr(selection, "FEWEST", fewest)
-        assert np.array_equal(kernel.draw(tokens, words, threads=3), drawn)
-    cached = kernel.with_cache(1 << 20)
-    assert np.array_equal(cached.draw(tokens, words), drawn)
-    assert np.array_equal(cached.draw(tokens, words), drawn)
+        job = kernel.with_cache(1 << 20)  # which computes rows, and then has them
+        for threads in (3, 1):
+            assert np.array_equal(job.draw(tokens, words, threads=threads), drawn)

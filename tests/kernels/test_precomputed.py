@@ -57,7 +57,7 @@ def test_rows_made_beforehand_draw_the_same_words(seed, v, cap, skip, aimed):
 def test_edges_between_rows_made_beforehand_need_their_bound(monkeypatch):
     """The broken twin, whose bound is nothing, takes one side of edges that lie within it."""
     rows, kernel = both(metric_table(), rate=1.1, cap=2.0)
-    ids = np.repeat(np.arange(20, dtype=np.int32), 59)
+    ids = np.repeat(np.arange(5, dtype=np.int32), 59)
     words = random_words(1, len(ids), kernel)
     sums = np.cumsum(rows.weights(ids[::59]), axis=1)
     edges = (sums / sums[:, -1:])[:, :59].ravel()

@@ -101,7 +101,7 @@ def planted(law, words, tails, scale, grid):
 
 def test_integers_agree_with_mpmath_within_two_units():
     rng = seeds.rng(3)
-    for _ in range(300):
+    for _ in range(100):
         p, shift = int(rng.choice([64, 192, 700])), int(rng.choice([3, 64, 128, 2000]))
         with mpmath.workprec(4000):
             one = mpmath.mpf(2) ** p
@@ -333,7 +333,7 @@ def test_a_sum_of_logarithms_is_at_its_edge_where_the_gamma_is(d):
 def test_clipped_rows_lie_in_the_ball_exactly():
     rng = seeds.rng(4)
     for d in (1, 3, 300, 5000):
-        rows = rng.standard_normal((40, d)) * np.logspace(-3, 6, 40)[:, None]
+        rows = rng.standard_normal((10, d)) * np.logspace(-3, 6, 10)[:, None]
         for radius in (1.0, 0.3, 1e-180):
             clipped = clip_to_ball(rows, radius)
             assert all(sum(Fraction(x) ** 2 for x in row) <= Fraction(radius) ** 2 for row in clipped.tolist())
