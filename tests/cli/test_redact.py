@@ -237,7 +237,7 @@ def test_another_language_is_refused_and_leaves_nothing(wordveil, tmp_path):
 
 @pytest.mark.slow
 def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(tmp_path):
-    rows = "".join(f"{json.dumps({'text': f'{TEXTS[n % 3]} It was number {n}.' * 40})}\n" for n in range(1200))
+    rows = "".join(f"{json.dumps({'text': f'{TEXTS[n % 3]} It was number {n}.' * 40})}\n" for n in range(300))
     (tmp_path / "in.jsonl").write_text(rows)
     # Links are for the reference in Python, which is slow enough to be interrupted.
     command = [*PROGRAM, "redact", str(tmp_path / "in.jsonl"), "-c", "text", "-q", "--link", "document", "-o"]

@@ -122,8 +122,8 @@ def hidden(folder: Path) -> dict[Path, bytes]:
 
 
 def large(kind: str) -> bytes:
-    """Some 3 MiB of records of equal length, so that a moved one changes no size."""
-    lines = [b'{"t": "line number %06d"}\n' % n for n in range(100_000)]
+    """More than 1 MiB of records of equal length, so that a moved one changes no size."""
+    lines = [b'{"t": "line number %06d"}\n' % n for n in range(40_000)]
     return b"[" + b",".join(lines) + b"]" if kind == "json" else b"".join(lines)
 
 
@@ -135,11 +135,11 @@ def test_resume_refuses_an_input_with_a_line_moved_anywhere(tmp_path, shout, kin
     source, target = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"
     whole = large(kind)
     source.write_bytes(whole)
-    settings = small(columns=() if kind == "txt" else ("t",), block_characters=1 << 18)
+    settings = small(columns=() if kind == "txt" else ("t",), block_characters=1 << 17)
     interrupted(source, target, 4, shout, settings=settings)
     left = hidden(tmp_path)
     lines = whole.splitlines(keepends=True)
-    at = {"start": 3, "middle": 50_000, "end": 99_990}[place]
+    at = {"start": 3, "middle": 20_000, "end": 39_990}[place]
     moved = b"".join(lines[:at] + lines[at + 5 : at + 6] + lines[at : at + 5] + lines[at + 6 :])
     assert len(moved) == len(whole)
     source.write_bytes(moved)
@@ -159,9 +159,9 @@ def test_resume_refuses_a_tree_with_a_file_edited_whether_it_was_read_or_not(tmp
     root.mkdir()
     for name in ("a.txt", "b.txt", "c.txt"):
         (root / name).write_bytes(large("txt"))
-    interrupted(root, tmp_path / "out", 20, shout, settings=small(columns=(), block_characters=1 << 18))
+    interrupted(root, tmp_path / "out", 12, shout, settings=small(columns=(), block_characters=1 << 17))
     whole = (root / edited).read_bytes()
-    (root / edited).write_bytes(whole[:1_400_000] + b"X" + whole[1_400_001:])
+    (root / edited).write_bytes(whole[:500_000] + b"X" + whole[500_001:])
     with pytest.raises(ResumeError, match=r"differs in: input\.sha256\. "):
         run_documents(root, tmp_path / "out", shout, settings=small(columns=()), resume=True)
     assert is_resumable(tmp_path / "out")

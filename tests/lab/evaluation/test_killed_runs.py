@@ -11,19 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ARGUMENTS = [
-    "evaluate",
-    "-m",
-    "laplace,tem",
-    "-e",
-    "3",
-    "--local-epsilon",
-    "6",
-    "--size",
-    "miniature",
-    "--repeats",
-    "2",
-]
+ARGUMENTS = ["evaluate", "-m", "tem", "-e", "3", "--local-epsilon", "6", "--size", "miniature", "--repeats", "2"]
 TASKS = ["word-similarity", "odd-man-out", "deniability", "bayes"]
 
 

@@ -329,10 +329,11 @@ def test_other_programs_get_every_number_of_the_table(finished, tmp_path):
 
 def test_the_picture_is_written_alone_and_repeats(finished, tmp_path):
     league, _ = finished
+    drawn = replace(league, rows=[row for row in league.rows if row.label in ("tem @ 3", "laplace @ 3")])
     for ending, start in ((".pdf", b"%PDF"), (".svg", b"<?xml")):
         first, second = tmp_path / f"first{ending}", tmp_path / f"second{ending}"
-        write_league(league, first)
-        write_league(league, second)
+        write_league(drawn, first)
+        write_league(drawn, second)
         assert first.read_bytes().startswith(start)
         assert first.read_bytes() == second.read_bytes()
     few = replace(league, rows=league.rows[:2])
