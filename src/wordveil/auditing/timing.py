@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.special import bdtrc
 
 from wordveil.arrays import Float64Array
 from wordveil.auditing.findings import Finding, result
@@ -53,7 +53,7 @@ def judge_times(seconds: Float64Array, alpha: float) -> Finding:
     gap = seconds[half:, slow] - seconds[half:, fast]
     longer, ties = int((gap > 0).sum()), int((gap == 0).sum())
     n = len(gap) - ties
-    chance = float(binomtest(longer, n, 0.5, alternative="greater").pvalue) if slow != fast and n else 1.0
+    chance = float(bdtrc(longer - 1, n, 0.5)) if slow != fast and longer else 1.0
     later = np.median(seconds[half:], axis=0)
     return result(
         check="time per word",

@@ -37,7 +37,7 @@ def dry_sanitize(
     lines = [_sanitized(looked, sanitizer)]
     first = FirstReading.asked_for(sanitizer, settings, counts, budget, ids)
     if first is not None:
-        looked.bad = [known.problem for known in first(looked.named) if known.problem is not None]
+        looked.bad = [str(known.problem) for known in first(looked.named) if known.problem is not None]
         over = f"{counts['users_over']:,} persons are over it, {counts['documents_left_out']:,} documents left out"
         found = [f"the bound: {over}"] * (budget is not None) + ["ids, which are unique"] * (ids is not None)
         lines.append(iter([f"all was read for {' and '.join(found)}"]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtr, chdtrc
 
 from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.base import VectorMechanism
@@ -150,14 +150,16 @@ def class_errors(dimensions: int, ratio: float) -> tuple[float, float]:
     """
     wide = max(ratio, 1 / ratio)
     cut = _cut(dimensions, wide, 0.0)
-    return float(chi2.cdf(cut / wide**2, dimensions)), float(chi2.sf(cut, dimensions))
+    return float(chdtr(dimensions, cut / wide**2)), float(chdtrc(dimensions, cut))
 
 
 def class_delta(dimensions: int, ratio: float, epsilon: float) -> float:
     """Return the exact delta at epsilon between N(0, ratio^2 I) and N(0, I): two classes at the same place."""
     wide = max(ratio, 1 / ratio)
     cut = _cut(dimensions, wide, epsilon)
-    return float(chi2.sf(cut / wide**2, dimensions) - math.exp(min(epsilon + chi2.logsf(cut, dimensions), 0.0)))
+    narrow = float(chdtrc(dimensions, cut))
+    claimed = math.exp(min(epsilon + math.log(narrow), 0.0)) if narrow else 0.0
+    return float(chdtrc(dimensions, cut / wide**2)) - claimed
 
 
 def _cut(dimensions: int, wide: float, epsilon: float) -> float:
