@@ -149,7 +149,8 @@ def test_budgets_are_shown_by_the_names_of_people(served, budget):
     assert status == 0
     assert budget("key", "carol")[0] == 2  # names tell keys apart
     id_ = key.split("_")[1]
-    assert budget("show", "carol") == (0, "nothing was granted or spent yet\n")
+    nothing = "nothing was granted or spent yet: without a grant the daily allowance holds\n"
+    assert budget("show", "carol") == (0, nothing)
     served.sanitize("good film", subject="dora", key=key.strip())
     for name in ("carol", "key:carol", f"key:{id_}"):
         status, shown = budget("show", name)

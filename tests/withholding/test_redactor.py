@@ -17,6 +17,7 @@ import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ChecksumError, ParameterError, TooLittleKeptError
 from wordveil.withholding import words as lists
+from wordveil.withholding.claim import Claim
 from wordveil.withholding.dates import MONTHS, drawn_shift, moved
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, Slot, surrogate_generators
@@ -89,6 +90,7 @@ def test_words_of_the_owner_are_added_and_taken_away():
     assert (
         wv.Redactor(words=words).redact("She takes metoprolol at the house.") == "She takes metoprolol at the [word]."
     )
+    assert "public words and of 1 that the owner declares public" in Claim.of({"kept": 1}, words).kept
     with pytest.raises(ParameterError, match="plain letters"):
         PublicWords(added=frozenset({"two words"}))
 

@@ -20,6 +20,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, is_dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
@@ -114,7 +115,9 @@ class Command(TyperCommand):
                     raise USAGE_ERROR(f"The file of options gives {name} no value, but true or false.", ctx)
                 several = getattr(param, "multiple", False) and not isinstance(value, list)
                 return str(param.name), [value] if several else value
-        raise USAGE_ERROR(f"The file of options names no option of this command: {name}.", ctx)
+        known = [option.removeprefix("--") for param in self.params for option in param.opts]
+        meant = "".join(f" Did you mean {each}?" for each in get_close_matches(name.replace("_", "-"), known, 1))
+        raise USAGE_ERROR(f"The file of options names no option of this command: {name}.{meant}", ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as always, having told what a file of options says, and counted how often each option was given."""

@@ -28,6 +28,7 @@ NAMES = "subject:NAME, key:NAME or the NAME of either"
 AccountArgument = Annotated[str, Argument(metavar="ACCOUNT", help=f"{NAMES}.")]
 AnyAccountArgument = Annotated[str, Argument(metavar="[ACCOUNT]", help=f"{NAMES}; default: all.")]
 
+_NOTHING = "nothing was granted or spent yet: without a grant the daily allowance holds"
 BALANCE = ("granted", "spent", "left", "daily")
 RELEASE = ("time", "tokens", "cost", "mechanism", "release")
 
@@ -60,7 +61,7 @@ def show(account: AnyAccountArgument = "", *, as_json: JsonOption = False, stora
 @app.command(cls=Command)
 def grant(
     account: AccountArgument,
-    nats: Annotated[str, Argument(metavar="NATS", help="What is granted on top of what there is.")],
+    nats: Annotated[str, Argument(metavar="NATS", help="Added to earlier grants, in place of a daily allowance.")],
     *,
     setting: Annotated[
         str, Option("--setting", metavar="MECHANISM:...", help="As for serve; its epsilon plays no part.")
@@ -119,7 +120,7 @@ def _table(ledger: Ledger, rows: Sequence[Mapping[str, Any]], columns: tuple[str
         named = f"{account} ({names[account]})" if account in names else account
         table.append({"account": named, **{name: row[name] for name in columns}})
         table[-1]["promise"] = f"{promise['promise']} for {promise['unit']}"
-    return aligned(table) if table else ["nothing was granted or spent yet"]
+    return aligned(table) if table else [_NOTHING]
 
 
 @app.command(cls=Command)

@@ -56,7 +56,7 @@ class Claim:
             if law == "surrogate"
             else ""
         )
-        listed = f"all on a list of {len(words.without_own):,} public words"
+        listed = f"all on a list of {_size(words)}"
         return cls(
             kept=f"{counts.get('kept', 0):,} of {tokens:,} tokens{share}, {listed}",
             hidden=f"{counts.get('hidden', 0):,} tokens{f': {kinds}' if kinds else ''}",
@@ -74,9 +74,14 @@ class Claim:
         )
 
 
+def _size(words: PublicWords) -> str:
+    added = f" and of {len(words.added):,} that the owner declares public" if words.added else ""
+    return f"{len(words.without_own):,} public words{added}"
+
+
 def disclosures(words: PublicWords, rule: Rule, *, law: str, link: str, days: int | None) -> tuple[str, ...]:
     """Return what every release with these choices shows, one sentence each."""
-    listed = f"the list of {len(words.without_own):,} public words"
+    listed = f"the list of {_size(words)}"
     merged = "" if link != NONE else "; a run of one kind is one placeholder"
     said = [
         f"every token on {listed} that stands where no name is expected, as spelled",

@@ -231,7 +231,7 @@ def test_a_mechanism_of_another_package_has_rows_of_its_promise_and_none_of_olde
             assert [row.label for row in league.rows if row.guarantee is not None] == ["mine @ 8"]
             plan = Plan(targets=targets[:1], tasks=chosen_tasks(("deniability",)), repeats=2)
             (alone,) = run_league(plan, world).rows[2:]
-            assert "promises local DP: no row of metric DP" in alone.note
+            assert "promises local DP, whose epsilons are given by --local-epsilon" in alone.note
     assert plans[0].isdisjoint(plans[1])
 
 
@@ -275,6 +275,10 @@ def test_a_claim_that_an_audit_refutes_is_marked_in_every_table_and_ends_with_ex
             written = (tmp_path / f"{name}{ending}").read_text()
             mark = 'refuted": true' if ending == ".json" else ",refuted," if ending == ".csv" else "(claim refuted)"
             assert (mark in written) == (name == "broken"), (ending, written)
+    command = ["evaluate", "-m", "tem", "-e", "2", *options[4:], "--python", "honest.py:ClusterResponse"]
+    answer = CliRunner().invoke(build_app(), [*command, "--report", "none.csv"], standalone_mode=False)
+    assert answer.return_value == 2, "a row that was asked for is missing"
+    assert "whose epsilons are given by --local-epsilon" in answer.stderr
     with pytest.raises(ParameterError, match="is a figure"):
         CliRunner().invoke(
             build_app(), ["evaluate", *options, "--report", "t.pdf"], standalone_mode=False, catch_exceptions=False

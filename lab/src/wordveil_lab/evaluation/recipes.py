@@ -354,7 +354,7 @@ def fit_contender(target: Target, embeddings: Embeddings, settings: PromiseSetti
     fitted = mechanism.fit(embeddings)
     found = _decoded(plan, mechanism) if fitted.releases == "vectors" else _selected(fitted)
     if found.guarantee.promise != f"{target.group} DP":
-        raise ParameterError(
-            "mechanisms", target.name, f"promises {found.guarantee.promise}: no row of {target.group} DP."
-        )
+        option = "--epsilon" if found.guarantee.promise == f"{Group.METRIC} DP" else "--local-epsilon"
+        problem = f"promises {found.guarantee.promise}, whose epsilons are given by {option}."
+        raise ParameterError("mechanisms", target.name, problem)
     return found
