@@ -34,8 +34,12 @@ def accuracies(**values):
 def test_a_reduced_run_of_tem_refutes_nothing(reached, full, said):
     found = accuracies(tem=reached, laplace=0.52)
     rows = list(tem.results(found, full=full))
-    assert [row.verdict for row in rows] == [said, HOLDS]
+    assert [row.verdict for row in rows] == [said, HOLDS, UNTESTED]
     assert "at 1 of 1 epsilons" in tem.findings(found)[0]
+    found |= {("tem", 4.0): found["tem", 2.0], ("laplace", 4.0): found["laplace", 2.0]}
+    assert [*tem.results(found, full=full)][2].verdict == HOLDS
+    found |= {("tem", 8.0): found["laplace", 2.0], ("laplace", 8.0): found["tem", 2.0]}
+    assert [*tem.results(found, full=full)][2].verdict == (FAILS if full else UNTESTED)
 
 
 def over(mean, error=0.01):

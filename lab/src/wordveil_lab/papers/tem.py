@@ -8,7 +8,18 @@ from wordveil.api import TEM, Embeddings, MultivariateLaplace
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.membership import MembershipInference
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, decoded, labelled, shown, verdict
+from wordveil_lab.papers.base import (
+    Comparison,
+    Options,
+    Reproduction,
+    Scores,
+    about,
+    decoded,
+    labelled,
+    shown,
+    standing,
+    verdict,
+)
 from wordveil_lab.papers.privemb import scaled_like
 from wordveil_lab.plots import Plotted, point
 
@@ -84,6 +95,21 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
             ours=f"{shown(laplace[score])} and {shown(tem[score])}; without noise {clean[score].mean:.3f}",
             verdict=verdict(holds, full=full),
         )
+    yield _other_epsilons(found, full=full)
+
+
+def _other_epsilons(found: Found, *, full: bool) -> Comparison:
+    epsilons = sorted(epsilon for name, epsilon in found if name == "tem" and epsilon != 2.0)
+    pairs = [(found["tem", e]["accuracy"], found["laplace", e]["accuracy"]) for e in epsilons]
+    ahead, level, behind = standing(pairs)
+    listed = "; ".join(f"{e:g}: {shown(two)} and {shown(one)}" for e, (one, two) in zip(epsilons, pairs, strict=True))
+    judged = f"{listed}; ahead in {ahead}, {level} level, behind in {behind} (two standard errors)"
+    return Comparison(
+        what="figure 1a, other epsilons: Madlib and TEM",
+        paper="TEM ahead everywhere",
+        ours=judged if pairs else "not in this run",
+        verdict=verdict(0 < ahead == len(pairs), full=full and bool(pairs)),
+    )
 
 
 def _subjects(wide: Embeddings, small: Embeddings, epsilons: tuple[float, ...]) -> Iterator[tuple[Row, Entrant]]:
