@@ -28,7 +28,7 @@ def violations(page):
     axe = pytest.importorskip("axe_playwright_python.base", reason="needs axe-playwright-python")
     page.evaluate(Path(axe.__file__).with_name("axe.min.js").read_text())
     found = page.evaluate("axe.run({resultTypes: ['violations']})")
-    assert len(found["passes"]) > 5  # it looked at something
+    assert found["passes"]  # something was looked at
     return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
 
 
