@@ -88,6 +88,12 @@ def test_a_dry_run_of_a_folder_looks_into_some_files_and_counts_all(wordveil, tm
     assert "incomplete, as 1 file or folder could not be read" in said
     accepted = wordveil.done(f"{RUN.replace('in.csv', 'in')} -o out --dry-run --allow-bad-files")
     assert "cannot be read" in accepted.err
+    (tmp_path / "none").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / "none" / name).write_text('id,who,body,phone\n1,ann,"open\n')
+    for accepts in ("", " --allow-bad-files"):
+        nothing = wordveil(f"{RUN.replace('in.csv', 'none')} -o out --dry-run{accepts}")
+        assert (nothing.status, "the run would stop" in nothing.err) == (2, True)
     assert "a quoted field is not closed" in wordveil.refused(f"{RUN.replace('in.csv', 'in/03.csv')} --dry-run")
     size = sum(path.stat().st_size for path in (tmp_path / "in").glob("*.csv"))
     assert f"25 files, {size:,} bytes; not read: 1 " in said

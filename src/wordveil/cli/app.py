@@ -115,7 +115,7 @@ class Command(TyperCommand):
                     raise USAGE_ERROR(f"The file of options gives {name} no value, but true or false.", ctx)
                 several = getattr(param, "multiple", False) and not isinstance(value, list)
                 return str(param.name), [value] if several else value
-        known = [option.removeprefix("--") for param in self.params for option in param.opts]
+        known = [word[2:] for param in self.params for word in param.opts if word.startswith("--")]
         meant = "".join(f" Did you mean {each}?" for each in get_close_matches(name.replace("_", "-"), known, 1))
         raise USAGE_ERROR(f"The file of options names no option of this command: {name}.{meant}", ctx)
 

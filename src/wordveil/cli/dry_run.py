@@ -11,6 +11,7 @@ import numpy as np
 
 from wordveil.arrays import PrivateText
 from wordveil.cli.common import counted, end_of_run, say
+from wordveil.cli.exit_codes import MISTAKE
 from wordveil.runs.dry_run import Looked, in_time, look, tokens_per_second
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def _told(looked: Looked, lines: Sequence[Iterator[str]], *, allowed: bool) -> i
     for line in chain(looked.lines(), *lines):
         say(line)
     say("dry run: nothing was released or written. These counts are private, as the texts are.")
+    if looked.bad and len(looked.bad) == looked.files:
+        say(f"wordveil: nothing can be read, so that the run would stop (exit code {MISTAKE}).")
+        return MISTAKE
     return end_of_run(len(looked.bad), allowed=allowed)
 
 

@@ -2,8 +2,7 @@
 
 Compressed output consists of complete members, one a section of so many documents, so that an interrupted file can be
 cut back to a member and continued. Where the extra fast-gzip is installed, isal reads and writes gzip: the same text in
-other bytes. Compression and decompression have a thread each, beside the one that reads, draws and writes: both let
-go of the interpreter's lock. Nothing here knows records.
+other bytes. Nothing here knows records.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ import io
 import re
 import sys
 import zlib
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +28,6 @@ _BUFFER = 1 << 20
 _GZIP_LEVELS = {"zlib": 4, "isal": 3}  # zlib's is two to three times as fast as the usual 6, and a twentieth larger
 _ZSTD_LEVEL = 3
 _GZIP_WBITS = 31
-_AHEAD = 4  # buffers on their way through a thread at once
 
 # The first bytes of a file; a Zstandard file may also begin with a skippable frame.
 _MAGIC = {"gz": re.compile(rb"\x1f\x8b"), "zst": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")}
@@ -102,7 +98,6 @@ class InputStream:
             self.stream: BinaryIO = sys.stdin.buffer
         else:
             self.stream = self._open(path)
-        self._plain = self.stream
         if encoding is not None:
             self.stream = io.BufferedReader(_Utf8Raw(self.stream, path, encoding), _BUFFER)
 
@@ -127,7 +122,6 @@ class InputStream:
         """Close the file; standard input stays open."""
         if self._raw is not None:
             self.stream.close()
-            self._plain.close()
             self._raw.close()
 
 
@@ -180,43 +174,12 @@ def _decompressed(raw: BinaryIO, path: str) -> BinaryIO:
     if head and not _MAGIC[compression].match(head):
         problem = f"not .{compression} data, as its name says."
         raise DocumentFormatError(path, problem, remedy="Give it the name of what it is.")
-    plain: io.RawIOBase
-    if compression == "zst":
-        plain = _ZstdRaw(raw, path)
-    else:
-        plain = cast(io.RawIOBase, gzip.GzipFile(fileobj=raw)) if gzip_library() == "zlib" else _IsalRaw(raw)
-    return io.BufferedReader(_ReadAhead(io.BufferedReader(plain, _BUFFER)), _BUFFER)
-
-
-class _ReadAhead(io.RawIOBase):
-    """A stream that a thread reads a few buffers ahead of who reads here."""
-
-    def __init__(self, source: io.BufferedReader) -> None:
-        self._source = source
-        self._thread = ThreadPoolExecutor(1, "wordveil-decompress")
-        self._coming: deque[Future[bytes]] = deque()
-        self._ready = b""
-        self._ended = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        view = memoryview(buffer).cast("B")
-        while not self._ready and not self._ended:
-            while len(self._coming) < _AHEAD:
-                self._coming.append(self._thread.submit(self._source.read1, _BUFFER))
-            self._ready = self._coming.popleft().result()
-            self._ended = not self._ready
-        size = min(len(view), len(self._ready))
-        view[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-    def close(self) -> None:
-        self._thread.shutdown(cancel_futures=True)
-        self._source.close()
-        super().close()
+    if compression == "gz":
+        return cast(
+            BinaryIO,
+            io.BufferedReader(gzip.GzipFile(fileobj=raw) if gzip_library() == "zlib" else _IsalRaw(raw), _BUFFER),
+        )
+    return io.BufferedReader(_ZstdRaw(raw, path), _BUFFER)
 
 
 class _IsalRaw(io.RawIOBase):
@@ -295,31 +258,23 @@ class MemberCompressor:
             self._library = import_module("isal.isal_zlib")
         self._buffer = bytearray()
         self._member: _Compressor | None = None
-        self._thread = ThreadPoolExecutor(1, "wordveil-compress")
-        self._coming: deque[Future[bytes]] = deque()
 
     def feed(self, data: bytes) -> bytes:
         """Take data in; returns the compressed bytes that are ready."""
+        ready = b""
         for start in range(0, len(data), _BUFFER):
             self._buffer += data[start : start + _BUFFER]
             if len(self._buffer) >= _BUFFER:
-                self._coming.append(self._thread.submit(self._open().compress, bytes(self._buffer[:_BUFFER])))
+                ready += self._open().compress(bytes(self._buffer[:_BUFFER]))
                 del self._buffer[:_BUFFER]
-        return self._compressed(_AHEAD)
-
-    def _compressed(self, left: int) -> bytes:
-        """Return what is ready, once no more buffers than that are on their way."""
-        ready = []
-        while self._coming and (len(self._coming) > left or self._coming[0].done()):
-            ready.append(self._coming.popleft().result())
-        return b"".join(ready)
+        return ready
 
     def close_member(self) -> bytes:
         """End the member; returns its last bytes, nothing where no data came since the last one."""
         if self._member is None and not self._buffer:
             return b""
         member = self._open()
-        ready = self._compressed(0) + member.compress(bytes(self._buffer)) + member.flush()
+        ready = member.compress(bytes(self._buffer)) + member.flush()
         self._buffer.clear()
         self._member = None
         return ready

@@ -51,13 +51,18 @@ def refused_row(error: ParameterError, rows: Rows) -> int | None:
     return next(found, None)
 
 
+_LONGEST_NAME = 1000  # beyond, as many combining marks are put in order in the square of their number
+
+
 def person(value: object) -> str | None:
     """Return one name for all spellings of a person: files write 7, 7.0 and 7e0, and null, NaN or blanks for nobody.
 
     Numbers that are one as doubles are one person, and so are letters that Unicode's NFKC calls equal. That counts too
-    much for a person and never too little.
+    much for a person and never too little. Names of more than `_LONGEST_NAME` characters are as they are written.
     """
-    name = "" if value is None else unicodedata.normalize("NFKC", str(value)).strip()
+    name = "" if value is None else str(value).strip()
+    if len(name) <= _LONGEST_NAME:
+        name = unicodedata.normalize("NFKC", name).strip()
     try:
         number = float(name)
     except ValueError:
