@@ -67,13 +67,12 @@ def warm(tmp_path_factory):
         yield words
 
 
-def done(name, text, folder, tool=TOOL):
-    """Run a step in a folder."""
-    if name:
-        (folder / name).write_text(text, encoding="utf-8")
-        command = [*tool, name]
-    else:
-        command = ["bash", "-o", "pipefail", "-c", f'wordveil() {{ {shlex.join(tool)} "$@"; }}\n{text}']
+def in_shell(text, tool):
+    """The command line of a shell in which `wordveil` is the tool."""
+    return ["bash", "-o", "pipefail", "-c", f'wordveil() {{ {shlex.join(tool)} "$@"; }}\n{text}']
+
+
+def executed(command, folder):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
@@ -83,7 +82,9 @@ def test_what_the_page_says_to_do_works(page, tmp_path, warm):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     absent, unmade = set(), set()
     for name, text in steps(page):
-        run = done(name, text, tmp_path, warm)
+        if name:
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        run = executed([*warm, name] if name else in_shell(text, warm), tmp_path)
         if library := missing_module(run.stderr):
             absent.add(library)
             unmade.update(re.findall(r" -o (\S+)", text))
@@ -258,7 +259,7 @@ def test_the_readme_shows_what_the_program_prints(tmp_path):
     )
     assert len(shown) == 3
     for command, output in shown:
-        run = done("", command, tmp_path)
+        run = executed(in_shell(command, TOOL), tmp_path)
         assert run.returncode == 0, run.stderr
         if " sanitize " in command:  # a draw: as many words as the text has, and its end
             assert (len(run.stdout.split()), run.stdout[-2:]) == (len(output.split()), ".\n")
@@ -282,5 +283,5 @@ def test_the_commands_in_the_tables_of_the_readme_run(tmp_path, warm):
     for command in commands:
         kind = "IN.txt" if " IN" in command else "V.npy"
         command = f"{command.replace(' IN', ' IN.txt').replace(' V ', ' V.npy ')} -o {len(command)}{kind}"
-        run = done("", command, tmp_path, warm)
+        run = executed(in_shell(command, warm), tmp_path)
         assert run.returncode == 0, f"{command}\n{run.stderr}"

@@ -31,7 +31,7 @@ def dry_sanitize(
     *,
     allowed: bool,
 ) -> int:
-    """Tell what `sanitize` would do, and end as it would; for a budget or ids all is read."""
+    """Tell what `sanitize` would do, and end as it would by what was read; for a budget or ids that is all."""
     from wordveil.runs.beforehand import FirstReading
 
     looked, counts = look(source, output, settings, say), Counter[str]()
@@ -46,7 +46,7 @@ def dry_sanitize(
 
 
 def dry_redact(source: str, output: str, settings: DocumentSettings, redactor: Redactor, *, allowed: bool) -> int:
-    """Tell what `redact` would do, and end as it would."""
+    """Tell what `redact` would do, and end as it would by what was looked into."""
     looked = look(source, output, settings, say)
     return _told(looked, [_redacted(looked, redactor)], allowed=allowed)
 
