@@ -291,6 +291,7 @@ def test_preview_releases_nothing(wordveil, wires, command):
     answer = wordveil.done(command, wires / "in.txt", "--preview", "20", "-o", wires / "out.txt")
     assert len([line for line in answer.out.splitlines() if line.startswith("> ")]) == 20
     assert "Maria" not in answer.out  # no terminal
+    assert ("are shown on a terminal only" in answer.err) == (command == "redact")
     assert not (wires / "out.txt").exists()
 
 

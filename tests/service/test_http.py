@@ -157,10 +157,15 @@ def test_budgets_are_shown_by_the_names_of_people(served, budget):
         head, row, *_ = (re.split("  +", line) for line in shown.splitlines())
         assert (status, head[:5]) == (0, ["account", "granted", "spent", "left", "daily"])
         assert row[:5] == [f"key:{id_} (carol)", "10000", "16", "9984", "10000"]
+    for name in ("key:carol", f"key:{id_}"):
+        assert [each["left"] for each in served.ask(f"/v1/budgets/{name}")] == ["9984"]
     status, shown = budget("show", "dora", "--json")
     assert [(each["account"], each["spent"]) for each in json.loads(shown)] == [("subject:dora", "16")]
     assert "16" in budget("history", "dora")[1]
     assert len(json.loads(budget("history", "carol", "--json")[1])) == 1
+    with pytest.raises(RefusedError, match="is unknown") as refused:
+        served.ask("/v1/budgets/key:nobody")
+    assert refused.value.status == 422
     for unknown in ("nobody", "subject:nobody", "key:nobody", "key:dora"):
         for command in ("show", "history"):
             status, shown = budget(command, unknown)

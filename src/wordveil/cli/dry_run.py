@@ -109,4 +109,4 @@ def _redacted(looked: Looked, redactor: Redactor) -> Iterator[str]:
 
 def _time(tokens: int, rate: float) -> str:
     about = f"time: about {in_time(tokens / rate)} for about {tokens:,} tokens"
-    return f"{about}, at the {rate:,.0f} tokens/s that public sentences took"
+    return f"{about}, at {rate:,.0f} tokens/s as on public sentences; the start and reading and writing come on top"

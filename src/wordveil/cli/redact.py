@@ -215,7 +215,10 @@ def _show(redactor: Redactor, source: str, settings: DocumentSettings, rows: int
 
     for sentence in public_sentences(rows):
         print(f"  {sentence}\n> {redactor.release(PrivateText(sentence), Counter())}")
-    if source == "-" or not sys.stdout.isatty():
+    if source == "-":
+        return
+    if not sys.stdout.isatty():
+        say(f"the first rows of {source} are private: they are shown on a terminal only.")
         return
     print(f"\nThe first rows of {source}, on this screen alone:")
     with settings.open_texts(source) as reader:

@@ -20,7 +20,7 @@ from fastapi.staticfiles import StaticFiles
 from pydantic import TypeAdapter
 
 from wordveil import __version__
-from wordveil.service.access import Callers
+from wordveil.service.access import Callers, accounts_of
 from wordveil.service.desk import Desk
 from wordveil.service.guarding import Guard, Limits
 from wordveil.service.messages import (
@@ -121,8 +121,12 @@ class Service:
         self,
         account: Annotated[str, PathParameter(pattern=r"^(subject|key):[A-Za-z0-9_.@+-]{1,128}$")],
     ) -> list[dict[str, Any]]:
-        """Show the budgets of an account, one a promise: what was granted, spent and is left."""
-        return await self.work(partial(self.ledger.balances, account))
+        """Show the budgets of an account, one a promise: what was granted, spent and is left. A key's name will do."""
+        return await self.work(partial(self._balances, account))
+
+    def _balances(self, account: str) -> list[dict[str, Any]]:
+        known = accounts_of(self.ledger, account, subject=True)
+        return [balance for each in known for balance in self.ledger.balances(each)]
 
     async def health(self) -> dict[str, str]:
         """Whether the process answers."""

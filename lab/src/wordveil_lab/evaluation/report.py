@@ -26,6 +26,7 @@ from wordveil_lab.evaluation.catalogue import data_text
 from wordveil_lab.evaluation.curves import COMPARED, LEVELS, READING, CurveValue, equal_attack
 from wordveil_lab.evaluation.league import League, LeagueRow
 from wordveil_lab.evaluation.promises import Group, Target
+from wordveil_lab.extras import missing_extra
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import ARROWS, as_html, latex_table, markdown_table
 
@@ -327,9 +328,11 @@ def write_league(league: League, path: str | os.PathLike[str], command: str = ""
 
 
 def check_form(path: Path, tasks: Sequence[str] | None = None) -> None:
-    """Refuse a file whose ending is none of `FORMS`, and a figure that these tasks do not make."""
+    """Refuse a file whose ending is none of `FORMS`, and a figure that these tasks do not make or nothing here draws."""
     pairs = [(attack, utility) for attack, utilities in COMPARED.items() for utility, _ in utilities]
     if tasks is not None and path.suffix in (".svg", ".pdf") and not any({*pair} <= {*tasks} for pair in pairs):
         raise ParameterError("--report", path.name, _FIGURE)
+    if path.suffix in (".svg", ".pdf") and not find_spec("matplotlib"):
+        raise missing_extra("A figure", "matplotlib", "plots")
     if path.suffix not in FORMS:
         raise ParameterError("--report", path.name, f"must end in one of {', '.join(FORMS)}.")
