@@ -8,6 +8,7 @@ import os
 import pathlib
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,23 @@ def in_child(run: Callable[[], None]) -> tuple[int, list[int]]:
         printed = pipe.read()
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status), json.loads(printed or "[]")
+
+
+def in_fork(function: Callable[[], bytes]) -> bytes:
+    """Run the function in a forked child, which is warned of no threads that it does without; return its answer."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.write(writing, function())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return answer
 
 
 def check_deaths(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -4,13 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.spatial.distance import pdist
-from tests.mechanisms.noise_checks import ALPHA, assert_law, direction_p_value, noise_of, radii
 
-import seeds
 from wordveil.certification import certify, verify
-from wordveil.errors import CertificateError, ParameterError
+from wordveil.errors import CertificateError
 from wordveil.mechanisms.clipped_l2 import ClippedL2, clipped_diameter
 from wordveil.mechanisms.clipped_laplace import ClippedLaplace
 from wordveil.mechanisms.gaussian_scale import analytic_scale
@@ -27,17 +24,6 @@ def delta_in_the_plane(rate, distance, epsilon):
     return float(np.trapezoid(rate**2 * radius * np.exp(-rate * radius) * gain, dx=dr))
 
 
-@pytest.mark.parametrize("d", [1, 2, 8])
-@pytest.mark.parametrize("delta", [0.0, 1e-5])
-def test_radius_and_direction_follow_their_laws(d, delta):
-    fitted = ClippedL2(epsilon=2.0, delta=delta, clip_norm=3.0).for_dimensions(d)
-    rate = fitted.noise.epsilon
-    assert_law(lambda source: noise_of(fitted, source, d), radii(stats.gamma(d, scale=1 / rate).cdf))
-    noise = noise_of(fitted, seeds.source(7), d)
-    assert direction_p_value(noise) >= ALPHA
-    assert noise.std() == pytest.approx(fitted.deviation, rel=0.05)
-
-
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-2), (4.0, 1e-3), (0.2, 0.1)])
 def test_delta_is_spent_and_no_more_by_an_integral_over_the_plane(epsilon, delta):
     fitted = ClippedL2(epsilon=epsilon, delta=delta, clip_norm=1.5).for_dimensions(2)
@@ -47,21 +33,11 @@ def test_delta_is_spent_and_no_more_by_an_integral_over_the_plane(epsilon, delta
     assert delta_in_the_plane(1.03 * fitted.noise.epsilon, 3.0, epsilon) > 1.01 * delta
 
 
-def test_pure_loss_is_reached_and_not_exceeded():
-    fitted = ClippedL2(epsilon=1.5, delta=0.0, clip_norm=2.0).for_dimensions(4)
-    rng = seeds.rng(0)
-    rows, outputs = rng.standard_normal((60, 4)) * 50, rng.standard_normal((400, 4)) * 3
-    logs = fitted.log_density(outputs, rows)
-    assert np.ptp(logs, axis=1).max() <= 1.5
-    ends = np.array([[9.0, 0, 0, 0], [-9.0, 0, 0, 0]])
-    assert np.ptp(fitted.log_density(np.array([[5.0, 0, 0, 0]]), ends)) == pytest.approx(1.5, rel=1e-11)
-    assert fitted.sums(ends).rows == pytest.approx(np.sign(ends) * 2, rel=1e-11)
-
-
 @pytest.mark.parametrize(("d", "share"), [(5, 0.506), (50, 0.904), (300, 0.983)])
 def test_noise_is_below_the_analytic_gaussian_s_by_the_checked_share(d, share):
     fitted = ClippedL2(epsilon=8.0, delta=1e-5).for_dimensions(d)
     assert fitted.deviation / (2 * analytic_scale(8.0, 1e-5)) == pytest.approx(share, abs=6e-4)
+    assert fitted.deviation == pytest.approx(math.sqrt(d + 1) / fitted.noise.epsilon)
 
 
 def test_pure_noise_is_29_percent_below_clipped_laplace_in_many_dimensions():
@@ -104,11 +80,3 @@ def test_constants_are_certified_and_a_changed_one_is_refused():
     shrunk = placed(table.vectors * np.float32(0.9))
     with pytest.raises(CertificateError, match="vocabulary"):
         verify(certificate, shrunk)
-
-
-def test_what_it_cannot_do_is_refused():
-    words = placed([[1.0], [1.0]])
-    with pytest.raises(ParameterError, match="no two words apart"):
-        ClippedL2(epsilon=1.0, diameter="vocabulary").fit(words)
-    with pytest.raises(ParameterError, match="for any vectors use 'ball'"):
-        ClippedL2(epsilon=1.0, diameter="vocabulary").for_dimensions(3)

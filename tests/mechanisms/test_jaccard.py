@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import seeds
-from wordveil.errors import ParameterError, RefutedClaimError
+from wordveil.errors import RefutedClaimError
 from wordveil.mechanisms.gaussian_scale import classical_scale
 from wordveil.mechanisms.jaccard import Jaccard, class_delta, class_errors
 from wordveil.promises.guarantees import NoGuarantee, Standing
@@ -48,8 +48,3 @@ def test_it_promises_nothing_and_prints_the_counter_example():
     assert class_delta(300, 1.835 / 1.276, 1.0) > 0.9999
     with pytest.raises(RefutedClaimError, match="dense from sparse"):
         Jaccard(epsilon=1.0)
-
-
-def test_a_vocabulary_of_one_word_has_no_neighbours():
-    with pytest.raises(ParameterError, match="no neighbour"):
-        Jaccard(epsilon=1.0, allow_refuted=True).fit(placed([[1.0]]))

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 import seeds
-from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.errors import GuaranteeError
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil.mechanisms.nadp import NADP
 from wordveil.promises.composing import compose_releases
@@ -50,13 +50,6 @@ def test_the_guarantee_names_its_graph():
     assert (claim.epsilon, claim.delta, claim.standing) == (2.0, 1e-4, Standing.CERTIFIED)
     assert "tau 1" in claim.graph
     assert LINE.header.checksum[:12] in claim.graph
-
-
-def test_vocabularies_without_adjacent_words_are_refused():
-    with pytest.raises(ParameterError, match="adjacent"):
-        NADP(epsilon=1.0).fit(placed([[1.0]]))
-    with pytest.raises(ParameterError, match="no two adjacent"):
-        NADP(epsilon=1.0, overlap=2).fit(placed([[1.0], [1.0]]))
 
 
 def test_graphs_that_differ_in_the_last_digits_of_tau_have_two_names():

@@ -11,7 +11,6 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM, truncation_distance
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
-from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from worlds import distances, placed
 
 METRICS = [Euclidean(), Angular(), Mahalanobis(whitening=np.diag([2.0, 1.0, 0.5, 1.0]))]
@@ -27,31 +26,6 @@ def capped_distances(embeddings, metric, cap):
     table = np.minimum(distances(metric, embeddings.vectors, embeddings.vectors), cap)
     table[embeddings.canonical[:, None] == embeddings.canonical[None, :]] = 0.0
     return table
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
-@pytest.mark.parametrize("barred", [0, 25])
-@pytest.mark.parametrize("epsilon", [0.3, 2.0, 9.0])
-@pytest.mark.parametrize("kind", ["tem", "tem with gamma", "santext"])
-def test_every_triple_of_the_exact_channel_keeps_the_claim(metric, barred, epsilon, kind):
-    embeddings = vocabulary(barred=barred)
-    mechanism = {
-        "tem": TEM(epsilon=epsilon, metric=metric),
-        "tem with gamma": TEM(epsilon=epsilon, gamma=1.7, metric=metric),
-        "santext": SanText(epsilon=epsilon, metric=metric),
-    }[kind]
-    fitted = mechanism.fit(embeddings)
-    claim = fitted.guarantee()
-    assert isinstance(claim, MetricDP)
-    assert (claim.epsilon, claim.standing, claim.unit) == (epsilon, Standing.PROVED, PrivacyUnit.TOKEN)
-    assert claim.slack < 0.15 * epsilon  # the angle's bound on rounding is the loosest
-    channel = fitted.channel()
-    assert channel.shape == (70, 70 - barred)
-    np.testing.assert_allclose(channel.sum(axis=1), 1.0, rtol=1e-12)
-    s = capped_distances(embeddings, metric, claim.largest_distance)
-    assert excess(channel, s, claim) <= 1e-11  # the rounding of the table
-    # Duplicates are indistinguishable.
-    assert channel[-5:].tobytes() == channel[:5].tobytes()
 
 
 def rows_of(weights):
@@ -137,16 +111,10 @@ def test_gamma_keeps_the_paper_s_probability_of_staying_near():
     assert fitted.guarantee().loss(1e9) == pytest.approx(2 * math.log(0.99 * 69 / 0.01), rel=1e-3)
 
 
-def test_bad_fits_are_refused():
+def test_one_word_is_always_released():
     single = placed([[1.0, 2.0]])
-    with pytest.raises(ParameterError, match="pass gamma explicitly"):
-        TEM(epsilon=1.0).fit(single)
     np.testing.assert_array_equal(TEM(epsilon=1.0, gamma=1.0).fit(single).channel(), [[1.0]])
     np.testing.assert_array_equal(SanText(epsilon=1.0).fit(single).channel(), [[1.0]])
-    with pytest.raises(ParameterError, match="too small for 64-bit sampling"):
-        TEM(epsilon=10.0, gamma=200.0).fit(vocabulary())
-    with pytest.raises(ParameterError, match="zero vector"):
-        TEM(epsilon=1.0, gamma=1.0, metric=Angular()).fit(placed([[0.0, 0.0], [1.0, 0.0]]))
 
 
 @pytest.mark.parametrize("scale", [1e20, 1e160, 1e-25, 1e-170])

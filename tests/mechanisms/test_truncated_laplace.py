@@ -11,6 +11,13 @@ from wordveil.mechanisms.truncated_law import certified_half_width, escape, larg
 from wordveil.promises.guarantees import LocalDP, NoGuarantee, Standing
 
 
+def published(dimensions, epsilon, **parameters):
+    """The published calibration, which is refuted, by default at the paper's delta."""
+    parameters = {"epsilon": epsilon, "delta": 4.0**-300, **parameters}
+    mechanism = TruncatedLaplace(calibration="published", allow_refuted=True, **parameters)
+    return mechanism.for_dimensions(dimensions)
+
+
 def magnitude_cdf(fitted):
     total = -math.expm1(-fitted.alpha * fitted.half_width)
     return lambda x: np.where(x > fitted.half_width, 1.0, -np.expm1(-fitted.alpha * x) / total)
@@ -18,10 +25,8 @@ def magnitude_cdf(fitted):
 
 @pytest.mark.parametrize(("epsilon", "spread"), [(0.1, 0.9866), (1, 0.9790), (5, 0.8430), (8, 0.2845)])
 def test_the_counter_example_to_the_published_calibration(epsilon, spread):
-    d, delta = 300, 4.0**-300
-    fitted = TruncatedLaplace(epsilon=epsilon, delta=delta, calibration="published", allow_refuted=True).for_dimensions(
-        d
-    )
+    d = 300
+    fitted = published(d, epsilon)
     shift = np.array([2 / math.sqrt(d)])
     by_hand = 1 - (1 - escape(shift, fitted.alpha, fitted.half_width)[0]) ** d
     assert spread - 1e-4 < by_hand <= spread  # the design's numbers are rounded up
@@ -38,21 +43,19 @@ def test_one_coordinate_and_the_half_width_at_the_papers_setting():
 
 
 def test_the_published_claim_is_mended_by_no_padding():
-    padded = TruncatedLaplace(
-        epsilon=0.1, delta=4.0**-300, calibration="published", padded_dimensions=500, allow_refuted=True
-    ).for_dimensions(300)
+    padded = published(300, 0.1, padded_dimensions=500)
     assert isinstance(padded.guarantee(), NoGuarantee)
     assert padded.half_width == pytest.approx(published_half_width(500, 0.1, 4.0**-300), rel=1e-15)
 
 
 def test_in_one_dimension_the_published_width_is_sound_and_says_so():
-    claim = TruncatedLaplace(epsilon=0.1, delta=0.1, calibration="published", allow_refuted=True).for_dimensions(1)
+    claim = published(1, 0.1, delta=0.1)
     assert isinstance(claim.guarantee(), LocalDP)
     assert claim.guarantee().standing is Standing.CERTIFIED
 
 
 def test_a_box_narrower_than_the_shift_is_never_certified():
-    fitted = TruncatedLaplace(epsilon=0.1, delta=0.9, calibration="published", allow_refuted=True).for_dimensions(1)
+    fitted = published(1, 0.1, delta=0.9)
     assert fitted.half_width < 2
     assert isinstance(fitted.guarantee(), NoGuarantee)
 
@@ -113,12 +116,10 @@ def test_a_quantile_grid_goes_through_the_inverse_exactly():
 def test_the_published_calibration_needs_opting_in_and_a_small_epsilon():
     with pytest.raises(RefutedClaimError, match="refuted"):
         TruncatedLaplace(epsilon=0.1, calibration="published")
-    opted = TruncatedLaplace(epsilon=9.0, delta=4.0**-300, calibration="published", allow_refuted=True)
     with pytest.raises(ParameterError, match="must be below"):
-        opted.for_dimensions(300)
-    narrow = TruncatedLaplace(epsilon=0.1, delta=0.1, calibration="published", padded_dimensions=2, allow_refuted=True)
+        published(300, 9.0)
     with pytest.raises(ParameterError, match="at least 3"):
-        narrow.for_dimensions(3)
+        published(3, 0.1, delta=0.1, padded_dimensions=2)
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 300])

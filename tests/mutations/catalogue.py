@@ -29,7 +29,7 @@ MUTATIONS = (
     Mutation("m02", "mechanisms/rows.py", "rows are clipped at 1.01 times the radius",
              "np.asarray(rows * (inside / np.maximum(norms, inside))[:, None])",
              "np.asarray(rows * (1.01 * inside / np.maximum(norms, 1.01 * inside))[:, None])",
-             ("mechanisms/test_clipped_gaussian.py", "mechanisms/test_clipped_laplace.py")),
+             ("mechanisms/test_noise_laws.py",)),
     Mutation("m03", "mechanisms/nadp.py", "NADP gives isolated words the mean reach",
              "np.where(graph.isolated, graph.reach.max(), reach)",
              "np.where(graph.isolated, graph.reach.mean(), reach)", ("mechanisms/test_nadp.py",)),

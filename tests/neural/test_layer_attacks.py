@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import seeds
+from worlds import placed
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
@@ -22,7 +23,6 @@ from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
 from wordveil.mechanisms.projection import Projection  # noqa: E402
 from wordveil.mechanisms.rows import clip_to_ball  # noqa: E402
 from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
-from wordveil.vocabulary.table import Embeddings  # noqa: E402
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
 
 TABLE = small_table()
@@ -31,9 +31,8 @@ CLIPPED = [ClippedGaussian(epsilon=8.0), ClippedLaplace(epsilon=8.0), TruncatedL
 IDS = torch.tensor([[0, 0, 3], [0, 5, PADDING]])
 
 
-def wide_table() -> Embeddings:
-    rows = seeds.rng(3).standard_normal((2000, 40)) / 4
-    return Embeddings.from_arrays([f"w{i}" for i in range(2000)], rows, candidate_rule="all")
+def wide_table():
+    return placed(seeds.rng(3).standard_normal((2000, 40)) / 4)
 
 
 def words_left(released, rows, step):

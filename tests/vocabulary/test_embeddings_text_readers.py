@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.vocabulary.test_embeddings_binary_readers import same
 
 from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers import numbers, text_lines
@@ -41,11 +42,6 @@ def slow_read(data: bytes, d: int, header: bool = False) -> tuple[list[str], lis
             words.append(pieces[0])
             rows.append([float(np.float32(float(piece))) for piece in pieces[1:]])
     return words, rows
-
-
-def same(found, words: list[str], rows: list[list[float]]) -> None:
-    assert list(found.words) == words
-    assert found.vectors.tobytes() == np.array(rows, dtype=np.float32).tobytes()
 
 
 @st.composite

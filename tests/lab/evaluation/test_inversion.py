@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.lab.conftest import noisy
 
 import seeds
 from wordveil.decoding.decoded import Decoded
@@ -49,7 +50,7 @@ def test_the_best_attacker_is_the_best_of_all_on_the_same_tokens(world, use_worl
 
 def test_noise_that_hides_everything_leaves_frequencies(world, use_world):
     task, prepared = attack(world)
-    drowned = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=1e-6)).fit(world))
+    drowned = noisy(world, 1e-6)
     found = task.run(prepared, drowned, SOURCE)
     tokens = prepared.corpus.tokens[prepared.known]
     commonest = prepared.prior.frequency[: len(world)].argmax()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -20,27 +17,19 @@ from wordveil_lab.evaluation.inversion import ReviewInversion
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
 from wordveil_lab.evaluation.word_tasks import WordSimilarity
+from worlds import shared
 
 pytestmark = pytest.mark.data
 
 
-@pytest.fixture(scope="module")
-def folder() -> Path:
-    named = os.environ.get("WORDVEIL_DATA")
-    found = Path(named) if named else Path(__file__).resolve().parents[4] / "shared" / "data"
-    if not found.is_dir():
-        pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
-    return found
-
-
 @pytest.fixture(autouse=True)
-def named(folder, monkeypatch):
-    monkeypatch.setenv("WORDVEIL_DATA", str(folder))
+def named(monkeypatch):
+    monkeypatch.setenv("WORDVEIL_DATA", str(shared()))
 
 
 @pytest.fixture(scope="module")
-def glove(folder) -> Embeddings:
-    with np.load(folder / "embeddings/glove.6B.50d.top100k.npz") as read:
+def glove() -> Embeddings:
+    with np.load(shared("embeddings/glove.6B.50d.top100k.npz")) as read:
         return Embeddings.from_arrays(str(read["words"]).split("\n"), read["vectors"], candidate_rule="all")
 
 

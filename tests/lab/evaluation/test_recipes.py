@@ -12,17 +12,13 @@ import seeds
 from wordveil.mechanisms.laplace_profile import laplace_loss
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
-from wordveil.vocabulary.table import Embeddings
 from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import diameter, fit_contender, noise_diameter
+from worlds import placed
 
 EPSILON, DELTA = 2.0, 0.05
 # A rectangle: its diagonal is a third longer than its shadow on the principal direction.
 CORNERS = np.array([[-1, -0.9], [-1, 0.9], [1, -0.9], [1, 0.9], [0.3, 0.1]], dtype=np.float32)
-
-
-def table(rows):
-    return Embeddings.from_arrays([f"w{i}" for i in range(len(rows))], rows, candidate_rule="all")
 
 
 def worst_delta(noise, vectors, epsilon):
@@ -41,7 +37,7 @@ def local(words, name, settings):
 
 
 def test_the_profile_of_a_projection_is_that_of_projected_words():
-    words = table(CORNERS)
+    words = placed(CORNERS)
     noise = local(words, "projection-principal-profile-vectors", PromiseSettings(delta=DELTA, projected=1))
     shadow = float(np.ptp(CORNERS @ noise.matrix.T))
     assert noise_diameter(noise, words) == pytest.approx(shadow)
@@ -59,7 +55,7 @@ def test_the_profile_of_a_projection_is_that_of_projected_words():
 
 
 def test_noise_on_the_words_themselves_needs_their_own_diameter():
-    words = table(CORNERS)
+    words = placed(CORNERS)
     noise = local(words, "laplace-profile-vectors", PromiseSettings(delta=DELTA))
     assert noise_diameter(noise, words) == pytest.approx(diameter(words))
     assert 0.98 * DELTA <= worst_delta(noise, words.vectors, EPSILON) <= DELTA * (1 + 1e-3)
@@ -71,7 +67,7 @@ def test_noise_on_the_words_themselves_needs_their_own_diameter():
 @pytest.mark.parametrize("scale", [0.2, 1.0, 3.0])
 def test_the_rate_of_a_stretched_projection_is_counted(scale):
     rng = seeds.rng(4)
-    words = table(rng.normal(size=(40, 5)).astype(np.float32))
+    words = placed(rng.normal(size=(40, 5)).astype(np.float32))
     matrix = scale * rng.normal(size=(2, 5))
     noise = Projection(epsilon=1.5, matrix=matrix.tolist(), sensitivity="exact").fit(words)
     images = words.vectors.astype(np.float64) @ matrix.T

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lab.conftest import noisy
 
 import seeds
 from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.santext import SanText
 from wordveil_lab.corpora import encode
@@ -33,10 +33,6 @@ from wordveil_lab.evaluation.survival import PersonalDataSurvival, RareWordSurvi
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, SentenceSimilarity, WordSimilarity
 
 SOURCE = seeds.source(7)
-
-
-def decoded(world, epsilon):
-    return subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=epsilon)).fit(world))
 
 
 def run(task, world, subject):
@@ -63,7 +59,7 @@ def test_the_baseline_solves_what_the_made_up_world_answers(world, use_world):
 
 
 def test_overwhelming_noise_leaves_chance(world, use_world):
-    drowned = decoded(world, 1e-3)
+    drowned = noisy(world, 1e-3)
     assert abs(run(WordSimilarity(), world, drowned)["spearman"]) < 0.6
     assert run(TextOverlap(), world, drowned)["rouge-1"] < 0.3
     assert run(PersonalDataSurvival(), world, drowned)["entities"] == 0.0
@@ -86,7 +82,7 @@ def test_projected_documents_are_searched_with_projected_queries(world, use_worl
 def test_odd_man_out_is_the_word_whose_removal_leaves_the_closest_set(world, use_world):
     task = OddManOut()
     sets = task.prepare(world)
-    subject = decoded(world, 3.0)
+    subject = noisy(world, 3.0)
     ids = np.unique(sets).astype(np.int32)
     rows = dict(zip(ids.tolist(), subject.release_vectors(ids, SOURCE, task.name), strict=True))
 

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import seeds
+import wordveil as wv
 from wordveil.vocabulary.table import Embeddings
+from wordveil_lab.evaluation.subjects import Entrant, subject_of
 
 TOPICS = 4
 PER_TOPIC = 20
@@ -29,6 +31,11 @@ def world() -> Embeddings:
     topic = np.arange(TOPICS * PER_TOPIC) % TOPICS
     rows = centres[topic] + 0.5 * generator.standard_normal((len(topic), 6))
     return Embeddings.from_arrays([spelled(i) for i in range(len(topic))], rows, name="world", candidate_rule="all")
+
+
+def noisy(world: Embeddings, epsilon: float, *, decoded: bool = False) -> Entrant:
+    """Laplace noise on the made-up world: the vectors, or the words that they are decoded to."""
+    return subject_of(wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=epsilon)).fit(world), decoded=decoded)
 
 
 def text_of(topic: int, n: int, generator: np.random.Generator) -> str:
