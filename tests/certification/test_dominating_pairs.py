@@ -5,7 +5,6 @@ import pytest
 
 import seeds
 import wordveil as wv
-from wordveil.certification.privacy_profile import dominating_pair
 from worlds import placed
 
 POINTS, EPSILONS = 900, (0, 40, 128, 300)  # of the grid, a side; indices into the pair's steps
@@ -34,7 +33,7 @@ CASES = {
 def test_no_pair_of_inputs_lies_above_it(name):
     mechanism, diameter = CASES[name]
     fitted = mechanism.fit(TABLE)
-    pair = dominating_pair(fitted, diameter=diameter)
+    pair = wv.dominating_pair(fitted, diameter=diameter)
     steps = [k for k in EPSILONS if k < len(pair.deltas)]
     found = []
     for angle in (0.0, 0.3, np.pi / 4, np.pi / 2):
@@ -55,12 +54,12 @@ def test_no_pair_of_inputs_lies_above_it(name):
 def test_decoding_keeps_the_pair_of_the_vectors():
     vectors = wv.Mahalanobis(epsilon=2.0).fit(TABLE)
     words = wv.Decoded(mechanism=wv.Mahalanobis(epsilon=2.0)).fit(TABLE)
-    assert dominating_pair(words, diameter=1.5).deltas == dominating_pair(vectors, diameter=1.5).deltas
+    assert wv.dominating_pair(words, diameter=1.5).deltas == wv.dominating_pair(vectors, diameter=1.5).deltas
 
 
 def test_a_wide_box_is_composed_by_the_delta_that_it_has():
     mechanism = wv.TruncatedLaplace(epsilon=2.0, delta=0.01)
-    pair = dominating_pair(mechanism.for_dimensions(30))
+    pair = wv.dominating_pair(mechanism.for_dimensions(30))
     assert pair.interval == 2.0
     # The theorem that chose the box bounds the chance of leaving it; the exact chance is smaller.
     assert 0.001 < pair.deltas[-1] < 0.01

@@ -14,7 +14,6 @@ from certification.small_vocabularies import small_embeddings
 from wordveil.certification.privacy_profile import laplace_to_local
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.laplace_profile import laplace_delta, laplace_epsilon
-from wordveil.mechanisms.mahalanobis import Mahalanobis as WhitenedNoise
 from wordveil.promises.guarantees import PrivacyUnit
 from worlds import placed
 
@@ -132,7 +131,7 @@ def test_decoded_words_and_whitened_noise_have_the_same_profile():
     words = small_embeddings("gaussian")
     for mechanism, dimensions in (
         (wv.MultivariateLaplace(epsilon=4.0), 7),
-        (WhitenedNoise(epsilon=4.0), 7),
+        (wv.Mahalanobis(epsilon=4.0), 7),
         (wv.Projection(epsilon=4.0, dimensions=3), 3),
     ):
         local = laplace_to_local(wv.Decoded(mechanism=mechanism).fit(words), diameter=5.0, delta=1e-4)
@@ -157,7 +156,7 @@ def test_profiles_over_two_tables_or_metrics_are_not_taken_for_one():
     with pytest.raises(GuaranteeError, match="differ in their scope"):
         wv.compose_releases(claims)
     rows = [laplace_to_local(kind.fit(words), diameter=3.0, delta=1e-6) for kind in (
-        wv.MultivariateLaplace(epsilon=1.0), WhitenedNoise(epsilon=1.0))]  # fmt: skip
+        wv.MultivariateLaplace(epsilon=1.0), wv.Mahalanobis(epsilon=1.0))]  # fmt: skip
     assert len({line for claim in rows for line in claim.assumptions if "diameter of 3" in line}) == 2
 
 

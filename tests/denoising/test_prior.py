@@ -10,7 +10,6 @@ from tests.denoising.conftest import sentences
 
 import wordveil as wv
 from wordveil.denoising import prior as module
-from wordveil.denoising.counting import build_prior
 from wordveil.denoising.prior import Prior, _Table, load_prior
 from wordveil.denoising.reading import STOP, ReleaseReader
 from wordveil.errors import ChecksumError, DataFormatError
@@ -65,9 +64,9 @@ def test_a_file_gives_the_prior_back_and_equal_ones_equal_bytes(prior, few, tmp_
     again = Prior.load(tmp_path / "a.npz")
     assert again.checksum == prior.checksum
     assert again.held_out == prior.held_out
-    build_prior(sentences(3000), few, source="made up").save(tmp_path / "b.npz")
+    wv.build_prior(sentences(3000), few, source="made up").save(tmp_path / "b.npz")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-    assert build_prior(sentences(3000, seed=1), few).checksum != prior.checksum
+    assert wv.build_prior(sentences(3000, seed=1), few).checksum != prior.checksum
 
 
 def test_a_file_that_is_none_is_refused(prior, tmp_path):

@@ -14,7 +14,6 @@ from wordveil.kernels.distance_sources import TableSource
 from wordveil.kernels.ideal import IdealRows
 from wordveil.kernels.ideal_distances import Angles, Entries, Lengths
 from wordveil.kernels.pairwise import PairwiseRows
-from wordveil.metrics.distances import Angular, Euclidean, Precomputed
 from wordveil.metrics.table import DistanceTable
 
 mpmath = pytest.importorskip("mpmath")
@@ -35,12 +34,12 @@ def hard_vectors():
 
 def sources():
     vectors = hard_vectors()
-    angles = Angles(lambda ids: Angular().coordinates(vectors[ids]), vectors.__getitem__)
+    angles = Angles(lambda ids: wv.Angular().coordinates(vectors[ids]), vectors.__getitem__)
     lengths = Lengths(lambda ids: vectors[ids].astype(np.float64))
     table = np.abs(vectors[:, None].astype(np.float64) - vectors[None]).sum(axis=2)
     return {
-        "lengths": (lengths, lambda x, y: exact_distance(Euclidean(), vectors[x], vectors[y])),
-        "angles": (angles, lambda x, y: exact_distance(Angular(), vectors[x], vectors[y])),
+        "lengths": (lengths, lambda x, y: exact_distance(wv.Euclidean(), vectors[x], vectors[y])),
+        "angles": (angles, lambda x, y: exact_distance(wv.Angular(), vectors[x], vectors[y])),
         "matrix": (Entries(table), lambda x, y: mpmath.mpf(float(table[x, y]))),
     }
 
@@ -132,7 +131,7 @@ def test_the_law_of_a_small_matrix_is_exactly_the_ideal_one():
     """Where each edge falls among 64 bits, by bisection through `draw`; by hand from the entries, in 60 digits."""
     table = np.abs(np.subtract.outer(*[np.array([0.0, 0.25, 1.0, 1.75, 4.0, 4.0])] * 2))
     known = DistanceTable(table)
-    metric = Precomputed(label="line", vocabulary="ab", table=known)
+    metric = wv.Precomputed(label="line", vocabulary="ab", table=known)
     rows = PairwiseRows(TableSource(metric), metric, np.arange(1, 6, dtype=np.int32), rate=9.0, cap=2.0)
     assert rows.arithmetic_slack() == 0
     for word in range(6):
@@ -161,8 +160,8 @@ def test_a_rate_at_which_errors_are_as_large_as_weights_is_refused():
     )
     for epsilon, cap in ((2e14, 5e-13), (1e12, 1e-10)):
         with pytest.raises(wv.WordveilError, match="at this epsilon"):
-            wv.TEM(epsilon=epsilon, gamma=cap, beta=0.1, metric=Angular()).fit(vectors)
-    held = wv.TEM(epsilon=2e6, gamma=5e-5, beta=0.1, metric=Angular()).fit(vectors)
+            wv.TEM(epsilon=epsilon, gamma=cap, beta=0.1, metric=wv.Angular()).fit(vectors)
+    held = wv.TEM(epsilon=2e6, gamma=5e-5, beta=0.1, metric=wv.Angular()).fit(vectors)
     ids = np.arange(4, dtype=np.int32).repeat(50)
     drawn = held.randomize(ids, held.sample(seeds.source(1).stream("x"), len(ids)))
     assert set(drawn.tolist()) == {0, 1, 2, 3}

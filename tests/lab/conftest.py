@@ -1,7 +1,5 @@
 """A tiny made-up world: a vocabulary with topics, and data files of the standard names whose answers it knows."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -11,7 +9,6 @@ import pytest
 
 import seeds
 import wordveil as wv
-from wordveil.vocabulary.table import Embeddings
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
 
 TOPICS = 4
@@ -24,16 +21,16 @@ def spelled(i: int) -> str:
 
 
 @pytest.fixture(scope="session")
-def world() -> Embeddings:
+def world() -> wv.Embeddings:
     """80 words in 4 topics of 20, in 6 dimensions: words of a topic lie near each other."""
     generator = seeds.rng(0)
     centres = 3 * np.eye(TOPICS, 6)
     topic = np.arange(TOPICS * PER_TOPIC) % TOPICS
     rows = centres[topic] + 0.5 * generator.standard_normal((len(topic), 6))
-    return Embeddings.from_arrays([spelled(i) for i in range(len(topic))], rows, name="world", candidate_rule="all")
+    return wv.Embeddings.from_arrays([spelled(i) for i in range(len(topic))], rows, name="world", candidate_rule="all")
 
 
-def noisy(world: Embeddings, epsilon: float, *, decoded: bool = False) -> Entrant:
+def noisy(world: wv.Embeddings, epsilon: float, *, decoded: bool = False) -> Entrant:
     """Laplace noise on the made-up world: the vectors, or the words that they are decoded to."""
     return subject_of(wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=epsilon)).fit(world), decoded=decoded)
 

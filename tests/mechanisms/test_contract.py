@@ -9,7 +9,6 @@ from contract import Example, contract_of
 
 import wordveil as wv
 from wordveil import names
-from wordveil.mechanisms.base import WordMechanism
 from wordveil.sanitizing.assembly import answering
 from wordveil.text.surrogates import Surrogates
 
@@ -21,10 +20,10 @@ ALL = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Wrapped(WordMechanism):
+class Wrapped(wv.WordMechanism):
     """A mechanism with what answers for unknown tokens, and for typed ones, around it."""
 
-    mechanism: WordMechanism
+    mechanism: wv.WordMechanism
     typed: bool = False
     name = "wrapped"
 

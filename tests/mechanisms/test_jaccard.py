@@ -2,15 +2,14 @@ import numpy as np
 import pytest
 
 import seeds
+import wordveil as wv
 from wordveil.errors import RefutedClaimError
 from wordveil.mechanisms.gaussian_scale import classical_scale
 from wordveil.mechanisms.jaccard import Jaccard, class_delta, class_errors
-from wordveil.promises.guarantees import NoGuarantee, Standing
-from wordveil.vocabulary.table import Embeddings
 from worlds import placed
 
 
-def vocabulary(d: int = 2) -> Embeddings:
+def vocabulary(d: int = 2) -> wv.Embeddings:
     rng = seeds.rng(0)
     rows = np.concatenate((rng.standard_normal((20, d)), 30 + 5 * rng.standard_normal((20, d))))
     return placed(rows)
@@ -42,8 +41,8 @@ def test_sigmas_follow_the_classes_and_the_average_reach():
 
 def test_it_promises_nothing_and_prints_the_counter_example():
     claim = Jaccard(epsilon=1.0, allow_refuted=True).fit(vocabulary(d=300)).guarantee()
-    assert isinstance(claim, NoGuarantee)
-    assert claim.standing is Standing.REFUTED
+    assert isinstance(claim, wv.NoGuarantee)
+    assert claim.standing is wv.Standing.REFUTED
     assert "5.3e-06 and 4.1e-06" in claim.reason
     assert class_delta(300, 1.835 / 1.276, 1.0) > 0.9999
     with pytest.raises(RefutedClaimError, match="dense from sparse"):

@@ -3,10 +3,9 @@ import pytest
 from tests.mechanisms.test_noise_laws import correlated
 
 import seeds
+import wordveil as wv
 from wordveil.errors import GuaranteeError
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
-from wordveil.promises.composing import compose_releases
-from wordveil.promises.guarantees import MetricDP, Standing
 from worlds import placed
 
 
@@ -36,15 +35,15 @@ def test_the_euclidean_epsilon_is_reached_along_the_smallest_axis():
     assert 1.5 * np.linalg.norm(fitted.metric.coordinates(step)) == pytest.approx(fitted.euclidean_epsilon, rel=1e-9)
     assert fitted.euclidean_guarantee().epsilon == pytest.approx(1.5 / np.sqrt(values[0]), rel=1e-9)
     claim = fitted.guarantee()
-    assert isinstance(claim, MetricDP)
-    assert claim.standing is Standing.PROVED
+    assert isinstance(claim, wv.MetricDP)
+    assert claim.standing is wv.Standing.PROVED
     assert "Euclidean" in claim.assumptions[0]
 
 
 def test_releases_under_different_tables_do_not_compose():
     a, b = (Mahalanobis(epsilon=1.0).fit(correlated(3, seed=s)).guarantee() for s in (0, 1))
     with pytest.raises(GuaranteeError, match="metric"):
-        compose_releases([a, b])
+        wv.compose_releases([a, b])
 
 
 def test_the_smallest_eigenvalue_is_that_of_the_blend():

@@ -19,12 +19,10 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, hstack, identity, kron, vstack
 
 import seeds
-from wordveil.certification.accounting import compose_many
+import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import TOTAL, FittedNeighbourResponse, IntegerLaw, NeighbourResponse
-from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.promises.pair_loss import channel_pair
-from wordveil.vocabulary.table import load_embeddings
 from worlds import drawn, placed
 
 EXACT = Context(prec=80)
@@ -91,8 +89,8 @@ def test_the_law_keeps_its_claim_to_the_last_integer(
     fitted = mechanism.fit(table)
     held_to_the_last_integer(fitted, epsilon)
     claim = fitted.guarantee()
-    assert isinstance(claim, LocalDP)
-    assert (claim.standing, claim.slack, claim.delta) == (Standing.PROVED, 0, 0)
+    assert isinstance(claim, wv.LocalDP)
+    assert (claim.standing, claim.slack, claim.delta) == (wv.Standing.PROVED, 0, 0)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 3.0, 8.0, 12.0])
@@ -145,8 +143,8 @@ def test_the_loss_profile_is_that_of_the_exact_channel(k: int) -> None:
     for epsilon in grid.tolist():
         true = max(float(np.maximum(row - math.exp(epsilon) * rows, 0).sum(axis=1).max()) for row in rows)
         assert _at(own, epsilon) >= true - 1e-15
-    text = compose_many([(own, 50)], delta=1e-6)
-    assert text.epsilon <= compose_many([(exact, 50)], delta=1e-6).epsilon + 0.1
+    text = wv.compose_many([(own, 50)], delta=1e-6)
+    assert text.epsilon <= wv.compose_many([(exact, 50)], delta=1e-6).epsilon + 0.1
     assert text.epsilon < 50 * 4.0
 
 
@@ -214,7 +212,7 @@ def _best_rank_law(ranked: np.ndarray, epsilon: float) -> float:
 
 @pytest.mark.slow
 def test_any_two_ranks_meet_in_the_embedded_vocabulary_so_that_the_proof_of_flat_lists_holds() -> None:
-    table = load_embeddings()
+    table = wv.load_embeddings()
     outputs = NeighbourResponse(outputs=4000).fit(table).outputs
     rows = table.vectors / np.maximum(np.linalg.norm(table.vectors, axis=1, keepdims=True), 1e-9)
     has = np.zeros((len(outputs), len(outputs)), np.float32)  # whether an output has a rank for some input

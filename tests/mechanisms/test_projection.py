@@ -6,12 +6,10 @@ import pytest
 from scipy import stats
 
 import seeds
-from wordveil.decoding.decoded import Decoded
+import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.projection import Projection
 from wordveil.mechanisms.projection_matrices import log_union_bound, plan_dimensions, published_dimensions
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
-from wordveil.promises.guarantees import Standing
 from worlds import drawn
 
 vocabulary = partial(drawn, 80, 6)
@@ -48,7 +46,7 @@ def test_the_union_bound_equals_the_chi_square_tail_and_bounds_it_where_it_under
 @pytest.mark.parametrize("directions", ["gaussian", "orthonormal", "principal"])
 def test_the_exact_loss_between_any_two_words_is_at_most_epsilon_times_distance(directions):
     table = vocabulary()
-    fitted = Projection(epsilon=2.0, dimensions=3, directions=directions).fit(table)
+    fitted = wv.Projection(epsilon=2.0, dimensions=3, directions=directions).fit(table)
     rows = table.vectors.astype(np.float64)
     images = fitted.sums(table.vectors).centres()[0]
     assert np.allclose(images, rows @ fitted.matrix.T, rtol=1e-12)
@@ -60,35 +58,36 @@ def test_the_exact_loss_between_any_two_words_is_at_most_epsilon_times_distance(
 
 def test_each_sensitivity_states_its_stretch_standing_and_delta():
     table = vocabulary()
-    spectral = Projection(epsilon=1.0, dimensions=3, sensitivity="spectral").fit(table)
+    spectral = wv.Projection(epsilon=1.0, dimensions=3, sensitivity="spectral").fit(table)
     assert spectral.stretch == spectral_stretch(spectral.matrix)
-    exact = Projection(epsilon=1.0, dimensions=3).fit(table)
+    exact = wv.Projection(epsilon=1.0, dimensions=3).fit(table)
     assert (exact.stretch, exact.guarantee().delta) == (exact_stretch(table.vectors, exact.matrix), 0.0)
-    assert spectral.guarantee().standing is Standing.CERTIFIED
+    assert spectral.guarantee().standing is wv.Standing.CERTIFIED
     for directions in ("orthonormal", "principal"):
-        unit = Projection(epsilon=1.0, dimensions=3, directions=directions, sensitivity="spectral").fit(table)
-        assert (unit.stretch, unit.guarantee().standing) == (1.0, Standing.PROVED)
-    bound = Projection(epsilon=1.0, sensitivity="union-bound", beta=0.9).fit(table)
+        unit = wv.Projection(epsilon=1.0, dimensions=3, directions=directions, sensitivity="spectral").fit(table)
+        assert (unit.stretch, unit.guarantee().standing) == (1.0, wv.Standing.PROVED)
+    bound = wv.Projection(epsilon=1.0, sensitivity="union-bound", beta=0.9).fit(table)
     assert (bound.stretch, bound.dimensions) == (1.9, plan_dimensions(80, 0.9, 1e-6))
-    assert (bound.guarantee().delta, bound.guarantee().standing) == (1e-6, Standing.CERTIFIED)
-    paper = Projection(epsilon=1.0, sensitivity="published", beta=0.9).fit(table)
+    assert (bound.guarantee().delta, bound.guarantee().standing) == (1e-6, wv.Standing.CERTIFIED)
+    assert bound.loss_profile(1.0) is None, "the chance of an unlucky matrix is in no profile"
+    paper = wv.Projection(epsilon=1.0, sensitivity="published", beta=0.9).fit(table)
     assert (paper.stretch, paper.dimensions) == (1.9, published_dimensions(6, 0.9, 1e-6))
-    assert paper.guarantee().standing is Standing.PUBLISHED
+    assert paper.guarantee().standing is wv.Standing.PUBLISHED
 
 
 def test_a_given_matrix_is_used_and_survives_repr():
     matrix = np.arange(12.0).reshape(2, 6)
-    mechanism = Projection(epsilon=1.0, matrix=matrix)
-    assert eval(repr(mechanism), {"Projection": Projection}) == mechanism
-    assert hash(mechanism) == hash(Projection(epsilon=1.0, matrix=matrix.tolist()))
+    mechanism = wv.Projection(epsilon=1.0, matrix=matrix)
+    assert eval(repr(mechanism), {"Projection": wv.Projection}) == mechanism
+    assert hash(mechanism) == hash(wv.Projection(epsilon=1.0, matrix=matrix.tolist()))
     assert np.array_equal(mechanism.fit(vocabulary()).matrix, matrix)
-    fitted = Projection(epsilon=1.0, matrix=matrix, sensitivity="spectral").for_dimensions(6)
-    assert fitted.guarantee().standing is Standing.CERTIFIED
+    fitted = wv.Projection(epsilon=1.0, matrix=matrix, sensitivity="spectral").for_dimensions(6)
+    assert fitted.guarantee().standing is wv.Standing.CERTIFIED
 
 
 def test_decoding_happens_in_the_projected_space_among_the_same_candidates():
     table = vocabulary().without_outputs(["w0"])
-    fitted = Decoded(mechanism=Projection(epsilon=1e9, dimensions=3)).fit(table)
+    fitted = wv.Decoded(mechanism=wv.Projection(epsilon=1e9, dimensions=3)).fit(table)
     ids = np.arange(80, dtype=np.int32)
     released = fitted.release(ids, seeds.source(0))
     assert np.array_equal(released[1:], ids[1:])
@@ -109,4 +108,4 @@ def test_decoding_happens_in_the_projected_space_among_the_same_candidates():
 )
 def test_parameters_outside_their_domain_are_refused(parameters, match):
     with pytest.raises(ParameterError, match=match):
-        Projection(**{"epsilon": 1.0, **parameters})
+        wv.Projection(**{"epsilon": 1.0, **parameters})

@@ -9,9 +9,7 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil import names
-from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import VectorMechanism
 from wordveil.metrics import distances as metrics
 from worlds import drawn, placed
 
@@ -23,7 +21,7 @@ LEAST = {  # what each exported mechanism and decoder can be made from
     name: {entry.name: getattr(example, entry.name) for entry in dataclasses.fields(example)}
     for name, example in FIRST.items()
 } | DECODERS
-VECTORS = [name for name, kind in CLASSES.items() if issubclass(kind, VectorMechanism)]
+VECTORS = [name for name, kind in CLASSES.items() if issubclass(kind, wv.VectorMechanism)]
 NUMBERS = [
     (name, entry.name)
     for name, kind in CLASSES.items()
@@ -179,7 +177,7 @@ WORDS = {
     "TEM": wv.TEM(epsilon=2.0).fit,
     "precomputed": lambda table: wv.precompute(wv.TEM(epsilon=6.0).fit(table)),
     "a matrix": wv.SanText(epsilon=2.0, metric=wv.NeighbourRank(k=5)).fit,
-    **{f"laplace+{name}": Decoded(mechanism=NOISE, decoder=CLASSES[name](**LEAST[name])).fit
+    **{f"laplace+{name}": wv.Decoded(mechanism=NOISE, decoder=CLASSES[name](**LEAST[name])).fit
        for name in names.DECODERS.values()},
 }  # fmt: skip
 

@@ -1,7 +1,5 @@
 """Benchmarks on toy sizes: what is counted, compared and written; never how long anything took."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,16 +1,12 @@
 """The methods of the court's table do what their papers' formulas say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import seeds
-from wordveil.mechanisms.neighbours import NeighbourResponse
-from wordveil.metrics.distances import Euclidean
-from wordveil.vocabulary.table import load_embeddings
+import wordveil as wv
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.leagues import court
@@ -22,12 +18,12 @@ TEXTS = ["the doctor saw her family in london", "a long film about music and mon
 
 @pytest.fixture(scope="module")
 def table():
-    return first_words(load_embeddings(), 1500)
+    return first_words(wv.load_embeddings(), 1500)
 
 
 def test_lengths_are_distances(table):
     ids = np.arange(50, dtype=np.int32)
-    expected = distances(Euclidean(), table.vectors[ids], table.vectors[table.candidates[:50]])
+    expected = distances(wv.Euclidean(), table.vectors[ids], table.vectors[table.candidates[:50]])
     np.testing.assert_allclose(court.lengths(table, ids)[:, :50], expected, atol=1e-6)
 
 
@@ -77,5 +73,5 @@ def test_the_run_holds_every_row():
 
 
 def test_neighbour_response_is_that_of_the_lists_that_the_page_speaks_of(table):
-    mechanism = NeighbourResponse(epsilon=8.0, **court.LISTED).fit(load_embeddings())
+    mechanism = wv.NeighbourResponse(epsilon=8.0, **court.LISTED).fit(wv.load_embeddings())
     assert (len(mechanism.outputs), mechanism.lists.shape[1]) == (4000, 16)

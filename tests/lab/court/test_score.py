@@ -1,7 +1,5 @@
 """Scores of releases whose truth is known: nothing honest is contradicted, what is broken is, and no word gets out."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """Attacks on single words against brute force: whole channels, laws stated elsewhere."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +8,8 @@ from scipy.stats import binom, chi2
 from tests.lab.conftest import noisy
 
 import seeds
+import wordveil as wv
 from wordveil.mechanisms.base import WordRandomizer
-from wordveil.mechanisms.nadp import NADP
-from wordveil.mechanisms.neighbours import NeighbourResponse
-from wordveil.mechanisms.santext import SanText
-from wordveil.mechanisms.tem import TEM
 from wordveil_lab.evaluation.bayes import BayesGuess
 from wordveil_lab.evaluation.corpora import place_unknown
 from wordveil_lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
@@ -33,7 +28,7 @@ def prior(world):
     return weights / weights.sum()
 
 
-@pytest.mark.parametrize("mechanism", [SanText(epsilon=2.0), TEM(epsilon=3.0)])
+@pytest.mark.parametrize("mechanism", [wv.SanText(epsilon=2.0), wv.TEM(epsilon=3.0)])
 def test_exact_measures_are_those_of_the_whole_channel(world, prior, mechanism):
     fitted = mechanism.fit(world)
     channel, subject = fitted.channel(), subject_of(fitted)
@@ -50,7 +45,7 @@ def test_exact_measures_are_those_of_the_whole_channel(world, prior, mechanism):
 
 
 def test_columns_of_a_channel_are_those_of_the_whole_matrix(world, prior):
-    fitted = SanText(epsilon=2.0).fit(world.without_outputs([world.words[1]]))
+    fitted = wv.SanText(epsilon=2.0).fit(world.without_outputs([world.words[1]]))
     released = np.array([3, 70, 11, 3], dtype=np.int32)
     found = columns(word_channel(subject_of(fitted), prior), released)
     expected = fitted.channel()[:, np.searchsorted(fitted.rows.outputs, released)].T
@@ -63,7 +58,7 @@ def test_columns_of_a_channel_are_those_of_the_whole_matrix(world, prior):
 @pytest.mark.parametrize("outputs", [None, 30])
 def test_the_attack_reads_the_law_of_a_mechanism_that_takes_unknown_tokens(world, prior, outputs):
     chosen = world if outputs is None else world.without_outputs(world.words[outputs:])
-    fitted = NeighbourResponse(epsilon=3.0, k=4, outputs=None).fit(chosen)
+    fitted = wv.NeighbourResponse(epsilon=3.0, k=4, outputs=None).fit(chosen)
     subject = subject_of(fitted)
     tokens = np.array([3, -1, 70, -1], dtype=np.int32)
     assert place_unknown(tokens, subject, SOURCE, "x").tolist() == tokens.tolist()
@@ -111,7 +106,7 @@ def test_a_learnt_channel_comes_near_the_true_one_and_its_attacker_near_the_opti
     So 2 * 400 times the mean divergence from it is chi-square of 2 degrees (Wilks), and by Pinsker's inequality the
     mean distance is at most `far` with probability 1 - 1e-9. An attacker loses no more than twice that.
     """
-    fitted = SanText(epsilon=4.0).fit(world)
+    fitted = wv.SanText(epsilon=4.0).fit(world)
     subject = Entrant(words=Hidden(inner=fitted), vectors=None, space=world)
     learnt = word_channel(subject, prior)
     found, everything = learnt.likelihoods(np.arange(len(world), dtype=np.int32)).T, np.arange(len(world))
@@ -121,7 +116,9 @@ def test_a_learnt_channel_comes_near_the_true_one_and_its_attacker_near_the_opti
         return prior @ np.abs(found - channel).sum(axis=1) / 2
 
     assert (
-        distance(fitted.channel()) <= far < min(distance(SanText(epsilon=e).fit(world).channel()) for e in (2.0, 8.0))
+        distance(fitted.channel())
+        <= far
+        < min(distance(wv.SanText(epsilon=e).fit(world).channel()) for e in (2.0, 8.0))
     )
     guesses, _ = channel_guesses(learnt, prior)
     joint = prior[:, None] * fitted.channel()
@@ -151,12 +148,12 @@ def test_the_attack_on_words_ranges_from_guessing_to_certainty(world, prior):
     most = binom.isf(ALPHA, 500, prior.max()) / 500  # of 500 guesses that know nothing
     assert task.run(prior, noisy(world, 1e-3, decoded=True), SOURCE)["success"] <= most < 0.5
     assert task.run(prior, unprotected(world), SOURCE)["success"] == 1.0
-    flat = subject_of(SanText(epsilon=1e-6).fit(world))
+    flat = subject_of(wv.SanText(epsilon=1e-6).fit(world))
     assert task.run(prior, flat, SOURCE)["success"] == pytest.approx(prior.max(), rel=1e-4)
 
 
 def test_silent_words_give_themselves_away(world):
-    fitted = NADP(epsilon=1.0, tau=0.9, overlap=3, isolated="verbatim").fit(world)
+    fitted = wv.NADP(epsilon=1.0, tau=0.9, overlap=3, isolated="verbatim").fit(world)
     silent = np.flatnonzero(fitted.sigmas == 0)
     assert silent.size
     point = np.rint(world.vectors[silent[:1]].astype(np.float64) / fitted.grid) * fitted.grid  # as it is released

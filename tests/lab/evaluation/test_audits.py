@@ -1,16 +1,13 @@
 """Audits of the league's promises: below the truth, near it, and never against an honest mechanism."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import seeds
-from wordveil.decoding.decoded import Decoded
+import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings
@@ -27,7 +24,7 @@ def row(name, group, epsilon, world):
 
 def gaussian(world, sigma_factor=1.0):
     """A clipped Gaussian with the noise of its proof, or a share of it, and the same claim."""
-    words = Decoded(mechanism=ClippedGaussian(epsilon=8.0, delta=1e-5, clip_norm=3.0)).fit(world)
+    words = wv.Decoded(mechanism=wv.ClippedGaussian(epsilon=8.0, delta=1e-5, clip_norm=3.0)).fit(world)
     randomizer = replace(words.randomizer, sigma=sigma_factor * words.randomizer.sigma)
     return Contender(words=replace(words, randomizer=randomizer), guarantee=words.guarantee())
 

@@ -1,7 +1,5 @@
 """Newsgroup posts without their authors' traces, linkage in a world whose authors have habits, and topic search."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """BERTScore against a loop over tokens."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page of the default is that of its stored run, the rule gives what the package does, and heeds what it says."""
 
-from __future__ import annotations
-
 import copy
 
 from wordveil import NeighbourResponse

@@ -1,16 +1,11 @@
 """Attacks on whole texts: forward-backward against all sequences, and what the best of the attackers is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.lab.conftest import noisy
 
 import seeds
-from wordveil.decoding.decoded import Decoded
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.nadp import NADP
-from wordveil.mechanisms.santext import SanText
+import wordveil as wv
 from wordveil_lab.evaluation import inversion
 from wordveil_lab.evaluation.data import plain
 from wordveil_lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion
@@ -25,10 +20,10 @@ def attack(world, **settings):
 
 
 def releases(world):
-    noise = Decoded(mechanism=MultivariateLaplace(epsilon=2.0)).fit(world)
-    silent = Decoded(mechanism=NADP(epsilon=1.0, tau=0.9, overlap=3, isolated="verbatim")).fit(world)
+    noise = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=2.0)).fit(world)
+    silent = wv.Decoded(mechanism=wv.NADP(epsilon=1.0, tau=0.9, overlap=3, isolated="verbatim")).fit(world)
     return {
-        "selected": subject_of(SanText(epsilon=1.5).fit(world)),
+        "selected": subject_of(wv.SanText(epsilon=1.5).fit(world)),
         "vectors": subject_of(noise),
         "decoded": subject_of(noise, decoded=True),
         "silent": subject_of(silent),
@@ -104,7 +99,7 @@ def test_the_reader_of_context_finds_more_than_who_reads_no_context(world, tmp_p
     for name, written in lines.items():
         (tmp_path / name).write_text("\n".join(written) + "\n")
     task = ReviewInversion(path="attacked.tsv", public="public.tsv")
-    found = task.run(task.prepare(world), subject_of(SanText(epsilon=2.0).fit(world)), SOURCE)
+    found = task.run(task.prepare(world), subject_of(wv.SanText(epsilon=2.0).fit(world)), SOURCE)
     for name in ("pairs", "triples"):
         assert found[name] > found["alone"]
 

@@ -1,7 +1,5 @@
 """A run that is killed, not interrupted: the next one goes on from its cells and writes the same bytes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The table: promises at the target, a miniature of every cell, resuming, reports that need nothing from outside."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """The model of pairs of words: its estimates by hand, and forward-backward against all sequences."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np

@@ -1,15 +1,10 @@
 """The tasks on the shared data sets: known baselines, and that every file is read as a task expects it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 import seeds
-from wordveil.decoding.decoded import Decoded
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.santext import SanText
-from wordveil.vocabulary.table import Embeddings
+import wordveil as wv
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks
 from wordveil_lab.evaluation.data import read_spans
@@ -28,9 +23,9 @@ def named(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def glove() -> Embeddings:
+def glove() -> wv.Embeddings:
     with np.load(shared("embeddings/glove.6B.50d.top100k.npz")) as read:
-        return Embeddings.from_arrays(str(read["words"]).split("\n"), read["vectors"], candidate_rule="all")
+        return wv.Embeddings.from_arrays(str(read["words"]).split("\n"), read["vectors"], candidate_rule="all")
 
 
 @pytest.mark.parametrize(
@@ -75,9 +70,9 @@ def test_reading_whole_texts_beats_every_attacker_on_single_words(glove):
     few = first_words(glove, 5000)
     task = ReviewInversion(limit=100, public_limit=4000)
     prepared = task.prepare(few)
-    noise = Decoded(mechanism=MultivariateLaplace(epsilon=8.0)).fit(few)
+    noise = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=8.0)).fit(few)
     subjects = {
-        "selected": subject_of(SanText(epsilon=3.0).fit(few)),
+        "selected": subject_of(wv.SanText(epsilon=3.0).fit(few)),
         "vectors": subject_of(noise),
         "decoded": subject_of(noise, decoded=True),
     }

@@ -1,7 +1,5 @@
 """Local forms of additive noise keep their promise at the diameter of what it is added to, and waste nothing of it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -9,9 +7,8 @@ import numpy as np
 import pytest
 
 import seeds
+import wordveil as wv
 from wordveil.mechanisms.laplace_profile import laplace_loss
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.projection import Projection
 from wordveil_lab.evaluation.promises import Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import diameter, fit_contender, noise_diameter
 from worlds import placed
@@ -45,7 +42,7 @@ def test_the_profile_of_a_projection_is_that_of_projected_words():
     exact = worst_delta(noise, words.vectors, EPSILON)
     assert 0.99 * DELTA <= exact <= DELTA * (1 + 1e-3)
     # At the diameter before the projection, the noise would be too large by a third and the promise half used.
-    wide = Projection(
+    wide = wv.Projection(
         epsilon=noise.mechanism.epsilon * shadow / diameter(words),
         dimensions=1,
         directions="principal",
@@ -60,7 +57,7 @@ def test_noise_on_the_words_themselves_needs_their_own_diameter():
     assert noise_diameter(noise, words) == pytest.approx(diameter(words))
     assert 0.98 * DELTA <= worst_delta(noise, words.vectors, EPSILON) <= DELTA * (1 + 1e-3)
     rate = laplace_loss(EPSILON, DELTA, dimensions=2) / 2.0  # the shadow's diameter, which is not theirs
-    broken = MultivariateLaplace(epsilon=rate).for_dimensions(2)
+    broken = wv.MultivariateLaplace(epsilon=rate).for_dimensions(2)
     assert worst_delta(broken, words.vectors, EPSILON) > 1.5 * DELTA
 
 
@@ -69,7 +66,7 @@ def test_the_rate_of_a_stretched_projection_is_counted(scale):
     rng = seeds.rng(4)
     words = placed(rng.normal(size=(40, 5)).astype(np.float32))
     matrix = scale * rng.normal(size=(2, 5))
-    noise = Projection(epsilon=1.5, matrix=matrix.tolist(), sensitivity="exact").fit(words)
+    noise = wv.Projection(epsilon=1.5, matrix=matrix.tolist(), sensitivity="exact").fit(words)
     images = words.vectors.astype(np.float64) @ matrix.T
     losses = -noise.log_density(images, words.vectors)  # at its own image a word's log-density is 0
     assert np.allclose(np.diag(losses), 0, atol=1e-6)

@@ -1,7 +1,5 @@
 """A stored run says of which schema it is, and one of another is not read."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import json

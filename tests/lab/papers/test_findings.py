@@ -1,7 +1,5 @@
 """What the pages of reproductions say is computed: their sentences on made-up numbers, and the stored pages quoted."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The noisy dot product: closed forms against 40-digit arithmetic, its definition, and real decoding."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """PrivEmb's bounds: Claim 6 against the exact law of the noise, the propositions against sums written out by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

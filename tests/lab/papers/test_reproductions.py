@@ -1,7 +1,5 @@
 """Every reproduction in miniature on made-up data, its formulas against slow ones, and one real number of a paper."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -21,7 +19,6 @@ from wordveil_lab.evaluation.membership import MembershipInference
 from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.papers import PAPERS, curse, tem
 from wordveil_lab.papers.base import VERDICTS, Options, is_table, roles_of, told
-from wordveil_lab.papers.noisy_dot_product import closer_probability, dot_product_cdf
 from wordveil_lab.papers.summary import as_markdown, write_reproduction
 from worlds import shared
 
@@ -104,13 +101,6 @@ def test_table_two_is_the_slow_formula(world):
             column.append(gap / (2 * np.linalg.norm(first - other)))
     for name, column in zip(found, (half, second, far), strict=True):
         assert found[name].mean == pytest.approx(np.mean(column))
-
-
-def test_the_bounds_of_table_two_give_the_probabilities_of_being_closer(world):
-    rows = world.vectors.astype(np.float64)
-    bound = np.linalg.norm(rows[0] - rows[4]) / 2
-    exact = closer_probability(rows[0], rows[0], rows[4], epsilon=2.0)
-    assert dot_product_cdf(bound, dimensions=6, epsilon=2.0) == pytest.approx(exact)
 
 
 def test_shares_add_up_to_one(world):

@@ -1,7 +1,5 @@
 """The pages on papers judge as little as they can show: a reduced run refutes nothing."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
