@@ -80,7 +80,7 @@ MUTATIONS = (
              "if True:", ("certification/test_one_rate.py",)),
     Mutation("c04", "promises/certificates.py", "a certificate may claim 0.1 % less than its repetition found",
              "a < b * (1 - CLAIM_MARGIN)",
-             "a < b * (1 - 1e-3)", ("certification/test_certificates.py",)),
+             "a < b * (1 - 1e-3)", ("certification/test_fitted_constants.py",)),
     Mutation("h01", "metrics/distances.py",
              "a user's metric is asked for coordinates of the private words of a batch together",
              "    if is_known(metric):\n        return partial(",

@@ -19,18 +19,8 @@ from wordveil_lab.benchmarks.report import as_json, save_plot, table
 from wordveil_lab.benchmarks.workload import Workload, generated_words
 
 TINY = Workload(vocabulary=300, dimensions=8, tokens=40, repeats=1)
-MACHINE = Machine(
-    processor="p",
-    cores=2,
-    blas="b",
-    numpy="n",
-    python="y",
-    engine="numpy",
-    float32_rate=100.0,
-    float64_rate=50.0,
-    float32_all=200.0,
-    float64_all=100.0,
-)
+NAMES = dict.fromkeys(("processor", "blas", "numpy", "python", "engine"), "of tests")
+MACHINE = Machine(cores=2, float32_rate=100.0, float64_rate=50.0, float32_all=200.0, float64_all=100.0, **NAMES)
 
 
 @given(st.integers(0, 2000))
