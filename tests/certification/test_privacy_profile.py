@@ -184,7 +184,7 @@ def test_conversions_without_a_theorem_are_refused():
             laplace_delta(epsilon, dimensions=dimensions, loss=loss)
 
 
-POINTS, EPSILONS = 900, (0, 40, 128, 300)  # of the grid, a side; indices into the pair's steps
+POINTS, STEPS = 900, (0, 40, 128, 300)  # of the grid, a side; indices into the pair's steps
 TABLE = placed(seeds.rng(1).normal(size=(40, 2)) * [1.0, 3.0])
 
 
@@ -211,7 +211,7 @@ def test_no_pair_of_inputs_lies_above_it(name):
     mechanism, diameter = CASES[name]
     fitted = mechanism.fit(TABLE)
     pair = wv.dominating_pair(fitted, diameter=diameter)
-    steps = [k for k in EPSILONS if k < len(pair.deltas)]
+    steps = [k for k in STEPS if k < len(pair.deltas)]
     found = []
     for angle in (0.0, 0.3, np.pi / 4, np.pi / 2):
         unit = np.array([np.cos(angle), np.sin(angle)])
