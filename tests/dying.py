@@ -64,6 +64,17 @@ def in_child(run: Callable[[], None]) -> tuple[int, list[int]]:
     return os.waitstatus_to_exitcode(status), json.loads(printed or "[]")
 
 
+def interrupt_after(steps: int) -> Callable[..., None]:
+    """Return a progress callback that presses Ctrl-C at the step after so many."""
+    left = iter(range(steps))
+
+    def stop(*said: object) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    return stop
+
+
 def in_fork(function: Callable[[], bytes]) -> bytes:
     """Run the function in a forked child, which is warned of no threads that it does without; return its answer."""
     reading, writing = os.pipe()

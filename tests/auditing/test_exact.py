@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.dying import interrupt_after
 
 import seeds
 import wordveil as wv
@@ -164,15 +165,8 @@ def test_closed_form_equals_the_whole_channel_and_the_claims_hold(mechanism, out
 def test_a_stopped_run_goes_on_and_gives_the_same_answer(tmp_path):
     channel = random_channel(1, 5 * BLOCK, 7)
     journal = tmp_path / "journal.json"
-    done: list[int] = []
-
-    def stop_after_two(rows: int) -> None:
-        done.append(rows)
-        if len(done) == 2:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        verify_channel(channel, 1.0, 1.0, threads=1, journal=journal, progress=stop_after_two)
+        verify_channel(channel, 1.0, 1.0, threads=1, journal=journal, progress=interrupt_after(1))
     rest: list[int] = []
     verdict = verify_channel(channel, 1.0, 1.0, threads=1, journal=journal, progress=rest.append)
     assert sum(rest) == 3 * BLOCK
