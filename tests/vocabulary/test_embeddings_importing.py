@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from tests.dying import interrupt_after
 
 import seeds
 import wordveil as wv
@@ -106,12 +107,8 @@ def test_a_destination_that_appears_meanwhile_is_kept(source, tmp_path):
 
 
 def test_an_interrupt_leaves_nothing(source, tmp_path):
-    def interrupt(rows: int, share: float) -> None:
-        if rows > 20:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        wv.import_embeddings(source, tmp_path / "voc", progress=interrupt)
+        wv.import_embeddings(source, tmp_path / "voc", progress=interrupt_after(1))
     assert os.listdir(tmp_path) == ["in"]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.dying import interrupt_after
 from tests.installed_packages import tool
 
 import seeds
@@ -86,25 +87,14 @@ def test_workers_map_the_file_too(saved):
     assert pickle.loads(pickle.dumps(built)) == built
 
 
-class StoppedError(Exception):
-    pass
-
-
-def interrupted(words: wv.Embeddings, after: int) -> None:
-    done = [0]
-
-    def progress(count):
-        done[0] += count
-        if done[0] >= after:
-            raise StoppedError
-
-    with pytest.raises(StoppedError):
-        store_lists(words, 7, progress=progress)
+def interrupted(words: wv.Embeddings, blocks: int) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        store_lists(words, 7, progress=interrupt_after(blocks))  # first it says what is there
 
 
 @pytest.mark.parametrize("torn", [0, 1, 4, 27, 28, 100])
 def test_an_interrupted_build_goes_on_where_it_stopped(saved, torn):
-    interrupted(saved, 40)
+    interrupted(saved, 4)
     assert find_lists(saved, 7) is None
     (partial,) = saved.directory.glob(".neighbours-*")
     whole = partial.stat().st_size
@@ -119,7 +109,7 @@ def test_an_interrupted_build_goes_on_where_it_stopped(saved, torn):
 
 @pytest.mark.parametrize("size", [1, 100, 200, 127 + 28 * 60, 128 + 28 * 60, 128 + 28 * 95, 10_000])
 def test_a_partial_file_that_holds_other_bytes_is_refused_and_removed(saved, size):
-    interrupted(saved, 20)
+    interrupted(saved, 2)
     (partial,) = saved.directory.glob(".neighbours-*")
     partial.write_bytes(bytes(size))
     if size > 128:
