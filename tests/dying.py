@@ -1,6 +1,7 @@
 """Death at a chosen step: a child process that kills itself with SIGKILL before or after it touches the disk.
 
 For driver programs, which try every step in turn and look at what a run leaves behind: `python -m tests.AREA.DRIVER`.
+Beside them what tests need that fork, or that interrupt a run by what it tells of its progress.
 """
 
 import json
