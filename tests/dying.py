@@ -1,6 +1,7 @@
 """Death at a chosen step: a child process that kills itself with SIGKILL before or after it touches the disk.
 
 For driver programs, which try every step in turn and look at what a run leaves behind: `python -m tests.AREA.DRIVER`.
+Beside them what tests need that fork, or that interrupt a run by what it tells of its progress.
 """
 
 import json
@@ -8,6 +9,7 @@ import os
 import pathlib
 import signal
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +63,34 @@ def in_child(run: Callable[[], None]) -> tuple[int, list[int]]:
         printed = pipe.read()
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status), json.loads(printed or "[]")
+
+
+def interrupt_after(steps: int) -> Callable[..., None]:
+    """Return a progress callback that presses Ctrl-C at the step after so many."""
+    left = iter(range(steps))
+
+    def stop(*said: object) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def in_fork(function: Callable[[], bytes]) -> bytes:
+    """Run the function in a forked child, which is warned of no threads that it does without; return its answer."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.write(writing, function())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return answer
 
 
 def check_deaths(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.dying import interrupt_after
 
 import seeds
+import wordveil as wv
 from wordveil.auditing.exact import BLOCK, verify_channel
 from wordveil.auditing.laws import verify_law
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
-from wordveil.mechanisms.santext import SanText
-from wordveil.mechanisms.tem import TEM
-from wordveil.metrics.distances import Angular, Euclidean
 from worlds import distances, drawn
 
 
@@ -48,7 +47,7 @@ def slow_losses(channel: np.ndarray) -> np.ndarray:
 def test_equals_the_loop_over_all_triples(seed, v, outputs, zeros):
     channel = random_channel(seed, v, outputs, zeros)
     rng = seeds.rng(seed)
-    table = distances(Euclidean(), *[rng.normal(size=(v, 2))] * 2)
+    table = distances(wv.Euclidean(), *[rng.normal(size=(v, 2))] * 2)
     verdict = verify_channel(channel, table, 0.7, slack=0.1, threads=1)
     losses = slow_losses(channel)
     off = ~np.eye(v, dtype=bool)
@@ -143,7 +142,7 @@ def test_a_law_that_says_too_much_of_unknown_tokens_is_refuted():
 
 
 @pytest.mark.parametrize(
-    "mechanism", [SanText(epsilon=2.0), TEM(epsilon=3.0, beta=0.1), SanText(epsilon=5.0, metric=Angular())]
+    "mechanism", [wv.SanText(epsilon=2.0), wv.TEM(epsilon=3.0, beta=0.1), wv.SanText(epsilon=5.0, metric=wv.Angular())]
 )
 @pytest.mark.parametrize("outputs", ["all", "some"])
 def test_closed_form_equals_the_whole_channel_and_the_claims_hold(mechanism, outputs):
@@ -166,15 +165,8 @@ def test_closed_form_equals_the_whole_channel_and_the_claims_hold(mechanism, out
 def test_a_stopped_run_goes_on_and_gives_the_same_answer(tmp_path):
     channel = random_channel(1, 5 * BLOCK, 7)
     journal = tmp_path / "journal.json"
-    done: list[int] = []
-
-    def stop_after_two(rows: int) -> None:
-        done.append(rows)
-        if len(done) == 2:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        verify_channel(channel, 1.0, 1.0, threads=1, journal=journal, progress=stop_after_two)
+        verify_channel(channel, 1.0, 1.0, threads=1, journal=journal, progress=interrupt_after(1))
     rest: list[int] = []
     verdict = verify_channel(channel, 1.0, 1.0, threads=1, journal=journal, progress=rest.append)
     assert sum(rest) == 3 * BLOCK
@@ -208,7 +200,7 @@ def with_entry(table: np.ndarray, entries: dict[tuple[int, int], float]) -> np.n
 
 
 PLANE = seeds.rng(0).normal(size=(2 * BLOCK + 6, 3))
-APART = distances(Euclidean(), PLANE, PLANE)
+APART = distances(wv.Euclidean(), PLANE, PLANE)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])
@@ -228,7 +220,7 @@ def test_distances_that_are_none_are_refused_however_they_are_given(table, match
     for form in (table, lambda first, second: table[np.ix_(first, second)]):
         with pytest.raises(ParameterError, match=match):
             verify_channel(np.eye(v), form, 1.0, delta=delta)
-    whole = distances(Euclidean(), *[seeds.rng(0).normal(size=(v, 6))] * 2)
+    whole = distances(wv.Euclidean(), *[seeds.rng(0).normal(size=(v, 6))] * 2)
     assert not verify_channel(np.eye(v), whole, 1.0, delta=delta).holds
 
 

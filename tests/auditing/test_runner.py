@@ -9,22 +9,14 @@ import numpy as np
 import pytest
 
 import seeds
+import wordveil as wv
 from wordveil.auditing.adapters import load_mechanism
 from wordveil.auditing.black_box import Event, PairAudit
 from wordveil.auditing.intervals import EventCounts
 from wordveil.auditing.report import AuditReport
 from wordveil.auditing.runner import AuditOptions, audit, audit_mechanism
-from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError, RefutedClaimError, WordveilError
-from wordveil.mechanisms.clipped_gaussian import ClippedGaussian
-from wordveil.mechanisms.jaccard import Jaccard
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.santext import SanText
-from wordveil.mechanisms.tem import TEM
-from wordveil.promises.guarantees import MetricDP, NeighbourDP, Standing
 from wordveil.promises.relations import Pair
-from wordveil.randomness import RandomSource
-from wordveil.sanitizing.sanitizer import Sanitizer
 from worlds import SIXTEEN, drawn, placed, scattered
 
 QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
@@ -33,8 +25,8 @@ QUICK = AuditOptions(samples=4000, pairs=4, alpha=1e-9, curve_points=8)
 SMALL = drawn(120, 6)
 
 HONEST = [  # the contract of mechanisms audits each by itself
-    Decoded(mechanism=MultivariateLaplace(epsilon=2.0)),
-    Decoded(mechanism=ClippedGaussian(epsilon=2.0)),
+    wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=2.0)),
+    wv.Decoded(mechanism=wv.ClippedGaussian(epsilon=2.0)),
 ]
 
 
@@ -66,7 +58,7 @@ def test_jaccard_is_refuted_with_delta_above_99_percent():
     rows = np.concatenate([rng.normal(size=(60, 300)), rng.normal(size=(60, 300)) * 2 + 1.0])
     words = placed(rows)
     options = AuditOptions(samples=20_000, pairs=3, curve_points=0, seed=seeds.seed(1))
-    report = audit_mechanism(Jaccard(epsilon=1.0, allow_refuted=True), embeddings=words, options=options)
+    report = audit_mechanism(wv.Jaccard(epsilon=1.0, allow_refuted=True), embeddings=words, options=options)
     assert report.refuted
     assert report.pairs[0].pair.label.startswith("widest and narrowest noise")
     assert report.pairs[0].delta_at_least > 0.99
@@ -74,7 +66,7 @@ def test_jaccard_is_refuted_with_delta_above_99_percent():
 
 def test_reports_are_complete_offline_and_repeatable():
     options = AuditOptions(samples=4000, pairs=3, seed=seeds.seed(5))
-    first, again = (audit_mechanism(TEM(epsilon=2.0), embeddings=SMALL, options=options) for _ in range(2))
+    first, again = (audit_mechanism(wv.TEM(epsilon=2.0), embeddings=SMALL, options=options) for _ in range(2))
     # A forked child gets a fresh key whatever the seed: all but that check repeats.
     assert [p.as_dict() for p in first.pairs] == [p.as_dict() for p in again.pairs]
     assert first.findings[:2] == again.findings[:2]
@@ -176,7 +168,7 @@ def test_a_text_mechanism_of_another_package_is_checked_for_leaks_too():
 @pytest.mark.slow
 def test_a_sanitizer_is_audited_as_it_is():
     vocabulary = placed(scattered(0, 16, 3), SIXTEEN)
-    sanitizer = Sanitizer(vocabulary, SanText(epsilon=1.0))
+    sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=1.0))
     options = AuditOptions(samples=200, pairs=1, curve_points=0)
     report = audit_mechanism(sanitizer, kind="text", embeddings=vocabulary, options=options)
     assert not report.refuted, report.summary_lines()
@@ -213,7 +205,7 @@ def test_what_cannot_be_audited_is_named(module):
     for call, match in (
         (lambda: audit(f"{module}:wrong", dimensions=2), "'vectors' or 'text'"),
         (lambda: audit(f"{module}:broken_guarantee", dimensions=2), "guarantee"),
-        (lambda: audit_mechanism(SanText(epsilon=1.0)), "santext works on words"),
+        (lambda: audit_mechanism(wv.SanText(epsilon=1.0)), "santext works on words"),
         (lambda: AuditOptions(samples=10), "samples"),
     ):
         with pytest.raises(WordveilError, match=match):
@@ -235,8 +227,8 @@ def test_nothing_claimed_is_nothing_refuted_but_bounds_are_given():
 @pytest.mark.parametrize(
     "claim",
     [
-        NeighbourDP(epsilon=1.0, graph="a graph of somebody", standing=Standing.PUBLISHED),
-        MetricDP(epsilon=1.0, metric="city block", standing=Standing.PUBLISHED),
+        wv.NeighbourDP(epsilon=1.0, graph="a graph of somebody", standing=wv.Standing.PUBLISHED),
+        wv.MetricDP(epsilon=1.0, metric="city block", standing=wv.Standing.PUBLISHED),
     ],
     ids=lambda claim: claim.promise,
 )
@@ -245,7 +237,7 @@ def test_a_claim_of_which_no_pair_could_be_tried_is_not_called_kept(claim):
         guarantee = claim
 
         def vectors(self, rows):
-            return RandomSource().fresh_stream().lane(0).standard_normal(rows.shape)
+            return wv.RandomSource().fresh_stream().lane(0).standard_normal(rows.shape)
 
     report = audit_mechanism(Stranger(), embeddings=SMALL, options=QUICK)
     assert not report.tested
@@ -281,4 +273,4 @@ def test_what_a_report_says_errs_on_the_safe_side():
 def test_a_vocabulary_without_two_places_is_refused(vectors):
     table = placed(vectors)
     with pytest.raises(ParameterError, match="must hold two words at a distance from each other"):
-        audit_mechanism(MultivariateLaplace(epsilon=1.0), embeddings=table)
+        audit_mechanism(wv.MultivariateLaplace(epsilon=1.0), embeddings=table)

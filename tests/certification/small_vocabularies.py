@@ -1,6 +1,5 @@
 """Small vocabularies on which fast and slow computations are compared."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,17 +41,6 @@ def channel_losses(fitted: Any) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         log_p = np.log(fitted.channel())
         return np.stack([np.nan_to_num(np.abs(log_p - row), nan=0.0, posinf=np.inf).max(axis=1) for row in log_p])
-
-
-def interrupt_after(steps: int) -> Callable[[int], None]:
-    """Return a progress callback that presses Ctrl-C at the step after so many."""
-    left = iter(range(steps))
-
-    def stop(visits: int) -> None:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-
-    return stop
 
 
 def worst_by_definition(s: np.ndarray, rate: float, outputs: np.ndarray) -> tuple[float, float]:

@@ -13,8 +13,6 @@ from scipy.stats import binom
 
 import seeds
 import wordveil as wv
-from wordveil.certification.accounting import compose_many
-from wordveil.certification.privacy_profile import dominating_pair
 from wordveil.errors import GuaranteeError, MissingExtraError, ParameterError
 from wordveil.mechanisms.common import UNCHECKED
 from wordveil.mechanisms.gaussian_scale import analytic_scale, gaussian_pair
@@ -31,7 +29,7 @@ composing = pytest.mark.skipif(
 
 def compose(loss, count, delta):
     """Tokens of one mechanism."""
-    return compose_many([(loss, count)], delta)
+    return wv.compose_many([(loss, count)], delta)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +65,7 @@ def pairwise_delta(epsilon, first, second):
 )
 def test_gaussians_compose_to_the_closed_form(parts):
     """mu adds in squares: mu = sqrt(sum count_i / u_i^2), and delta is that of one Gaussian."""
-    found = compose_many([(gaussian_pair(u), count) for u, count in parts], DELTA)
+    found = wv.compose_many([(gaussian_pair(u), count) for u, count in parts], DELTA)
     whole = 1 / math.sqrt(sum(count / u**2 for u, count in parts))
     # The analytic scale of what was found must be the noise of the sum: never more, and hardly less.
     needed = analytic_scale(found.epsilon, DELTA)
@@ -80,14 +78,14 @@ def test_gaussians_compose_to_the_closed_form(parts):
 @composing
 @pytest.mark.parametrize("parts", [*([(0.8, n)] for n in (1, 2, 10, 60)), [(0.8, 1), (0.3, 1)], [(0.8, 4), (0.3, 6)]])
 def test_randomized_responses_compose_to_the_exact_sum(parts):
-    found = compose_many([(generic_pair(single), n) for single, n in parts], 1e-4).epsilon
+    found = wv.compose_many([(generic_pair(single), n) for single, n in parts], 1e-4).epsilon
     assert binomial_delta(found, parts) <= 1e-4
     # Grid points lie 0.8 / 1024 apart, and a loss is rounded up to one: by at most that a token.
     allowed = 1e-3 * sum(n for _, n in parts)
     assert binomial_delta(found - allowed, parts) > 1e-4 or found <= sum(single * n for single, n in parts) + 1e-3
     truths = [1 / (1 + math.exp(-single)) for single, _ in parts]
     channels = [channel_pair(np.array([[truth, 1 - truth], [1 - truth, truth]])) for truth in truths]
-    by_channels = compose_many([(pair, n) for pair, (_, n) in zip(channels, parts, strict=True)], 1e-4)
+    by_channels = wv.compose_many([(pair, n) for pair, (_, n) in zip(channels, parts, strict=True)], 1e-4)
     assert by_channels.epsilon == pytest.approx(found, rel=1e-6)
 
 
@@ -162,10 +160,10 @@ def test_slack_adds_up_and_costs_delta():
 @composing
 def test_fitted_mechanisms_bring_their_own_pair():
     gaussian = wv.ClippedGaussian(epsilon=2.0, delta=DELTA).for_dimensions(300)
-    one = compose(dominating_pair(gaussian), 1, DELTA)
+    one = compose(wv.dominating_pair(gaussian), 1, DELTA)
     assert 2.0 <= one.epsilon <= 2.0 * (1 + 1e-3)
     noise = wv.MultivariateLaplace(epsilon=2.0).for_dimensions(1)
-    many = compose(dominating_pair(noise, diameter=1.0), 3, DELTA)
+    many = compose(wv.dominating_pair(noise, diameter=1.0), 3, DELTA)
     assert "all inputs lie within a public euclidean diameter of 1" in many.assumptions
     assert any("differ in at most 3 tokens" in sentence for sentence in many.assumptions)
     assert many.epsilon < 6
@@ -176,7 +174,7 @@ def test_texts_over_two_vocabularies_are_not_added():
     rows = seeds.rng(0).normal(size=(6, 2))
     tables = [placed(rows, [f"{a}{b}" for b in "abcdef"]) for a in "xy"]
     fitted = [wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(table) for table in tables]
-    pairs = [dominating_pair(one) for one in fitted]
+    pairs = [wv.dominating_pair(one) for one in fitted]
     texts = [compose(pair, 1, 1e-6) for pair in pairs]
     assert [text.scope for text in texts] == [one.guarantee().scope for one in fitted]
     assert wv.compose_releases([texts[0], texts[0]]).epsilon == 2 * texts[0].epsilon
@@ -193,14 +191,14 @@ def test_texts_over_two_vocabularies_are_not_added():
 def test_what_a_promise_takes_for_granted_goes_with_its_loss(tmp_path):
     table = drawn(6, 2)
     fitted = wv.NeighbourResponse(epsilon=2.0, k=1, outputs=None).fit(table.save(tmp_path / "v"))
-    assert UNCHECKED in compose(dominating_pair(fitted), 1, 1e-6).assumptions
+    assert UNCHECKED in compose(wv.dominating_pair(fitted), 1, 1e-6).assumptions
 
 
 @composing
 def test_a_selection_mechanism_brings_its_exact_channel_and_twice_its_slack():
     fitted = wv.TEM(epsilon=2.0).fit(placed([[0.0], [0.5], [2.0]]))
     channel = fitted.channel()
-    found = compose(dominating_pair(fitted), 1, 1e-6)
+    found = compose(wv.dominating_pair(fitted), 1, 1e-6)
     largest = float(np.log(channel[:, None] / channel).max())
     assert largest * (1 - 1e-3) <= found.epsilon <= largest
     assert found.slack == pytest.approx(2 * fitted.guarantee().slack)
@@ -209,14 +207,14 @@ def test_a_selection_mechanism_brings_its_exact_channel_and_twice_its_slack():
 
 def test_what_has_no_pair_is_refused():
     with pytest.raises(GuaranteeError, match="no dominating pair of it is known"):
-        dominating_pair(wv.ClippedLaplace(epsilon=1.0).for_dimensions(3))
+        wv.dominating_pair(wv.ClippedLaplace(epsilon=1.0).for_dimensions(3))
     refuted = wv.ClippedGaussian(epsilon=20.0, delta=DELTA, calibration="classical", allow_refuted=True)
     with pytest.raises(GuaranteeError, match="no promise to compose"):
-        dominating_pair(refuted.for_dimensions(3))
+        wv.dominating_pair(refuted.for_dimensions(3))
     with pytest.raises(ParameterError, match="diameter=None must be a number in"):
-        dominating_pair(wv.MultivariateLaplace(epsilon=1.0).for_dimensions(3))
+        wv.dominating_pair(wv.MultivariateLaplace(epsilon=1.0).for_dimensions(3))
     with pytest.raises(ParameterError, match="belongs to noise whose loss grows"):
-        dominating_pair(wv.ClippedGaussian(epsilon=1.0).for_dimensions(3), diameter=2.0)
+        wv.dominating_pair(wv.ClippedGaussian(epsilon=1.0).for_dimensions(3), diameter=2.0)
 
 
 def test_bad_parameters_are_named():
@@ -229,7 +227,7 @@ def test_bad_parameters_are_named():
         (lambda: channel_pair(rows, slack=-1.0), "slack=-1.0 must be"),
         (lambda: generic_pair(701.0), "at most 700 nats"),
         (lambda: compose(generic_pair(1.0), 0, DELTA), "count=0 must be a whole number, at least 1"),
-        (lambda: compose_many([], DELTA), "must name at least one pair"),
+        (lambda: wv.compose_many([], DELTA), "must name at least one pair"),
         (lambda: compose(generic_pair(1.0), 1, 0.0), "delta=0.0 must be"),
     ]:
         with pytest.raises(ParameterError, match=message):
@@ -255,9 +253,9 @@ def test_a_pair_with_less_loss_than_the_mechanism_is_caught_by_the_oracle():
 def test_adding_a_mechanism_never_lowers_epsilon_and_sharing_a_kind_changes_little(laplace):
     gaussian = gaussian_pair(6.0)
     alone = compose(gaussian, 20, DELTA).epsilon
-    assert compose_many([(gaussian, 20), (generic_pair(0.01), 1)], DELTA).epsilon >= alone
-    assert compose_many([(gaussian, 12), (gaussian, 8)], DELTA).epsilon == pytest.approx(alone, rel=1e-6)
-    mixed = compose_many([(laplace, 2), (gaussian, 3)], DELTA)
+    assert wv.compose_many([(gaussian, 20), (generic_pair(0.01), 1)], DELTA).epsilon >= alone
+    assert wv.compose_many([(gaussian, 12), (gaussian, 8)], DELTA).epsilon == pytest.approx(alone, rel=1e-6)
+    mixed = wv.compose_many([(laplace, 2), (gaussian, 3)], DELTA)
     assert mixed.epsilon <= compose(laplace, 2, DELTA / 2).epsilon + compose(gaussian, 3, DELTA / 2).epsilon
     assert mixed.epsilon > compose(laplace, 2, DELTA).epsilon
 

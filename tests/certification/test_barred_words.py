@@ -8,6 +8,7 @@ import pytest
 from tests.kernels.engines_here import every_selecting
 
 import seeds
+import wordveil as wv
 from certification.small_vocabularies import channel_losses as exact_losses
 from certification.small_vocabularies import losses_by_definition, small_embeddings, worst_by_definition
 from wordveil.auditing.score_channels import verify_scores
@@ -15,10 +16,6 @@ from wordveil.certification import barred_words, certify, certify_rate, normaliz
 from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
-from wordveil.mechanisms.santext import SanText
-from wordveil.mechanisms.tem import TEM
-from wordveil.mechanisms.tight import TightConstraints
-from wordveil.metrics.distances import Angular, Euclidean, Precomputed
 from wordveil.metrics.table import DistanceTable
 from worlds import distances, placed
 
@@ -38,16 +35,16 @@ def blocks_of(embeddings, root=False):
     rows = embeddings.vectors.astype(np.float64)
     table = np.abs(rows[:, None] - rows[None]).sum(axis=2)
     table = DistanceTable(np.sqrt(table) if root else table)
-    return Precomputed(label="blocks", vocabulary=embeddings.checksum_in_use, table=table, error=1e-9)
+    return wv.Precomputed(label="blocks", vocabulary=embeddings.checksum_in_use, table=table, error=1e-9)
 
 
 def metric_for(name, embeddings):
-    known = {"euclidean": Euclidean(), "angular": Angular()}
+    known = {"euclidean": wv.Euclidean(), "angular": wv.Angular()}
     return known.get(name) or blocks_of(embeddings, root=name == "matrix")
 
 
 def table_of(embeddings, metric):
-    if isinstance(metric, Precomputed):
+    if isinstance(metric, wv.Precomputed):
         return np.array(metric.table.matrix)
     return distances(metric, embeddings.vectors, embeddings.vectors)
 
@@ -65,7 +62,9 @@ def worst_of(embeddings, metric, rate, cap):
 
 
 def pairs_of(embeddings, metric):
-    return WordPairs(embeddings, metric) if isinstance(metric, Precomputed) else DistinctVectors.of(embeddings, metric)
+    return (
+        WordPairs(embeddings, metric) if isinstance(metric, wv.Precomputed) else DistinctVectors.of(embeddings, metric)
+    )
 
 
 RATES = [(0.5, math.inf), (3.0, 6.0), (6.0, 3.0), (6.0, 4.5), (12.0, 1.5)]
@@ -111,10 +110,10 @@ def random_vocabulary(rng):
 
 
 @every_selecting
-@pytest.mark.parametrize("kind", [SanText, TEM, TightConstraints], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [wv.SanText, wv.TEM, wv.TightConstraints], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("metric", ["euclidean", "angular", "blocks", "matrix"])
 def test_no_claim_is_below_the_law_that_is_drawn_by_and_the_audit_agrees(engine, kind, metric):
-    if kind is TightConstraints and metric not in ("euclidean", "angular"):
+    if kind is wv.TightConstraints and metric not in ("euclidean", "angular"):
         pytest.skip("its base measure needs a closed form")
     rng = seeds.rng(sum(metric.encode()) + sum(kind.__name__.encode()))
     for _ in range(4):
@@ -161,8 +160,8 @@ def test_a_search_that_leaves_something_out_is_found_out(broken, monkeypatch):
 
     def falls_short(number, rate, cap):
         embeddings = lonely(number=number)
-        exact = worst_of(embeddings, Euclidean(), rate, cap)
-        work = LossComputation(DistinctVectors.of(embeddings, Euclidean()), threads=1)
+        exact = worst_of(embeddings, wv.Euclidean(), rate, cap)
+        work = LossComputation(DistinctVectors.of(embeddings, wv.Euclidean()), threads=1)
         found = work.metric(rate, cap), work.local(rate, cap)
         return any(a.computed < b * (1 - 1e-6) for a, b in zip(found, exact, strict=True))
 
@@ -171,14 +170,14 @@ def test_a_search_that_leaves_something_out_is_found_out(broken, monkeypatch):
 
 def test_threads_and_groups_do_not_change_a_bit(monkeypatch):
     embeddings = lonely()
-    pairs = DistinctVectors.of(embeddings, Euclidean())
+    pairs = DistinctVectors.of(embeddings, wv.Euclidean())
     expected = LossComputation(pairs, threads=1).metric(6.0, 3.0)
     assert LossComputation(pairs, threads=3).metric(6.0, 3.0) == expected
     for name, few in (("NEAREST", 2), ("OUTLIERS", 3)):
         monkeypatch.setattr(barred_words, name, few)
         found = [LossComputation(pairs, threads=2).metric(rate, 3.0) for rate in (0.5, 6.0)]
         assert [one.computed for one in found] == pytest.approx(
-            [worst_of(embeddings, Euclidean(), rate, 3.0)[0] for rate in (0.5, 6.0)], rel=1e-5
+            [worst_of(embeddings, wv.Euclidean(), rate, 3.0)[0] for rate in (0.5, 6.0)], rel=1e-5
         )
     monkeypatch.setattr(barred_words, "GROUP", 7)
     monkeypatch.setattr(barred_words, "CHUNK", 33)
@@ -188,18 +187,18 @@ def test_threads_and_groups_do_not_change_a_bit(monkeypatch):
 @pytest.mark.parametrize("calibration", ["certified", "certified-local"])
 def test_the_rate_found_keeps_the_promise_and_a_higher_one_does_not(calibration):
     embeddings = lonely()
-    mechanism = TEM(epsilon=8.0, gamma=3.0, calibration=calibration)
+    mechanism = wv.TEM(epsilon=8.0, gamma=3.0, calibration=calibration)
     certificate = certify(mechanism, embeddings)
     rate = certificate.numbers["rate"]
     which = 0 if calibration == "certified" else 1
     assert (
-        worst_of(embeddings, Euclidean(), rate, 3.0)[which]
+        worst_of(embeddings, wv.Euclidean(), rate, 3.0)[which]
         <= 8.0
-        < worst_of(embeddings, Euclidean(), rate * 1.01, 3.0)[which]
+        < worst_of(embeddings, wv.Euclidean(), rate * 1.01, 3.0)[which]
     )
     assert mechanism.fit(embeddings, certificate).guarantee().epsilon <= 8.0
 
 
 def test_one_output_loses_nothing():
     embeddings = small_embeddings("two words").without_outputs(["w1"])
-    assert LossComputation(DistinctVectors.of(embeddings, Euclidean())).local(1.0).computed < 1e-6
+    assert LossComputation(DistinctVectors.of(embeddings, wv.Euclidean())).local(1.0).computed < 1e-6

@@ -17,7 +17,7 @@ from wordveil.certification.normalizer_lipschitz import ExactLoss
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.metrics.table import DistanceTable
-from wordveil.promises.certificates import compare, identity
+from wordveil.promises.certificates import identity
 from worlds import distances
 
 MECHANISMS = [
@@ -30,9 +30,11 @@ MECHANISMS = [
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("outputs", ["all", "some"])
-def test_a_certified_fit_keeps_its_claim_on_the_exact_channel(mechanism, outputs):
+def test_a_certified_fit_keeps_its_claim_on_the_exact_channel_and_verify_agrees(mechanism, outputs):
     embeddings = small_embeddings("gaussian", outputs)
     certificate = wv.certify(mechanism, embeddings, threads=1)
+    again = wv.Certificate.from_json(certificate.to_json())
+    assert wv.verify(again, embeddings, mechanism=mechanism, threads=2).numbers == certificate.numbers
     fitted = mechanism.fit(embeddings, certificate)
     claim = fitted.guarantee()
     assert isinstance(claim, wv.MetricDP)
@@ -60,13 +62,6 @@ def test_saved_certificates_come_back_equal(tmp_path):
     assert pickle.loads(pickle.dumps(certificate)) == certificate
     assert [p.name for p in tmp_path.iterdir()] == ["tem.json"]
     assert len(certificate.to_json()) < 1000
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_verify_repeats_and_agrees(mechanism, tmp_path):
-    embeddings = small_embeddings("gaussian", "some")
-    certificate = wv.Certificate.load(wv.certify(mechanism, embeddings, threads=1).save(tmp_path / "c.json"))
-    assert wv.verify(certificate, embeddings, mechanism=mechanism, threads=2).numbers == certificate.numbers
 
 
 def test_verify_rebuilds_mechanisms_with_plain_metrics():
@@ -102,16 +97,6 @@ def test_verify_names_what_was_altered(change, match):
         content[name] = {**content[name], **value} if isinstance(value, dict) else value
     with pytest.raises(CertificateError, match=match):
         wv.verify(wv.Certificate.from_json(json.dumps(content)), embeddings)
-
-
-def test_a_claim_a_little_below_the_repetition_is_refused():
-    certificate = wv.certify(wv.SanText(epsilon=2.0), small_embeddings("gaussian"))
-    lowered = replace(
-        certificate, numbers={**certificate.numbers, "epsilon": certificate.numbers["epsilon"] * (1 - 1e-8)}
-    )
-    with pytest.raises(CertificateError, match="below the"):
-        compare(lowered, certificate)
-    compare(certificate, certificate)
 
 
 @pytest.mark.parametrize(

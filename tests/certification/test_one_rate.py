@@ -7,11 +7,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from tests.dying import Death, in_child
+from tests.dying import Death, in_child, interrupt_after
 from typer.testing import CliRunner
 
 import wordveil as wv
-from certification.small_vocabularies import SMALL, channel_losses, interrupt_after, small_embeddings
+from certification.small_vocabularies import SMALL, channel_losses, small_embeddings
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification.normalizer_lipschitz import LossComputation
 from wordveil.certification.pairwise_loss import WordPairs

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seeds
+import wordveil as wv
 from certification.small_vocabularies import channel_losses, small_embeddings
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import certify, certify_rate, verify
@@ -15,11 +16,8 @@ from wordveil.certification.tight_constraints import solve_tight_constraints
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.meaning.calibration import keep_probability
-from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tight import BASE_TAIL_NATS, TightConstraints, pack_base, unpack_base
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
-from wordveil.promises.certificates import Certificate
-from wordveil.promises.guarantees import Standing
 from worlds import distances, placed
 
 ANY = TightConstraints(epsilon=1.0)  # its epsilon plays no part where a rate is given
@@ -57,11 +55,15 @@ def test_the_exact_channel_keeps_the_certified_claim(outputs, rate):
     certificate = certify_rate(ANY, embeddings, rate, threads=1)
     fitted = TightConstraints(epsilon=certificate.parameters["epsilon"]).fit(embeddings, certificate)
     claim = fitted.guarantee()
-    assert (claim.standing, claim.largest_distance) == (Standing.CERTIFIED, BASE_TAIL_NATS / rate)
+    assert (claim.standing, claim.largest_distance) == (wv.Standing.CERTIFIED, BASE_TAIL_NATS / rate)
     losses, s = losses_and_distances(fitted, embeddings, claim.largest_distance)
     assert np.all(losses <= claim.epsilon * s + claim.slack)
     assert verify_scores(fitted).holds
     assert claim.slack < 0.05
+    channel, everyone = fitted.channel(), np.arange(len(embeddings), dtype=np.int32)
+    np.testing.assert_allclose(channel, fitted.law(everyone), rtol=claim.slack + 1e-6)
+    flat = wv.SanText(epsilon=2 * rate).fit(embeddings).law(everyone)
+    assert not np.allclose(channel, flat, rtol=0.01, atol=0), "the base measure is part of the law"
     plain = LossComputation(DistinctVectors.of(embeddings, Euclidean())).metric(rate, BASE_TAIL_NATS / rate)
     if outputs == "all":
         assert rate < claim.epsilon < plain.epsilon <= 2 * rate * (1 + 1e-8)
@@ -74,7 +76,7 @@ def test_the_search_finds_a_rate_above_the_one_of_santext(metric):
     embeddings = spread_embeddings()
     mechanism = TightConstraints(epsilon=2.0, metric=metric)
     certificate = certify(mechanism, embeddings, threads=1)
-    plain = certify(SanText(epsilon=2.0, metric=metric, calibration="certified"), embeddings, threads=1)
+    plain = certify(wv.SanText(epsilon=2.0, metric=metric, calibration="certified"), embeddings, threads=1)
     assert 2.0 * 0.998 <= certificate.numbers["epsilon"] <= 2.0
     assert 2.0 >= certificate.numbers["rate"] > plain.numbers["rate"] > 1.0
     kept = keep_probability(mechanism.fit(embeddings, certificate), embeddings.candidates)
@@ -107,7 +109,7 @@ def test_certificates_hold_the_measure_and_are_verified_without_solving(monkeypa
     embeddings = spread_embeddings("some")
     mechanism = TightConstraints(epsilon=2.0)
     path = certify(mechanism, embeddings, threads=1).save(tmp_path / "tight.json")
-    certificate = Certificate.load(path)
+    certificate = wv.Certificate.load(path)
     monkeypatch.setattr("wordveil.certification.rate_losses.solve_tight_constraints", None)
     assert verify(certificate, embeddings).numbers == certificate.numbers
     base = unpack_base(certificate.parameters["base"], len(embeddings.candidates))

@@ -4,7 +4,6 @@ import pytest
 
 import seeds
 import wordveil as wv
-from wordveil.denoising.counting import build_prior
 
 WORDS = ["the", "a", "dog", "cat", "bird", "runs", "sleeps", "sings", "and", "not", "here", "there"]
 GRAMMAR = (("the", "a"), ("dog", "cat", "bird"), ("runs", "sleeps", "sings"), ("here", "there"))
@@ -30,4 +29,4 @@ def few():
 
 @pytest.fixture(scope="session")
 def prior(few):
-    return build_prior(sentences(3000), few, source="made up")
+    return wv.build_prior(sentences(3000), few, source="made up")

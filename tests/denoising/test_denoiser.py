@@ -8,7 +8,6 @@ from tests.denoising.conftest import sentences
 
 import seeds
 import wordveil as wv
-from wordveil.denoising.counting import build_prior
 from wordveil.denoising.denoiser import LEAST, Denoiser, UnreadableReleaseError
 from wordveil.denoising.posterior import posteriors
 from wordveil.denoising.reading import STATES, STOP, ReleaseReader
@@ -20,7 +19,7 @@ MECHANISM = wv.SanText(epsilon=2.5)
 @pytest.fixture(scope="module")
 def wide(few):
     """A prior with three hundred sentences to try things on."""
-    made = build_prior(sentences(3000), few, source="made up")
+    made = wv.build_prior(sentences(3000), few, source="made up")
     facts = {**made.facts, "held_out": sentences(300, seed=8)}
     names = ("frequency", "unigram", "followers", "right", "seen", "thirds", "third", "third_seen")
     return wv.Prior(facts=facts, **{name: getattr(made, name) for name in names})

@@ -11,6 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.dying import in_fork
 
 import seeds
 from wordveil.errors import ParameterError, WordveilError
@@ -114,25 +115,7 @@ def test_a_key_of_another_length_is_refused_and_not_shown(key):
     assert repr(key) not in str(caught.value)
 
 
-def in_fork(function) -> bytes:
-    """Run the function in a forked child and return the bytes it answers."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        os.write(writing, function())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        answer = pipe.read()
-    assert os.waitpid(child, 0)[1] == 0
-    return answer
-
-
-def in_children(test):
-    """A test that forks: skipped where there is no fork, and not warned of threads that no child uses."""
-    quiet = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-    return quiet(pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")(test))
+in_children = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
 @in_children

@@ -3,10 +3,12 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from scipy.stats import chi2
 
 from seeds import rng
 from wordveil.kernels.ideal import WHOLE, Draw
+from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.selection import SelectionRows
 from wordveil.metrics.distances import Euclidean
 
@@ -39,6 +41,18 @@ def queries_near(vectors, n=40, halves=10):
 
 def oracle(vectors, outputs, queries, k):
     return nearest(vectors, outputs, queries, k)[0]
+
+
+def hold_against_the_oracle(search, vectors, outputs, queries, k):
+    """Assert that a search gives the obvious answers, with one thread and two where it takes threads."""
+    one, two = ({"threads": n} if isinstance(search, NearestWords) else {} for n in (1, 2))
+    ids, distances = search.top(queries, k, **one)
+    expected_ids, expected_distances = nearest(vectors, outputs, queries, k)
+    assert ids.dtype == np.int32
+    assert np.array_equal(ids, expected_ids)
+    assert distances == pytest.approx(expected_distances, rel=1e-14)
+    assert np.array_equal(search.nearest(queries, **two), expected_ids[:, 0])
+    return distances
 
 
 def chi_square(drawn, kernel, law):

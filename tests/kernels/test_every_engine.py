@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 from tests.kernels.engines_here import every_decoding, every_selecting
-from tests.kernels.oracles import ideal_draw, nearest, queries_near, random_words, rows_of, same_in_any_batch
+from tests.kernels.oracles import (
+    hold_against_the_oracle,
+    ideal_draw,
+    queries_near,
+    random_words,
+    rows_of,
+    same_in_any_batch,
+)
 
 from seeds import rng
 from wordveil.kernels import selection, weight_rows
@@ -25,12 +32,7 @@ def test_nearest_words_equal_the_oracle(engine, make, v, d):
     queries = queries_near(vectors)
     words = NearestWords(vectors, outputs)
     assert words.engine == engine
-    k = min(7, len(outputs))
-    ids, lengths = words.top(queries, k, threads=1)
-    expected, exact = nearest(vectors, outputs, queries, k)
-    assert np.array_equal(ids, expected)
-    assert lengths == pytest.approx(exact, rel=1e-14)
-    assert np.array_equal(words.nearest(queries, threads=2), expected[:, 0])
+    hold_against_the_oracle(words, vectors, outputs, queries, min(7, len(outputs)))
 
 
 @every_decoding

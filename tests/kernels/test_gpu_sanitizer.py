@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.lab.benchmarks.test_bench import MACHINE
 
 import seeds
 import wordveil as wv
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels.gpu.backend import card_name
 from wordveil.sanitizing.fitting import fit_words
-from wordveil_lab.benchmarks.machine import Machine
 from wordveil_lab.benchmarks.measuring import measure
 from wordveil_lab.benchmarks.workload import Workload
 from worlds import drawn
@@ -65,11 +65,8 @@ def test_a_sanitizer_on_a_card_releases_the_same_words_or_states_a_slack(vocabul
 
 
 def test_the_benchmark_counts_wall_time_on_a_card(cpu_tensors):
-    names = dict.fromkeys(("processor", "blas", "numpy", "python", "engine"), "of tests")
-    rates = dict.fromkeys(("float32_rate", "float64_rate", "float32_all", "float64_all"), 1.0)
-    machine = Machine(cores=1, **names, **rates)
     workload = Workload(vocabulary=64, dimensions=4, tokens=40, repeats=1, device="cuda")
-    lines = measure(workload, machine, with_peers=False)
+    lines = measure(workload, MACHINE, with_peers=False)
     assert [line.task for line in lines] == ["decode", "select", "select", "sanitize"]
     assert lines[0].engine == "wordveil, torch-cpu"
     assert all(line.rate == line.wall_rate for line in lines)

@@ -40,6 +40,13 @@ def integer_law(selection, input_id):
     return masses, counts
 
 
+def drawn_law(selection, rows, input_id):
+    """The law over the outputs that these integers are."""
+    masses, counts = integer_law(selection, input_id)
+    shares = [m / sum(masses) * (c / sum(row)) for m, row in zip(masses, counts, strict=True) for c in row]
+    return np.array(shares)[_places(rows)]
+
+
 def least_word(target, total):
     """Return the least 64-bit word whose product with the total has this high half."""
     return -(-(target << 64) // total)
@@ -69,9 +76,7 @@ def test_the_law_drawn_from_lies_within_half_the_slack(gpu, make, some, reach):
     selection = selection_for(gpu, rows)
     assert 0 < selection.arithmetic_slack() < 1e-3
     for word in (0, 3, 699):
-        masses, counts = integer_law(selection, word)
-        found = np.array([m / sum(masses) * (c / sum(row)) for m, row in zip(masses, counts, strict=True) for c in row])
-        found = found[_places(rows)]
+        found = drawn_law(selection, rows, word)
         table = distances(metric, vectors[word : word + 1], vectors[rows.outputs])[0]
         exact = np.exp(-rows.rate * np.minimum(table, rows.cap)) * (1 if base is None else base)
         exact /= exact.sum()
@@ -91,10 +96,10 @@ def test_a_rate_that_is_off_by_a_thousandth_breaks_the_law(gpu):
     rows = rows_of(vectors, rate=2.8, cap=10.0)
     selection = selection_for(gpu, rows)
     selection._scale *= 1.001
-    masses, counts = integer_law(selection, 3)
-    found = np.array([m / sum(masses) * (c / sum(row)) for m, row in zip(masses, counts, strict=True) for c in row])
     exact = np.exp(-2.8 * np.minimum(distances(Euclidean(), vectors[3:4], vectors)[0], 10.0))
-    assert np.abs(np.log(found[_places(rows)] / (exact / exact.sum()))).max() > selection.arithmetic_slack() / 2
+    assert (
+        np.abs(np.log(drawn_law(selection, rows, 3) / (exact / exact.sum()))).max() > selection.arithmetic_slack() / 2
+    )
 
 
 @pytest.mark.parametrize("with_base", [False, True])

@@ -1,14 +1,13 @@
 """The exact search against the obvious one: float64 direct differences, lowest id on ties."""
 
 import pickle
-from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.kernels.gpu_modules import modules
-from tests.kernels.oracles import nearest
+from tests.kernels.oracles import hold_against_the_oracle, nearest
 
 from seeds import rng
 from wordveil.errors import ParameterError
@@ -30,34 +29,25 @@ def engine(request, monkeypatch):
 
 @pytest.fixture
 def search_for(engine):
-    """What makes a search of vectors, all of which may be found unless `outputs` says which."""
+    """What makes a search of vectors, all of which may be found."""
     gpu = modules(engine) if engine in CARD else None
 
-    def search(vectors, outputs=None):
-        outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else outputs
-        return (
-            gpu.nearest.GpuNearestWords(vectors, outputs, device=gpu.device) if gpu else NearestWords(vectors, outputs)
-        )
+    def search(vectors):
+        outputs = np.arange(len(vectors), dtype=np.int32)
+        if gpu:
+            return gpu.nearest.GpuNearestWords(vectors, outputs, device=gpu.device)
+        return NearestWords(vectors, outputs)
 
     return search
 
 
 @pytest.fixture
 def check(search_for):
-    return partial(hold_against_the_oracle, search_for)
+    def hold(vectors, queries, k):
+        vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        hold_against_the_oracle(search_for(vectors), vectors, np.arange(len(vectors), dtype=np.int32), queries, k)
 
-
-def hold_against_the_oracle(search_for, vectors, queries, k=1, outputs=None):
-    vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-    outputs = np.arange(len(vectors), dtype=np.int32) if outputs is None else np.asarray(outputs, dtype=np.int32)
-    search = search_for(vectors, outputs)
-    ids, distances = search.top(queries, k)
-    expected_ids, expected_distances = nearest(vectors, outputs, queries, k)
-    assert ids.dtype == np.int32
-    assert np.array_equal(ids, expected_ids)
-    assert distances == pytest.approx(expected_distances, rel=1e-14)
-    assert np.array_equal(search.nearest(queries), expected_ids[:, 0])
-    return ids
+    return hold
 
 
 def noisy(vectors, n, scale, seed=7):

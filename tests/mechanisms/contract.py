@@ -21,25 +21,18 @@ import pytest
 from noise_checks import ALPHA, TWINS, calibration_p_value, counts_p_value, logits
 
 import seeds
+import wordveil as wv
 from wordveil.auditing import AuditOptions, audit_mechanism, verify_law
-from wordveil.certification import certify
 from wordveil.decoding.base import DECODER_LANE
-from wordveil.decoding.decoded import Decoded
-from wordveil.decoding.nearest import Nearest
-from wordveil.decoding.rank_softmax import RankSoftmax
-from wordveil.decoding.vickrey import Vickrey
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.common import Mechanism
 from wordveil.mechanisms.wrapper import Wrapper
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit
-from wordveil.promises.release import TextOptions
 from wordveil.randomness import DocumentStreams, Stream
-from wordveil.sanitizing.sanitizer import Sanitizer
-from wordveil.vocabulary.table import Embeddings, load_embeddings
 
 SAMPLES = 60_000
 BARRED = (3, 40)
-DECODERS = [Nearest(), RankSoftmax(epsilon=3.0, c=0.1), Vickrey(t=0.4)]
+DECODERS = [wv.Nearest(), wv.RankSoftmax(epsilon=3.0, c=0.1), wv.Vickrey(t=0.4)]
 OPTIONS = AuditOptions(samples=4000, pairs=4, alpha=ALPHA, curve_points=0, seed=seeds.seed(1))
 LEAKS = {"words": [(3.0, 10_000), (3.0, 40_000)], "vectors": [(3.0, 10_000), (3.0, 40_000), (10.0, 40_000)]}
 """How many times its loss must be refuted, by how many samples at the latest.
@@ -49,20 +42,20 @@ More times where noise in many dimensions hides what is lost from any sample.
 
 
 @functools.cache
-def table(v: int, d: int = 5) -> Embeddings:
+def table(v: int, d: int = 5) -> wv.Embeddings:
     """English words, so that frequencies are known, with places made up: some share theirs, two may only be input."""
     rows = seeds.rng(v).standard_normal((v, d)) * np.arange(1, d + 1)[::-1] / d
     rows[-10:] = rows[:10]
-    names = [word for word in load_embeddings().words if word.isalpha()][:v]
-    return Embeddings.from_arrays(names, rows, candidate_rule="all").without_outputs([names[i] for i in BARRED])
+    names = [word for word in wv.load_embeddings().words if word.isalpha()][:v]
+    return wv.Embeddings.from_arrays(names, rows, candidate_rule="all").without_outputs([names[i] for i in BARRED])
 
 
 @functools.cache
-def fitted(mechanism: Mechanism, words: Embeddings) -> Any:
+def fitted(mechanism: Mechanism, words: wv.Embeddings) -> Any:
     """The mechanism bound to the words, certified where it needs it."""
     chosen: Any = mechanism
     if mechanism.needs_certificate and mechanism.releases == "words":
-        return chosen.fit_certified(words, certify(mechanism, words))
+        return chosen.fit_certified(words, wv.certify(mechanism, words))
     return chosen.fit(words)
 
 
@@ -71,16 +64,16 @@ class Example:
     """A mechanism on a small vocabulary."""
 
     mechanism: Any
-    words: Embeddings
+    words: wv.Embeddings
     randomizer: Any
 
     @classmethod
     def of(cls, mechanism: Any, v: int = 70) -> Example:
         return cls(mechanism, table(v), fitted(mechanism, table(v)))
 
-    def sanitizer(self, options: TextOptions | None = None) -> Sanitizer:
-        certificate = certify(self.mechanism, self.words) if self.mechanism.needs_certificate else None
-        return Sanitizer(self.words, self.mechanism, certificate=certificate, options=options or TextOptions())
+    def sanitizer(self, options: wv.TextOptions | None = None) -> wv.Sanitizer:
+        certificate = wv.certify(self.mechanism, self.words) if self.mechanism.needs_certificate else None
+        return wv.Sanitizer(self.words, self.mechanism, certificate=certificate, options=options or wv.TextOptions())
 
     @property
     def inputs(self) -> Any:
@@ -196,7 +189,7 @@ def no_two_consumers_of_a_stream_share_a_lane(example: Example) -> None:
         patch.setattr(Stream, "lane", lane)
         patch.setattr(DocumentStreams, "lane_bits", lane_bits)
         for per in ("token", "document"):
-            example.sanitizer(TextOptions(per=per, unknown="typed"))(text)
+            example.sanitizer(wv.TextOptions(per=per, unknown="typed"))(text)
     asked_by = {asker for of_lane in consumers.values() for *_, asker in of_lane}
     answers = getattr(example.randomizer, "answers_unknown", False)
     assert asked_by >= ({"Typed"} if answers else {"Typed", "StandIns"})
@@ -316,7 +309,7 @@ def kinds_of_tokens_follow_laws_of_their_own(example: Example) -> None:
     job = randomizer.for_batch_job()
     for span in randomizer.surrogates.spans:
         if len(span.ids) > 1 << 10:
-            continue  # `tests/text/test_kinds.py` draws the long ones
+            continue  # `tests/text/test_kinds.py` enumerates the long ones
         inputs = np.array(span.codes, dtype=np.int32)
         law = randomizer.law(inputs)
         assert law.shape == (len(inputs), len(span.ids))
@@ -419,7 +412,7 @@ def one_dimension_is_no_special_case(example: Example) -> None:
 def decoded_it_is_a_word_mechanism(example: Example) -> None:
     ids = np.tile(np.arange(len(example.words), dtype=np.int32), 2)
     for decoder in DECODERS:
-        decoded = Decoded(mechanism=example.mechanism, decoder=decoder)
+        decoded = wv.Decoded(mechanism=example.mechanism, decoder=decoder)
         words = Example(decoded, example.words, fitted(decoded, example.words))
         assert words.randomizer.guarantee().unit is PrivacyUnit.TOKEN
         draws_do_not_depend_on_how_a_document_is_cut(words)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -93,54 +94,36 @@ def test_no_kernel_takes_a_derived_metric_for_a_norm():
             gpu.selection.GpuSelection(rows, device="cpu")
 
 
-def test_a_derived_metric_has_a_name_of_its_own_and_a_closed_form_that_is_known():
-    class Nameless(wv.Euclidean):
-        pass
+def own(base, coordinates=None, **body):
+    """A metric of a class of its own: what it takes for coordinates, and what else it does otherwise than its base."""
+    if coordinates is not None:
+        body["coordinates"] = lambda self, vectors: coordinates(vectors)
+    return type("Own", (base,), {"name": "own", **body})()
 
-    class Squared(Metric):
-        name = "squared"
 
-        def coordinates(self, vectors):
-            return np.asarray(vectors, dtype=np.float64)
+def as_they_are(vectors):
+    return np.asarray(vectors, dtype=np.float64)
 
-        def from_squared(self, squared):
-            pass
 
-    class Careless(wv.Angular):
-        name = "careless"
+KNOWN = "take it from Euclidean or Angular, or give the distances as a Precomputed"
+REFUSED = [
+    (own(wv.Euclidean, name="euclidean"), "is not what Own is; give it its own name"),
+    (own(Metric, as_they_are, from_squared=lambda self, squared: None), f"has its own from_squared; {KNOWN}"),
+    (own(wv.Angular, distance_error=lambda self, error: 0.0), f"has its own distance_error; {KNOWN}"),
+    (own(Cubes, from_squared=wv.Angular.from_squared), f"has its own from_squared; {KNOWN}"),
+    (own(wv.Euclidean, lambda vectors: np.full((len(vectors), 2), np.nan)), "must give finite float64 coordinates"),
+    (own(wv.Angular, as_they_are), r"must give unit vectors, as super\(\)\.coordinates makes them"),
+]
 
-        def distance_error(self, squared_error):
-            return 0.0
 
-    class Mixed(Cubes):
-        name = "mixed"
-        from_squared = wv.Angular.from_squared
-
-    class Long(wv.Angular):
-        name = "long"
-
-        def coordinates(self, vectors):
-            return np.asarray(vectors, dtype=np.float64)
-
-    class Late(wv.Euclidean):
-        name = "late"
-
-        def coordinates(self, vectors):
-            return np.full((len(vectors), 2), np.nan)
-
-    known = "take it from Euclidean or Angular, or give the distances as a Precomputed"
-    for metric, match in (
-        (Nameless(), "is not what Nameless is; give it its own name"),
-        (Squared(), f"has its own from_squared; {known}"),
-        (Careless(), f"has its own distance_error; {known}"),
-        (Mixed(), f"has its own from_squared; {known}"),
-        (Late(), "must give finite float64 coordinates"),
-        (Long(), r"must give unit vectors, as super\(\)\.coordinates makes them"),
+@pytest.mark.parametrize(("metric", "match"), REFUSED)
+def test_a_derived_metric_has_a_name_of_its_own_and_a_closed_form_that_is_known(metric, match):
+    for use in (
+        wv.SanText(epsilon=1.0, metric=metric).fit,
+        partial(wv.certify, wv.SanText(epsilon=1.0, metric=metric)),
     ):
         with pytest.raises(ParameterError, match=match):
-            wv.SanText(epsilon=1.0, metric=metric).fit(vocabulary())
-        with pytest.raises(ParameterError, match=match):
-            wv.certify(wv.SanText(epsilon=1.0, metric=metric), vocabulary())
+            use(vocabulary())
 
 
 def test_a_certificate_of_a_library_metric_is_none_of_a_users_of_the_same_class_name():
@@ -180,53 +163,34 @@ def test_whitening_is_copied_checked_and_frozen():
             Mahalanobis(whitening=bad)
 
 
-class Centred(Metric):
-    name = "all but the mean"
-
-    def coordinates(self, vectors):
-        return np.ascontiguousarray(vectors - vectors.mean(axis=0), dtype=np.float64)
+def standardized(vectors):
+    spread = vectors.std(axis=0)
+    return np.asarray((vectors - vectors.mean(axis=0)) / np.where(spread, spread, 1), dtype=np.float64)
 
 
-class Standardized(Metric):
-    name = "z-score"
-
-    def coordinates(self, vectors):
-        spread = vectors.std(axis=0)
-        return np.asarray((vectors - vectors.mean(axis=0)) / np.where(spread, spread, 1), dtype=np.float64)
-
-
-class Numbered(Metric):
-    name = "by place"
-
-    def coordinates(self, vectors):
-        return vectors + 0.1 * np.arange(len(vectors), dtype=np.float64)[:, None]
-
-
-class StandardizedWhereMany(Standardized):
-    """In samples it does nothing: only the whole table tells."""
-
-    name = "z-score of many"
-
-    def coordinates(self, vectors):
-        return super().coordinates(vectors) if len(vectors) > SAMPLE else np.asarray(vectors, dtype=np.float64)
-
-
+LOOKING = {
+    "all but the mean": lambda vectors: as_they_are(vectors - vectors.mean(axis=0)),
+    "z-score": standardized,
+    "by place": lambda vectors: vectors + 0.1 * np.arange(len(vectors), dtype=np.float64)[:, None],
+}
 OTHERS = "other coordinates alone than among others; hold what belongs to"
 
 
 def test_a_metric_that_looks_at_other_rows_of_large_tables_is_refused():
+    """In samples it does nothing: only the whole table tells."""
     rows = seeds.rng(4).normal(size=(3 * SAMPLE, 5)) * [1, 2, 3, 4, 5]
-    table = placed(rows.astype(np.float32))
+    metric = own(Metric, lambda vectors: standardized(vectors) if len(vectors) > SAMPLE else as_they_are(vectors))
     with pytest.raises(ParameterError, match=OTHERS):
-        wv.SanText(epsilon=1.0, metric=StandardizedWhereMany()).fit(table)
+        wv.SanText(epsilon=1.0, metric=metric).fit(placed(rows.astype(np.float32)))
 
 
-@pytest.mark.parametrize("own", [Centred, Standardized, Numbered])
-def test_a_metric_that_looks_at_other_rows_is_refused(own):
+@pytest.mark.parametrize("coordinates", LOOKING.values(), ids=LOOKING)
+def test_a_metric_that_looks_at_other_rows_is_refused(coordinates):
+    metric = own(Metric, coordinates)
     for refused in (
-        lambda: wv.SanText(epsilon=1.0, metric=own()).fit(vocabulary()),
-        lambda: wv.TEM(epsilon=1.0, gamma=3.0, metric=own()).fit(vocabulary()),
-        lambda: wv.certify(wv.SanText(epsilon=1.0, metric=own()), vocabulary()),
+        lambda: wv.SanText(epsilon=1.0, metric=metric).fit(vocabulary()),
+        lambda: wv.TEM(epsilon=1.0, gamma=3.0, metric=metric).fit(vocabulary()),
+        lambda: wv.certify(wv.SanText(epsilon=1.0, metric=metric), vocabulary()),
     ):
         with pytest.raises(ParameterError, match=OTHERS):
             refused()
@@ -248,20 +212,15 @@ def test_what_belongs_to_the_vocabulary_may_be_held_in_a_field():
     np.testing.assert_allclose(fitted.channel(), expected / expected.sum(axis=1, keepdims=True), rtol=1e-6)
 
 
-class SlyRows(Metric):
-    """Passes what is tried when fitted: it looks at other rows only where there are two to ten of them."""
-
-    name = "sly"
-
-    def coordinates(self, vectors):
-        shift = np.arange(len(vectors)) * (1 < len(vectors) < 11)
-        return vectors + shift[:, None].astype(np.float64)
+def sly(vectors):
+    """Coordinates that pass what is tried when fitted: they look at other rows only where there are two to ten."""
+    shift = np.arange(len(vectors)) * (1 < len(vectors) < 11)
+    return vectors + shift[:, None].astype(np.float64)
 
 
 @every_selecting
-@pytest.mark.parametrize("own", [SlyRows])
-def test_no_law_depends_on_the_words_beside_whatever_the_class_computes(engine, own):
-    fitted = wv.SanText(epsilon=2.0, metric=own()).fit(vocabulary())
+def test_no_law_depends_on_the_words_beside_whatever_the_class_computes(engine):
+    fitted = wv.SanText(epsilon=2.0, metric=own(Metric, sly)).fit(vocabulary())
     rows = vocabulary().vectors.astype(np.float64)
     expected = np.exp(-fitted.rows.rate * np.linalg.norm(rows[20] - rows[9:], axis=1))
     for ids in ([20], [20, 3], [20, 3, 50], range(20, 90)):

@@ -174,17 +174,6 @@ def test_a_bound_of_a_tenth_of_a_step_gives_the_same_bytes(law, monkeypatch):
     assert len(decided) >= usual.size / 20
 
 
-def test_without_a_bound_planted_ties_go_the_wrong_way(monkeypatch):
-    law = NormalLaw(2)
-    words, tails = drawn(law, 100)
-    rows = planted(law, words, tails, 1.0, GRID)
-    right = by_definition(rows, law, words, tails, 1.0, GRID)
-    assert np.array_equal(nearest_points(RealSums(rows=rows, scale=1.0), law, words, tails, GRID), right)
-    steps = exact_noise._steps
-    monkeypatch.setattr(exact_noise, "_steps", lambda *a: (steps(*a)[0], np.zeros(rows.shape, dtype=bool)))
-    assert not np.array_equal(nearest_points(RealSums(rows=rows, scale=1.0), law, words, tails, GRID), right)
-
-
 def test_noise_in_float32_is_caught(monkeypatch):
     law = NormalLaw(2)
     words, tails = drawn(law, 200)
@@ -306,28 +295,6 @@ def test_a_normal_vector_times_the_root_of_twice_a_gamma_has_the_radial_density(
 
     logs = np.log([density(r) for r in (0.5, 1.0, 3.0, 7.0)])
     assert np.diff(logs) == pytest.approx([-0.5, -2.0, -4.0], abs=1e-10)
-
-
-@pytest.mark.parametrize("d", [1, 2])
-def test_a_sum_of_logarithms_is_at_its_edge_where_the_gamma_is(d):
-    """With the normal held, the word of a radius at which a release leaves its cell is that of the exact gamma."""
-    law, grid = RadialLaw(d), 0.5
-    words, tails = drawn(law, 40, 9)
-    column = law.normals.words
-    words[:, column + 1 : column + 2] |= np.uint64(2**64 - 2**58)  # a small half, which leaves the edge to the radius
-    base = noise_by_definition(NormalLaw(d), words[0, :column], tails[0])
-
-    def points(radii):
-        held = np.repeat(words[:1], len(radii), axis=0)
-        held[:, column] = radii
-        sums = RealSums(rows=np.zeros((len(radii), d)), scale=1.0)
-        return np.abs(nearest_points(sums, law, held, np.repeat(tails[:1], len(radii), axis=0), grid)[:, 0]) / grid
-
-    (found,) = edge(lambda w: points(np.minimum(w, np.uint64(2**64 - 1))) < 1.5, 1)
-    half = 0 if d == 1 else -mpmath.log(uniform(words[0], tails[0], column + 1)) * mpmath.cos(
-        2 * mpmath.pi * uniform(words[0], tails[0], column + 2)) ** 2  # fmt: skip
-    wanted = mpmath.exp(half - (mpmath.mpf(1.5) * grid / base[0]) ** 2 / 2)
-    assert abs(mpmath.mpf(found) / 2**64 - wanted) < 1e-12
 
 
 def test_clipped_rows_lie_in_the_ball_exactly():

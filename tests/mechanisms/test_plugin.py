@@ -20,7 +20,6 @@ from wordveil.auditing import audit_mechanism
 from wordveil.errors import GuaranteeError, ParameterError, WordveilError
 from wordveil.mechanisms.common import OWN_CODE
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace, MultivariateLaplace
-from wordveil.promises.composing import compose_releases
 from worlds import placed
 
 PLUGIN = Path(__file__).parents[2] / "examples" / "plugin"
@@ -104,10 +103,10 @@ def test_its_promises_over_two_vocabularies_are_not_added(installed):
     same = fitted[0].cluster[:, None] == fitted[0].cluster
     assert (same & (fitted[1].cluster[:, None] != fitted[1].cluster)).any()
     claims = [one.guarantee() for one in fitted]
-    assert compose_releases([claims[0], claims[0]]).epsilon == 2 * claims[0].epsilon
+    assert wv.compose_releases([claims[0], claims[0]]).epsilon == 2 * claims[0].epsilon
     for other in claims[1:]:
         with pytest.raises(GuaranteeError, match="differ in their scope"):
-            compose_releases([claims[0], other])
+            wv.compose_releases([claims[0], other])
 
 
 def test_its_promise_assumes_that_its_code_stays_the_same(installed):
@@ -134,11 +133,11 @@ def test_its_promises_of_two_fits_are_not_added(installed):
     claims = [one.fit(table).guarantee() for one in made]
     assert len({claim.graph for claim in claims}) == 1
     again = [replace(mechanism).fit(table).guarantee() for mechanism in made]
-    assert compose_releases([claims[0], again[0]]).epsilon == 2 * claims[0].epsilon
+    assert wv.compose_releases([claims[0], again[0]]).epsilon == 2 * claims[0].epsilon
     # A class that no package brings has no name by which it could be known again.
     for pair in [*itertools.combinations(claims, 2), *zip(claims[1:], again[1:], strict=True)]:
         with pytest.raises(GuaranteeError, match="differ in their scope"):
-            compose_releases(pair)
+            wv.compose_releases(pair)
 
 
 def test_vectors_of_a_third_partys_metric_are_not_added():
@@ -158,7 +157,7 @@ def test_vectors_of_a_third_partys_metric_are_not_added():
 
     claims = [Weighted(epsilon=1.0, weights=weights).for_dimensions(2).guarantee() for weights in ((1, 1), (9, 1))]
     with pytest.raises(GuaranteeError, match="differ in their scope"):
-        compose_releases(claims)
+        wv.compose_releases(claims)
 
 
 @pytest.mark.parametrize("law_is_honest", [True, False])

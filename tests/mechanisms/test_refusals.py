@@ -9,11 +9,9 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil import names
-from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.base import VectorMechanism
 from wordveil.metrics import distances as metrics
-from worlds import drawn
+from worlds import drawn, placed
 
 V, D = 30, 4
 CLASSES = {name: getattr(wv, name) for name in (*names.MECHANISMS.values(), *names.DECODERS.values())}
@@ -23,7 +21,7 @@ LEAST = {  # what each exported mechanism and decoder can be made from
     name: {entry.name: getattr(example, entry.name) for entry in dataclasses.fields(example)}
     for name, example in FIRST.items()
 } | DECODERS
-VECTORS = [name for name, kind in CLASSES.items() if issubclass(kind, VectorMechanism)]
+VECTORS = [name for name, kind in CLASSES.items() if issubclass(kind, wv.VectorMechanism)]
 NUMBERS = [
     (name, entry.name)
     for name, kind in CLASSES.items()
@@ -179,7 +177,7 @@ WORDS = {
     "TEM": wv.TEM(epsilon=2.0).fit,
     "precomputed": lambda table: wv.precompute(wv.TEM(epsilon=6.0).fit(table)),
     "a matrix": wv.SanText(epsilon=2.0, metric=wv.NeighbourRank(k=5)).fit,
-    **{f"laplace+{name}": Decoded(mechanism=NOISE, decoder=CLASSES[name](**LEAST[name])).fit
+    **{f"laplace+{name}": wv.Decoded(mechanism=NOISE, decoder=CLASSES[name](**LEAST[name])).fit
        for name in names.DECODERS.values()},
 }  # fmt: skip
 
@@ -222,3 +220,40 @@ def test_a_given_projection_is_a_matrix_of_numbers():
     for matrix in ("abc", [["a"]], [[1.0], [1.0, 2.0]], [[math.nan]], [[0.0]], [], 3.0, [[1j]]):
         with pytest.raises(ParameterError, match="matrix="):
             wv.Projection(epsilon=1.0, matrix=matrix)
+
+
+ONE, TWINS, SOME = [[1.0, 2.0]], [[1.0], [1.0]], drawn(80, 6).vectors
+UNFIT = [
+    (wv.NADP(epsilon=1.0), ONE, "adjacent"),
+    (wv.NADP(epsilon=1.0, overlap=2), TWINS, "no two adjacent"),
+    (wv.Jaccard(epsilon=1.0, allow_refuted=True), ONE, "no neighbour"),
+    (wv.ClippedL2(epsilon=1.0, diameter="vocabulary"), TWINS, "no two words apart"),
+    (wv.Mahalanobis(epsilon=1.0, lam=0.5), ONE, "no spread"),
+    (wv.Mahalanobis(epsilon=1.0, lam=1.0), SOME * [1, 1, 1, 1, 1, 0], "singular"),
+    (wv.Projection(epsilon=1.0, dimensions=1), ONE, "no pair"),
+    (wv.Projection(epsilon=1.0, sensitivity="union-bound"), ONE, "2 words"),
+    (wv.Projection(epsilon=1.0, dimensions=7, directions="principal"), SOME, "at most 6"),
+    (wv.Projection(epsilon=1.0, dimensions=3, sensitivity="union-bound"), SOME, "must be at least"),
+    (wv.Projection(epsilon=1.0, dimensions=3, sensitivity="published"), SOME, "must be at least"),
+    (wv.Projection(epsilon=1.0, matrix=[[1.0, 2.0]]), SOME, "6 columns"),
+    (wv.TEM(epsilon=1.0), ONE, "pass gamma explicitly"),
+    (wv.TEM(epsilon=10.0, gamma=200.0), SOME, "too small for 64-bit sampling"),
+    (wv.TEM(epsilon=1.0, gamma=1.0, metric=wv.Angular()), [[0.0, 0.0], [1.0, 0.0]], "zero vector"),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "rows", "match"), UNFIT)
+def test_a_vocabulary_that_a_mechanism_cannot_serve_is_refused(mechanism, rows, match):
+    with pytest.raises(ParameterError, match=match):
+        mechanism.fit(placed(rows))
+
+
+def test_what_needs_a_vocabulary_takes_no_dimensions_alone_and_nothing_takes_none():
+    for mechanism, match in (
+        (wv.Projection(epsilon=1.0, dimensions=1), "vocabulary"),
+        (wv.ClippedL2(epsilon=1.0, diameter="vocabulary"), "for any vectors use 'ball'"),
+    ):
+        with pytest.raises(ParameterError, match=match):
+            mechanism.for_dimensions(3)
+    with pytest.raises(ParameterError, match="dimensions=0 must be a whole number, at least 1"):
+        NOISE.for_dimensions(0)

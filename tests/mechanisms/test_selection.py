@@ -4,14 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from noise_checks import excess
 
 import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.santext import SanText
 from wordveil.mechanisms.tem import TEM, truncation_distance
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis
-from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from worlds import distances, placed
 
 METRICS = [Euclidean(), Angular(), Mahalanobis(whitening=np.diag([2.0, 1.0, 0.5, 1.0]))]
@@ -27,71 +25,6 @@ def capped_distances(embeddings, metric, cap):
     table = np.minimum(distances(metric, embeddings.vectors, embeddings.vectors), cap)
     table[embeddings.canonical[:, None] == embeddings.canonical[None, :]] = 0.0
     return table
-
-
-@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
-@pytest.mark.parametrize("barred", [0, 25])
-@pytest.mark.parametrize("epsilon", [0.3, 2.0, 9.0])
-@pytest.mark.parametrize("kind", ["tem", "tem with gamma", "santext"])
-def test_every_triple_of_the_exact_channel_keeps_the_claim(metric, barred, epsilon, kind):
-    embeddings = vocabulary(barred=barred)
-    mechanism = {
-        "tem": TEM(epsilon=epsilon, metric=metric),
-        "tem with gamma": TEM(epsilon=epsilon, gamma=1.7, metric=metric),
-        "santext": SanText(epsilon=epsilon, metric=metric),
-    }[kind]
-    fitted = mechanism.fit(embeddings)
-    claim = fitted.guarantee()
-    assert isinstance(claim, MetricDP)
-    assert (claim.epsilon, claim.standing, claim.unit) == (epsilon, Standing.PROVED, PrivacyUnit.TOKEN)
-    assert claim.slack < 0.15 * epsilon  # the angle's bound on rounding is the loosest
-    channel = fitted.channel()
-    assert channel.shape == (70, 70 - barred)
-    np.testing.assert_allclose(channel.sum(axis=1), 1.0, rtol=1e-12)
-    s = capped_distances(embeddings, metric, claim.largest_distance)
-    assert excess(channel, s, claim) <= 1e-11  # the rounding of the table
-    # Duplicates are indistinguishable.
-    assert channel[-5:].tobytes() == channel[:5].tobytes()
-
-
-def rows_of(weights):
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-def wrong_bottom(table, epsilon, gamma):
-    """Build TEM with the bottom score -gamma + 2 ln(v / |L|) / epsilon."""
-    near = table <= gamma
-    ball, v = near.sum(axis=1, keepdims=True), table.shape[1]
-    bottom = math.exp(-epsilon * gamma / 2) * v / ball
-    far = np.divide(bottom, v - ball, out=np.zeros_like(bottom), where=v > ball)
-    return np.where(near, np.exp(-epsilon / 2 * table), far)
-
-
-def top_cut(table, epsilon, k):
-    keep = np.argsort(np.argsort(table, axis=1, kind="stable"), axis=1) < k
-    return np.where(keep, np.exp(-epsilon / 2 * table), 0.0)
-
-
-BROKEN = {
-    "missing one half": lambda t, e, g: np.exp(-e * np.minimum(t, g)),
-    "rate doubled twice": lambda t, e, g: np.exp(-2 * e * np.minimum(t, g)),
-    "one tenth too much after the half": lambda t, e, g: np.exp(-e * np.minimum(t, 1.1 * g)),
-    "wrong bottom score": wrong_bottom,
-    "squared distance": lambda t, e, g: np.exp(-e / 2 * np.minimum(t**2, g**2)),
-    "candidates cut to the top": lambda t, e, g: top_cut(t, e, 10),
-    "true word never released": lambda t, e, g: np.where(t == 0, 0.0, np.exp(-e / 2 * np.minimum(t, g))),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_broken_twins_fail_the_same_check(name):
-    embeddings = vocabulary()
-    mechanism = TEM(epsilon=3.0, gamma=3.0)
-    claim = mechanism.fit(embeddings).guarantee()
-    table = capped_distances(embeddings, Euclidean(), math.inf)
-    s = np.minimum(table, 3.0)
-    assert excess(rows_of(np.exp(-1.5 * s)), s, claim) <= 0
-    assert excess(rows_of(BROKEN[name](table, 3.0, 3.0)), s, claim) > 0.1
 
 
 def paper_form(table, epsilon, gamma):
@@ -137,16 +70,10 @@ def test_gamma_keeps_the_paper_s_probability_of_staying_near():
     assert fitted.guarantee().loss(1e9) == pytest.approx(2 * math.log(0.99 * 69 / 0.01), rel=1e-3)
 
 
-def test_bad_fits_are_refused():
+def test_one_word_is_always_released():
     single = placed([[1.0, 2.0]])
-    with pytest.raises(ParameterError, match="pass gamma explicitly"):
-        TEM(epsilon=1.0).fit(single)
     np.testing.assert_array_equal(TEM(epsilon=1.0, gamma=1.0).fit(single).channel(), [[1.0]])
     np.testing.assert_array_equal(SanText(epsilon=1.0).fit(single).channel(), [[1.0]])
-    with pytest.raises(ParameterError, match="too small for 64-bit sampling"):
-        TEM(epsilon=10.0, gamma=200.0).fit(vocabulary())
-    with pytest.raises(ParameterError, match="zero vector"):
-        TEM(epsilon=1.0, gamma=1.0, metric=Angular()).fit(placed([[0.0, 0.0], [1.0, 0.0]]))
 
 
 @pytest.mark.parametrize("scale", [1e20, 1e160, 1e-25, 1e-170])

@@ -38,12 +38,6 @@ def table(v: int = 600, d: int = 6) -> wv.Embeddings:
     return placed(rows, lettered(v))
 
 
-@cache
-def certified(name: str) -> Any:
-    mechanism = SELECTION[name]
-    return wv.certify(mechanism, table(), threads=1) if mechanism.needs_certificate else None
-
-
 def documents(words: Any) -> list[str]:
     places = seeds.rng(2).integers(0, len(words), (CALLS, WORDS))
     return [" ".join(words[i] for i in row) for row in places.tolist()]
@@ -90,13 +84,10 @@ SELECTION = {
 }
 
 
-def check_selection(name: str) -> None:
-    certificate = certified(name)
-
-    def make() -> wv.Sanitizer:
-        return wv.Sanitizer(table(), SELECTION[name], source=wv.RandomSource(KEY), threads=1, certificate=certificate)
-
-    check(make, documents(table().words))
+def check_words(words: wv.Embeddings, mechanism: Any, texts: list[str]) -> None:
+    certificate = wv.certify(mechanism, words, threads=1) if mechanism.needs_certificate else None
+    make = partial(wv.Sanitizer, words, mechanism, threads=1, certificate=certificate)
+    check(lambda: make(source=wv.RandomSource(KEY)), texts)
 
 
 TRUNCATED = [name for name in SELECTION if name.startswith("tem")]
@@ -105,12 +96,12 @@ TRUNCATED = [name for name in SELECTION if name.startswith("tem")]
 @every_selecting
 @pytest.mark.parametrize("name", TRUNCATED)
 def test_every_engine_draws_the_same_words_whoever_else_draws(engine, name):
-    check_selection(name)
+    check_words(table(), SELECTION[name], documents(table().words))
 
 
 @pytest.mark.parametrize("name", [name for name in SELECTION if name not in TRUNCATED])
 def test_selection_draws_the_same_words_whoever_else_draws(name):
-    check_selection(name)
+    check_words(table(), SELECTION[name], documents(table().words))
 
 
 OTHERS = {
@@ -124,12 +115,7 @@ OTHERS = {
 @pytest.mark.parametrize("mechanism", OTHERS.values(), ids=OTHERS)
 def test_every_mechanism_draws_the_same_words_whoever_else_draws(mechanism):
     words = contract.table(70)
-    certificate = wv.certify(mechanism, words, threads=1) if mechanism.needs_certificate else None
-
-    def make() -> wv.Sanitizer:
-        return wv.Sanitizer(words, mechanism, source=wv.RandomSource(KEY), threads=1, certificate=certificate)
-
-    check(make, documents(words.words)[:24])
+    check_words(words, mechanism, documents(words.words)[:24])
 
 
 OPTIONS = {

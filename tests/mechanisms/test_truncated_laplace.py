@@ -5,10 +5,16 @@ import pytest
 from scipy.optimize import minimize
 
 import seeds
+import wordveil as wv
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.truncated_laplace import TruncatedLaplace
 from wordveil.mechanisms.truncated_law import certified_half_width, escape, largest_delta, published_half_width
-from wordveil.promises.guarantees import LocalDP, NoGuarantee, Standing
+
+
+def published(dimensions, epsilon, **parameters):
+    """The published calibration, which is refuted, by default at the paper's delta."""
+    parameters = {"epsilon": epsilon, "delta": 4.0**-300, **parameters}
+    mechanism = wv.TruncatedLaplace(calibration="published", allow_refuted=True, **parameters)
+    return mechanism.for_dimensions(dimensions)
 
 
 def magnitude_cdf(fitted):
@@ -18,16 +24,14 @@ def magnitude_cdf(fitted):
 
 @pytest.mark.parametrize(("epsilon", "spread"), [(0.1, 0.9866), (1, 0.9790), (5, 0.8430), (8, 0.2845)])
 def test_the_counter_example_to_the_published_calibration(epsilon, spread):
-    d, delta = 300, 4.0**-300
-    fitted = TruncatedLaplace(epsilon=epsilon, delta=delta, calibration="published", allow_refuted=True).for_dimensions(
-        d
-    )
+    d = 300
+    fitted = published(d, epsilon)
     shift = np.array([2 / math.sqrt(d)])
     by_hand = 1 - (1 - escape(shift, fitted.alpha, fitted.half_width)[0]) ** d
     assert spread - 1e-4 < by_hand <= spread  # the design's numbers are rounded up
     claim = fitted.guarantee()
-    assert isinstance(claim, NoGuarantee)
-    assert claim.standing is Standing.REFUTED
+    assert isinstance(claim, wv.NoGuarantee)
+    assert claim.standing is wv.Standing.REFUTED
     assert largest_delta(d, epsilon, fitted.half_width) == pytest.approx(spread, abs=1e-4)
 
 
@@ -38,23 +42,21 @@ def test_one_coordinate_and_the_half_width_at_the_papers_setting():
 
 
 def test_the_published_claim_is_mended_by_no_padding():
-    padded = TruncatedLaplace(
-        epsilon=0.1, delta=4.0**-300, calibration="published", padded_dimensions=500, allow_refuted=True
-    ).for_dimensions(300)
-    assert isinstance(padded.guarantee(), NoGuarantee)
+    padded = published(300, 0.1, padded_dimensions=500)
+    assert isinstance(padded.guarantee(), wv.NoGuarantee)
     assert padded.half_width == pytest.approx(published_half_width(500, 0.1, 4.0**-300), rel=1e-15)
 
 
 def test_in_one_dimension_the_published_width_is_sound_and_says_so():
-    claim = TruncatedLaplace(epsilon=0.1, delta=0.1, calibration="published", allow_refuted=True).for_dimensions(1)
-    assert isinstance(claim.guarantee(), LocalDP)
-    assert claim.guarantee().standing is Standing.CERTIFIED
+    claim = published(1, 0.1, delta=0.1)
+    assert isinstance(claim.guarantee(), wv.LocalDP)
+    assert claim.guarantee().standing is wv.Standing.CERTIFIED
 
 
 def test_a_box_narrower_than_the_shift_is_never_certified():
-    fitted = TruncatedLaplace(epsilon=0.1, delta=0.9, calibration="published", allow_refuted=True).for_dimensions(1)
+    fitted = published(1, 0.1, delta=0.9)
     assert fitted.half_width < 2
-    assert isinstance(fitted.guarantee(), NoGuarantee)
+    assert isinstance(fitted.guarantee(), wv.NoGuarantee)
 
 
 def test_escape_equals_the_integral_of_the_density():
@@ -87,7 +89,7 @@ def test_no_shift_found_by_free_search_beats_the_exact_delta(d, epsilon, width):
 @pytest.mark.parametrize("calibration", ["certified", "exact"])
 @pytest.mark.parametrize(("d", "epsilon"), [(1, 1.0), (3, 2.0), (40, 30.0)])
 def test_claimed_deltas_are_reached_by_the_exact_width_and_never_exceeded(d, epsilon, calibration):
-    fitted = TruncatedLaplace(epsilon=epsilon, delta=1e-4, calibration=calibration).for_dimensions(d)
+    fitted = wv.TruncatedLaplace(epsilon=epsilon, delta=1e-4, calibration=calibration).for_dimensions(d)
     exact = largest_delta(d, epsilon, fitted.half_width)
     assert exact <= 1e-4 * (1 + 1e-8)
     if calibration == "exact":
@@ -96,7 +98,7 @@ def test_claimed_deltas_are_reached_by_the_exact_width_and_never_exceeded(d, eps
 
 
 def test_a_quantile_grid_goes_through_the_inverse_exactly():
-    fitted = TruncatedLaplace(epsilon=2.0, delta=0.01).for_dimensions(3)
+    fitted = wv.TruncatedLaplace(epsilon=2.0, delta=0.01).for_dimensions(3)
     uniforms = (np.arange(1000) + 0.5) / 1000
     words = (uniforms * 2.0**63).astype(np.uint64) << np.uint64(1) | np.uint64(1)
     tails = np.zeros((1000, 2), dtype=np.uint64)
@@ -112,13 +114,11 @@ def test_a_quantile_grid_goes_through_the_inverse_exactly():
 
 def test_the_published_calibration_needs_opting_in_and_a_small_epsilon():
     with pytest.raises(RefutedClaimError, match="refuted"):
-        TruncatedLaplace(epsilon=0.1, calibration="published")
-    opted = TruncatedLaplace(epsilon=9.0, delta=4.0**-300, calibration="published", allow_refuted=True)
+        wv.TruncatedLaplace(epsilon=0.1, calibration="published")
     with pytest.raises(ParameterError, match="must be below"):
-        opted.for_dimensions(300)
-    narrow = TruncatedLaplace(epsilon=0.1, delta=0.1, calibration="published", padded_dimensions=2, allow_refuted=True)
+        published(300, 9.0)
     with pytest.raises(ParameterError, match="at least 3"):
-        narrow.for_dimensions(3)
+        published(3, 0.1, delta=0.1, padded_dimensions=2)
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 300])

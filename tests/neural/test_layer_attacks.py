@@ -11,29 +11,25 @@ import numpy as np
 import pytest
 
 import seeds
+from worlds import placed
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
 
 from small_models import small_table  # noqa: E402
 
+import wordveil as wv  # noqa: E402
 from wordveil.errors import ParameterError, WordveilError  # noqa: E402
-from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
-from wordveil.mechanisms.clipped_laplace import ClippedLaplace  # noqa: E402
-from wordveil.mechanisms.projection import Projection  # noqa: E402
 from wordveil.mechanisms.rows import clip_to_ball  # noqa: E402
-from wordveil.mechanisms.truncated_laplace import TruncatedLaplace  # noqa: E402
-from wordveil.vocabulary.table import Embeddings  # noqa: E402
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
 
 TABLE = small_table()
-GAUSSIAN = ClippedGaussian(epsilon=1.0)
-CLIPPED = [ClippedGaussian(epsilon=8.0), ClippedLaplace(epsilon=8.0), TruncatedLaplace(epsilon=8.0)]
+GAUSSIAN = wv.ClippedGaussian(epsilon=1.0)
+CLIPPED = [wv.ClippedGaussian(epsilon=8.0), wv.ClippedLaplace(epsilon=8.0), wv.TruncatedLaplace(epsilon=8.0)]
 IDS = torch.tensor([[0, 0, 3], [0, 5, PADDING]])
 
 
-def wide_table() -> Embeddings:
-    rows = seeds.rng(3).standard_normal((2000, 40)) / 4
-    return Embeddings.from_arrays([f"w{i}" for i in range(2000)], rows, candidate_rule="all")
+def wide_table():
+    return placed(seeds.rng(3).standard_normal((2000, 40)) / 4)
 
 
 def words_left(released, rows, step):
@@ -103,7 +99,9 @@ def test_a_step_over_private_text_leaves_no_trace_of_its_words():
 
 def test_a_promise_for_the_words_of_a_vocabulary_does_not_follow_a_loaded_table():
     # The stretch of this projection is that of the vocabulary's pairs: another table would need other noise.
-    layers = [PrivateEmbedding(TABLE, Projection(epsilon=2.0, dimensions=3), source=seeds.source(1)) for _ in range(2)]
+    layers = [
+        PrivateEmbedding(TABLE, wv.Projection(epsilon=2.0, dimensions=3), source=seeds.source(1)) for _ in range(2)
+    ]
     state = layers[0].state_dict()
     layers[1].load_state_dict({**state, "table": state["table"] * 10})
     assert torch.equal(layers[0](IDS), layers[1](IDS))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.dying import interrupt_after
 
 import seeds
 from wordveil.documents import DocumentSettings
@@ -86,15 +87,8 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(public, tmp_path, s
     monkeypatch.setattr("wordveil.sentences.building._TOGETHER", 100)
     settings = StockSettings(**SMALL)
     build_stock([public], tmp_path / "whole", settings)
-    seen = []
-
-    def kill(*said):
-        seen.append(said)
-        if len(seen) == stop:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        build_stock([public], tmp_path / "part", settings, progress=kill)
+        build_stock([public], tmp_path / "part", settings, progress=interrupt_after(stop - 1))
     assert not (tmp_path / "part").exists()
     if stop > 3:
         with pytest.raises(ResumeError, match="prototypes"):

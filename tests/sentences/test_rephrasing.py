@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 from tests.beside import hidden
+from tests.dying import interrupt_after
 
 import seeds
 import wordveil as wv
@@ -275,14 +276,7 @@ def notes(tmp_path):
 def test_a_killed_run_goes_on_with_the_same_bytes(stock, notes, tmp_path):
     settings = DocumentSettings(block_characters=300)
 
-    def run(output, key=None, *, stop=0, resume=False):
-        seen = []
-
-        def progress(*said):
-            seen.append(said)
-            if len(seen) == stop:
-                raise KeyboardInterrupt
-
+    def run(output, key=None, *, resume=False, progress=None):
         source = wv.RandomSource(key) if key else wv.run_source(output, resume=resume)
         rephraser = wv.Rephraser(stock, epsilon=4.0, prototypes=64, source=source)
         return wv.rephrase_documents(notes, output, rephraser, settings=settings, resume=resume, progress=progress)
@@ -290,7 +284,7 @@ def test_a_killed_run_goes_on_with_the_same_bytes(stock, notes, tmp_path):
     whole = run(tmp_path / "whole.txt", KEY)
     assert (whole.documents, whole.tokens) == (60, 120)
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "part.txt", KEY, stop=3)
+        run(tmp_path / "part.txt", KEY, progress=interrupt_after(2))
     other = wv.Rephraser(stock, epsilon=4.0, prototypes=8, source=wv.run_source(tmp_path / "part.txt", resume=True))
     with pytest.raises(ResumeError, match="prototypes"):
         wv.rephrase_documents(notes, tmp_path / "part.txt", other, settings=settings, resume=True)

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.text.test_encoding import lookup_in
 
 from wordveil.text.detokenization import detokenize
 from wordveil.text.encoding import Encoder
@@ -22,11 +23,6 @@ def records(name, limit=None):
 @pytest.fixture(scope="module")
 def words():
     return str(np.load(shared("embeddings/glove.6B.50d.top100k.npz"))["words"]).split("\n")
-
-
-def lookup_in(words):
-    ids = {word: i for i, word in enumerate(words)}
-    return lambda asked: np.array([ids.get(word, -1) for word in asked], np.int32)
 
 
 def overlapping(text, start, end):

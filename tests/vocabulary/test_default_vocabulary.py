@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+import wordveil as wv
 from wordveil.kernels.nearest import NearestWords
-from wordveil.mechanisms.tem import TEM
-from wordveil.sanitizing.sanitizer import Sanitizer
 from wordveil.text.minilm import load_model, model_installed
 from wordveil.vocabulary.candidates import candidate_ids
 from wordveil.vocabulary.checksums import candidates_checksum, table_checksum
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import never_output
-from wordveil.vocabulary.table import load_embeddings
 from wordveil.vocabulary.wordlist import WordList
 from worlds import shared
 
@@ -92,7 +90,7 @@ def test_checksums_match_words_and_dequantized_matrix(header, words, vectors):
 
 
 def test_words_that_insult_are_inputs_and_never_outputs(header, words):
-    table, whole = load_embeddings(), load_embeddings(every_output=True)
+    table, whole = wv.load_embeddings(), wv.load_embeddings(every_output=True)
     listed = [word for word in never_output() if word in words]
     assert len(listed) > 100
     assert {"anus", "striptease", "threesomes"} <= set(listed)
@@ -102,7 +100,7 @@ def test_words_that_insult_are_inputs_and_never_outputs(header, words):
     assert table.candidates_checksum == header.candidates_checksum
     assert whole.header.candidates_checksum == ""
     # The noise of "sluts" goes to its neighbours, which are barred as well: no draw may end there.
-    sanitizer = Sanitizer(table, TEM(epsilon=20.0))
+    sanitizer = wv.Sanitizer(table, wv.TEM(epsilon=20.0))
     released = sanitizer.release_batch([" ".join(listed)] * 20).texts
     assert not {word.lower() for text in released for word in text.split()} & set(listed)
 

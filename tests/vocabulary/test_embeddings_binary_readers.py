@@ -207,50 +207,43 @@ def raw_safetensors(entry: object, data: bytes = bytes(48), length: int | None =
     return struct.pack("<Q", len(header) if length is None else length) + header + data
 
 
+WORDED = json.dumps({"model": {"vocab": ids_of(WORDS)}})
 GOOD_ENTRY = {"dtype": "F32", "shape": [4, 3], "data_offsets": [0, 48]}
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("data", "tokenizer", "message"),
     [
-        (raw_safetensors(GOOD_ENTRY)[:-1], "the header is malformed"),
-        (raw_safetensors({**GOOD_ENTRY, "data_offsets": [-4, 44]}), "the header is malformed"),
-        (raw_safetensors({**GOOD_ENTRY, "data_offsets": [4, 52]}), "the header is malformed"),
-        (raw_safetensors({**GOOD_ENTRY, "shape": [2**40, 3 * 2**40]}), "a tensor's shape does not fit its bytes"),
-        (raw_safetensors({**GOOD_ENTRY, "shape": [-4, -3]}), "the header is malformed"),
-        (raw_safetensors({**GOOD_ENTRY, "shape": [12]}), "has no matrix named embeddings"),
-        (raw_safetensors({**GOOD_ENTRY, "dtype": "F4"}), "a tensor has an unknown type"),
-        (raw_safetensors({**GOOD_ENTRY, "dtype": "C64", "shape": [2, 3]}), "a tensor holds no numbers"),
-        (raw_safetensors(7), "the header is malformed"),
-        (raw_safetensors(GOOD_ENTRY, length=2**62), "the header does not fit the file"),
-        (raw_safetensors(GOOD_ENTRY, length=20), "the header is malformed"),
-        (b"\x01", "the header does not fit the file"),
-        (struct.pack("<Q", 2) + b"{}", "has no matrix named embeddings"),
+        (raw_safetensors(GOOD_ENTRY)[:-1], WORDED, "the header is malformed"),
+        (raw_safetensors({**GOOD_ENTRY, "data_offsets": [-4, 44]}), WORDED, "the header is malformed"),
+        (raw_safetensors({**GOOD_ENTRY, "data_offsets": [4, 52]}), WORDED, "the header is malformed"),
+        (
+            raw_safetensors({**GOOD_ENTRY, "shape": [2**40, 3 * 2**40]}),
+            WORDED,
+            "a tensor's shape does not fit its bytes",
+        ),
+        (raw_safetensors({**GOOD_ENTRY, "shape": [-4, -3]}), WORDED, "the header is malformed"),
+        (raw_safetensors({**GOOD_ENTRY, "shape": [12]}), WORDED, "has no matrix named embeddings"),
+        (raw_safetensors({**GOOD_ENTRY, "dtype": "F4"}), WORDED, "a tensor has an unknown type"),
+        (raw_safetensors({**GOOD_ENTRY, "dtype": "C64", "shape": [2, 3]}), WORDED, "a tensor holds no numbers"),
+        (raw_safetensors(7), WORDED, "the header is malformed"),
+        (raw_safetensors(GOOD_ENTRY, length=2**62), WORDED, "the header does not fit the file"),
+        (raw_safetensors(GOOD_ENTRY, length=20), WORDED, "the header is malformed"),
+        (b"\x01", WORDED, "the header does not fit the file"),
+        (struct.pack("<Q", 2) + b"{}", WORDED, "has no matrix named embeddings"),
+        (raw_safetensors(GOOD_ENTRY), None, "tokenizer.json: is missing; it holds the words"),
+        (raw_safetensors(GOOD_ENTRY), "{", "the JSON in it cannot be read"),
+        (raw_safetensors(GOOD_ENTRY), "[]", "has no vocabulary"),
+        (raw_safetensors(GOOD_ENTRY), '{"model": {"vocab": 3}}', "has no vocabulary"),
+        (raw_safetensors(GOOD_ENTRY), '{"model": 3}', "has no vocabulary"),
+        (raw_safetensors(GOOD_ENTRY), '{"model": {"vocab": {"a": 0, "b": 2}}}', "the token ids are not 0, 1, 2"),
+        (raw_safetensors(GOOD_ENTRY), '{"model": {"vocab": {"a": 0, "b": "x"}}}', "the token ids are not 0, 1, 2"),
+        (raw_safetensors(GOOD_ENTRY), '{"model": {"vocab": [3]}}', "has no vocabulary"),
+        (raw_safetensors(GOOD_ENTRY), '{"model": {"vocab": {"a": 0, "b": 1}}}', "holds 2 words and 4 rows"),
     ],
 )
-def test_malformed_safetensors(tmp_path, data, message):
+def test_malformed_folders_of_model2vec(tmp_path, data, tokenizer, message):
     (tmp_path / "model.safetensors").write_bytes(data)
-    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"vocab": ids_of(WORDS)}}))
-    with pytest.raises(EmbeddingFormatError, match=message):
-        read_table(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("tokenizer", "message"),
-    [
-        (None, "tokenizer.json: is missing; it holds the words"),
-        ("{", "the JSON in it cannot be read"),
-        ("[]", "has no vocabulary"),
-        ('{"model": {"vocab": 3}}', "has no vocabulary"),
-        ('{"model": 3}', "has no vocabulary"),
-        ('{"model": {"vocab": {"a": 0, "b": 2}}}', "the token ids are not 0, 1, 2"),
-        ('{"model": {"vocab": {"a": 0, "b": "x"}}}', "the token ids are not 0, 1, 2"),
-        ('{"model": {"vocab": [3]}}', "has no vocabulary"),
-        ('{"model": {"vocab": {"a": 0, "b": 1}}}', "holds 2 words and 4 rows"),
-    ],
-)
-def test_malformed_tokenizers(tmp_path, tokenizer, message):
-    (tmp_path / "model.safetensors").write_bytes(raw_safetensors(GOOD_ENTRY))
     if tokenizer is not None:
         (tmp_path / "tokenizer.json").write_text(tokenizer)
     with pytest.raises(EmbeddingFormatError, match=message):

@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import struct
 import subprocess
 import sys
 import zipfile
@@ -12,12 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.vocabulary.test_embeddings_binary_readers import GOOD_ENTRY, ROWS, WORDS, binary, ids_of, raw_safetensors
 
 from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers.registry import FORMATS, read_table
-
-WORDS = ["good", "bad", "twin", "fine"]
-ROWS = np.array([[1.5, -2.0, 0.25], [3.0, 1e-3, -0.5], [0.1, 0.2, 0.3], [7.0, 8.0, 9.0]], dtype=np.float32)
 
 
 def text(header: bool) -> bytes:
@@ -38,19 +35,13 @@ def zipped() -> bytes:
     return stream.getvalue()
 
 
-def safetensors() -> bytes:
-    header = json.dumps({"embeddings": {"dtype": "F32", "shape": [4, 3], "data_offsets": [0, 48]}}).encode()
-    return struct.pack("<Q", len(header)) + header + ROWS.tobytes()
-
-
-BINARY = b"4 3\n" + b"".join(w.encode() + b" " + r.tobytes() for w, r in zip(WORDS, ROWS, strict=True))
 FILES = {
     "glove_text": text(header=False),
     "word2vec_text": text(header=True),
     "fasttext_vec": text(header=True).replace(b"\n", b" \n"),
-    "word2vec_binary": BINARY,
+    "word2vec_binary": binary(WORDS, ROWS, b""),
     "npz": npz(),
-    "safetensors_model2vec": safetensors(),
+    "safetensors_model2vec": raw_safetensors(GOOD_ENTRY, ROWS.tobytes()),
 }
 PACKED = {"glove_text": [gzip.compress(FILES["glove_text"], mtime=0), zipped()]}
 CASES = [(name, data) for name, data in FILES.items()] + [(n, d) for n, many in PACKED.items() for d in many]
@@ -71,7 +62,7 @@ def test_damage_is_told_or_harmless(tmp_path, name, data, guessed, damage):
     path = tmp_path / "model.safetensors"
     if guessed:
         path = tmp_path / "table"
-    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"vocab": {w: i for i, w in enumerate(WORDS)}}}))
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": {"vocab": ids_of(WORDS)}}))
     broken = bytearray(data)
     for _ in range(damage.draw(st.integers(0, 3))):
         at = damage.draw(st.integers(0, len(broken) - 1))

@@ -3,13 +3,13 @@
 import os
 
 import pytest
+from tests.dying import interrupt_after
 
 import seeds
+import wordveil as wv
 from wordveil.errors import ChecksumError, EmbeddingFormatError, ParameterError
 from wordveil.vocabulary import importing, storage
-from wordveil.vocabulary.importing import import_embeddings
 from wordveil.vocabulary.readers import text_lines
-from wordveil.vocabulary.table import load_embeddings
 
 
 def lines(rows: int, d: int = 4) -> str:
@@ -30,10 +30,10 @@ def source(tmp_path, monkeypatch):
 
 def test_import_equals_reading_into_memory(source, tmp_path):
     seen: list[tuple[int, float]] = []
-    imported = import_embeddings(
+    imported = wv.import_embeddings(
         source, tmp_path / "out" / "voc", progress=lambda rows, share: seen.append((rows, share))
     )
-    read = load_embeddings(source)
+    read = wv.load_embeddings(source)
     imported.verify()
     read.verify()
     assert list(imported.words) == list(read.words)
@@ -48,11 +48,11 @@ def test_import_equals_reading_into_memory(source, tmp_path):
     assert len(seen) > 3
     assert seen == sorted(seen)
     assert seen[-1] == (60, 1.0)
-    assert load_embeddings(tmp_path / "out" / "voc").header == imported.header
+    assert wv.load_embeddings(tmp_path / "out" / "voc").header == imported.header
 
 
 def test_parameters_reach_the_header(source, tmp_path):
-    table = import_embeddings(
+    table = wv.import_embeddings(
         source, tmp_path / "voc", format="glove_text", name="mine", casing="cased", candidate_rule="all", limit=7
     )
     header = table.header
@@ -73,10 +73,10 @@ def test_a_malformed_source_leaves_nothing(source, tmp_path, bad, message):
     text = source.read_text()
     source.write_text(text.replace("a ", "aa ", 1) + bad)
     if message is None:
-        assert len(import_embeddings(source, tmp_path / "voc")) == 61
+        assert len(wv.import_embeddings(source, tmp_path / "voc")) == 61
         return
     with pytest.raises(EmbeddingFormatError, match=message):
-        import_embeddings(source, tmp_path / "voc")
+        wv.import_embeddings(source, tmp_path / "voc")
     assert os.listdir(tmp_path) == ["in"]
 
 
@@ -91,7 +91,7 @@ def test_a_malformed_source_leaves_nothing(source, tmp_path, bad, message):
 )
 def test_parameters_outside_their_domain(source, tmp_path, changes, message):
     with pytest.raises(ParameterError, match=message):
-        import_embeddings(source, tmp_path / "voc", **changes)
+        wv.import_embeddings(source, tmp_path / "voc", **changes)
     assert os.listdir(tmp_path) == ["in"]
 
 
@@ -101,18 +101,14 @@ def test_a_destination_that_appears_meanwhile_is_kept(source, tmp_path):
         (tmp_path / "voc" / "theirs").write_text("x")
 
     with pytest.raises(ParameterError, match="already exists"):
-        import_embeddings(source, tmp_path / "voc", progress=appear)
+        wv.import_embeddings(source, tmp_path / "voc", progress=appear)
     assert os.listdir(tmp_path / "voc") == ["theirs"]
     assert sorted(os.listdir(tmp_path)) == ["in", "voc"]
 
 
 def test_an_interrupt_leaves_nothing(source, tmp_path):
-    def interrupt(rows: int, share: float) -> None:
-        if rows > 20:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        import_embeddings(source, tmp_path / "voc", progress=interrupt)
+        wv.import_embeddings(source, tmp_path / "voc", progress=interrupt_after(1))
     assert os.listdir(tmp_path) == ["in"]
 
 
@@ -128,5 +124,5 @@ def test_a_disk_that_changes_bytes_is_noticed(source, tmp_path, monkeypatch):
 
     monkeypatch.setattr(importing.VocabularyWriter, "finish_matrix", finish_on_a_bad_disk)
     with pytest.raises(ChecksumError, match="the matrix on disk differs from the one read"):
-        import_embeddings(source, tmp_path / "voc")
+        wv.import_embeddings(source, tmp_path / "voc")
     assert os.listdir(tmp_path) == ["in"]

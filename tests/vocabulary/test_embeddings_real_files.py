@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wordveil.vocabulary.importing import import_embeddings
-from wordveil.vocabulary.table import Embeddings, load_embeddings
+import wordveil as wv
 from worlds import shared
 
 pytestmark = pytest.mark.data
@@ -49,7 +48,7 @@ def slow_binary(data: bytes, newline: bool) -> tuple[list[str], np.ndarray]:
     return words, np.array(values)
 
 
-def check(table: Embeddings, words: list[str], vectors: np.ndarray) -> None:
+def check(table: wv.Embeddings, words: list[str], vectors: np.ndarray) -> None:
     assert list(table.words) == words
     assert table.vectors.tobytes() == vectors.tobytes()
     assert np.array_equal(table.ids(words), np.arange(len(words)))
@@ -65,7 +64,7 @@ def check(table: Embeddings, words: list[str], vectors: np.ndarray) -> None:
     ],
 )
 def test_text_files(embedding_data, name, d, rows, casing):
-    table = load_embeddings(embedding_data / name)
+    table = wv.load_embeddings(embedding_data / name)
     assert (len(table), table.dimensions, table.header.casing) == (rows, d, casing)
     check(table, *slow_text((embedding_data / name).read_bytes(), d))
 
@@ -76,7 +75,7 @@ def test_text_files(embedding_data, name, d, rows, casing):
 )
 def test_binary_files(embedding_data, name, newline, rows, casing):
     data = (embedding_data / name).read_bytes()
-    table = load_embeddings(embedding_data / name)
+    table = wv.load_embeddings(embedding_data / name)
     assert (len(table), table.dimensions, table.header.casing) == (rows, 300, casing)
     check(table, *slow_binary(gzip.decompress(data) if name.endswith(".gz") else data, newline))
 
@@ -84,13 +83,13 @@ def test_binary_files(embedding_data, name, newline, rows, casing):
 @pytest.fixture(scope="module")
 def glove(embedding_data, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("glove") / "voc"
-    import_embeddings(embedding_data / "glove.6B.50d.txt.gz", folder)
+    wv.import_embeddings(embedding_data / "glove.6B.50d.txt.gz", folder)
     return folder
 
 
 @pytest.mark.slow
 def test_glove_50d_to_the_last_row(embedding_data, glove):
-    table = load_embeddings(glove)
+    table = wv.load_embeddings(glove)
     with gzip.open(embedding_data / "glove.6B.50d.txt.gz") as stream:
         words, vectors = slow_text(stream.read(), 50)
     assert (len(table), words[-1]) == (400_001, "<unk>")
@@ -100,7 +99,7 @@ def test_glove_50d_to_the_last_row(embedding_data, glove):
     assert 400_000 not in table.candidates
     with np.load(embedding_data / "glove.6B.50d.top100k.npz") as archive:
         assert archive["vectors"].tobytes() == table.vectors[:100_000].tobytes()
-        check(load_embeddings(embedding_data / "glove.6B.50d.top100k.npz"), words[:100_000], vectors[:100_000])
+        check(wv.load_embeddings(embedding_data / "glove.6B.50d.top100k.npz"), words[:100_000], vectors[:100_000])
 
 
 TIMES = """

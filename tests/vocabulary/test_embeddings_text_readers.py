@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.vocabulary.test_embeddings_binary_readers import same
 
 from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers import numbers, text_lines
@@ -41,11 +42,6 @@ def slow_read(data: bytes, d: int, header: bool = False) -> tuple[list[str], lis
             words.append(pieces[0])
             rows.append([float(np.float32(float(piece))) for piece in pieces[1:]])
     return words, rows
-
-
-def same(found, words: list[str], rows: list[list[float]]) -> None:
-    assert list(found.words) == words
-    assert found.vectors.tobytes() == np.array(rows, dtype=np.float32).tobytes()
 
 
 @st.composite
@@ -169,11 +165,19 @@ def test_malformed_glove_names_the_line_and_the_remedy(tmp_path, monkeypatch, te
         (ROWS, "word2vec_text", "line 1: must begin with a line of two integers"),
         ("3 3\n" + ROWS, "glove_text", "line 1: has 1 values, expected 3"),
         ("4 3\n" + ROWS + "two 1 2 3\n", None, "line 5: the word 'two' occurred before, at line 3"),
+        (b" 1 2\nb 3 4\n", None, "line 1: the word is empty"),
+        (b"a 1 2\n 3 4\n", None, "line 2: the word is empty"),
+        (b"a\t1\t2\nb\t3\t4\n", None, "line 1: its columns are separated by tabs"),
+        (b"hello\nworld\n", None, "line 1: holds a word without values"),
+        (b"a 1 2\nhello\n", None, "line 2: has 0 values, expected 2"),
+        (b"\x93NUMPY\x01\x00v\x00", None, "is an array without words"),
+        (bytes(range(256)) * 9, None, "is in no format that can be recognized"),
+        ("a 1 2\n".encode("utf-16"), None, "is in no format that can be recognized"),
     ],
 )
-def test_headers_that_lie(tmp_path, text, name, message):
+def test_headers_that_lie_and_what_is_no_table_of_vectors_are_told_as_what_they_are(tmp_path, text, name, message):
     path = tmp_path / "table.txt"
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(EmbeddingFormatError, match=message):
         read_table(path, format_name=name)
 
@@ -218,23 +222,3 @@ def test_binary_is_not_taken_for_text(tmp_path):
     assert format_of(path, None).name == "word2vec_binary"
     (tmp_path / "c.txt").write_text("2 2\nпример слово 0.1 0.2\nb 1 2\n", encoding="utf-8")
     assert format_of(tmp_path / "c.txt", None).name == "word2vec_text"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b" 1 2\nb 3 4\n", "line 1: the word is empty"),
-        (b"a 1 2\n 3 4\n", "line 2: the word is empty"),
-        (b"a\t1\t2\nb\t3\t4\n", "line 1: its columns are separated by tabs"),
-        (b"hello\nworld\n", "line 1: holds a word without values"),
-        (b"a 1 2\nhello\n", "line 2: has 0 values, expected 2"),
-        (b"\x93NUMPY\x01\x00v\x00", "is an array without words"),
-        (bytes(range(256)) * 9, "is in no format that can be recognized"),
-        ("a 1 2\n".encode("utf-16"), "is in no format that can be recognized"),
-    ],
-)
-def test_what_is_no_table_of_vectors_is_told_as_what_it_is(tmp_path, content, message):
-    path = tmp_path / "words.txt"
-    path.write_bytes(content)
-    with pytest.raises(EmbeddingFormatError, match=message):
-        read_table(path)

@@ -1,11 +1,16 @@
-"""Word lists and the word index against plain lists and dicts, also when all hashes collide."""
+"""Word lists and the word index against plain lists and dicts; which words may be output, and they alone."""
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from wordveil.vocabulary import word_index
+import seeds
+import wordveil as wv
+from wordveil.errors import EmbeddingFormatError, ParameterError
+from wordveil.vocabulary import candidates, word_index
+from wordveil.vocabulary.candidates import candidate_ids, canonical_ids, is_plain_word
 from wordveil.vocabulary.word_index import WordIndex, build_index, first_duplicate, hash_words
 from wordveil.vocabulary.wordlist import WordList, encode_queries
 
@@ -103,3 +108,113 @@ def test_hash_is_the_same_across_chunks(monkeypatch):
     monkeypatch.setattr(word_index, "_CHUNK", 7)
     assert np.array_equal(hash_words(pack(words)), whole)
     assert len(set(whole.tolist())) == 1000
+
+
+ALLOWED = [
+    "good", "Good", "naïve", "Straße", "дом", "東京", "n't", "don't", "don\u2019t", "o'clock", "well-known",
+    "step-by-step", "rock\u2010hard", "rock\u2011hard", "a", "I", "e\u0301te", "हिन्दी", "ﬁne", "l'avant-garde",
+]  # fmt: skip
+REFUSED = [
+    "", " ", "<unk>", "<s>", "</s>", "[UNK]", "##ing", "'s", "-", "--", "'", "good-", "-good", "'tis", "a--b", "a-'b",
+    "http://x.org", "www.site.org", "name@host.org", "3", "b2b", "2nd", "½", "²", "Ⅳ", "٣", "new_york", "new york",
+    ". . .", "(", ")", "a/b", "c++", "u.s.", "%", "€", "🙏", "a\u200db", "a\x85b", "\u0301a", "a-\u0301b", "_", "a\x00",
+    "a\n", "word\u2018s",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ALLOWED + REFUSED)
+def test_plain_words_may_be_output_and_other_entries_may_not(word):
+    assert is_plain_word(word) == (word in ALLOWED)
+
+
+def test_rules():
+    words = ["<unk>", "good", "3", "well-known", "a\nb"]
+    packed = WordList.from_encoded([word.encode() for word in words])
+    ids = candidate_ids(packed, "words")
+    assert ids.dtype == np.int32
+    assert ids.tolist() == [1, 3]
+    assert candidate_ids(packed, "all").tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(ParameterError, match="must be one of words, all"):
+        candidate_ids(packed, "most")
+
+
+def test_a_table_without_words_says_what_to_do():
+    packed = WordList.from_encoded([b"3", b"<unk>"])
+    with pytest.raises(ParameterError, match='leaves no entry that may be output; use "all"'):
+        candidate_ids(packed, "words")
+
+
+def slow_canonical(vectors):
+    return [next(j for j in range(len(vectors)) if (vectors[j] == vectors[i]).all()) for i in range(len(vectors))]
+
+
+@given(
+    hnp.arrays(np.float32, st.tuples(st.integers(1, 25), st.integers(1, 3)), elements=st.sampled_from([0.0, -0.0, 1.0]))
+)
+def test_equal_rows_are_found(vectors):
+    found = canonical_ids(vectors)
+    assert found.dtype == np.int32
+    assert found.tolist() == slow_canonical(vectors)
+
+
+def test_equal_rows_in_wide_tables_and_with_colliding_hashes(monkeypatch):
+    # Rows agree in the hashed components and differ later, so only the exact comparison tells them apart.
+    vectors = np.zeros((200, 40), dtype=np.float32)
+    vectors[:, 39] = np.arange(200) % 50
+    vectors[:, 20] = np.arange(200) % 3
+    assert canonical_ids(vectors).tolist() == slow_canonical(vectors)
+    monkeypatch.setattr(candidates, "_hash_rows", lambda rows: np.zeros(len(rows), dtype=np.uint64))
+    assert canonical_ids(vectors).tolist() == slow_canonical(vectors)
+
+
+ENTRIES = ["the", "2019", "good", "!", "bad", "http://x.org", "it's", "-"]
+
+
+def rows():
+    return seeds.rng(2).normal(size=(len(ENTRIES), 3)).astype(np.float32)
+
+
+def test_only_words_that_may_be_output_are_left():
+    whole = wv.Embeddings.from_arrays(ENTRIES, rows(), name="n", licence="L", casing="cased")
+    whole = whole.with_header(tokenizer="words", normalisation="none")
+    only = whole.without_outputs(["bad"]).only_candidates()
+    assert list(only.words) == ["the", "good", "it's"]
+    assert only.candidates.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(only.vectors, whole.vectors[[0, 2, 6]])
+    header = only.header
+    assert (header.name, header.licence, header.casing, header.tokenizer) == ("n", "L", "cased", "words")
+    assert header.normalisation == "none"
+    assert header.checksum != whole.header.checksum
+    assert list(only.only_candidates().words) == list(only.words)
+
+
+def test_the_import_leaves_the_same_words(tmp_path):
+    source = tmp_path / "v.txt"
+    source.write_text("".join(f"{w} {' '.join(map(repr, r.tolist()))}\n" for w, r in zip(ENTRIES, rows(), strict=True)))
+    made = wv.import_embeddings(source, tmp_path / "only", candidate_rule="only-words")
+    expected = wv.Embeddings.from_arrays(ENTRIES, rows()).only_candidates()
+    assert list(made.words) == list(expected.words)
+    np.testing.assert_array_equal(made.vectors, expected.vectors)
+    assert len(made.candidates) == len(made) == 4
+    assert "words that may be output" in made.header.source
+    made.verify()
+    with pytest.raises(ParameterError, match="must be one of words, all, only-words"):
+        wv.import_embeddings(source, tmp_path / "other", candidate_rule="none")
+
+
+def test_broken_words_are_still_reported(tmp_path):
+    source = tmp_path / "v.txt"
+    source.write_bytes(b"the 1.0 2.0\n\xff\xfe 1.0 2.0\nbad 3.0 1.0\n")
+    with pytest.raises(EmbeddingFormatError):
+        wv.import_embeddings(source, tmp_path / "only", candidate_rule="only-words")
+    source.write_text("1 1.0 2.0\n2 3.0 1.0\n")
+    with pytest.raises(ParameterError, match="leaves no entry at all"):
+        wv.import_embeddings(source, tmp_path / "only", candidate_rule="only-words")
+    assert not (tmp_path / "only").exists()
+
+
+def test_what_could_only_be_input_is_an_unknown_word():
+    only = wv.Embeddings.from_arrays(ENTRIES, rows()).only_candidates()
+    release = wv.Sanitizer(only, wv.SanText(epsilon=2.0))("good 2019 bad")
+    assert release.tokens == 3
+    assert "2019" not in release.text.split()

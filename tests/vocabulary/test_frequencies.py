@@ -1,17 +1,13 @@
 """The public counts: those of the stated sentences, joined by spelling, whatever the order of a table."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
+from tests.installed_packages import tool
 
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.vocabulary.frequencies import COUNTS_FILE, most_frequent, word_frequencies
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 from worlds import shared
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def table(words):
@@ -57,10 +53,7 @@ def test_smoothing_makes_every_word_possible():
 @pytest.mark.slow
 def test_the_counts_are_those_of_the_public_sentences():
     sentences = shared("sentences", "public-en.txt.gz")
-    spec = importlib.util.spec_from_file_location("build_frequencies", ROOT / "tools" / "build_frequencies.py")
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    assert np.array_equal(tool.count(sentences), np.load(COUNTS_FILE))
+    assert np.array_equal(tool("build_frequencies").count(sentences), np.load(COUNTS_FILE))
 
 
 def test_the_most_frequent_words_are_those_of_the_counts_and_may_be_output():

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.withholding.test_compiled import ROUGH
 from tests.withholding.test_non_interference import REMEMBERED, TEXTS
 
-from wordveil.withholding.redactor import Redactor
-from wordveil.withholding.rule import Rule
+import wordveil as wv
 from wordveil.withholding.tokens import MARKS
 from wordveil.withholding.words import Mark, PublicWords
 
@@ -19,7 +18,7 @@ PLACED = re.compile(r"\[(?:name|number|link|word|other)\]")
 SHOWN = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)?")
 
 
-def passing(redactor: Redactor, marked) -> list[tuple[str, str]]:
+def passing(redactor: wv.Redactor, marked) -> list[tuple[str, str]]:
     """Type and value of every marked value of which all tokens are kept."""
     found = []
     for row in marked:
@@ -31,7 +30,7 @@ def passing(redactor: Redactor, marked) -> list[tuple[str, str]]:
     return found
 
 
-def kept_elsewhere(redactor: Redactor, marked) -> float:
+def kept_elsewhere(redactor: wv.Redactor, marked) -> float:
     """The share of tokens outside of marked values that are kept."""
     kept = total = 0
     for row in marked:
@@ -48,14 +47,14 @@ def test_at_most_three_marked_values_pass_whole_and_no_person_and_no_place(marke
     assert kept_elsewhere(redactor, marked) >= 0.80
 
 
-class WithoutCasing(Rule):
+class WithoutCasing(wv.Rule):
     """A twin that takes a capital for nothing."""
 
     def _capital(self, spelling_of, spelling, place):
         return True
 
 
-class WithoutKinds(Rule):
+class WithoutKinds(wv.Rule):
     """A twin that looks at no neighbour's kind after an opener."""
 
     def places(self, tokens):
@@ -100,20 +99,20 @@ TRAPS = (
 """Texts, and words of them that are names or secrets there and must not leave."""
 
 
-def caught(redactor: Redactor) -> list[str]:
+def caught(redactor: wv.Redactor) -> list[str]:
     """The words of the traps that leave."""
     shown = [set(SHOWN.findall(PLACED.sub(" ", redactor.release(text, Counter())))) for text, _ in TRAPS]
     return [word for (_, words), left in zip(TRAPS, shown, strict=True) for word in words if word in left]
 
 
 def test_nothing_of_the_traps_leaves(redactor):
-    assert caught(redactor) == caught(Redactor(rule=Rule(strict=True))) == []
+    assert caught(redactor) == caught(wv.Redactor(rule=wv.Rule(strict=True))) == []
 
 
 TWINS = {
-    "casing": Redactor(rule=WithoutCasing()),
-    "kinds": Redactor(rule=WithoutKinds()),
-    "counts": Redactor(words=WithoutCounts()),
+    "casing": wv.Redactor(rule=WithoutCasing()),
+    "kinds": wv.Redactor(rule=WithoutKinds()),
+    "counts": wv.Redactor(words=WithoutCounts()),
 }
 
 
@@ -131,7 +130,7 @@ def test_a_twin_lets_more_marked_values_pass_too(marked, redactor, name, spell):
 LAYOUT = frozenset(" \n") | MARKS - frozenset("[]")
 
 
-def unlisted(redactor: Redactor, released: str) -> list[str]:
+def unlisted(redactor: wv.Redactor, released: str) -> list[str]:
     """What of a release is on no list: read off the release alone, without the rule."""
     rest = PLACED.sub(" ", released)
     words = [found[0].lower() for found in SHOWN.finditer(rest)]
@@ -142,7 +141,7 @@ def unlisted(redactor: Redactor, released: str) -> list[str]:
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_nothing_leaves_that_is_not_on_the_list(real_texts, strict):
-    redactor = Redactor(rule=Rule(strict=strict))
+    redactor = wv.Redactor(rule=wv.Rule(strict=strict))
     left = Counter(
         each for text in redactor.release_all(real_texts, Counter()) or () for each in unlisted(redactor, text)
     )
@@ -153,5 +152,5 @@ def test_nothing_leaves_that_is_not_on_the_list(real_texts, strict):
 @settings(max_examples=300)
 @given(text=st.one_of(st.text(), ROUGH, TEXTS))
 def test_nothing_of_any_text_leaves_that_is_not_on_the_list(text):
-    redactor = Redactor(words=REMEMBERED.setdefault(PublicWords(), PublicWords()))
+    redactor = wv.Redactor(words=REMEMBERED.setdefault(PublicWords(), PublicWords()))
     assert unlisted(redactor, redactor.release(text, Counter())) == []

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import wordveil as wv
 from wordveil.withholding.claim import MAY_SAY, MUST_SAY
-from wordveil.withholding.redactor import Redactor
-from wordveil.withholding.rule import Rule
 from wordveil.withholding.tokens import MARKS
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +28,7 @@ def unescaped(text: str) -> str:
 
 @pytest.mark.parametrize(("number", "text", "release"), CASES)
 def test_the_table_of_cases_is_what_the_rule_does(number, text, release):
-    redactor = Redactor(rule=Rule(strict=number == "9"))
+    redactor = wv.Redactor(rule=wv.Rule(strict=number == "9"))
     assert redactor.redact(unescaped(text)) == unescaped(release)
 
 

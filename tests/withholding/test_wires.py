@@ -159,17 +159,18 @@ def test_a_vendor_behind_the_proxy_hears_equal_bytes_for_texts_that_agree():
     assert contents == [[text for text in RELEASED if text][low::REQUESTS] for low in range(REQUESTS)]
 
 
-@pytest.fixture
-def releaser(tmp_path):
+def opened(state, settings):
     for needed in ("fastapi", "sqlalchemy", "uvicorn"):
         pytest.importorskip(needed, reason="needs the extra serve")
     from wordveil.service.opening import Opening
     from wordveil.service.settings import settings_of
 
-    return Opening(
-        state=tmp_path,
-        settings=settings_of(["readable=redact:common=8000,pack=clinic+bank", "tight=redact:strict=True"]),
-    ).releaser()
+    return Opening(state=state, settings=settings_of(settings)).releaser()
+
+
+@pytest.fixture
+def releaser(tmp_path):
+    return opened(tmp_path, ["readable=redact:common=8000,pack=clinic+bank", "tight=redact:strict=True"])
 
 
 def answered(releaser, texts, setting, **named):
@@ -211,10 +212,5 @@ MISTAKEN = ["a=redact:sensitive=false", "a=redact:strict=no", "a=redact:pack=5",
 
 @pytest.mark.parametrize("setting", ["a=redact:common=3000", "a=redact:pack=law", "a=redact:law=surrogate", *MISTAKEN])
 def test_a_setting_that_does_not_exist_is_refused(tmp_path, setting):
-    for needed in ("fastapi", "sqlalchemy", "uvicorn"):
-        pytest.importorskip(needed, reason="needs the extra serve")
-    from wordveil.service.opening import Opening
-    from wordveil.service.settings import settings_of
-
     with pytest.raises(ParameterError):
-        Opening(state=tmp_path, settings=settings_of([setting])).releaser()
+        opened(tmp_path, [setting])

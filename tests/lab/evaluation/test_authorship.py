@@ -1,19 +1,16 @@
 """Newsgroup posts without their authors' traces, linkage in a world whose authors have habits, and topic search."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 
 import pytest
+from tests.lab.conftest import noisy
 
 import seeds
-from wordveil.decoding.decoded import Decoded
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
 from wordveil_lab.evaluation.authors import AuthorshipLinkage, parse_post
 from wordveil_lab.evaluation.retrieval import TopicRetrieval
-from wordveil_lab.evaluation.subjects import subject_of, unprotected
+from wordveil_lab.evaluation.subjects import unprotected
 
 SOURCE = seeds.source(29)
 
@@ -49,7 +46,7 @@ def test_linkage_ranges_from_certainty_to_chance(world, tmp_path):
     assert len(prepared[1]) == 6 * 2
     clean = task.run(prepared, unprotected(world), SOURCE)
     assert clean == {"success": 1.0, "guessing": pytest.approx(1 / 6)}
-    drowned = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=1e-3)).fit(world))
+    drowned = noisy(world, 1e-3)
     runs = [task.run(prepared, drowned, seeds.source(i))["success"] for i in range(20)]
     # 240 guesses at one in six: 9 standard deviations above chance are 0.38.
     assert sum(runs) / len(runs) < 0.38
@@ -77,5 +74,5 @@ def test_documents_of_a_topic_are_found_and_headers_are_not_read(world, use_worl
     assert sum(subject_line in body for body in bodies) < len(bodies) / 2
     clean = task.run(prepared, unprotected(world), SOURCE)
     assert clean["ndcg"] > 0.9
-    drowned = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=1e-3)).fit(world))
+    drowned = noisy(world, 1e-3)
     assert task.run(prepared, drowned, SOURCE)["ndcg"] < 0.6

@@ -1,7 +1,5 @@
 """Reading curves at equal attack: against a plain computation, and errors against many noisy curves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

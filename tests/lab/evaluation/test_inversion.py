@@ -1,18 +1,19 @@
-"""Attacks on whole texts: forward-backward against all sequences, and what the best of the attackers is."""
+"""Attacks on whole texts: what the best attacker is, and forward-backward against all sequences."""
 
-from __future__ import annotations
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from tests.lab.conftest import noisy
 
 import seeds
-from wordveil.decoding.decoded import Decoded
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.nadp import NADP
-from wordveil.mechanisms.santext import SanText
+import wordveil as wv
+from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation import inversion
 from wordveil_lab.evaluation.data import plain
 from wordveil_lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion
+from wordveil_lab.evaluation.league import first_words
+from wordveil_lab.evaluation.pair_model import PairModel, posteriors
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
 
 SOURCE = seeds.source(29)
@@ -24,10 +25,10 @@ def attack(world, **settings):
 
 
 def releases(world):
-    noise = Decoded(mechanism=MultivariateLaplace(epsilon=2.0)).fit(world)
-    silent = Decoded(mechanism=NADP(epsilon=1.0, tau=0.9, overlap=3, isolated="verbatim")).fit(world)
+    noise = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=2.0)).fit(world)
+    silent = wv.Decoded(mechanism=wv.NADP(epsilon=1.0, tau=0.9, overlap=3, isolated="verbatim")).fit(world)
     return {
-        "selected": subject_of(SanText(epsilon=1.5).fit(world)),
+        "selected": subject_of(wv.SanText(epsilon=1.5).fit(world)),
         "vectors": subject_of(noise),
         "decoded": subject_of(noise, decoded=True),
         "silent": subject_of(silent),
@@ -49,7 +50,7 @@ def test_the_best_attacker_is_the_best_of_all_on_the_same_tokens(world, use_worl
 
 def test_noise_that_hides_everything_leaves_frequencies(world, use_world):
     task, prepared = attack(world)
-    drowned = subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=1e-6)).fit(world))
+    drowned = noisy(world, 1e-6)
     found = task.run(prepared, drowned, SOURCE)
     tokens = prepared.corpus.tokens[prepared.known]
     commonest = prepared.prior.frequency[: len(world)].argmax()
@@ -103,7 +104,7 @@ def test_the_reader_of_context_finds_more_than_who_reads_no_context(world, tmp_p
     for name, written in lines.items():
         (tmp_path / name).write_text("\n".join(written) + "\n")
     task = ReviewInversion(path="attacked.tsv", public="public.tsv")
-    found = task.run(task.prepare(world), subject_of(SanText(epsilon=2.0).fit(world)), SOURCE)
+    found = task.run(task.prepare(world), subject_of(wv.SanText(epsilon=2.0).fit(world)), SOURCE)
     for name in ("pairs", "triples"):
         assert found[name] > found["alone"]
 
@@ -117,3 +118,77 @@ def test_two_data_sets_are_attacked(world, use_world):
     task = SentenceInversion(limit=5, public_limit=20)
     found = task.run(task.prepare(world), unprotected(world), SOURCE)
     assert found["best"] == 1.0
+
+
+FEW = ["waa", "wab", "wac", "wad"]
+
+
+@pytest.fixture(scope="module")
+def tiny(world):
+    """A pair model of four words and the unknown state, from three short texts."""
+    few = first_words(world, len(FEW))
+    corpus = encode(few, ["waa wab wac zzz wab", "waa wac wab", "wab wab waa"])
+    return few, PairModel.of(corpus, np.array([0.4, 0.3, 0.2, 0.1]))
+
+
+def transitions(model):
+    """P(right | left) as a whole matrix, by asking what follows each state alone."""
+    return np.array([model.following(state) for state in np.eye(len(model.unigram))])
+
+
+def test_the_pair_model_is_witten_and_bells(tiny):
+    _, model = tiny
+    # 11 tokens of 4 kinds: waa 3, wab 5, wac 2, wad 0, unknown 1; the unknown's share of the prior is 1.5 / 12.
+    prior = np.append(np.array([0.4, 0.3, 0.2, 0.1]) * (1 - 0.125), 0.125)
+    assert model.unigram == pytest.approx((np.array([3, 5, 2, 0, 1]) + 4 * prior) / 15)
+    # After waa came wab and wac, once each: two followers of two kinds, so half of the trust.
+    assert transitions(model)[0] == pytest.approx(0.5 * np.array([0, 0.5, 0.5, 0, 0]) + 0.5 * model.unigram)
+    # wad was never seen: what follows is the unigram. Nothing follows the last word of a text: waa came last once.
+    assert transitions(model)[3] == pytest.approx(model.unigram)
+
+
+def test_every_row_of_the_pair_model_is_a_distribution_and_both_directions_agree(tiny):
+    _, model = tiny
+    matrix = transitions(model)
+    assert matrix.sum(axis=1) == pytest.approx(np.ones(5))
+    back = np.array([model.preceding(state) for state in np.eye(5)]).T
+    assert back == pytest.approx(matrix)
+
+
+def by_enumeration(likelihoods, model):
+    """P(state of token i | all releases) over every sequence of states."""
+    t, states = likelihoods.shape
+    matrix, found = transitions(model), np.zeros(likelihoods.shape)
+    for path in product(range(states), repeat=t):
+        mass = model.unigram[path[0]] * np.prod([likelihoods[i, x] for i, x in enumerate(path)])
+        found[np.arange(t), path] += mass * np.prod([matrix[a, b] for a, b in pairwise(path)])
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def test_posteriors_are_those_of_all_sequences(tiny):
+    _, model = tiny
+    generator = seeds.rng(3)
+    for t in (1, 2, 5):
+        likelihoods = generator.random((t, 5)) ** 4
+        likelihoods[-1, :3] = 0.0  # impossible originals
+        expected = by_enumeration(likelihoods, model)
+        assert posteriors(likelihoods, model) == pytest.approx(expected, rel=1e-9)
+        assert posteriors(1e-290 * likelihoods, model) == pytest.approx(expected, rel=1e-9)
+    assert posteriors(np.empty((0, 5)), model).shape == (0, 5)
+
+
+def test_texts_side_by_side_are_read_as_one_by_one(tiny):
+    _, model = tiny
+    texts = [seeds.rng(t).random((t, 5)) ** 4 for t in (4, 2, 1)]
+    beside = np.ones((4, 5, 3))  # ones after a text's end
+    for i, text in enumerate(texts):
+        beside[: len(text), :, i] = text
+    for dtype, near in ((np.float64, 1e-12), (np.float32, 1e-5)):
+        single = model if dtype == np.float64 else model.single()
+        found = posteriors(beside.astype(dtype), single)
+        assert found.dtype == dtype
+        for i, text in enumerate(texts):
+            assert found[: len(text), :, i] == pytest.approx(posteriors(text, model), rel=near)
+    shifted = beside.copy()
+    shifted[1, 0, 2] = 0.1  # what stands there is read, unless it is ones
+    assert posteriors(shifted, model)[0, :, 2] != pytest.approx(posteriors(texts[2], model)[0], rel=1e-6)

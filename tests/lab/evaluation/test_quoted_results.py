@@ -1,7 +1,5 @@
 """The numbers quoted on README.md, docs/which.md, docs/results/README.md and others are those of the stored runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

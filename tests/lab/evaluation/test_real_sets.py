@@ -1,18 +1,10 @@
 """The tasks on the shared data sets: known baselines, and that every file is read as a task expects it."""
 
-from __future__ import annotations
-
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import seeds
-from wordveil.decoding.decoded import Decoded
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.santext import SanText
-from wordveil.vocabulary.table import Embeddings
+import wordveil as wv
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks
 from wordveil_lab.evaluation.data import read_spans
@@ -20,28 +12,20 @@ from wordveil_lab.evaluation.inversion import ReviewInversion
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
 from wordveil_lab.evaluation.word_tasks import WordSimilarity
+from worlds import shared
 
 pytestmark = pytest.mark.data
 
 
-@pytest.fixture(scope="module")
-def folder() -> Path:
-    named = os.environ.get("WORDVEIL_DATA")
-    found = Path(named) if named else Path(__file__).resolve().parents[4] / "shared" / "data"
-    if not found.is_dir():
-        pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
-    return found
-
-
 @pytest.fixture(autouse=True)
-def named(folder, monkeypatch):
-    monkeypatch.setenv("WORDVEIL_DATA", str(folder))
+def named(monkeypatch):
+    monkeypatch.setenv("WORDVEIL_DATA", str(shared()))
 
 
 @pytest.fixture(scope="module")
-def glove(folder) -> Embeddings:
-    with np.load(folder / "embeddings/glove.6B.50d.top100k.npz") as read:
-        return Embeddings.from_arrays(str(read["words"]).split("\n"), read["vectors"], candidate_rule="all")
+def glove() -> wv.Embeddings:
+    with np.load(shared("embeddings/glove.6B.50d.top100k.npz")) as read:
+        return wv.Embeddings.from_arrays(str(read["words"]).split("\n"), read["vectors"], candidate_rule="all")
 
 
 @pytest.mark.parametrize(
@@ -86,9 +70,9 @@ def test_reading_whole_texts_beats_every_attacker_on_single_words(glove):
     few = first_words(glove, 5000)
     task = ReviewInversion(limit=100, public_limit=4000)
     prepared = task.prepare(few)
-    noise = Decoded(mechanism=MultivariateLaplace(epsilon=8.0)).fit(few)
+    noise = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=8.0)).fit(few)
     subjects = {
-        "selected": subject_of(SanText(epsilon=3.0).fit(few)),
+        "selected": subject_of(wv.SanText(epsilon=3.0).fit(few)),
         "vectors": subject_of(noise),
         "decoded": subject_of(noise, decoded=True),
     }

@@ -1,7 +1,5 @@
 """The measurements of redaction, on texts small enough to count by hand."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,18 +1,25 @@
-"""A stored run says of which schema it is, and one of another is not read."""
-
-from __future__ import annotations
+"""A stored run says of which schema it is; the default is what its run gives; a killed run goes on from its cells."""
 
 import copy
 import importlib
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
+from wordveil import NeighbourResponse
 from wordveil.errors import DataFormatError
 from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.report import SCHEMA
+from wordveil_lab.leagues import default as measured
+from wordveil_lab.leagues import default_page as page
 from wordveil_lab.leagues.stored import StoredRun, read_run
+from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED, REVIEWS, SETS
 from wordveil_lab.papers.base import told
 
 
@@ -105,3 +112,76 @@ def test_the_command_line_of_a_league(league, monkeypatch, words, measured, page
     assert asked == measured
     assert league.path.with_suffix(".md").read_text() == page
     assert league.path.exists() == league.path.with_suffix(".svg").exists() == stored
+
+
+REPORT = measured.RUN.report()
+
+
+def test_the_rule_gives_the_default():
+    name, nats = page.chosen(REPORT)
+    assert NeighbourResponse() == NeighbourResponse(epsilon=nats, outputs=f"classes:{name.split()[0]}")
+
+
+def test_the_rule_reads_no_set_that_is_reported():
+    assert not {one.name for one in CHOICE} & {one.name for one in REPORTED}
+    assert not {one.path for one in CHOICE} & {path for one in REPORTED for path in (one.path, one.test)}
+
+
+def test_a_row_that_is_behind_or_gives_away_more_is_not_chosen():
+    for score, worse in (("released", 0.0), ("named", 1.0), ("rarer", 1.0)):
+        report = copy.deepcopy(REPORT)
+        row = next(row for row in report["rows"] if page.label(row) == page.chosen(REPORT))
+        for one in CHOICE:
+            row["cells"][one.name]["scores"][score]["mean"] = worse
+        assert page.chosen(report) != page.chosen(REPORT)
+
+
+def test_readers_who_leave_film_reviews_out_stand_beside_those_of_all_public_text():
+    assert all(one.readings[0] == one.public for one in SETS.values())
+    near = {name: one.readings[1] for name, one in SETS.items() if len(one.readings) > 1}
+    assert near.keys() == {"TREC", "complaints", "MR", "Yelp", "bank"}
+    for name, files in near.items():
+        assert {path for path, *_ in SETS[name].public} - {path for path, *_ in files} == {REVIEWS}
+
+
+ARGUMENTS = ["evaluate", "-m", "tem", "-e", "3", "--local-epsilon", "6", "--size", "miniature", "--repeats", "2"]
+TASKS = ["word-similarity", "odd-man-out", "deniability", "bayes"]
+
+
+def command(vocabulary: Path, workers: int) -> list[str]:
+    chosen = [part for task in TASKS for part in ("-t", task)]
+    start = [sys.executable, "-c", "from wordveil.cli.main import main; main()", *ARGUMENTS, *chosen]
+    return [*start, "--vocabulary", str(vocabulary), "--workers", str(workers), "--report", "league.json"]
+
+
+def finished_cells(folder: Path) -> set[str]:
+    return {path.name for path in folder.glob("league.json.cells/*.json")}
+
+
+def kill_after(cells: int, arguments: list[str], folder: Path) -> int:
+    """Start a run, kill it and its workers once so many files lie in the cache; return how many there were."""
+    run = subprocess.Popen(arguments, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        while len(finished_cells(folder)) < cells:
+            assert run.poll() is None, "the run ended before it could be killed"
+            time.sleep(0.002)
+    finally:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+    return len(finished_cells(folder))
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_and_writes_the_same_bytes(world, use_world, tmp_path):
+    world.save(tmp_path / "world")
+    arguments = command(tmp_path / "world", workers=2)
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for folder in (whole, broken):
+        folder.mkdir()
+    subprocess.run(arguments, cwd=whole, check=True, capture_output=True)
+    assert 8 <= kill_after(8, arguments, broken) < len(finished_cells(whole))
+    kept = {path: path.stat().st_mtime_ns for path in broken.glob("league.json.cells/*.json")}
+    subprocess.run(arguments, cwd=broken, check=True, capture_output=True)
+    assert all(path.stat().st_mtime_ns == written for path, written in kept.items())
+    assert finished_cells(broken) == finished_cells(whole)
+    assert (broken / "league.json").read_bytes() == (whole / "league.json").read_bytes()

@@ -1,7 +1,5 @@
 """Each task against a slow, obvious computation, and at the two ends: no noise, and noise that leaves nothing."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from itertools import combinations
@@ -10,13 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.lab.conftest import noisy
 
 import seeds
-from wordveil.decoding.decoded import Decoded
+import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil.mechanisms.projection import Projection
-from wordveil.mechanisms.santext import SanText
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.authors import AttributeInference
 from wordveil_lab.evaluation.base import summarize
@@ -33,10 +29,6 @@ from wordveil_lab.evaluation.survival import PersonalDataSurvival, RareWordSurvi
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, SentenceSimilarity, WordSimilarity
 
 SOURCE = seeds.source(7)
-
-
-def decoded(world, epsilon):
-    return subject_of(Decoded(mechanism=MultivariateLaplace(epsilon=epsilon)).fit(world))
 
 
 def run(task, world, subject):
@@ -63,7 +55,7 @@ def test_the_baseline_solves_what_the_made_up_world_answers(world, use_world):
 
 
 def test_overwhelming_noise_leaves_chance(world, use_world):
-    drowned = decoded(world, 1e-3)
+    drowned = noisy(world, 1e-3)
     assert abs(run(WordSimilarity(), world, drowned)["spearman"]) < 0.6
     assert run(TextOverlap(), world, drowned)["rouge-1"] < 0.3
     assert run(PersonalDataSurvival(), world, drowned)["entities"] == 0.0
@@ -71,22 +63,22 @@ def test_overwhelming_noise_leaves_chance(world, use_world):
 
 
 def test_hardly_any_noise_is_as_good_as_none(world, use_world):
-    kept = subject_of(SanText(epsilon=200.0).fit(world))
+    kept = subject_of(wv.SanText(epsilon=200.0).fit(world))
     assert run(PersonalDataSurvival(), world, kept)["tokens"] == 1.0
     assert run(RareWordSurvival(), world, kept)["notes"] == 1.0
     assert run(Retrieval(), world, kept) == run(Retrieval(), world, unprotected(world))
 
 
 def test_projected_documents_are_searched_with_projected_queries(world, use_world):
-    mechanism = Projection(epsilon=1e9, dimensions=6, directions="orthonormal", sensitivity="spectral")
-    turned = subject_of(Decoded(mechanism=mechanism).fit(world))
+    mechanism = wv.Projection(epsilon=1e9, dimensions=6, directions="orthonormal", sensitivity="spectral")
+    turned = subject_of(wv.Decoded(mechanism=mechanism).fit(world))
     assert run(Retrieval(), world, turned) == pytest.approx(run(Retrieval(), world, unprotected(world)))
 
 
 def test_odd_man_out_is_the_word_whose_removal_leaves_the_closest_set(world, use_world):
     task = OddManOut()
     sets = task.prepare(world)
-    subject = decoded(world, 3.0)
+    subject = noisy(world, 3.0)
     ids = np.unique(sets).astype(np.int32)
     rows = dict(zip(ids.tolist(), subject.release_vectors(ids, SOURCE, task.name), strict=True))
 
@@ -147,7 +139,7 @@ def test_centroids_and_bags_equal_a_loop(world):
 
 def test_unknown_tokens_are_drawn_before_the_mechanism_and_never_pass(world):
     corpus = encode(world, ["zzz " * 50])
-    released = released_tokens(corpus, subject_of(SanText(epsilon=500.0).fit(world)), SOURCE, "x")
+    released = released_tokens(corpus, subject_of(wv.SanText(epsilon=500.0).fit(world)), SOURCE, "x")
     assert released.min() >= 0
     assert len(np.unique(released)) > 10
     assert (released_tokens(corpus, unprotected(world), SOURCE, "x") == -1).all()

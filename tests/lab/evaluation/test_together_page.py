@@ -1,7 +1,5 @@
 """The page on everything measured together is that of the stored run; its scores are what it says they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

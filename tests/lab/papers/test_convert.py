@@ -1,7 +1,5 @@
 """Every role's file from an original of the same inner form, made up here; then read as reproductions read it."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

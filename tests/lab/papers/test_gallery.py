@@ -1,7 +1,5 @@
 """The gallery: its page holds what its commands print, and what they compute is checked another way."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,17 +1,12 @@
 """NADP's baselines against slow formulas and the authors' own numbers; the page's sentences against made-up rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
-from tests.lab.evaluation.conftest import world  # noqa: F401 - fixture
 
 import seeds
-from wordveil.decoding.decoded import Decoded
+import wordveil as wv
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.nadp import NADP
-from wordveil.vocabulary.table import Embeddings
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.corpora import released_centroids
@@ -20,6 +15,7 @@ from wordveil_lab.papers import nadp_checks
 from wordveil_lab.papers.base import HOLDS, UNTESTED, noisy_table
 from wordveil_lab.papers.nadp import silent_share
 from wordveil_lab.papers.nadp_noise import CODE, DELTA, FlatNoise, contenders, largest_edge
+from worlds import placed
 
 TRIALS = 200_000
 
@@ -40,14 +36,14 @@ def slow_edges(embeddings, tau):
 
 
 @pytest.mark.parametrize("tau", [0.1, 0.5])
-def test_the_sensitivities_are_the_longest_edges(world, tau):  # noqa: F811
+def test_the_sensitivities_are_the_longest_edges(world, tau):
     differences = list(slow_edges(world, tau))
     squared, summed = largest_edge(world, tau)
     assert squared == pytest.approx(max(np.linalg.norm(d) for d in differences))
     assert summed == pytest.approx(max(np.abs(d).sum() for d in differences))
 
 
-def test_every_baseline_has_the_scale_of_the_code_or_the_text(world):  # noqa: F811
+def test_every_baseline_has_the_scale_of_the_code_or_the_text(world):
     epsilon = 10.0
     found = by_name(world, epsilon)
     longest = max(np.linalg.norm(d) for d in slow_edges(world, 0.5))
@@ -67,16 +63,15 @@ def test_the_gaussian_of_the_authors_tables():
 
 @pytest.mark.parametrize(("law", "expected"), [("gaussian", stats.norm), ("laplace", stats.laplace)])
 def test_flat_noise_follows_its_law_on_every_coordinate(law, expected):
-    table = Embeddings.from_arrays(["a", "b"], [[1.0, 2.0], [3.0, 4.0]], candidate_rule="all")
-    randomizer = FlatNoise(law=law, scale=0.7).fit(table)
+    randomizer = FlatNoise(law=law, scale=0.7).fit(placed([[1.0, 2.0], [3.0, 4.0]]))
     rows = np.tile([[5.0, -5.0]], (TRIALS // 2, 1))
     noise = randomizer.release(rows, seeds.source(3)) - rows
     assert stats.kstest(noise.ravel(), expected(scale=0.7).cdf).pvalue > 1e-6
     assert abs(np.corrcoef(np.abs(noise).T)[0, 1]) < 5 / np.sqrt(TRIALS / 2)
 
 
-def test_a_word_keeps_its_noisy_vector_in_a_table_and_not_in_a_release(world):  # noqa: F811
-    subject = subject_of(Decoded(mechanism=FlatNoise(law="gaussian", scale=50.0)).fit(world))
+def test_a_word_keeps_its_noisy_vector_in_a_table_and_not_in_a_release(world):
+    subject = subject_of(wv.Decoded(mechanism=FlatNoise(law="gaussian", scale=50.0)).fit(world))
     table = noisy_table(subject, seeds.source(1))
     again = noisy_table(subject, seeds.source(2))
     text = encode(world, [f"{world.words[3]} {world.words[4]}", f"{world.words[4]} {world.words[3]}"])
@@ -90,11 +85,7 @@ def test_a_word_keeps_its_noisy_vector_in_a_table_and_not_in_a_release(world):  
     assert noise.std() == pytest.approx(50, rel=0.2)
 
 
-def test_silent_words_are_those_without_an_adjacent_word(world):  # noqa: F811
-    line = Embeddings.from_arrays(
-        ["a", "b", "c", "d", "e"], [[0.0], [1.0], [10.0], [13.0], [100.0]], candidate_rule="all"
-    )
-    assert NADP(epsilon=1.0, adjacent=2, overlap=2, tau=1.0, isolated="verbatim").fit(line).noiseless_share == 0.2
+def test_silent_words_are_those_without_an_adjacent_word(world):
     assert silent_share(world, 0.1) <= silent_share(world, 0.5) < 1
 
 
@@ -131,7 +122,7 @@ def test_leads_are_counted_and_lost_cells_named():
 
 
 @pytest.mark.parametrize(("noisy", "word", "kept"), [(0.2, "mostly", 25), (0.4, "in part", 75)])
-def test_the_share_of_the_silent_words_is_computed(world, noisy, word, kept):  # noqa: F811
+def test_the_share_of_the_silent_words_is_computed(world, noisy, word, kept):
     values = {nadp_checks.NADP_ROW: 0.5, nadp_checks.NOISY_ROW: noisy}
     rows = made_up((10.0,), lambda name, epsilon: values.get(name, 0.1))
     fresh = {("Gaussian, code", 10.0): summary(0.05)}

@@ -1,31 +1,30 @@
 """Every reproduction in miniature on made-up data, its formulas against slow ones, and one real number of a paper."""
 
-from __future__ import annotations
-
 import json
-import os
 import re
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.lab.evaluation.conftest import spelled, use_world, world, world_data  # noqa: F401 - fixtures
+from tests.lab.conftest import spelled
 from typer.testing import CliRunner
 
 import seeds
 from wordveil.cli.app import build_app
 from wordveil.errors import ParameterError
+from wordveil.mechanisms.santext import SanText
+from wordveil.vocabulary.table import load_embeddings
 from wordveil_lab.evaluation.membership import MembershipInference
+from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.papers import PAPERS, curse, tem
 from wordveil_lab.papers.base import VERDICTS, Options, is_table, roles_of, told
-from wordveil_lab.papers.noisy_dot_product import closer_probability
 from wordveil_lab.papers.summary import as_markdown, write_reproduction
+from worlds import shared
 
 
 @pytest.fixture
-def vocabulary(world, tmp_path) -> str:  # noqa: F811
+def vocabulary(world, tmp_path) -> str:
     world.save(tmp_path / "world")
     return str(tmp_path / "world")
 
@@ -60,7 +59,7 @@ def command(paper):
 
 
 @pytest.mark.parametrize("paper", [*PAPERS, NEURAL])
-def test_every_paper_runs_in_miniature(paper, vocabulary, use_world, tmp_path):  # noqa: F811
+def test_every_paper_runs_in_miniature(paper, vocabulary, use_world, tmp_path):
     if paper == NEURAL:
         pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
     report = tmp_path / "page.md"
@@ -87,7 +86,7 @@ def test_every_paper_runs_in_miniature(paper, vocabulary, use_world, tmp_path): 
     assert "size miniature" in page
 
 
-def test_table_two_is_the_slow_formula(world):  # noqa: F811
+def test_table_two_is_the_slow_formula(world):
     ids = np.arange(0, 80, 7, dtype=np.int32)
     found = curse.table_two(world, ids, far=5)
     rows = world.vectors.astype(np.float64)
@@ -104,19 +103,7 @@ def test_table_two_is_the_slow_formula(world):  # noqa: F811
         assert found[name].mean == pytest.approx(np.mean(column))
 
 
-def test_the_bounds_of_table_two_give_the_probabilities_of_being_closer(world):  # noqa: F811
-    from wordveil_lab.papers.noisy_dot_product import dot_product_cdf
-
-    rows = world.vectors.astype(np.float64)
-    bound = np.linalg.norm(rows[0] - rows[4]) / 2
-    exact = closer_probability(rows[0], rows[0], rows[4], epsilon=2.0)
-    assert dot_product_cdf(bound, dimensions=6, epsilon=2.0) == pytest.approx(exact)
-
-
-def test_shares_add_up_to_one(world):  # noqa: F811
-    from wordveil.mechanisms.santext import SanText
-    from wordveil_lab.evaluation.subjects import subject_of
-
+def test_shares_add_up_to_one(world):
     ids = np.arange(20, dtype=np.int32)
     near = np.stack([np.argsort(np.linalg.norm(world.vectors - world.vectors[i], axis=1))[:6] for i in ids])
     shares = curse.neighbour_shares(subject_of(SanText(epsilon=1.0).fit(world)), ids, near, Options(paper="curse"), "x")
@@ -124,7 +111,7 @@ def test_shares_add_up_to_one(world):  # noqa: F811
     assert min(shares) > 0
 
 
-def test_reports_are_written_in_two_forms_and_no_third(vocabulary, use_world, tmp_path):  # noqa: F811
+def test_reports_are_written_in_two_forms_and_no_third(vocabulary, use_world, tmp_path):
     found = curse.reproduce(Options(paper="curse", size="miniature", files={"vectors": vocabulary, "wide": vocabulary}))
     write_reproduction(found, tmp_path / "a.json", "command")
     assert json.loads((tmp_path / "a.json").read_text())["command"] == "command"
@@ -138,14 +125,7 @@ def test_reports_are_written_in_two_forms_and_no_third(vocabulary, use_world, tm
 @pytest.mark.data
 @pytest.mark.slow
 def test_table_two_of_the_curse_paper_on_its_own_embedding():
-    named = os.environ.get("WORDVEIL_DATA")
-    folder = Path(named) if named else Path(__file__).resolve().parents[4] / "shared" / "data"
-    path = folder / "embeddings/glove.6B.50d.txt.gz"
-    if not path.is_file():
-        pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
-    from wordveil.vocabulary.table import load_embeddings
-
-    table = load_embeddings(path)
+    table = load_embeddings(shared("embeddings/glove.6B.50d.txt.gz"))
     ids = np.sort(seeds.rng(0).choice(len(table), 1000, replace=False)).astype(np.int32)
     name, printed = curse.paper_row(table)
     assert name == "GloVe-Wiki 50"
@@ -179,8 +159,7 @@ def test_a_table_of_another_size_or_dimension_gets_no_row_of_the_paper(words, di
 @pytest.mark.slow
 @pytest.mark.parametrize("paper", ["nadp", "trlaplace"])
 def test_real_files_under_other_names_do_in_miniature(paper, tmp_path, monkeypatch):
-    named = os.environ.get("WORDVEIL_DATA")
-    folder = Path(named) if named else Path(__file__).resolve().parents[4] / "shared" / "data"
+    folder = shared()
     arguments = ["reproduce", paper, "--size", "miniature", "--repeats", "2"]
     for role, name in roles_of(paper).items():
         if name and not (folder / name).is_file():
@@ -209,7 +188,7 @@ def test_a_file_in_the_wrong_role_and_a_missing_one_name_the_page(tmp_path, monk
         assert re.search(said, str(result.exception)), result
 
 
-def test_an_interrupted_reproduction_goes_on_from_its_cells(vocabulary, use_world, tmp_path, monkeypatch):  # noqa: F811
+def test_an_interrupted_reproduction_goes_on_from_its_cells(vocabulary, use_world, tmp_path, monkeypatch):
     tables = {role: vocabulary for role in told("files.toml")["tables"]["tem"]}
     options = Options(paper="tem", size="miniature", repeats=2, files=tables, cells=tmp_path / "cells")
     first = tem.reproduce(options)
@@ -219,7 +198,7 @@ def test_an_interrupted_reproduction_goes_on_from_its_cells(vocabulary, use_worl
         tem.reproduce(replace(options, seed=1))
 
 
-def test_interrupted_trainings_go_on_from_their_cells(vocabulary, use_world, tmp_path, monkeypatch):  # noqa: F811
+def test_interrupted_trainings_go_on_from_their_cells(vocabulary, use_world, tmp_path, monkeypatch):
     pytest.importorskip("torch", reason="PyTorch is not installed (extra: torch)")
     from wordveil_lab.papers.trlaplace_neural import Experiment
 

@@ -1,26 +1,30 @@
-"""Scores of releases whose truth is known: nothing honest is contradicted, what is broken is, and no word gets out."""
-
-from __future__ import annotations
+"""Scores of releases whose truth is known, of which no word gets out; the court's methods do what papers say."""
 
 import gzip
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import seeds
+import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.text.minilm import model_installed
+from wordveil_lab.corpora import encode
 from wordveil_lab.court import utility
 from wordveil_lab.court.identification import Claim, Matches, hit_bound, identify, matched
 from wordveil_lab.court.pairs import PairedTexts, read_column, shifted
 from wordveil_lab.court.scoring import score
 from wordveil_lab.court.signs import signs
 from wordveil_lab.court.survival import survival
+from wordveil_lab.evaluation.league import first_words
+from wordveil_lab.leagues import court
 from wordveil_lab.rows import data_folder, locate
+from worlds import distances
 
 SEEDS = [int(s) for s in np.random.SeedSequence(18).generate_state(20)]
 WORDS = [f"{a}{b}{c}q{b}x" for a in "bdfgklmn" for b in "aeiou" for c in "rstvz"]
@@ -262,3 +266,68 @@ def test_published_outputs_show_their_signs():
     assert {method for method, shown in found.items() if "constant outputs" in shown} == {"adept"}
     assert {method for method, shown in found.items() if "verbatim releases" in shown} == {"santext", "diffractor"}
     assert {method for method, shown in found.items() if "never the word itself" in shown} == {"custext"}
+
+
+ROOT = Path(__file__).parents[3]
+TEXTS = ["the doctor saw her family in london", "a long film about music and money", "Xanthippe went home"] * 40
+
+
+@pytest.fixture(scope="module")
+def table():
+    return first_words(wv.load_embeddings(), 1500)
+
+
+def test_lengths_are_distances(table):
+    ids = np.arange(50, dtype=np.int32)
+    expected = distances(wv.Euclidean(), table.vectors[ids], table.vectors[table.candidates[:50]])
+    np.testing.assert_allclose(court.lengths(table, ids)[:, :50], expected, atol=1e-6)
+
+
+def test_draws_follow_their_rows():
+    # alpha: 4 shares within 6 standard deviations, 8e-9.
+    law = np.array([[1.0, 3.0, 0.0, 4.0]]).repeat(40_000, axis=0)
+    share = np.bincount(court.drawn(law, seeds.rng(0)), minlength=4) / 40_000
+    expected = law[0] / 8
+    assert (np.abs(share - expected) <= 6 * np.sqrt(expected * (1 - expected) / 40_000)).all()
+
+
+def test_custext_stays_on_its_list_and_keeps_unknown_words(table):
+    released = court.custext(TEXTS, table, seeds.rng(0))
+    outputs = {text.split()[1].lower() for text in released[::3]}
+    gaps = court.lengths(table, table.ids(["doctor"]))[0]
+    near = {table.words[int(table.candidates[i])] for i in np.argsort(gaps)[:20]}
+    assert len(outputs) > 3
+    assert outputs <= near
+    assert all(text.split()[0] == "Xanthippe" for text in released[2::3])
+
+
+def test_santext_plus_keeps_most_common_words_and_diffractor_moves_along_its_line(table):
+    corpus = encode(table, TEXTS)
+    known = corpus.tokens >= 0
+    common = known & (court.word_prior(table)[corpus.tokens] >= court.COMMON)
+    released = court.santext_plus(corpus, table, seeds.rng(0))
+    assert (released[common] == corpus.tokens[common]).mean() > 0.65
+    line = court.public_line(table)
+    assert sorted(line) == sorted(table.candidates)
+    place = np.argsort(line)
+    moved = place[court.diffractor(corpus, table, seeds.rng(0), epsilon=2.0)] - place[corpus.tokens]
+    stayed = (1 - np.exp(-2)) / (1 + np.exp(-2))  # of the two-sided geometric law
+    assert (moved[known] == 0).mean() == pytest.approx(stayed, abs=0.1)
+
+
+def test_budgets_of_a_text_add_up(table, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(court, "by_distance", lambda tokens, rates, *_: seen.update(rates=rates) or tokens)
+    corpus = encode(table, TEXTS[:2])
+    court.budgets(corpus, table, seeds.rng(0))
+    totals = np.add.reduceat(seen["rates"], corpus.offsets[:-1])
+    np.testing.assert_allclose(totals, court.RATE * np.diff(corpus.offsets))
+
+
+def test_the_run_holds_every_row():
+    assert [row["name"] for row in court.RUN.report()["rows"]] == list(court.METHODS)
+
+
+def test_neighbour_response_is_that_of_the_lists_that_the_page_speaks_of(table):
+    mechanism = wv.NeighbourResponse(epsilon=8.0, **court.LISTED).fit(wv.load_embeddings())
+    assert (len(mechanism.outputs), mechanism.lists.shape[1]) == (4000, 16)
