@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -27,6 +27,7 @@ from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
 from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.recipes import listed
 from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.evaluation.retrieval import ranked
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
@@ -194,12 +195,8 @@ def fitted(row: str, epsilon: float) -> WordRandomizer:
         classes = classes_of(int(first), ROOTS[rest.removeprefix("classes")])
         made = wv.NeighbourResponse(epsilon=epsilon, k=1, outputs=len(classes.outputs)).fit(table())
         return replace(made, chosen=classes.outputs, lists=classes.face[:, None])
-    return _listed(int(first), None if rest == "of all" else int(rest.removeprefix("of ")))(epsilon)
-
-
-@lru_cache(maxsize=8)
-def _listed(k: int, outputs: int | None) -> Callable[[float], WordRandomizer]:
-    return wv.NeighbourResponse(k=k, outputs=outputs).fitter(table())
+    outputs = None if rest == "of all" else int(rest.removeprefix("of "))
+    return listed(wv.NeighbourResponse(k=int(first), outputs=outputs), table())(epsilon)
 
 
 @cache

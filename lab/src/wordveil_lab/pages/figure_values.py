@@ -6,8 +6,11 @@ Nothing is drawn here; `wordveil_lab.plots` does that. JSON round-trips exactly,
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,6 +72,20 @@ class Sampling:
     def source(self) -> RandomSource:
         """Return a repeatable source: a page must not change from run to run."""
         return RandomSource.seeded_for_tests(self.seed)
+
+
+@cache
+def _words() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("figures.toml").read_text(encoding="utf-8"))
+
+
+def figure(name: str, sampling: Sampling, *series: Series, **facts: Any) -> Figure:
+    """Return a figure with the words that figures.toml has for it, braces filled."""
+    known = {"samples": sampling.samples, "delta": DELTA, **facts}
+    words: dict[str, Any] = {
+        key: word.format(**known) if isinstance(word, str) else word for key, word in _words()[name].items()
+    }
+    return Figure(series=series, **words)
 
 
 def digits(value: float) -> float:

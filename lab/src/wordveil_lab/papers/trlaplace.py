@@ -12,19 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import (
-    FittedTruncatedLaplace,
-    ParameterError,
-    PrivacyUnit,
-    analytic_scale,
-    largest_delta,
-    noise_deviation,
-    round_up,
-)
+import wordveil.api as wv
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, shown, told, verdict
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, computed, scaled, shown, told, verdict
 from wordveil_lab.plots import Plotted, point
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0)
@@ -44,26 +35,26 @@ class Published(wv.VectorMechanism):
     padded_dimensions: int  # the d of the formulas, at least that of the vectors
     clip_norm: float = 1.0  # C
 
-    def fit(self, embeddings: wv.Embeddings) -> FittedTruncatedLaplace:
+    def fit(self, embeddings: wv.Embeddings) -> wv.FittedTruncatedLaplace:
         return self.for_dimensions(embeddings.dimensions)
 
-    def for_dimensions(self, dimensions: int) -> FittedTruncatedLaplace:
+    def for_dimensions(self, dimensions: int) -> wv.FittedTruncatedLaplace:
         """Return the noise for vectors of this many dimensions."""
         d, epsilon = self.padded_dimensions, self.epsilon
         if epsilon >= math.sqrt(d) / 2:
-            raise ParameterError("padded_dimensions", d, f"must be above {4 * epsilon**2:g}: theorem 3 needs it.")
+            raise wv.ParameterError("padded_dimensions", d, f"must be above {4 * epsilon**2:g}: theorem 3 needs it.")
         half_width = -2 * math.sqrt(d) / epsilon * math.log1p(-2 * epsilon / math.sqrt(d))
-        exact = largest_delta(dimensions, epsilon * math.sqrt(dimensions / d), half_width)
+        exact = wv.largest_delta(dimensions, epsilon * math.sqrt(dimensions / d), half_width)
         reason = (
-            f"the published calibration claims delta 4^-{d} at epsilon {round_up(epsilon)}; its exact delta in "
-            f"{dimensions} dimensions is {round_up(exact)}"
+            f"the published calibration claims delta 4^-{d} at epsilon {wv.round_up(epsilon)}; its exact delta in "
+            f"{dimensions} dimensions is {wv.round_up(exact)}"
         )
         fitted = wv.TruncatedLaplace(epsilon=epsilon, clip_norm=self.clip_norm).for_dimensions(dimensions)
         return replace(
             fitted,
             scale=2 * math.sqrt(d) * self.clip_norm / epsilon,
             reach=half_width * epsilon / (2 * math.sqrt(d)),
-            claim=wv.NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR, standing=wv.Standing.REFUTED),
+            claim=wv.NoGuarantee(reason=reason, unit=wv.PrivacyUnit.VECTOR, standing=wv.Standing.REFUTED),
         )
 
 
@@ -80,7 +71,7 @@ def kept_share(subject: Entrant, size: int, options: Options, label: str) -> Sum
 def reproduce(options: Options) -> Reproduction:
     """Repeat figures 2 and 5 (N_w against epsilon), and 1 and 6, for the mechanisms as published and as certified."""
     options.say("reading the vocabulary")
-    embeddings = _scaled(options.table("vectors"))
+    embeddings = scaled(options.table("vectors"))  # C = 1 then clips half of it
     d = embeddings.dimensions
     size = options.pick(len(embeddings), 1500, 50)
     rows = []
@@ -92,15 +83,6 @@ def reproduce(options: Options) -> Reproduction:
         **about("trlaplace", embeddings=embeddings, words=len(embeddings), d=d, size=min(size, len(embeddings))),
         comparisons=(_theorem_three(d), *(comparison for comparison, _ in rows)),
         findings=_findings(d, {comparison.what: share.mean for comparison, share in rows}),
-    )
-
-
-def _scaled(embeddings: wv.Embeddings) -> wv.Embeddings:
-    """Return the vocabulary scaled so that its median norm is 1: the scale at which C = 1 clips half of it."""
-    rows = np.asarray(embeddings.vectors, dtype=np.float64)
-    rows = rows / float(np.median(np.linalg.norm(rows, axis=1)))
-    return wv.Embeddings.from_arrays(
-        list(embeddings.words), rows, name=f"{embeddings.header.name} (scaled)", candidate_rule="all"
     )
 
 
@@ -156,11 +138,11 @@ def printed(data: str, name: str, epsilon: float | None) -> dict[str, float]:
 
 
 def _theorem_three(d: int) -> Comparison:
-    exact = largest_delta(d, 0.1, Published(epsilon=0.1, padded_dimensions=d).for_dimensions(d).half_width)
+    exact = wv.largest_delta(d, 0.1, Published(epsilon=0.1, padded_dimensions=d).for_dimensions(d).half_width)
     return Comparison(
         what="theorem 3, at epsilon .1",
         paper=f"delta 4^-{d}",
-        ours=f"exact delta {round_up(exact)} in {d} dimensions: proved, without a run",
+        ours=f"exact delta {wv.round_up(exact)} in {d} dimensions: proved, without a run",
         verdict=verdict(exact <= 1e-6, full=True),
     )
 
@@ -169,19 +151,7 @@ def _findings(d: int, shares: Mapping[str, float]) -> tuple[str, ...]:
     gaussian = 2 * math.sqrt(2 * math.log(1.25) + 2 * d * math.log(4.0))
     small = [share for what, share in shares.items() if float(what.split()[-1]) <= 0.5]
     certified = wv.TruncatedLaplace(epsilon=1.0, delta=CERTIFIED_DELTA).for_dimensions(d)
-    wide = noise_deviation(certified.alpha, certified.half_width)
-    return (
-        "The published truncated Laplace noise has a counter-example, computed exactly: a shift of 2C leaves its "
-        "support with the probability "
-        "given in each row, where 4^-d is claimed; appendix B of the paper bounds the volume of a union of slabs by "
-        "the product of the gaps. Its curve compares noise of another strength.",
-        f"Certified at delta {CERTIFIED_DELTA:g}, the truncated noise of epsilon 1 has standard deviation {wide:.5g} "
-        f"C in {d} dimensions, the plain Laplace {math.sqrt(8 * d):.5g} C without a delta: truncation gains nothing.",
-        f"At the paper's delta = 4^-d its Gaussian has {gaussian:.1f} C/epsilon per coordinate and its Laplace "
-        f"{math.sqrt(8 * d):.1f} C/epsilon; at delta = 1e-5 and epsilon 1 the analytic Gaussian has "
-        f"{2 * analytic_scale(1.0, CERTIFIED_DELTA):.2f} C.",
-        f"At the epsilons of the paper's main tables (0.05 to 0.5) none of these noises leaves more than "
-        f"{max(small):.3f} of the words in {d} dimensions, and up to epsilon 20 none more than "
-        f"{max(shares.values()):.3f}, where the nearest word is taken as its algorithm 1 says. The paper reads N_w "
-        "after a trained auto-encoder, which is another quantity: see the page of the neural experiments.",
-    )
+    wide = wv.noise_deviation(certified.alpha, certified.half_width)
+    facts = {"d": d, "delta": CERTIFIED_DELTA, "plain": math.sqrt(8 * d), "wide": wide, "gaussian": gaussian}
+    facts |= {"analytic": 2 * wv.analytic_scale(1.0, CERTIFIED_DELTA), "small": max(small)}
+    return computed("trlaplace", **facts, largest=max(shares.values()))

@@ -6,17 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import (
-    Draws,
-    Float64Array,
-    FloatArray,
-    IdArray,
-    PrivacyUnit,
-    ReleasedVectors,
-    Stream,
-    VectorRandomizer,
-)
+import wordveil.api as wv
 from wordveil_lab.papers.trlaplace import PUBLISHED, mechanisms, published
 
 NONE = "none"
@@ -39,29 +29,29 @@ class Unclipped(wv.VectorMechanism):
     name = "unclipped"
     paper = "code published with Huang et al. 2024"
 
-    def fit(self, embeddings: wv.Embeddings) -> VectorRandomizer:
+    def fit(self, embeddings: wv.Embeddings) -> wv.VectorRandomizer:
         return FittedUnclipped(inner=self.inner.fit(embeddings), dimensions=embeddings.dimensions)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedUnclipped(VectorRandomizer):
+class FittedUnclipped(wv.VectorRandomizer):
     """`Unclipped` for one table."""
 
-    inner: VectorRandomizer
+    inner: wv.VectorRandomizer
     dimensions: int
 
     def guarantee(self) -> wv.Guarantee:
         reason = "the noise is made for vectors of norm C, and the vectors are not clipped to it"
-        return wv.NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR, standing=wv.Standing.REFUTED)
+        return wv.NoGuarantee(reason=reason, unit=wv.PrivacyUnit.VECTOR, standing=wv.Standing.REFUTED)
 
-    def sample(self, stream: Stream, n: int) -> Draws:
+    def sample(self, stream: wv.Stream, n: int) -> wv.Draws:
         return self.inner.sample(stream, n)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
+    def randomize(self, vectors: wv.FloatArray, draws: wv.Draws) -> wv.ReleasedVectors:
         rows = np.asarray(vectors, dtype=np.float64)
-        return ReleasedVectors(rows + self.inner.randomize(np.zeros_like(rows), draws))
+        return wv.ReleasedVectors(rows + self.inner.randomize(np.zeros_like(rows), draws))
 
-    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+    def log_density(self, outputs: wv.Float64Array, vectors: wv.FloatArray) -> wv.Float64Array:
         # Noise does not depend on where it is added: that of outputs minus vectors, around the origin.
         densities = [self.inner.log_density(outputs - row, np.zeros_like(outputs[:1])) for row in vectors]
         return np.concatenate([density for density in densities if density is not None], axis=1)
@@ -97,8 +87,8 @@ def contenders(d: int, epsilons: tuple[float, ...], *, code: bool = True, metric
 def best_guess(
     mechanism: wv.VectorMechanism | None,
     vocabulary: wv.Embeddings,
-    known: IdArray,
-    seen: IdArray,
+    known: wv.IdArray,
+    seen: wv.IdArray,
     source: wv.RandomSource,
 ) -> float:
     """Return how many words the best guess recovers that looks at one noisy vector and at public word frequencies.
