@@ -16,8 +16,7 @@ from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
 from wordveil_lab.papers import curse, privemb, tem, trlaplace_results
 from wordveil_lab.papers.base import FAILS, HOLDS, UNTESTED, standing
-from wordveil_lab.papers.trlaplace import PUBLISHED, Published
-from wordveil_lab.papers.trlaplace_noises import CODE, best_guess, contenders
+from wordveil_lab.papers.trlaplace import CODE, PUBLISHED, Published, best_guess, contenders
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs/results"
 

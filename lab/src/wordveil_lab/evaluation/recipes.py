@@ -117,12 +117,7 @@ def _local_by_profile(plan: RowPlan, mechanism: Callable[..., wv.VectorMechanism
     low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
     while wv.laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
         low, high = high, 2 * high
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        if wv.laplace_delta(plan.epsilon, dimensions=d, loss=middle) <= delta:
-            low = middle
-        else:
-            high = middle
+    low, _ = wv.bracket(lambda x: wv.laplace_delta(plan.epsilon, dimensions=d, loss=x) > delta, low, high, 1e-4)
     words = wv.Decoded(mechanism=mechanism(epsilon=low / reach)).fit(plan.embeddings)
     own = words.randomizer.guarantee()
     assert own.epsilon is not None

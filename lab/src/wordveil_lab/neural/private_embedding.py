@@ -117,11 +117,6 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         self._passes = passes
 
     @property
-    def source(self) -> wv.RandomSource:
-        """Where secure noise comes from."""
-        return self._source
-
-    @property
     def dimensions(self) -> int:
         """Columns of the output."""
         return self.vocabulary.dimensions if self._randomizer is None else self._randomizer.dimensions

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.api import Pair, RandomSource, Subject, audit_pair
+from wordveil.api import Pair, RandomSource, Subject, audit_pair, bracket
 
 DELTA = 1e-5
 """Hockey-stick delta at which certified and audited losses are shown."""
@@ -130,10 +130,7 @@ def solve_epsilon(log_delta: Callable[[float], float], delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e6:
             return math.inf
-    while high - low > 1e-10 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if log_delta(middle) <= math.log(delta) else (middle, high)
-    return high
+    return bracket(lambda epsilon: log_delta(epsilon) <= math.log(delta), low, high, 1e-10)[1]
 
 
 def places(start: float, stop: float, *, log: bool = False) -> list[float]:
