@@ -146,8 +146,9 @@ def _fixed(value: Any) -> Any:
     return tuple(map(_fixed, value)) if isinstance(value, list) else value
 
 
-_TOLD = _fixed(tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")))
-CHOICE, REPORTED = (tuple(TextSet(**one) for one in _TOLD[part]) for part in ("choice", "reported"))
+PLAN = _fixed(tomllib.loads(Path(__file__).with_name("default.toml").read_text(encoding="utf-8")))
+"""What default.toml says: rows and sets."""
+CHOICE, REPORTED = (tuple(TextSet(**one) for one in PLAN[part]) for part in ("choice", "reported"))
 SETS: Mapping[str, TextSet] = {one.name: one for one in (*CHOICE, *REPORTED)}
-GROWTH: Mapping[str, Mapping[str, Any]] = _TOLD["growth"]
+GROWTH: Mapping[str, Mapping[str, Any]] = PLAN["growth"]
 """Set -> what some attackers have read of it."""
