@@ -18,7 +18,6 @@ from wordveil_lab.pages.figure_values import (
     Series,
     audited,
     curve,
-    digits,
     figure,
     places,
     series_at,
@@ -134,11 +133,11 @@ def _losses(
     wanted = np.linspace(min(apart), max(apart), 5)
     chosen = [int(np.abs(np.array(apart) - t).argmin()) for t in wanted]
     cases = [_case(fitted, ids[i[p]], ids[j[p]], apart[p], claim, sampling) for p in chosen]
-    places_of = tuple(digits(t) for t in apart)
+    losses, others = (zip(apart, _exact_losses(words, ids, i, j), strict=True) for words in (fitted, textbook))
     return (
         curve("claimed", "claimed", places(0.1, 1.1 * max(apart)), claim.loss),
-        Series(label=f"exact, {label}", kind="certified", x=places_of, y=_exact_losses(fitted, ids, i, j)),
-        Series(label=f"exact, {other}", kind="textbook", x=places_of, y=_exact_losses(textbook, ids, i, j)),
+        series_at(f"exact, {label}", "certified", losses),
+        series_at(f"exact, {other}", "textbook", others),
         *audited(f"audited, {label}", cases, sampling),
     )
 
@@ -152,11 +151,11 @@ def _case(
     return distance, wv.WordSubject(fitted, sampling.source()), pair
 
 
-def _exact_losses(fitted: wv.FittedExponential, ids: wv.IdArray, i: Any, j: Any) -> tuple[float, ...]:
+def _exact_losses(fitted: wv.FittedExponential, ids: wv.IdArray, i: Any, j: Any) -> list[float]:
     weights = fitted.rows.weights(ids)
     weights = weights[:, weights.max(axis=0) > 0]  # words without base measure are never output
     logs: wv.Float64Array = np.log(weights) - np.log(weights.sum(axis=1, keepdims=True))
-    return tuple(digits(float(np.abs(logs[a] - logs[b]).max())) for a, b in zip(i, j, strict=True))
+    return [float(np.abs(logs[a] - logs[b]).max()) for a, b in zip(i, j, strict=True)]
 
 
 def any_mechanism(example: wv.Mechanism, table: wv.Embeddings, sampling: Sampling) -> Figure:
