@@ -137,6 +137,8 @@ def test_the_api_is_sorted_and_each_of_its_names_is_used():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == "wordveil.api":
                 used |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "wv":
+                used.add(node.attr)
     assert sorted(api.NAMES.keys() - used) == []
 
 

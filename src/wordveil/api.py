@@ -78,7 +78,7 @@ _HOMES = {
     "wordveil.promises.guarantees": "PrivacyUnit, within_scope",
     "wordveil.promises.html": "page as html_page, row as html_row, table as html_table",
     "wordveil.promises.relations": "Pair, Relation, relation_of",
-    "wordveil.promises.rounding": "round_down, round_up",
+    "wordveil.promises.rounding": "bracket, round_down, round_up",
     "wordveil.randomness": "Draws, Stream, multiply_high, random_bits",
     "wordveil.sentences.encoding": "encoder_named",
     "wordveil.sentences.recipes": "EACH as RECIPE_SENTENCES, followed as followed_recipe, gathered as gathered_recipe",

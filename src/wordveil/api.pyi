@@ -179,6 +179,7 @@ from wordveil.promises.relations import relation_of as relation_of
 from wordveil.promises.release import BatchRelease as BatchRelease
 from wordveil.promises.release import Release as Release
 from wordveil.promises.release import TextOptions as TextOptions
+from wordveil.promises.rounding import bracket as bracket
 from wordveil.promises.rounding import round_down as round_down
 from wordveil.promises.rounding import round_up as round_up
 from wordveil.promises.withholding import Withholding as Withholding
@@ -378,6 +379,7 @@ __all__ = [
     "audit_pair",
     "audit_result",
     "available_engines",
+    "bracket",
     "build_app",
     "build_classes",
     "build_mechanism",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import Embeddings, Encoder, IdArray, PrivateText, tokenizer_for
+from wordveil.api import Embeddings, Encoder, IdArray, PrivateText, ReleasedText, tokenizer_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +39,12 @@ def part_of(table: Embeddings, ids: NDArray[np.integer], name: str = "unnamed", 
     """Return some words of a table as a vocabulary, every one of them allowed as output."""
     words = [table.words[i] for i in ids.tolist()]
     return Embeddings.from_arrays(words, table.vectors[ids], name=name, candidate_rule="all", **facts)
+
+
+def released_texts(releaser: Any, texts: Sequence[str]) -> list[ReleasedText]:
+    """Return what a sanitizer or rephraser releases of public texts; with ids, so that a seeded one repeats itself."""
+    private = [PrivateText(text) for text in texts]
+    return list(releaser.release_batch(private, ids=[str(i) for i in range(len(texts))]).texts)
 
 
 def encode(embeddings: Embeddings, texts: Sequence[str]) -> Corpus:

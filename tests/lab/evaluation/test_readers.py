@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import DataFormatError, ParameterError
-from wordveil_lab.evaluation.data import read_labelled, read_pairs, read_spans
+from wordveil_lab.evaluation.data import read_labelled, read_spans, scored_pairs
 from wordveil_lab.rows import file_digest, locate, thinned
 
 
 def test_tsv_has_no_quoting(tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text('word1\tword2\tscore\n"a\tb"\t1.5\n', encoding="utf-8")
-    (pair,) = read_pairs(path)
+    (pair,) = scored_pairs(path, ("word1", "word2"))
     assert (pair.first, pair.second, pair.score) == ('"a', 'b"', 1.5)
 
 
@@ -28,7 +28,7 @@ def test_malformed_tables_say_where(tmp_path, text, message):
     path = tmp_path / "pairs.tsv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataFormatError, match=message):
-        read_pairs(path)
+        scored_pairs(path, ("word1", "word2"))
 
 
 @pytest.mark.parametrize(("line", "message"), [("{", "line 1: is not JSON"), ("[1]", "must be a JSON object")])

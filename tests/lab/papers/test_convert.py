@@ -12,7 +12,7 @@ import pytest
 
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.vocabulary.table import load_embeddings
-from wordveil_lab.evaluation.data import read_labelled, read_pairs, scored_pairs
+from wordveil_lab.evaluation.data import read_labelled, scored_pairs
 from wordveil_lab.papers import convert as converting
 from wordveil_lab.papers.base import told
 from wordveil_lab.papers.convert import convert
@@ -169,7 +169,7 @@ def test_what_is_made_is_read_as_reproductions_read_it(tmp_path):
     convert("simlex", original("simlex", tmp_path), tmp_path / "simlex.tsv")
     convert("stsb", original("stsb", tmp_path), tmp_path / "stsb.tsv")
     convert("agnews-test", original("agnews-test", tmp_path), tmp_path / "ag.jsonl")
-    assert [pair.score for pair in read_pairs(tmp_path / "simlex.tsv")] == [1.58]
+    assert [pair.score for pair in scored_pairs(tmp_path / "simlex.tsv", ("word1", "word2"))] == [1.58]
     assert [pair.score for pair in scored_pairs(tmp_path / "stsb.tsv", ("sentence1", "sentence2"))] == [2.5]
     assert read_labelled(tmp_path / "ag.jsonl", text="title+description")[0].text == 'A "title" Some, text'
 

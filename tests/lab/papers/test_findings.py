@@ -17,8 +17,7 @@ from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
 from wordveil_lab.papers import curse, privemb, tem, trlaplace_results
 from wordveil_lab.papers.base import FAILS, HOLDS, UNTESTED, VERDICTS, Comparison, is_table, roles_of, standing, verdict
 from wordveil_lab.papers.summary import as_dict, as_markdown, judged_rows, read_reproduction, summary_table
-from wordveil_lab.papers.trlaplace import PUBLISHED, Published
-from wordveil_lab.papers.trlaplace_noises import CODE, best_guess, contenders
+from wordveil_lab.papers.trlaplace import CODE, PUBLISHED, Published, best_guess, contenders
 from wordveil_lab.rows import data_folder, file_digest
 
 

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from wordveil.api import EXIT_DONE as DONE
-from wordveil.api import EXIT_NO as NO
-from wordveil.api import JsonOption, ParameterError, say, show
+from wordveil.api import EXIT_DONE, EXIT_NO, JsonOption, ParameterError, say, show
 
 if TYPE_CHECKING:
     from wordveil_lab.court.pairs import PairedTexts
@@ -86,4 +84,4 @@ def score(
     show(found.as_dict(), found.summary_lines(), as_json=as_json)
     if report is not None:
         report.write_text(found.to_html() if report.suffix == ".html" else found.to_json(), encoding="utf-8")
-    raise typer.Exit(NO if found.contradicted else DONE)
+    raise typer.Exit(EXIT_NO if found.contradicted else EXIT_DONE)

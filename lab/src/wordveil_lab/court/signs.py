@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from wordveil.api import AuditStatus as Status
-from wordveil.api import Finding, round_up
+from wordveil.api import AuditStatus, Finding, round_up
 from wordveil_lab.court.pairs import Measure, PairedTexts
 
 VERBATIM = 0.05  # share of whole texts
@@ -46,7 +45,7 @@ def signs(pairs: PairedTexts, whole: Measure) -> list[Finding]:
 
 
 def _sign(check: str, *, seen: bool, observed: str, expected: str) -> Finding:
-    status = Status.DISCLOSED if seen else Status.PASSED
+    status = AuditStatus.DISCLOSED if seen else AuditStatus.PASSED
     return Finding(check=check, status=status, observed=observed, expected=expected, alpha=0.0)
 
 

@@ -6,12 +6,10 @@ from collections import Counter
 
 import numpy as np
 
-from wordveil.api import FUNCTION_WORDS
-from wordveil.api import TOKEN_KINDS as KINDS
-from wordveil.api import token_kind as kind
+from wordveil.api import FUNCTION_WORDS, TOKEN_KINDS, token_kind
 from wordveil_lab.court.pairs import ANOTHER, Measure, PairedTexts, shifted
 
-CLASSES = ("content words", "function words", "typed tokens", *KINDS)
+CLASSES = ("content words", "function words", "typed tokens", *TOKEN_KINDS)
 
 
 def survival(pairs: PairedTexts) -> list[Measure]:
@@ -39,7 +37,7 @@ def survival(pairs: PairedTexts) -> list[Measure]:
 
 
 def _classes(word: str) -> tuple[str, ...]:
-    found = kind(word)
+    found = token_kind(word)
     if found is not None:
         return "tokens", "typed tokens", found
     return "tokens", "function words" if word in FUNCTION_WORDS else "content words"

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wordveil.api import STOP_WORD as STOP
-from wordveil.api import Embeddings, Float64Array, Prior, ReleasedText, ReleaseReader, load_embeddings, load_prior
+import wordveil.api as wv
 from wordveil_lab.corpora import encode
 from wordveil_lab.court.identification import Rows
 from wordveil_lab.court.pairs import ANOTHER, Measure, PairedTexts, shifted
@@ -34,16 +33,16 @@ def fluency(pairs: PairedTexts) -> list[Measure]:
 
     Per word; sentence ends and pauses count as words, and all words outside the vocabulary as one.
     """
-    prior, table = load_prior(), load_embeddings(every_output=True)
+    prior, table = wv.load_prior(), wv.load_embeddings(every_output=True)
     sums = [log_likelihoods(texts, prior, table).sum(axis=0) for texts in (pairs.originals, pairs.released)]
     before, after = (float(np.exp(-total / max(count, 1))) for total, count in sums)
     return [Measure("fluency", "perplexity", after, before, "the originals", n=len(pairs))]
 
 
-def log_likelihoods(texts: Sequence[str], prior: Prior, table: Embeddings) -> Float64Array:
+def log_likelihoods(texts: Sequence[str], prior: wv.Prior, table: wv.Embeddings) -> wv.Float64Array:
     """Return for each text ln P under a model of public text, and of how many states that is, shape (n, 2)."""
     found = np.zeros((len(texts), 2))
-    for i, layout in enumerate(ReleaseReader(table).read([ReleasedText(text) for text in texts])):
+    for i, layout in enumerate(wv.ReleaseReader(table).read([wv.ReleasedText(text) for text in texts])):
         states = layout.states
         if len(states) > 1:
             after, pair = prior.pairs(states[:-1], states[1:])
@@ -61,7 +60,7 @@ def classes(pairs: PairedTexts, column: str) -> list[Measure]:
     values = pairs.facts[column]
     names = sorted(set(values))
     labels = as_numbers(values, names)
-    table = load_embeddings(every_output=True)
+    table = wv.load_embeddings(every_output=True)
     before, after = (bag_of_texts(table, texts) for texts in (pairs.originals, pairs.released))
     attack = column == "attribute"
     value = cross_validated(after, after if attack else before, labels, folds=FOLDS)
@@ -103,7 +102,7 @@ def masked_words(pairs: PairedTexts) -> list[Measure]:
 
     By the public trigram model: two words before it, one after. Only pairs with equally many tokens are read.
     """
-    table, prior = load_embeddings(every_output=True), load_prior()
+    table, prior = wv.load_embeddings(every_output=True), wv.load_prior()
     texts = [" ".join(own) for own, _ in pairs.aligned], [" ".join(other) for _, other in pairs.aligned]
     original, released = (encode(table, part) for part in texts)
     if len(original.tokens) != len(released.tokens) or (original.offsets != released.offsets).any():
@@ -115,7 +114,7 @@ def masked_words(pairs: PairedTexts) -> list[Measure]:
     def beside(places: np.ndarray, step: int) -> np.ndarray:
         there = np.clip(places + step, 0, len(seen) - 1)
         same = (owner[there] == owner[places]) & (there == places + step)
-        return np.where(same, seen[there], v + STOP)
+        return np.where(same, seen[there], v + wv.STOP_WORD)
 
     candidates = np.argsort(-prior.frequency[:v], kind="stable")[:CANDIDATES].astype(np.int64)
     asked = np.flatnonzero(np.isin(original.tokens, candidates))
@@ -133,9 +132,9 @@ def masked_words(pairs: PairedTexts) -> list[Measure]:
     return [Measure("inference", "masked words, trigrams", share, common, "the commonest word", n=len(asked))]
 
 
-def _fit(first: np.ndarray, second: np.ndarray, words: np.ndarray, after: np.ndarray) -> Float64Array:
+def _fit(first: np.ndarray, second: np.ndarray, words: np.ndarray, after: np.ndarray) -> wv.Float64Array:
     """Return ln P(word | two before) + ln P(next | word and the one before), for each candidate."""
-    prior = load_prior()
+    prior = wv.load_prior()
     _, pair = prior.pairs(first, second)
     here, joined = prior.pairs(second, words)
     following, _ = prior.pairs(words, after)

@@ -16,21 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.api import AuditInputs as Inputs
-from wordveil.api import (
-    Embeddings,
-    Float64Array,
-    Guarantee,
-    LogRatio,
-    Pair,
-    ParameterError,
-    RandomSource,
-    Subject,
-    audit_pair,
-    check_alpha,
-    lower_bound,
-    make_case,
-)
+import wordveil.api as wv
 from wordveil_lab.evaluation.promises import Contender
 
 STEPS = 40  # epsilons tried on the first half of the samples
@@ -46,11 +32,11 @@ class AuditSettings:
     alpha: float = 1e-6  # chance, at most, that any bound of a row is wrong
 
     def __post_init__(self) -> None:
-        check_alpha(self.alpha)
+        wv.check_alpha(self.alpha)
         if self.samples != 0 and self.samples < 200:
-            raise ParameterError("audit_samples", self.samples, "must be at least 200, or 0 for no audit.")
+            raise wv.ParameterError("audit_samples", self.samples, "must be at least 200, or 0 for no audit.")
         if self.pairs < 3:
-            raise ParameterError("audit_pairs", self.pairs, "must be at least 3.")
+            raise wv.ParameterError("audit_pairs", self.pairs, "must be at least 3.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +59,13 @@ class Audited:
         return {key: "inf" if value == np.inf else value for key, value in asdict(self).items()}
 
 
-def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditSettings, seed: int) -> Audited:
+def audit_promise(contender: Contender, embeddings: wv.Embeddings, settings: AuditSettings, seed: int) -> Audited:
     """Audit a fitted row: before decoding, where it decodes vectors."""
     stated = contender.guarantee
     claim = None if stated.epsilon is None else stated
-    inputs = Inputs(embeddings=embeddings, pairs=settings.pairs, seed=0, claim=claim, threads=1)
+    inputs = wv.AuditInputs(embeddings=embeddings, pairs=settings.pairs, seed=0, claim=claim, threads=1)
     randomizer = contender.words.vectors or contender.words
-    case = make_case(randomizer, inputs, RandomSource.seeded_for_tests(seed))
+    case = wv.make_case(randomizer, inputs, wv.RandomSource.seeded_for_tests(seed))
     if case.exact is not None:
         a, b = case.exact.worst_pair
         return Audited(
@@ -104,9 +90,9 @@ def audit_promise(contender: Contender, embeddings: Embeddings, settings: AuditS
     return replace(best, alpha=settings.alpha, **largest)
 
 
-def _pair(subject: Subject, pair: Pair, claim: Guarantee, samples: int, alpha: float) -> Audited:
+def _pair(subject: wv.Subject, pair: wv.Pair, claim: wv.Guarantee, samples: int, alpha: float) -> Audited:
     """Audit one pair by counting, and by the density where that is known; alpha is shared between the two."""
-    counted = audit_pair(subject, pair, samples=samples, alpha=alpha)
+    counted = wv.audit_pair(subject, pair, samples=samples, alpha=alpha)
     epsilon, delta, method = counted.epsilon_at_least, counted.delta_at_least, "counted"
     assert pair.epsilon is not None
     ratio = subject.log_ratio(pair)
@@ -129,7 +115,9 @@ def _pair(subject: Subject, pair: Pair, claim: Guarantee, samples: int, alpha: f
     )
 
 
-def density_bounds(subject: Subject, pair: Pair, ratio: LogRatio, *, samples: int, alpha: float) -> tuple[float, float]:
+def density_bounds(
+    subject: wv.Subject, pair: wv.Pair, ratio: wv.LogRatio, *, samples: int, alpha: float
+) -> tuple[float, float]:
     """Return lower bounds on epsilon at the claimed delta and on delta at the claimed epsilon, trusting the density.
 
     With L = ln p/q at outputs of p, delta(e) = E[(1 - exp(e - L))_+]: a mean of a variable in [0, 1], each value
@@ -149,7 +137,7 @@ def density_bounds(subject: Subject, pair: Pair, ratio: LogRatio, *, samples: in
     return epsilon, delta
 
 
-def _excess(losses: Float64Array, epsilon: float) -> Float64Array:
+def _excess(losses: wv.Float64Array, epsilon: float) -> wv.Float64Array:
     """Return (1 - exp(epsilon - loss))_+ of each loss; 1 where the other input cannot give the output."""
     if epsilon == np.inf:
         return np.asarray(losses == np.inf, dtype=np.float64)
@@ -157,12 +145,12 @@ def _excess(losses: Float64Array, epsilon: float) -> Float64Array:
         return np.asarray(-np.expm1(np.minimum(epsilon - losses, 0.0)))
 
 
-def _delta(losses: Float64Array, epsilon: float, alpha: float, generator: np.random.Generator) -> float:
+def _delta(losses: wv.Float64Array, epsilon: float, alpha: float, generator: np.random.Generator) -> float:
     hits = np.count_nonzero(generator.random(len(losses)) < _excess(losses, epsilon))
-    return float(lower_bound(hits, len(losses), alpha))
+    return float(wv.lower_bound(hits, len(losses), alpha))
 
 
-def _promising(losses: Float64Array, n: int, delta: float, alpha: float) -> float:
+def _promising(losses: wv.Float64Array, n: int, delta: float, alpha: float) -> float:
     """Return the largest epsilon whose bound on n fresh samples may be expected, with room, to lie above delta."""
     sure = losses[np.isfinite(losses)]
     tried = [np.inf, *np.quantile(sure, np.linspace(1, 0, STEPS))] if len(sure) else [np.inf]
@@ -170,6 +158,6 @@ def _promising(losses: Float64Array, n: int, delta: float, alpha: float) -> floa
         expected = float(_excess(losses, epsilon).mean()) * n
         # Two standard deviations below what is expected, and at least ten hits.
         hits = expected - 2 * expected**0.5
-        if epsilon > 0 and hits >= 10 and float(lower_bound(int(hits), n, alpha)) > delta:
+        if epsilon > 0 and hits >= 10 and float(wv.lower_bound(int(hits), n, alpha)) > delta:
             return float(epsilon)
     return 0.0

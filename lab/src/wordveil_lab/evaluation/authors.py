@@ -17,17 +17,10 @@ from scipy.sparse import csr_array
 
 from wordveil.api import Embeddings, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
+from wordveil_lab.evaluation import models
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import as_texts, released_tokens
 from wordveil_lab.evaluation.data import mixed_order, read_labelled
-from wordveil_lab.evaluation.models import (
-    bag_of_words,
-    encode_labelled,
-    fit_quietly,
-    linear_model,
-    load_sklearn,
-    weighted_bag,
-)
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import read_rows
 
@@ -148,7 +141,7 @@ def _closest(spaces: Spaces, texts: list[str]) -> NDArray[np.int64]:
 
 def _spaces(profiles: list[str]) -> Spaces:
     """Return each feature space fitted to the profiles, and the profiles in it, rows of norm 1."""
-    vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
+    vectorizer = models.load_sklearn("feature_extraction.text").TfidfVectorizer
     fitted = [vectorizer(sublinear_tf=True, **settings).fit(profiles) for settings in _FEATURES]
     return tuple((space, space.transform(profiles)) for space in fitted)
 
@@ -181,11 +174,13 @@ class AttributeInference(Task):
         classes = sorted({item.label for item in items})
         if self.folds < 2 or len(classes) < 2 or len(items) < 2 * self.folds:
             raise ParameterError("folds", self.folds, "must be at least 2, with two values and two texts a fold.")
-        return encode_labelled(embeddings, items, classes)
+        return models.encode_labelled(embeddings, items, classes)
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         corpus, labels = prepared
-        counts = bag_of_words(released_tokens(corpus, subject, source, self.name), corpus, len(subject.embeddings))
+        counts = models.bag_of_words(
+            released_tokens(corpus, subject, source, self.name), corpus, len(subject.embeddings)
+        )
         commonest = Counter(labels.tolist()).most_common(1)[0][1]
         right = cross_validated(counts, counts, labels, model=self.model, folds=self.folds)
         return {"accuracy": right, "guessing": commonest / len(labels)}
@@ -208,7 +203,9 @@ def cross_validated(
             "label", len(np.unique(labels)), "classes are too few, or too rare, to learn from: two are needed."
         )
     for held in range(folds):
-        train, weights = weighted_bag(learnt[fold != held])
-        fitted = fit_quietly(linear_model(model), train, labels[fold != held])
-        right += int((fitted.predict(weighted_bag(asked[fold == held], weights)[0]) == labels[fold == held]).sum())
+        train, weights = models.weighted_bag(learnt[fold != held])
+        fitted = models.fit_quietly(models.linear_model(model), train, labels[fold != held])
+        right += int(
+            (fitted.predict(models.weighted_bag(asked[fold == held], weights)[0]) == labels[fold == held]).sum()
+        )
     return right / len(labels)

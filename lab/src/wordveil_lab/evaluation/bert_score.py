@@ -14,11 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from wordveil.api import MINILM_WIDTH as WIDTH
-from wordveil.api import Float32Array, Float64Array, MiniLM, MissingExtraError
-from wordveil.api import load_minilm as load_model
-from wordveil.api import minilm_pieces as sentence_pieces
-from wordveil.api import minilm_states as encode
+import wordveil.api as wv
 
 MINILM, ROBERTA = "BERTScore (MiniLM)", "BERTScore (RoBERTa-large)"
 """By the model that this laboratory has, and by the one that the package of BERTScore takes for English."""
@@ -28,12 +24,14 @@ MINILM, ROBERTA = "BERTScore (MiniLM)", "BERTScore (RoBERTa-large)"
 class BertScores:
     """Scores of some pairs of texts, each of shape (n,), float64."""
 
-    precision: Float64Array = field(repr=False)  # mean cosine of the candidate's tokens with the nearest of the other
-    recall: Float64Array = field(repr=False)  # the same with the two exchanged
-    f1: Float64Array = field(repr=False)  # their harmonic mean
+    precision: wv.Float64Array = field(
+        repr=False
+    )  # mean cosine of the candidate's tokens with the nearest of the other
+    recall: wv.Float64Array = field(repr=False)  # the same with the two exchanged
+    f1: wv.Float64Array = field(repr=False)  # their harmonic mean
 
 
-_model = cache(load_model)
+_model, _NOTHING = cache(wv.load_minilm), np.empty((0, 0), np.float32)
 
 
 def bert_score_by_roberta(candidates: Sequence[str], references: Sequence[str]) -> float:
@@ -46,11 +44,11 @@ def bert_score_by_roberta(candidates: Sequence[str], references: Sequence[str]) 
         scores = importlib.import_module("bert_score").score(list(candidates), list(references), lang="en")
     except (ImportError, OSError) as error:
         remedy = "pip install bert-score, and put roberta-large into the cache of transformers"
-        raise MissingExtraError("BERTScore by RoBERTa-large", "bert-score", "", remedy=remedy) from error
+        raise wv.MissingExtraError("BERTScore by RoBERTa-large", "bert-score", "", remedy=remedy) from error
     return float(scores[2].mean())
 
 
-def matching_scores(candidates: Sequence[Float32Array], references: Sequence[Float32Array]) -> BertScores:
+def matching_scores(candidates: Sequence[wv.Float32Array], references: Sequence[wv.Float32Array]) -> BertScores:
     """Return the BERTScore of each candidate against its reference, of both the `unit_states`.
 
     Each token is matched with the nearest of the other text, and the cosines are averaged. No weights by inverse
@@ -68,14 +66,18 @@ def matching_scores(candidates: Sequence[Float32Array], references: Sequence[Flo
     return BertScores(precision=precision, recall=recall, f1=f1)
 
 
-def read_by_minilm(texts: Sequence[str], *, model: MiniLM | None = None) -> tuple[Float32Array, list[Float32Array]]:
+States = list[wv.Float32Array]
+"""Of each text the states of its tokens, shape (tokens, 384)."""
+
+
+def read_by_minilm(texts: Sequence[str], *, model: wv.MiniLM | None = None) -> tuple[wv.Float32Array, States]:
     """Return MiniLM's sentence vectors, shape (n, 384), and each text's token states of the last layer, at length 1.
 
     A sentence's vector is the mean of all states; the special tokens are left out of the token states, (tokens, 384).
     """
     model, different = model or _model(), list(dict.fromkeys(texts))
-    rows, states = np.zeros((len(different), WIDTH), np.float32), [np.empty((0, 0), np.float32)] * len(different)
-    for places, batch in encode(model, [sentence_pieces(model, text) for text in different]):
+    rows, states = np.zeros((len(different), wv.MINILM_WIDTH), np.float32), [_NOTHING] * len(different)
+    for places, batch in wv.minilm_states(model, [wv.minilm_pieces(model, text) for text in different]):
         rows[places] = batch.mean(axis=1)
         inner = batch[:, 1:-1] / np.linalg.norm(batch[:, 1:-1], axis=2, keepdims=True)
         for place, own in zip(places, inner, strict=True):
@@ -86,12 +88,12 @@ def read_by_minilm(texts: Sequence[str], *, model: MiniLM | None = None) -> tupl
     return rows[at], [states[i] for i in at]
 
 
-def unit_states(texts: Sequence[str], *, model: MiniLM | None = None) -> list[Float32Array]:
+def unit_states(texts: Sequence[str], *, model: wv.MiniLM | None = None) -> list[wv.Float32Array]:
     """Return the token states alone; see `read_by_minilm`."""
     return read_by_minilm(texts, model=model)[1]
 
 
-def _matched(candidate: Float32Array, reference: Float32Array) -> tuple[float, float]:
+def _matched(candidate: wv.Float32Array, reference: wv.Float32Array) -> tuple[float, float]:
     """Return precision and recall of one pair."""
     if not len(candidate) or not len(reference):
         same = float(len(candidate) == len(reference))

@@ -31,16 +31,6 @@ class Cell:
     scores: Mapping[str, Summary] = field(default_factory=dict)  # empty where the task does not apply
     seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        return {**asdict(self), "scores": {name: asdict(summary) for name, summary in self.scores.items()}}
-
-    @classmethod
-    def from_dict(cls, facts: Mapping[str, Any]) -> Cell:
-        """Return the cell of such a dictionary."""
-        scores = {name: Summary(**summary) for name, summary in facts["scores"].items()}
-        return cls(**{**facts, "scores": scores})
-
 
 def digest(facts: Any) -> str:
     """Return the SHA-256 of what a result depends on."""
@@ -113,7 +103,8 @@ class Cells:
     def get_cell(self, key: str) -> Cell | None:
         """Return a finished cell, or None."""
         try:
-            return Cell.from_dict(self.get(key) or {})
+            facts = self.get(key) or {}
+            return Cell(**{**facts, "scores": {name: Summary(**one) for name, one in facts["scores"].items()}})
         except (ValueError, KeyError, TypeError):
             return None
 

@@ -11,19 +11,11 @@ from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus
+from wordveil_lab.evaluation import models
 from wordveil_lab.evaluation.base import Score, Task
 from wordveil_lab.evaluation.corpora import centroids, released_centroids, released_tokens
 from wordveil_lab.evaluation.data import train_and_test
 from wordveil_lab.evaluation.mean_classifier import MeanClassifier
-from wordveil_lab.evaluation.models import (
-    bag_of_words,
-    encode_labelled,
-    fit_quietly,
-    linear_model,
-    load_sklearn,
-    standardized,
-    weighted_bag,
-)
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.evaluation.word_tasks import word_ids
 from wordveil_lab.rows import read_rows
@@ -53,7 +45,7 @@ class _TwoFiles(Task):
         classes = sorted({item.label for item in train})
         if len(classes) < 2 or not test:
             raise ParameterError("train", self.train, "must hold at least two classes, and some texts to test on.")
-        return encode_labelled(embeddings, train, classes), encode_labelled(embeddings, test, classes)
+        return models.encode_labelled(embeddings, train, classes), models.encode_labelled(embeddings, test, classes)
 
 
 FASTTEXT_WIDTH = 32
@@ -80,9 +72,9 @@ class TextClassification(_TwoFiles):
         v = len(subject.embeddings)
         learnt = released_tokens(train, subject, source, "train")
         tested = released_tokens(test, subject, source, "test") if self.released_test else test.tokens
-        features, weights = weighted_bag(bag_of_words(learnt, train, v))
-        logistic = fit_quietly(linear_model("logistic"), features, known)
-        guesses = {"logistic": logistic.predict(weighted_bag(bag_of_words(tested, test, v), weights)[0])}
+        features, weights = models.weighted_bag(models.bag_of_words(learnt, train, v))
+        logistic = models.fit_quietly(models.linear_model("logistic"), features, known)
+        guesses = {"logistic": logistic.predict(models.weighted_bag(models.bag_of_words(tested, test, v), weights)[0])}
         network = MeanClassifier(v, int(known.max()) + 1, FASTTEXT_WIDTH, source.stream("model"), rate=FASTTEXT_RATE)
         network.fit(learnt, train, known, epochs=self.epochs, batch=64)
         guesses["fasttext"] = network.probabilities(tested, test).argmax(axis=1)
@@ -107,8 +99,8 @@ class CentroidClassification(_TwoFiles):
             tested = released_centroids(test, subject, source, "test")
         else:
             tested = centroids(test.tokens, test, subject.space.vectors)
-        features, unseen = standardized(learnt, tested)
-        model = fit_quietly(linear_model(self.model), features, known)
+        features, unseen = models.standardized(learnt, tested)
+        model = models.fit_quietly(models.linear_model(self.model), features, known)
         return {
             "accuracy": float((model.predict(unseen) == asked).mean()),
             "training": float((model.predict(features) == known).mean()),
@@ -150,10 +142,10 @@ class LexiconClassification(Task):
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         ids, labels, tested = prepared
         rows = subject.release_vectors(ids, source, self.name)
-        train, test = standardized(rows[~tested], rows[tested])
-        model = fit_quietly(linear_model(self.model), train, labels[~tested])
+        train, test = models.standardized(rows[~tested], rows[tested])
+        model = models.fit_quietly(models.linear_model(self.model), train, labels[~tested])
         scores = model.decision_function(test)
         return {
             "accuracy": float((model.predict(test) == labels[tested]).mean()),
-            "auc": float(load_sklearn("metrics").roc_auc_score(labels[tested], scores)),
+            "auc": float(models.load_sklearn("metrics").roc_auc_score(labels[tested], scores)),
         }

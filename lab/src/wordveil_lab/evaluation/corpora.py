@@ -61,6 +61,12 @@ def means(rows: Float64Array, owner: NDArray[np.int64], n: int) -> Float64Array:
     return np.asarray(total / np.maximum(counts, 1)[:, None])
 
 
+def distances(first: Float64Array, second: Float64Array) -> Float64Array:
+    """Return the Euclidean distances of n rows from m others up to rounding, shape (n, m)."""
+    squared = np.square(first).sum(axis=1)[:, None] + np.square(second).sum(axis=1) - 2 * first @ second.T
+    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
+
+
 def unit_rows(rows: Float64Array) -> Float64Array:
     """Return rows at length 1; zero rows stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)

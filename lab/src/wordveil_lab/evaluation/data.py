@@ -51,11 +51,6 @@ def scored_pairs(name: str | os.PathLike[str], columns: tuple[str, str]) -> list
     return pairs
 
 
-def read_pairs(name: str | os.PathLike[str]) -> list[ScoredPair]:
-    """Return word pairs (columns word1, word2, score)."""
-    return scored_pairs(name, ("word1", "word2"))
-
-
 def read_labelled(
     name: str | os.PathLike[str], *, text: str = "text", label: str = "label", limit: int | None = None
 ) -> list[LabelledText]:

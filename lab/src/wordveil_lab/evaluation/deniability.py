@@ -69,25 +69,10 @@ def _from_channel(words: WordRandomizer, ids: IdArray, draws: int) -> tuple[Floa
         rows = words.law(ids[part])
         assert rows is not None
         kept[part] = np.where(ids[part, None] == words.outputs, rows, 0.0).sum(axis=1)
-        distinct[part] = expected_distinct(rows, draws)
+        with np.errstate(divide="ignore"):
+            never = np.exp(draws * np.log1p(-np.minimum(rows, 1.0)))
+        distinct[part] = (1 - never).sum(axis=1)
     return kept, distinct
-
-
-def expected_distinct(rows: Float64Array, draws: int) -> Float64Array:
-    """Return the expected number of distinct outputs in `draws` draws from each row of probabilities, shape (n,)."""
-    with np.errstate(divide="ignore"):
-        never = np.exp(draws * np.log1p(-np.minimum(rows, 1.0)))
-    return np.asarray((1 - never).sum(axis=1))
-
-
-def overlap_shares(subject: Entrant, ids: IdArray, neighbours: int, source: RandomSource, label: str) -> Float64Array:
-    """Return for each word the Jaccard overlap of its neighbours with those of its released vector, shape (n,)."""
-    search = NearestWords(subject.space.vectors, np.arange(len(subject.space), dtype=np.int32))
-    k = min(neighbours, len(subject.space))
-    before = search.top(subject.space.vectors[ids], k, threads=subject.threads)[0]
-    after = search.top(subject.release_vectors(ids, source, label), k, threads=subject.threads)[0]
-    shared = (before[:, :, None] == after[:, None, :]).any(axis=2).sum(axis=1)
-    return np.asarray(shared / (2 * k - shared))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +101,11 @@ class OverlapSkewness(Task):
     def run(self, prepared: IdArray, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
         from scipy.stats import skew
 
-        shares = overlap_shares(subject, prepared, self.neighbours, source, self.name)
+        search = NearestWords(subject.space.vectors, np.arange(len(subject.space), dtype=np.int32))
+        k, released = min(self.neighbours, len(subject.space)), subject.release_vectors(prepared, source, self.name)
+        before = search.top(subject.space.vectors[prepared], k, threads=subject.threads)[0]
+        after = search.top(released, k, threads=subject.threads)[0]
+        shared = (before[:, :, None] == after[:, None, :]).any(axis=2).sum(axis=1)
+        shares = shared / (2 * k - shared)  # the Jaccard overlap of each word
         spread = 0.0 if np.ptp(shares) == 0 else float(skew(shares, bias=False))
         return {"overlap": float(shares.mean()), "skewness": spread}

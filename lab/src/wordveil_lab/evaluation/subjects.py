@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import Draws, Float64Array, IdArray, PrivateIds, ReleasedIds, Stream, VectorRandomizer, WordRandomizer
-from wordveil.api import FitProgress as Progress
+import wordveil.api as wv
 
 DRAW_VALUES = 1 << 22  # eight-byte values drawn at a time: 32 MiB
 ROWS = 16_384  # noisy vectors made at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unprotected(WordRandomizer):
+class Unprotected(wv.WordRandomizer):
     """No mechanism at all: every word comes back as it was. The baseline of every task."""
 
     embeddings: wv.Embeddings
@@ -29,21 +27,21 @@ class Unprotected(WordRandomizer):
     def guarantee(self) -> wv.Guarantee:
         return wv.NoGuarantee(reason="nothing is randomized", standing=wv.Standing.REFUTED)
 
-    def sample(self, stream: Stream, n: int) -> Draws:
+    def sample(self, stream: wv.Stream, n: int) -> wv.Draws:
         return (np.empty((n, 0)),)
 
     def randomize(
-        self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
-    ) -> ReleasedIds:
-        return ReleasedIds(np.asarray(ids, dtype=np.int32))  # a baseline: public words, and no promise
+        self, ids: wv.PrivateIds, draws: wv.Draws, *, threads: int | None = None, progress: wv.FitProgress | None = None
+    ) -> wv.ReleasedIds:
+        return wv.ReleasedIds(np.asarray(ids, dtype=np.int32))  # a baseline: public words, and no promise
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entrant:
     """A mechanism under test."""
 
-    words: WordRandomizer = field(repr=False)  # the word mechanism, decoder included
-    vectors: VectorRandomizer | None = field(repr=False)  # the mechanism inside it; None where words are released
+    words: wv.WordRandomizer = field(repr=False)  # the word mechanism, decoder included
+    vectors: wv.VectorRandomizer | None = field(repr=False)  # the mechanism inside it; None where words are released
     space: wv.Embeddings = field(repr=False)  # the vocabulary with its vectors where the released vectors live
     threads: int | None = 1
     is_baseline: bool = False  # whether nothing is randomized
@@ -66,7 +64,7 @@ class Entrant:
         nothing = np.zeros((0, self.space.dimensions))
         return self.vectors is not None and self.vectors.log_density(nothing, self.embeddings.vectors[:1]) is not None
 
-    def release_words(self, ids: IdArray, source: wv.RandomSource, label: str) -> IdArray:
+    def release_words(self, ids: wv.IdArray, source: wv.RandomSource, label: str) -> wv.IdArray:
         """Return released ids, shape (n,), for public input ids; the label tells the uses of one source apart."""
         stream, words = source.stream(label), self.words.for_batch_job()
         given = np.asarray(ids, dtype=np.int32)
@@ -75,16 +73,16 @@ class Entrant:
         for start in range(0, len(given), size):
             part = given[start : start + size]
             draws = words.sample(stream, len(part))
-            parts.append(words.randomize(PrivateIds(part), draws, threads=self.threads))
+            parts.append(words.randomize(wv.PrivateIds(part), draws, threads=self.threads))
         return np.concatenate(parts)
 
-    def release_vectors(self, ids: IdArray, source: wv.RandomSource, label: str) -> Float64Array:
+    def release_vectors(self, ids: wv.IdArray, source: wv.RandomSource, label: str) -> wv.Float64Array:
         """Return released vectors, shape (n, m): noisy ones, or those of released words."""
         if self.vectors is None:
             return np.asarray(self.space.vectors[self.release_words(ids, source, label)], dtype=np.float64)
         return self.release_rows(np.asarray(self.embeddings.vectors[ids], dtype=np.float64), source, label)
 
-    def release_rows(self, rows: Float64Array, source: wv.RandomSource, label: str) -> Float64Array:
+    def release_rows(self, rows: wv.Float64Array, source: wv.RandomSource, label: str) -> wv.Float64Array:
         """Return noisy rows, shape (n, m), for any public rows, shape (n, d); vector mechanisms only."""
         assert self.vectors is not None
         stream = source.stream(label)
@@ -95,7 +93,7 @@ class Entrant:
         return np.concatenate(parts) if parts else np.empty((0, self.space.dimensions))
 
 
-def subject_of(randomizer: WordRandomizer, *, decoded: bool = False, threads: int | None = 1) -> Entrant:
+def subject_of(randomizer: wv.WordRandomizer, *, decoded: bool = False, threads: int | None = 1) -> Entrant:
     """Return the subject of a fitted mechanism; of a decoded one it releases vectors, or with `decoded` words."""
     if randomizer.vectors is not None and not decoded:
         space = randomizer.vectors.decoding_space(randomizer.embeddings)

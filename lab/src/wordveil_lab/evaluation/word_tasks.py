@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Score, Task
-from wordveil_lab.evaluation.corpora import released_centroids, unit_rows
-from wordveil_lab.evaluation.data import read_pairs, scored_pairs
+from wordveil_lab.evaluation.corpora import distances, released_centroids, unit_rows
+from wordveil_lab.evaluation.data import scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
 from wordveil_lab.rows import read_rows, thinned
 
@@ -48,7 +48,7 @@ class WordSimilarity(Task):
 
     def prepare(self, embeddings: Embeddings) -> tuple[IdArray, NDArray[np.int64], Float64Array]:
         """Return distinct words, the two places of each covered pair among them, shape (2, pairs), and human scores."""
-        pairs = read_pairs(self.path)
+        pairs = scored_pairs(self.path, ("word1", "word2"))
         sides = [pair.first for pair in pairs], [pair.second for pair in pairs]
         both = np.stack([word_ids(embeddings, words) for words in sides])
         covered = (both >= 0).all(axis=0)
@@ -136,15 +136,10 @@ class DistanceDistortion(Task):
         original = [np.asarray(subject.embeddings.vectors[ids], dtype=np.float64) for ids in prepared]
         released = subject.release_vectors(np.concatenate((first, second)), source, self.name)
         halves = (released[: len(first)], released[len(first) :])
-        true, seen = _distances(*original), _distances(*halves)
+        true, seen = distances(*original), distances(*halves)
         moved = float(np.abs(seen - true).mean())
         products = float(np.abs(halves[0] @ halves[1].T - original[0] @ original[1].T).mean())
         return {"distance-relative": moved / float(true.mean()), "distance": moved, "inner-product": products}
-
-
-def _distances(a: Float64Array, b: Float64Array) -> Float64Array:
-    squared = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1) - 2 * a @ b.T
-    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ public word frequencies. They stand for the papers' ideas, not for anybody's cod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import wordveil as wv
-from wordveil.api import Float64Array, IdArray, PrivateText, ReleasedText, ReleaseReader
-from wordveil_lab.corpora import Corpus, encode
+from wordveil.api import Float64Array, IdArray, ReleasedText, ReleaseReader
+from wordveil_lab.corpora import Corpus, encode, released_texts
 from wordveil_lab.court.pairs import PairedTexts
 from wordveil_lab.court.scoring import score
-from wordveil_lab.evaluation.corpora import as_texts, released_tokens
+from wordveil_lab.evaluation.corpora import as_texts, distances, released_tokens
 from wordveil_lab.evaluation.data import read_labelled
 from wordveil_lab.evaluation.priors import COMMON, word_prior
 from wordveil_lab.evaluation.report import new_report
@@ -57,12 +57,11 @@ Method = Callable[[Sequence[str], wv.Embeddings, np.random.Generator], list[str]
 ByTokens = Callable[[Corpus, wv.Embeddings, np.random.Generator], IdArray]
 
 
-def lengths(table: wv.Embeddings, tokens: IdArray) -> Float64Array:
-    """Return the distance of each token to each word that may be released, up to rounding: enough for a score."""
-    own = table.vectors[tokens].astype(np.float64)
+def known_blocks(tokens: IdArray, table: wv.Embeddings) -> Iterator[tuple[NDArray[np.int64], Float64Array]]:
+    """Yield places of known tokens, and the distance of each of these to each word that may be released."""
     other = table.vectors[table.candidates].astype(np.float64)
-    squares = np.square(own).sum(axis=1)[:, None] + np.square(other).sum(axis=1) - 2 * own @ other.T
-    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+    for places in np.array_split(np.flatnonzero(tokens >= 0), max(1, len(tokens) // 256)):
+        yield places, distances(table.vectors[tokens[places]].astype(np.float64), other)
 
 
 def drawn(law: Float64Array, generator: np.random.Generator) -> NDArray[np.int64]:
@@ -75,8 +74,7 @@ def by_distance(tokens: IdArray, rates: Float64Array, table: wv.Embeddings, gene
     """Return a word for each token, with probability proportional to exp(-rate/2 distance); -1 gives a uniform one."""
     outputs = table.candidates
     released = outputs[generator.integers(len(outputs), size=len(tokens))].astype(np.int32)
-    for places in np.array_split(np.flatnonzero(tokens >= 0), max(1, len(tokens) // 256)):
-        gaps = lengths(table, tokens[places])
+    for places, gaps in known_blocks(tokens, table):
         weights = np.exp(-rates[places, None] / 2 * (gaps - gaps.min(axis=1, keepdims=True)))
         released[places] = outputs[drawn(weights, generator)]
     return released
@@ -90,8 +88,7 @@ def custext(
     layouts = reader.read([ReleasedText(text) for text in texts])
     tokens = np.concatenate([layout.ids for layout in layouts])
     released, outputs = tokens.copy(), table.candidates
-    for places in np.array_split(np.flatnonzero(tokens >= 0), max(1, len(tokens) // 256)):
-        gaps = lengths(table, tokens[places])
+    for places, gaps in known_blocks(tokens, table):
         near = np.argpartition(gaps, 20, axis=1)[:, :20]
         own = np.take_along_axis(gaps, near, axis=1)
         low, high = own.min(axis=1, keepdims=True), own.max(axis=1, keepdims=True)
@@ -174,7 +171,7 @@ def ours(mechanism: wv.TEM | wv.NeighbourResponse) -> Method:
 def rephrased(texts: Sequence[str], _: wv.Embeddings, __: np.random.Generator) -> list[str]:
     """Return releases of whole sentences."""
     rephraser = wv.Rephraser(epsilon=8.0, source=wv.RandomSource.seeded_for_tests(SEED))
-    return list(rephraser.release_batch(list(map(PrivateText, texts)), ids=list(map(str, range(len(texts))))).texts)
+    return [*released_texts(rephraser, texts)]
 
 
 LISTED: Mapping[str, Any] = {"k": 16, "outputs": 4000}

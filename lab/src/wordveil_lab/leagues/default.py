@@ -9,9 +9,9 @@ where it stopped. Needs the data folder (WORDVEIL_DATA) and scikit-learn; over a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -27,13 +27,14 @@ from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
 from wordveil_lab.evaluation.overlap import AlignedSimilarity
 from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.recipes import listed
 from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.evaluation.retrieval import ranked
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.leagues import default_page
-from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE, RANDOM
+from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE
 from wordveil_lab.leagues.stored import StoredRun, rounded_score, rows_from
-from wordveil_lab.leagues.trial_texts import CHOICE, GROWTH, REPORTED, SETS, TextSet, table
+from wordveil_lab.leagues.trial_texts import CHOICE, GROWTH, PLAN, REPORTED, SETS, TextSet, table
 
 VERSION = 3  # raised whenever a score's meaning changes
 RUNS = 3  # of the noise, for whatever is left
@@ -42,25 +43,8 @@ FOUND = 10  # texts that a search shows
 WEIGHED = 128, 48, 32  # for each token: words that attackers weigh, rarer ones, and those that they read triples of
 ROOTS = {"": 1, ", fourth roots": 2, ", all alike": 30}
 """End of a row's name -> how often the square root of a count is taken for the weight of a word."""
-CANDIDATES: Mapping[str, tuple[float, ...]] = {
-    "128 classes": (5.0, 6.0, 7.0),
-    "256 classes": (6.0, 7.0, 8.0),
-    "256 classes, fourth roots": (7.0, 8.0),
-    "256 classes, all alike": (7.0, 8.0),
-    "512 classes": (7.0, 8.0),
-    "512 classes, all alike": (8.0,),
-    "1024 classes": (8.0, 9.0),
-}
-BASES: Mapping[str, tuple[float, ...]] = {BEFORE[0]: (RANDOM, BEFORE[1]), "256 classes": (RANDOM,)}
-SHOWN: Mapping[str, tuple[float, ...]] = {
-    "256 classes": (6.0, 7.0, 8.0),
-    "TEM": (9.36,),
-    "1 of 4000": (8.0,),
-    "128 classes": (6.0, 7.0),
-    "512 classes": (8.0,),
-    "1024 classes": (8.0,),
-    "1 of all": (12.0,),
-}
+ROWS = PLAN["rows"]
+"""Sets -> name of a row -> epsilons measured on them."""
 
 
 @dataclass(frozen=True)
@@ -194,12 +178,8 @@ def fitted(row: str, epsilon: float) -> WordRandomizer:
         classes = classes_of(int(first), ROOTS[rest.removeprefix("classes")])
         made = wv.NeighbourResponse(epsilon=epsilon, k=1, outputs=len(classes.outputs)).fit(table())
         return replace(made, chosen=classes.outputs, lists=classes.face[:, None])
-    return _listed(int(first), None if rest == "of all" else int(rest.removeprefix("of ")))(epsilon)
-
-
-@lru_cache(maxsize=8)
-def _listed(k: int, outputs: int | None) -> Callable[[float], WordRandomizer]:
-    return wv.NeighbourResponse(k=k, outputs=outputs).fitter(table())
+    outputs = None if rest == "of all" else int(rest.removeprefix("of "))
+    return listed(wv.NeighbourResponse(k=int(first), outputs=outputs), table())(epsilon)
 
 
 @cache
@@ -217,8 +197,8 @@ def class_map(row: str) -> IdArray | None:
 def measure(names: Collection[str] = ()) -> dict[str, Any]:
     """Return the run, or that of some rows."""
     plan = [Trial(NO_NOISE, None, one) for one in (*CHOICE, *REPORTED)]
-    for rows, sets in ((BASES, (*CHOICE, *REPORTED)), (CANDIDATES, CHOICE), (SHOWN, REPORTED)):
-        kept = ((row, e) for row, given in rows.items() for e in given if not names or row in names)
+    for part, sets in (("both", (*CHOICE, *REPORTED)), ("choice", CHOICE), ("reported", REPORTED)):
+        kept = ((row, e) for row, given in ROWS[part].items() for e in given if not names or row in names)
         plan += [Trial(row, e, one) for row, e in kept for one in sets]
     groups = {"TEM": "metric", NO_NOISE: None}
     work = [(one.row, groups.get(one.row, "local"), one.epsilon, one.texts.name, one.cell) for one in plan]
@@ -258,7 +238,8 @@ def growth() -> list[dict[str, Any]]:
     return cells
 
 
-RUN = StoredRun(name="default", rows=sorted({*CANDIDATES, *SHOWN, *BASES}), measure=measure, tables=default_page.tables)
+NAMES = sorted({name for part in ROWS.values() for name in part})
+RUN = StoredRun(name="default", rows=NAMES, measure=measure, tables=default_page.tables)
 
 if __name__ == "__main__":
     RUN.main(__doc__)

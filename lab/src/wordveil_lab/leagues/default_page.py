@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wordveil_lab.leagues.stored import less, score_pair
-from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED
+from wordveil_lab.leagues.trial_texts import CHOICE, PLAN, REPORTED
 from wordveil_lab.tables import markdown_table, short_number
 
 BEFORE = ("16 of 4000", 8.0)
@@ -201,20 +201,6 @@ def _growth(report: Mapping[str, Any]) -> list[str]:
     return markdown_table(["set", "read", "row", "nats", "words named", "rarer"], body)
 
 
-SHORT = (
-    ("no noise", NO_NOISE, None, ""),
-    ("random outputs of 256 faces", "256 classes", RANDOM, "0"),
-    ("**256 classes (the default)**", "256 classes", 7.0, "7"),
-    ("16 of 4 000 (the default before)", *BEFORE, "8"),
-    ("128 classes", "128 classes", 7.0, "7"),
-    ("256 classes", "256 classes", 8.0, "8"),
-    ("512 classes", "512 classes", 8.0, "8"),
-    ("1 024 classes", "1024 classes", 8.0, "8"),
-    ("randomized response, 4 000 words", "1 of 4000", 8.0, "8"),
-    ("TEM at epsilon 9.36 (metric DP)", "TEM", 9.36, "34.56 (truly at most 13.81)"),
-    ("randomized response, all words", "1 of all", 12.0, "12"),
-)
-"""Rows of the table of means: what is said, name, epsilon, nats that any two words may lose."""
 REVIEWS = ("MR", "IMDB", "Yelp")
 BLIND = {"classes": "256 classes", "4000": "16 of 4000"}
 
@@ -225,8 +211,8 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     head = ["mechanism", "nats a word", "sentiment", "topic", "intent", "search", "similarity beyond random"]
     head += ["real text: sentiment", "real text: intent", "words found", "rarer words found"]
     body = []
-    for said, name, epsilon, nats in SHORT:
-        row = rows[name, epsilon]
+    for said, name, epsilon, nats in PLAN["means"]["rows"]:
+        row = rows[name, epsilon or None]
         kind = "real, by its classes" if "classes" in name else "real"
         values: list[float | None] = [mean(row, "released", REVIEWS)[0], scores(row, "news")["released"][0]]
         values += [scores(row, "bank")[score][0] for score in LEFT]

@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 import wordveil as wv
-from wordveil.api import FUNCTION_WORDS, named_after, word_frequencies
-from wordveil.api import REPEATED_RELEASES as RELEASES
+from wordveil.api import FUNCTION_WORDS, REPEATED_RELEASES, named_after, word_frequencies
 from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.evidence import channel_guesses, word_channel
 from wordveil_lab.evaluation.priors import draw_words
@@ -38,7 +37,7 @@ def repeats() -> None:
         guesses, hits = channel_guesses(word_channel(subject_of(fitted), prior), prior)
         right = named_after(fitted, inputs, prior, source)
         assert right is not None, "both lists state their law"
-        for i, n in enumerate(RELEASES):
+        for i, n in enumerate(REPEATED_RELEASES):
             shares = {name: right[kind[inputs], i].mean() for name, kind in kinds.items()}
             if n == 1:
                 shares = {name: hits[kind[guesses]].sum() / prior[kind].sum() for name, kind in kinds.items()}

@@ -2,10 +2,9 @@
 
     WORDVEIL_DATA=... WORDVEIL_SPACY_MODEL=... python -m wordveil_lab.leagues.redaction docs/results
 
-Use is a linear classifier of words and pairs of words, trained on releases and judged on originals and on releases.
-Whoever made the rule and the lists had seen the Presidio set, text messages, questions to a bank and support chats:
-read their figures as of text that the rule was tuned on, and the others as of text that it was not. Attackers were
-chosen on text that teaches them.
+Writes the tables of redaction.md, whose words say what each is of, and draws redaction.svg; a quarter of an hour of one
+core. Use is a linear classifier of words and pairs of words, trained on releases and judged on originals and on
+releases. Attackers were chosen on text that teaches them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,18 +21,11 @@ from typing import Any
 import numpy as np
 
 from wordveil_lab.evaluation.models import load_sklearn
-from wordveil_lab.leagues.redaction_attacks import (
-    PLACEHOLDER,
-    conditions,
-    found_again,
-    guessed,
-    singled_out,
-    told_share,
-)
+from wordveil_lab.leagues import redaction_attacks as attacks
 from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token, rows
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import read_rows
-from wordveil_lab.tables import markdown_table
+from wordveil_lab.tables import markdown_table, refilled
 
 Spell = Callable[[str], str]
 Labelled = Sequence[tuple[str, str]]
@@ -48,25 +39,9 @@ REVIEWS, COMPLAINTS, PUBLIC = 1_000, 1_200, 10_000
 FLOOR = "nothing (the commonest class)"
 NEWS, SHOPS, FILM = "news, 4 fields", "reviews of shops (Yelp), sentiment", "film reviews (IMDB), sentiment"
 """Longer texts: a detector is not asked to read them, nor hidden words of films to be drawn."""
-PROTOTYPE = {"questions": (0.736, 0.897), "news": (0.774, 0.867), "reviews of shops": (0.919, 0.928),
-             "film reviews": (0.864, 0.875), "clinical": (0.605, 0.665)}  # fmt: skip
-"""What was measured before anything was built: judged on originals at common:4000, and without redaction."""
-PUBLISHED = {"PERSON": 0.84, "GPE": 0.41, "PHONE_NUMBER": 0.55, "CREDIT_CARD": 0.77, "EMAIL_ADDRESS": 1.0,
-             "DATE_TIME": 0.91, "US_SSN": 1.0, "IBAN_CODE": 0.95, "IP_ADDRESS": 0.91, "NRP": 0.69,
-             "US_DRIVER_LICENSE": 0.44}  # fmt: skip
-"""Presidio's recall by token and type on this set, by its own authors: microsoft/presidio-research, 597aa68,
-notebooks/experiment_20221213-145441.json."""
+PUBLISHED, CHATS = attacks.FACTS["published"], attacks.FACTS["chats"]
+"""Presidio's recall by its own authors, and what is counted of the values marked in chats with support."""
 QUASI = frozenset(("DATE_TIME", "AGE", "TITLE", "NRP"))
-CHATS = {
-    "names": ("name",),
-    "companies": ("company_name",),
-    "addresses": ("address",),
-    "card numbers": ("card_number",),
-    "social security numbers": ("ssn",),
-    "e-mail addresses": ("email_address",),
-    "telephone numbers": ("phone_number", "phonenumber"),
-}
-"""What is counted of the values marked in chats with support."""
 COUNTED = {kind for kinds in CHATS.values() for kind in kinds}
 
 
@@ -125,8 +100,8 @@ def accuracies(one: Task, release: Release) -> tuple[float, float]:
     seen, shown = release(train), release(test)
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     words = vectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)[\w']+")
-    bare = [PLACEHOLDER.sub(" ", text) for text in seen]
-    return told_share(words, bare, classes, test, right), told_share(words, seen, classes, shown, right)
+    bare = [attacks.PLACEHOLDER.sub(" ", text) for text in seen]
+    return attacks.told_share(words, bare, classes, test, right), attacks.told_share(words, seen, classes, shown, right)
 
 
 def commonest_share(train: Labelled, test: Labelled) -> float:
@@ -193,7 +168,7 @@ def chats(data: Path) -> list[dict[str, Any]]:
 def gaps(texts: Sequence[str]) -> tuple[float, float]:
     """Return the share of released sentences without a gap, and with one at most."""
     sentences = [each for text in texts for each in re.split(r"(?<=[.!?])\s+|\n+", text) if len(each.split()) > 1]
-    counts = np.array([len(PLACEHOLDER.findall(each)) for each in sentences])
+    counts = np.array([len(attacks.PLACEHOLDER.findall(each)) for each in sentences])
     return float((counts == 0).mean()), float((counts <= 1).mean())
 
 
@@ -258,7 +233,7 @@ def read_by_characters(release: Release, train: Labelled, test: Labelled) -> flo
     learnt, asked = (release([text for text, _ in pairs]) for pairs in (train, test))
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     runs = vectorizer(analyzer="char", ngram_range=(1, 5), sublinear_tf=True, lowercase=False, min_df=3)
-    return told_share(runs, learnt, [label for _, label in train], asked, [label for _, label in test])
+    return attacks.told_share(runs, learnt, [label for _, label in train], asked, [label for _, label in test])
 
 
 def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
@@ -270,7 +245,7 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     posts = table(documents / "reddit-mental-health.jsonl.gz", "author", "text")
     teaching = {text for text, _ in posts[::2]}
     writers = posts[::2], [post for post in posts[1::2] if post[0] not in teaching]  # posts repeat
-    named = conditions(posts)
+    named = attacks.conditions(posts)
     halves = tuple([(text, about) for text, author, about in named if int(author) % 2 == odd] for odd in (0, 1))
     head = (
         "release", "film reviews: sentences without a gap", "with one at most", f"original found among {REVIEWS:,}",
@@ -282,14 +257,14 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
         releases = each.release(reviews)
         holes = gaps(releases) if each.tokens else (None, None)
         kept = each.tokens is not None or each.redactor is not None
-        alone = (singled_out(releases), singled_out(releases, rarest=False)) if kept else (None, None)
+        alone = (attacks.singled_out(releases), attacks.singled_out(releases, rarest=False)) if kept else (None, None)
         guesses: list[float | None] = [None, None]
         if each.redactor is not None:
-            guesses = [guessed(each.redactor, attacked, read, linear=True)]
-            guesses += [guessed(each.redactor, attacked, public, linear=False)]
+            guesses = [attacks.guessed(each.redactor, attacked, read, linear=True)]
+            guesses += [attacks.guessed(each.redactor, attacked, public, linear=False)]
         asked = each.name in ("as they are", "common:4000", WORD_BY_WORD, TEM_ROW)
         facts = [read_by_characters(each.release, *pair) if asked else None for pair in (writers, halves)]
-        return [each.name, *holes, found_again(reviews, releases), alone[0], *guesses, *facts, alone[1]]
+        return [each.name, *holes, attacks.found_again(reviews, releases), alone[0], *guesses, *facts, alone[1]]
 
     floors = [commonest_share(*pair) for pair in (writers, halves)]
     chosen = {"as they are", *(f"common:{n}" for n in COMMON), WORD_BY_WORD, TEM_ROW}
@@ -297,70 +272,36 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     return sheet(head, [*found, [FLOOR, None, None, 1 / REVIEWS, None, None, None, *floors, None]])
 
 
-def _beside(results: Mapping[str, Mapping[str, tuple[float, float] | None]]) -> str:
-    """Return a sentence on what was measured before anything was built."""
-    said = []
-    for start, (kept, plain) in PROTOTYPE.items():
-        found = next(each for name, each in results.items() if name.startswith(start))
-        now, raw = found["common:4000"], found["as they are"]
-        assert now is not None
-        assert raw is not None
-        said.append(f"{start} {cell((now[0], kept))} (as they are {cell((raw[0], plain))})")
-    return f"Judged on originals at common:4000, here and with the prototype: {'; '.join(said)}."
-
-
-def page(data: Path) -> tuple[str, bytes]:
-    """Return the page and its figure."""
-    start, all_tasks, compared = time.process_time(), tasks(data), rows()
+def measured(data: Path) -> tuple[dict[str, list[str]], bytes]:
+    """Return the tables of the page, by their headings or comments, and its figure."""
+    all_tasks, compared = tasks(data), rows()
     marked = list(read_rows(data / "privacy" / "presidio-synth.jsonl.gz", ("text", "spans")))
     results = {one.name: use(one, compared) for one in all_tasks}
     names = (FLOOR, *(each.name for each in compared))
     kept = [[name, *(found[name] for found in results.values())] for name in names]
     default = next(each for each in compared if each.name == "common:4000")
     detector = next((each for each in compared if each.name.startswith(DETECTOR)), None)
-    about, command, *method = (__doc__ or "").strip().split("\n\n")
-    sections = [
-        "# " + about.partition(":")[0], "", "    " + command.strip(), "", *method, "",
-        "![Use by the length of the list](redaction.svg)", "", "## Use", "",
-        "Accuracy judged on originals / on releases. Before a judge of originals learns, placeholders are taken out:",
-        "originals have none. In the rows *neighbours*, hidden words in small letters are drawn word by word.", "",
-        *sheet(["kept", *results], kept), "", _beside(results), "",
-        "## Marked values that pass", "",
-        "Of the Presidio set, whose sentences come from templates: values of which all tokens are kept, or some. Where",
-        "every word is exchanged, *whole* are values that stand in the release all the same.", "",
-        *_values(compared, marked), "",
-        "By type, as written. The published recall is by token and type, by Presidio's own authors on this set",
-        "(microsoft/presidio-research, notebooks/experiment_20221213-145441.json), of another version. Rows",
-        "without a published figure are no verdict on Presidio.", "",
-        *_by_type(default, detector, marked), "",
-        "Different turns of customers in MultiDoGO that hold a marked value, mostly in small letters. Few of the card",
-        "numbers are whole and valid, and most social security numbers are the last four digits, so these two rows are",
-        "no verdict on Presidio.", "",
-        *_chats(default, detector, chats(data)), "",
-        "## Gaps, and what still identifies", "",
-        "Readers are linear classifiers: of hidden words by three tokens on either side and the words of the question",
-        "(naive Bayes where too much is read), of authors and conditions by runs of one to five characters, layout and",
-        "placeholders too. Conditions are of posts that name one only, by authors who did not teach.",
-        "Posts that stand among those that teach as well are left out. Hidden words are those in small letters. Of",
-        "these, always the commonest of complaints and chats is .05, and a reader of triples found .07 with those, by",
-        "other code.", "",
-        *_identifying(data, compared, all_tasks[0]), "",
-        f"All of it takes {(time.process_time() - start) / 60:.0f} minutes on one core.", "",
-    ]  # fmt: skip
+    tables = {
+        "## Use": sheet(["kept", *results], kept),
+        "## Marked values that pass": _values(compared, marked),
+        "<!-- table: types -->": _by_type(default, detector, marked),
+        "<!-- table: chats -->": _chats(default, detector, chats(data)),
+        "## Gaps, and what still identifies": _identifying(data, compared, all_tasks[0]),
+    }
     points = [
         Plotted(figure="judged on originals", series=name, epsilon=float(n), value=found[f"common:{n}"][0])  # type: ignore[index]
         for name, found in results.items()
         for n in COMMON
     ]
-    return "\n".join(sections), draw(points, "What a linear classifier learns from redacted text", "words on the list")
+    return tables, draw(points, "What a linear classifier learns from redacted text", "words on the list")
 
 
 def main() -> None:
-    """Write the page and the figure into a folder."""
-    folder = Path(sys.argv[1])
-    text, figure = page(Path(os.environ["WORDVEIL_DATA"]))
-    (folder / "redaction.md").write_text(text, encoding="utf-8")
-    (folder / "redaction.svg").write_bytes(figure)
+    """Write the tables of the page and the figure, both in a folder."""
+    page = Path(sys.argv[1]) / "redaction.md"
+    tables, figure = measured(Path(os.environ["WORDVEIL_DATA"]))
+    page.write_text(refilled(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    page.with_suffix(".svg").write_bytes(figure)
 
 
 if __name__ == "__main__":

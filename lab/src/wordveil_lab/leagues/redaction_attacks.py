@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +22,8 @@ SMOOTHING, PENALTY = 0.01, 0.1  # of naive Bayes and of the linear reader, chose
 FEATURES = 1 << 18
 SEEN = 2  # a word of which a linear reader is taught
 
-CONDITIONS: Mapping[str, str] = {
-    "ocd": "ocd", "anxiety": "anxiety", "anxious": "anxiety", "panic": "anxiety", "autism": "autism",
-    "autistic": "autism", "adhd": "adhd", "ptsd": "trauma", "trauma": "trauma", "depression": "depression",
-    "depressed": "depression",
-}  # fmt: skip
+FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("redaction.toml").read_text(encoding="utf-8"))
+CONDITIONS: Mapping[str, str] = FACTS["conditions"]
 """Words of posts, and the condition that each names."""
 
 

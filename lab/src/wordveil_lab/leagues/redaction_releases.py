@@ -9,18 +9,19 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from itertools import pairwise
 
 from wordveil.api import TEM, NeighbourResponse, PrivateText, PublicWords, Redactor, Sanitizer, load_embeddings
+from wordveil_lab.corpora import released_texts
 
 COMMON = (1000, 2000, 4000, 8000)
 MODEL = "WORDVEIL_SPACY_MODEL"
 WORD_BY_WORD, TEM_ROW, DETECTOR = "word by word, the default", "word by word, TEM at 9.36", "Presidio"
 """Names of rows that withhold by no list."""
 
-Release = Callable[[Sequence[str]], list[str]]
+Release = Callable[[Sequence[str]], Sequence[str]]
 Token = tuple[int, int, bool]
 """Where a token begins and ends, and whether it is kept."""
 
@@ -49,16 +50,6 @@ def redacting(name: str, redactor: Redactor) -> Row:
     return Row(name=name, release=release, tokens=tokens, redactor=redactor)
 
 
-def sanitizing(name: str, sanitizer: Sanitizer) -> Row:
-    """Return the row of a mechanism that exchanges every word."""
-
-    def release(texts: Sequence[str]) -> list[str]:
-        private = [PrivateText(text) for text in texts]
-        return list(sanitizer.release_batch(private, ids=[str(i) for i in range(len(texts))]).texts)
-
-    return Row(name=name, release=release)
-
-
 def exchanging(name: str, redactor: Redactor, sanitizer: Sanitizer) -> Row:
     """Return a row in which each hidden word in small letters is drawn word by word: a law of neighbours."""
 
@@ -76,7 +67,7 @@ def exchanging(name: str, redactor: Redactor, sanitizer: Sanitizer) -> Row:
                 end = span.end
             pieces.append(text[end:])
             ends.append(len(pieces))
-        for place, drawn in zip(words, sanitizing("", sanitizer).release(list(words.values())), strict=True):
+        for place, drawn in zip(words, released_texts(sanitizer, list(words.values())), strict=True):
             pieces[place] = drawn
         return ["".join(pieces[low:high]) for low, high in pairwise([0, *ends])]
 
@@ -127,7 +118,7 @@ def rows() -> list[Row]:
         redacting("common:4000 and all packs", Redactor(words=packs)),
         *(redacting(f"common:{n}, surrogates", Redactor(words=words[n], law="surrogate")) for n in COMMON),
         *(exchanging(f"common:{n}, neighbours", Redactor(words=words[n]), default) for n in COMMON),
-        sanitizing(WORD_BY_WORD, default),
-        sanitizing(TEM_ROW, tem),
+        Row(name=WORD_BY_WORD, release=partial(released_texts, default)),
+        Row(name=TEM_ROW, release=partial(released_texts, tem)),
         *([detector] if detector else []),
     ]

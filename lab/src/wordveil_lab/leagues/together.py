@@ -17,33 +17,15 @@ from typing import Any
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import TOKEN_STATES as STATES
-from wordveil.api import TYPED_TOKEN as TYPED
-from wordveil.api import (
-    ChannelEvidence,
-    Denoiser,
-    Float32Array,
-    Float64Array,
-    IdArray,
-    PrivateText,
-    RandomSource,
-    ReleasedText,
-    ReleaseReader,
-    Rephraser,
-    WordMechanism,
-    WordRandomizer,
-    certify_rate,
-    posteriors,
-)
-from wordveil.api import ReleaseLayout as Layout
-from wordveil.api import fill_slots as fill
+import wordveil.api as wv
+from wordveil_lab.corpora import released_texts
 from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.leagues import together_page
 from wordveil_lab.leagues.stored import StoredRun, Work, rounded_score, rows_from
-from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked, table
+from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked
 from wordveil_lab.leagues.together_page import ORIGINAL, PERSONS
 from wordveil_lab.leagues.together_persons import RELEASES, lists, random_words, told
+from wordveil_lab.leagues.trial_texts import table
 
 VERSION = 2  # raised whenever a score's meaning changes
 SEEDS = (0, 1)
@@ -58,15 +40,15 @@ MARK = 1 << 20  # added to the state of a place where a word stands that carries
 class Words:
     """A word mechanism at one rate, its denoiser, and the attacks on it."""
 
-    def __init__(self, mechanism: WordMechanism) -> None:
-        self.denoiser = Denoiser(table(), mechanism, options=OPTIONS, least=0.0)
-        self.randomizer: WordRandomizer = self.denoiser.randomizer
-        self.mechanism, self.reader = mechanism, ReleaseReader(table())
+    def __init__(self, mechanism: wv.WordMechanism) -> None:
+        self.denoiser = wv.Denoiser(table(), mechanism, options=OPTIONS, least=0.0)
+        self.randomizer: wv.WordRandomizer = self.denoiser.randomizer
+        self.mechanism, self.reader = mechanism, wv.ReleaseReader(table())
 
-    def released(self, domain: Domain, seed: int, blind: bool) -> list[ReleasedText]:
+    def released(self, domain: Domain, seed: int, blind: bool) -> list[wv.ReleasedText]:
         """Return a release of a domain, or uniform outputs in its layout."""
-        sanitizer = wv.Sanitizer(table(), self.mechanism, options=OPTIONS, source=RandomSource.seeded_for_tests(seed))
-        texts = list(sanitizer.release_batch([PrivateText(text) for text in domain.texts], ids=domain.names).texts)
+        source = wv.RandomSource.seeded_for_tests(seed)
+        texts = released_texts(wv.Sanitizer(table(), self.mechanism, options=OPTIONS, source=source), domain.texts)
         return random_words(texts, self.denoiser, seed) if blind else texts
 
     def run(self, domain: Domain, seed: int, blind: bool) -> tuple[Scores, Scores]:
@@ -97,7 +79,7 @@ class Words:
             own.states + MARK * (there[own.places] & (own.places >= 0))
             for own, there in zip(layouts, content, strict=True)
         ]
-        found = posteriors(marked, lambda states: _either(states, common, rare), domain.prior)
+        found = wv.posteriors(marked, lambda states: _either(states, common, rare), domain.prior)
         ends = np.cumsum([0, *map(len, marked)])
         for first, own in zip(ends, marked, strict=False):
             there = first + np.flatnonzero(own >= MARK)
@@ -109,18 +91,18 @@ class Words:
         }
 
     @cache  # noqa: B019 (as for a domain's stock)
-    def _evidence(self, domain: Domain) -> list[ChannelEvidence]:
+    def _evidence(self, domain: Domain) -> list[wv.ChannelEvidence]:
         """Return what may stand behind an output where a common word stands, and where one stands that says much."""
-        prior, content = domain.prior, np.append(domain.content[:-1], np.zeros(STATES, bool))
-        sentences = np.append(np.asarray(domain.counts.sum(axis=0)).ravel(), np.zeros(STATES))
+        prior, content = domain.prior, np.append(domain.content[:-1], np.zeros(wv.TOKEN_STATES, bool))
+        sentences = np.append(np.asarray(domain.counts.sum(axis=0)).ravel(), np.zeros(wv.TOKEN_STATES))
         rare = prior.frequency * content
         weights = (prior.frequency * ~content, rare / rare.sum() + sentences / sentences.sum())
         return [
-            ChannelEvidence(self.randomizer, replace(prior, frequency=own.astype(np.float32)), np.empty(0, np.int32))
+            wv.ChannelEvidence(self.randomizer, replace(prior, frequency=own.astype(np.float32)), np.empty(0, np.int32))
             for own in weights
         ]
 
-    def _likelihoods(self, domain: Domain, layouts: Sequence[Layout]) -> Float64Array:
+    def _likelihoods(self, domain: Domain, layouts: Sequence[wv.ReleaseLayout]) -> wv.Float64Array:
         """Return ln P(release | original) of all pairs, shape (n, n): the length is disclosed."""
         seen = np.unique(np.concatenate([layout.ids for layout in domain.layouts]))
         seen, outputs = seen[seen >= 0], self.randomizer.outputs
@@ -137,7 +119,9 @@ class Words:
         return found
 
 
-def _either(seen: IdArray, common: ChannelEvidence, rare: ChannelEvidence) -> tuple[IdArray, Float32Array]:
+def _either(
+    seen: wv.IdArray, common: wv.ChannelEvidence, rare: wv.ChannelEvidence
+) -> tuple[wv.IdArray, wv.Float32Array]:
     """Return candidates: words that carry content where the place is marked, others elsewhere."""
     there = seen >= MARK
     states, likelihoods = common(np.where(there, seen - MARK, seen))
@@ -145,7 +129,7 @@ def _either(seen: IdArray, common: ChannelEvidence, rare: ChannelEvidence) -> tu
     return states, likelihoods
 
 
-def _likeliest(read: Sequence[tuple[IdArray, Float32Array]], domain: Domain) -> list[list[int]]:
+def _likeliest(read: Sequence[tuple[wv.IdArray, wv.Float32Array]], domain: Domain) -> list[list[int]]:
     """Return as many different words as each text has, the likeliest to stand in any of its places.
 
     Of each text candidates and their chances are given, each of shape (m, c).
@@ -163,27 +147,27 @@ class Sentences:
 
     def __init__(self, domain: Domain, stock: str, encoder: str, epsilon: float) -> None:
         self.domain, self.epsilon = domain, epsilon
-        self.rephraser = Rephraser(domain.stock(stock), epsilon=epsilon, encoder=encoder)
+        self.rephraser = wv.Rephraser(domain.stock(stock), epsilon=epsilon, encoder=encoder)
         self.ids = self.rephraser.sanitizer.parts.encoder.nearest(domain.texts)  # type: ignore[attr-defined]
         self.behind = self._behind(stock, encoder)
 
-    def _behind(self, stock: str, encoder: str) -> IdArray:
+    def _behind(self, stock: str, encoder: str) -> wv.IdArray:
         """Return the prototypes of the attacker's public sentences."""
         rows = _public_rows(self.domain, stock if encoder == "static" else "general", encoder)  # MiniLM needs no map
         return np.asarray((rows @ self.rephraser.embeddings.vectors.T).argmax(axis=1), dtype=np.int32)
 
     def run(self, seed: int, blind: bool) -> Scores:
         """Return the scores of a release, or of prototypes drawn at random."""
-        drawn, source = self.rephraser.sanitizer.parts.randomizer, RandomSource.seeded_for_tests(seed)
+        drawn, source = self.rephraser.sanitizer.parts.randomizer, wv.RandomSource.seeded_for_tests(seed)
         size, domain = len(self.rephraser.embeddings), self.domain
         if blind:
             released = np.random.default_rng(seed).integers(size, size=len(self.ids)).astype(np.int32)
         else:
             released = drawn.randomize(self.ids, drawn.sample(source.stream("together"), len(self.ids)))
-        texts = [fill(self.rephraser.embeddings.words[i]) for i in released.tolist()]
+        texts = [wv.fill_slots(self.rephraser.embeddings.words[i]) for i in released.tolist()]
         scores = domain.kept(texts)
         near = scores.pop("near")
-        layouts = ReleaseReader(table()).read([ReleasedText(text) for text in texts])
+        layouts = wv.ReleaseReader(table()).read([wv.ReleasedText(text) for text in texts])
         words = [layout.ids[domain.content[layout.ids]].tolist() for layout in layouts]
         scores["named: naming"] = domain.named([w[: len(own)] for w, own in zip(words, domain.own, strict=True)])
         scores["named: counts"] = domain.named(self._counted(released))
@@ -191,7 +175,7 @@ class Sentences:
         scores["picked: law"] = picked((self.ids[None] == released[:, None]) + 1e-6 * near)
         return scores
 
-    def _counted(self, released: IdArray) -> list[list[int]]:
+    def _counted(self, released: wv.IdArray) -> list[list[int]]:
         """Return as many words as each text has, the likeliest behind its prototype by the law and public sentences."""
         ranked = {}
         for prototype in np.unique(released).tolist():
@@ -202,7 +186,7 @@ class Sentences:
 
 
 @cache
-def _public_rows(domain: Domain, stock: str, encoder: str) -> Float32Array:
+def _public_rows(domain: Domain, stock: str, encoder: str) -> wv.Float32Array:
     return domain.stock(stock).encoder(encoder).rows(domain.sentences, together=True)
 
 
@@ -273,7 +257,7 @@ def original_cell(domain: str) -> dict[str, Any]:
 
 def drawn(domain: Domain) -> float:
     """Return for how many tokens of a text a word is drawn, unknown words included: all but those of a kind."""
-    typed = len(table()) + TYPED
+    typed = len(table()) + wv.TYPED_TOKEN
     counts = [(one.states[one.places >= 0] != typed).sum() for one in domain.layouts]
     return float(f"{np.mean(counts):.6g}")
 
@@ -281,7 +265,7 @@ def drawn(domain: Domain) -> float:
 def certified(rate: float) -> dict[str, float]:
     """Return what any two words lose by TEM at a rate a unit."""
     local = wv.TEM(epsilon=1.0, calibration="certified-local")
-    return {"nats": certify_rate(local, table(), rate / 2).numbers["epsilon"]}
+    return {"nats": wv.certify_rate(local, table(), rate / 2).numbers["epsilon"]}
 
 
 def plan() -> list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:

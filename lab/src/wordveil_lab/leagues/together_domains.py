@@ -11,22 +11,7 @@ from typing import Any
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import RECIPE_SENTENCES as EACH
-from wordveil.api import (
-    DocumentSettings,
-    Float32Array,
-    Float64Array,
-    IdArray,
-    PrivateText,
-    ReleasedText,
-    ReleaseReader,
-    split_sentences,
-)
-from wordveil.api import ReleaseLayout as Layout
-from wordveil.api import clean_slots as clean
-from wordveil.api import followed_recipe as followed
-from wordveil.api import gathered_recipe as gathered
+import wordveil.api as wv
 from wordveil_lab.clone import ROOT
 from wordveil_lab.corpora import encode as read_words
 from wordveil_lab.court.utility import log_likelihoods
@@ -35,6 +20,7 @@ from wordveil_lab.evaluation.corpora import centroids
 from wordveil_lab.evaluation.data import plain
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, standardized
 from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.leagues.trial_texts import table
 from wordveil_lab.rows import data_folder, locate, read_rows
 
 WORK = ROOT / "build/together"
@@ -51,13 +37,7 @@ DOMAINS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...], str, str]] = 
     "support": ("support", ("sentences/banking77.test.tsv",), ("sentences/banking77.train.tsv",), "text", "label"),
 }
 """Domain -> file or recipe of its stock, files of what is released and of what the task is learnt from, columns."""
-Scores = dict[str, Float64Array]
-
-
-@cache
-def table() -> wv.Embeddings:
-    """Return the vocabulary."""
-    return wv.load_embeddings()
+Scores = dict[str, wv.Float64Array]
 
 
 @cache
@@ -89,7 +69,7 @@ class Domain:
         known, asked = (self._labelled(files, label) for files in (learnt, released))
         self.texts = [text for text in public_order(list(asked)) if learnt == released or text not in known][:TEXTS]
         kept = {*self.texts, *self.stock("domain").embeddings.words}  # nothing learns from what is released
-        rest = [text for text in public_order(list(known)) if kept.isdisjoint((text, clean(text).sentence))]
+        rest = [text for text in public_order(list(known)) if kept.isdisjoint((text, wv.clean_slots(text).sentence))]
         self.training, self.classes = rest[:TRAINING], sorted(set(known.values()))
         self.labels = as_numbers([asked[text] for text in self.texts], self.classes)
         self.learnt = as_numbers([known[text] for text in self.training], self.classes)
@@ -100,21 +80,18 @@ class Domain:
             sentence: str(row[label])
             for file in files
             for row in read_rows(file, [self.column, label])
-            for sentence in split_sentences(PrivateText(row[self.column]))
+            for sentence in wv.split_sentences(wv.PrivateText(row[self.column]))
             if len(sentence.split()) > 3
         }
-
-    @property
-    def names(self) -> list[str]:
-        """An id for each text: without one a release cannot be repeated, whatever the seed."""
-        return [str(i) for i in range(len(self.texts))]
 
     @cached_property
     def public(self) -> list[str]:
         """Text of the domain that attackers have read."""
         if self.name == "reviews":
             return [plain(row["text"]) for row in read_rows(self.source, ["text"])][:4000]
-        return [text for one in gathered(self.source, _data()) for path in one.files for text in one.texts(path)]
+        return [
+            text for one in wv.gathered_recipe(self.source, _data()) for path in one.files for text in one.texts(path)
+        ]
 
     @cached_property
     def prior(self) -> wv.Prior:
@@ -126,7 +103,12 @@ class Domain:
         """Public sentences from which an attacker of rephrased text learns which words stand behind a prototype."""
         if self.name != "reviews":
             return self.training
-        cut = [one for text in self.public[:600] for one in split_sentences(PrivateText(text)) if len(one.split()) > 3]
+        cut = [
+            one
+            for text in self.public[:600]
+            for one in wv.split_sentences(wv.PrivateText(text))
+            if len(one.split()) > 3
+        ]
         return public_order(cut)[:PUBLIC]
 
     @cached_property
@@ -143,9 +125,9 @@ class Domain:
         return np.append(content_words(table()), False)
 
     @cached_property
-    def layouts(self) -> list[Layout]:
+    def layouts(self) -> list[wv.ReleaseLayout]:
         """The texts as the vocabulary reads them."""
-        return ReleaseReader(table()).read([ReleasedText(text) for text in self.texts])
+        return wv.ReleaseReader(table()).read([wv.ReleasedText(text) for text in self.texts])
 
     @cached_property
     def own(self) -> list[set[int]]:
@@ -153,7 +135,7 @@ class Domain:
         return [set(layout.ids[self.content[layout.ids]].tolist()) for layout in self.layouts]
 
     @cached_property
-    def meant(self) -> tuple[Float32Array, list[Float32Array]]:
+    def meant(self) -> tuple[wv.Float32Array, list[wv.Float32Array]]:
         """What MiniLM reads in the texts."""
         return read_by_minilm(self.texts)
 
@@ -165,25 +147,25 @@ class Domain:
         folder, shown = WORK / self.name, lambda *said: print(*said, file=sys.stderr, flush=True)
         if not folder.exists():
             WORK.mkdir(parents=True, exist_ok=True)
-            settings = wv.StockSettings(encoder="minilm", each=EACH, name=self.name)
+            settings = wv.StockSettings(encoder="minilm", each=wv.RECIPE_SENTENCES, name=self.name)
             if self.name == "reviews":
                 own = wv.StockSettings(
-                    encoder="minilm", each=6000, name=self.name, documents=DocumentSettings(columns=("text",))
+                    encoder="minilm", each=6000, name=self.name, documents=wv.DocumentSettings(columns=("text",))
                 )
                 wv.build_stock([locate(self.source)], folder, own, resume=True, progress=shown)
             else:
-                sets = gathered(self.source, _data())
-                wv.build_stock(sets, folder, followed(self.source, settings), resume=True, progress=shown)
+                sets = wv.gathered_recipe(self.source, _data())
+                wv.build_stock(sets, folder, wv.followed_recipe(self.source, settings), resume=True, progress=shown)
         return wv.load_stock(folder)
 
     @cached_property
-    def _told(self) -> Callable[[Sequence[str]], IdArray]:
+    def _told(self) -> Callable[[Sequence[str]], wv.IdArray]:
         means, model = self._means(self.training), linear_model("logistic")
         fit_quietly(model, standardized(means)[0], self.learnt)
         return lambda texts: np.asarray(model.predict(standardized(means, self._means(texts))[1]))
 
     @staticmethod
-    def _means(texts: Sequence[str]) -> Float64Array:
+    def _means(texts: Sequence[str]) -> wv.Float64Array:
         corpus = read_words(glove(), [text.lower() for text in texts])
         return centroids(corpus.tokens, corpus, glove().vectors)
 
@@ -200,7 +182,7 @@ class Domain:
             "near": np.asarray(rows @ self.meant[0].T, dtype=np.float64),
         }
 
-    def named(self, guesses: Sequence[Sequence[int]]) -> Float64Array:
+    def named(self, guesses: Sequence[Sequence[int]]) -> wv.Float64Array:
         """Return the share of each text's content words that are among some guesses; NaN where there are none."""
         pairs = zip(self.own, guesses, strict=True)
         return np.array([len(own & set(some)) / len(own) if own else np.nan for own, some in pairs])
@@ -212,7 +194,7 @@ def _data() -> Path:
     return folder
 
 
-def picked(near: Float64Array) -> Float64Array:
+def picked(near: wv.Float64Array) -> wv.Float64Array:
     """Return how likely each release's original is picked out of all by the largest score, ties at random."""
     best = near == near.max(axis=1, keepdims=True)
     return np.asarray(np.diagonal(best) / best.sum(axis=1), dtype=np.float64)

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 import wordveil as wv
-from wordveil.api import Denoiser, PrivateText, RandomSource, ReleasedText, ReleaseReader, Rephraser
+from wordveil.api import Denoiser, RandomSource, ReleasedText, ReleaseReader, Rephraser
+from wordveil_lab.corpora import released_texts
 from wordveil_lab.court.pairs import shifted
 from wordveil_lab.evaluation.authors import cross_validated
 from wordveil_lab.evaluation.data import mixed_order, read_labelled, read_spans
 from wordveil_lab.evaluation.models import as_numbers, bag_of_texts
-from wordveil_lab.leagues.together_domains import table
+from wordveil_lab.leagues.trial_texts import table
 from wordveil_lab.rows import thinned
 
 RELEASES = (
@@ -52,19 +53,16 @@ def released(series: str, epsilon: float | None, texts: Sequence[str], blind: bo
     """Return what a pipeline releases of some texts, or what it makes of random outputs."""
     if epsilon is None:
         return list(texts)
-    private, source = [PrivateText(text) for text in texts], RandomSource.seeded_for_tests(0)
-    ids = [str(i) for i in range(len(texts))]  # without them a release cannot be repeated, whatever the seed
+    source = RandomSource.seeded_for_tests(0)
     if series.startswith("rephrase"):
         _, encoder, _ = series.split(", ")
         size = Rephraser(epsilon=epsilon, encoder=encoder).options.chosen["prototypes"]
         given: dict[str, Any] = (
             {"epsilon": 1e-9, "encoder": "static"} if blind else {"epsilon": epsilon, "encoder": encoder}
         )
-        return list(Rephraser(prototypes=size, source=source, **given).release_batch(private, ids=ids).texts)
+        return [*released_texts(Rephraser(prototypes=size, source=source, **given), texts)]
     read = denoiser(epsilon)
-    found = list(
-        wv.Sanitizer(table(), read.mechanism, options=OPTIONS, source=source).release_batch(private, ids=ids).texts
-    )
+    found = released_texts(wv.Sanitizer(table(), read.mechanism, options=OPTIONS, source=source), texts)
     if blind:
         found = random_words(found, read)
     return [str(one.text) for one in read.read(found)] if series.endswith("denoised") else [str(one) for one in found]

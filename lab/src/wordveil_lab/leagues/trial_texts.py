@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import Embeddings, Prior, PrivateText, load_embeddings, prior_of, split_sentences
+from wordveil.api import Prior, PrivateText, load_embeddings, prior_of, split_sentences
 from wordveil_lab.clone import ROOT
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.data import mixed_order, plain
@@ -23,8 +24,7 @@ from wordveil_lab.evaluation.priors import word_prior
 from wordveil_lab.rows import read_rows
 
 WORK = ROOT / "build/default.models"
-REVIEWS, OTHERS = "documents/imdb.train.jsonl.gz", "documents/imdb.test10k.jsonl.gz"
-SHOPS = "documents/yelp-stars.dev.jsonl.gz"
+REVIEWS = "documents/imdb.train.jsonl.gz"
 CUT = (re.compile(r"(?<=\w)(n't)\b", re.IGNORECASE), re.compile(r"(?<=\w)('(?:s|re|ve|ll|d|m))\b", re.IGNORECASE))
 LEAST = 20  # texts of a class: a smaller one is left out
 
@@ -125,10 +125,8 @@ class TextSet:
         return prior_of(states, table(), pairs=None, triples=None, base=word_prior(table()))
 
 
-@cache
-def table() -> Embeddings:
-    """Return the vocabulary."""
-    return load_embeddings()
+table = cache(load_embeddings)
+"""The embedded vocabulary, once."""
 
 
 @cache
@@ -141,73 +139,16 @@ def _rows(path: str, text: str, label: str | None, words: int | None) -> list[tu
     return list(found.items())
 
 
-_EMPTY = ("contentonly", "outofdomain", "thankyou", "confirmation", "rejection", "openinggreeting", "closinggreeting")
-NEWS = ("documents/agnews.test.tsv", "description", 8000), ("documents/agnews-world-scitech.train.tsv", "text", 4000)
-CHOICE = (
-    TextSet(name="Subj", path="sentences/subj.tsv", attacked=80, sentences=True),
-    TextSet(
-        name="TREC",
-        path="sentences/trec6.train.tsv",
-        label="coarse",
-        attacked=120,
-        public=(("sentences/trec6.train.tsv", "text", 6000), (REVIEWS, "text", 4000)),
-    ),
-    TextSet(
-        name="complaints",
-        path="documents/cfpb-complaints.jsonl.gz",
-        label="product",
-        words=60,
-        attacked=30,
-        public=(("documents/cfpb-complaints.jsonl.gz", "text", 4000), (REVIEWS, "text", 4000)),
-    ),
-    TextSet(
-        name="chats",
-        path="documents/multidogo-customer.jsonl.gz",
-        label="intent",
-        limits=(6000, 1500),
-        attacked=120,
-        public=(("documents/multidogo-customer.jsonl.gz", "text", 50_000),),
-        search=True,
-        skipped=_EMPTY,
-    ),
-)
-REPORTED = (
-    TextSet(
-        name="MR",
-        path="sentences/mr.tsv",
-        limits=(8600, 2200),
-        public=(("sentences/mr.tsv", "text", 10_662), (REVIEWS, "text", 25_000)),
-        sentences=True,
-    ),
-    TextSet(name="IMDB", path=REVIEWS, test=OTHERS, limits=(4000, 2000), words=60, attacked=40),
-    TextSet(
-        name="Yelp",
-        path="sentences/yelp-short.train.tsv",
-        test="sentences/yelp-short.test.tsv",
-        limits=(8000, 3000),
-        attacked=150,
-        public=(("sentences/yelp-short.train.tsv", "text", 20_000), (SHOPS, "text", 5000), (REVIEWS, "text", 25_000)),
-        sentences=True,
-    ),
-    TextSet(
-        name="bank",
-        path="sentences/banking77.train.tsv",
-        test="sentences/banking77.test.tsv",
-        limits=(10_003, 3080),
-        attacked=120,
-        public=(("sentences/banking77.train.tsv", "text", 10_003), (REVIEWS, "text", 4000)),
-        search=True,
-    ),
-    TextSet(
-        name="news", path="documents/agnews.test.tsv", text="description", limits=(6000, 1600), attacked=60, public=NEWS
-    ),
-)
+def _fixed(value: Any) -> Any:
+    """Return a value of the file with tuples for lists, as a set must not change."""
+    if isinstance(value, dict):
+        return {key: _fixed(item) for key, item in value.items()}
+    return tuple(map(_fixed, value)) if isinstance(value, list) else value
+
+
+PLAN = _fixed(tomllib.loads(Path(__file__).with_name("default.toml").read_text(encoding="utf-8")))
+"""What default.toml says: rows and sets."""
+CHOICE, REPORTED = (tuple(TextSet(**one) for one in PLAN[part]) for part in ("choice", "reported"))
 SETS: Mapping[str, TextSet] = {one.name: one for one in (*CHOICE, *REPORTED)}
-GROWTH: Mapping[str, Mapping[str, Any]] = {
-    "MR": {"4 000 film reviews": ((REVIEWS, "text", 4000),), "25 000 film reviews": ((REVIEWS, "text", 25_000),)},
-    "bank": {
-        "4 000 film reviews": ((REVIEWS, "text", 4000),),
-        "4 000 film reviews, 10 003 questions to a bank": SETS["bank"].public,
-        "10 003 questions to a bank": SETS["bank"].public[:1],
-    },
-}
+GROWTH: Mapping[str, Mapping[str, Any]] = PLAN["growth"]
+"""Set -> what some attackers have read of it."""

@@ -21,7 +21,7 @@ IGNORED = -100  # target of padding and of unknown words
 
 
 class _BiLSTM(nn.Module):  # type: ignore[misc]
-    """Noisy vectors to one state per position, one layer, both directions."""
+    """A private layer, and noisy vectors to one state per position: one layer, both directions."""
 
     def __init__(self, embedding: PrivateEmbedding, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -29,7 +29,8 @@ class _BiLSTM(nn.Module):  # type: ignore[misc]
         self.lstm = nn.LSTM(embedding.dimensions, hidden, batch_first=True, bidirectional=True)
         self.drop = nn.Dropout(dropout)
 
-    def forward(self, batch: Batch) -> Any:
+    def states(self, batch: Batch) -> Any:
+        """Return the states of a batch, shape (n, longest, 2 hidden); zero beyond a text's end."""
         released = self.embedding(torch.from_numpy(batch.ids))
         # A public constant: noise far larger than a unit saturates the gates, at no gain in privacy.
         scaled = self.drop(released / self.embedding.released_size)
@@ -39,19 +40,7 @@ class _BiLSTM(nn.Module):  # type: ignore[misc]
         return self.drop(nn.utils.rnn.pad_packed_sequence(states, batch_first=True)[0])
 
 
-class _Model(nn.Module):  # type: ignore[misc]
-    """A private layer and an encoder behind it."""
-
-    encoder: _BiLSTM
-
-    @property
-    def embedding(self) -> PrivateEmbedding:
-        """The private layer."""
-        layer: PrivateEmbedding = self.encoder.embedding
-        return layer
-
-
-class Rewriter(_Model):
+class Rewriter(_BiLSTM):
     """A BiLSTM auto-encoder: released vectors in, one word per position out.
 
     Reference:
@@ -60,8 +49,7 @@ class Rewriter(_Model):
     """
 
     def __init__(self, embedding: PrivateEmbedding, *, hidden: int, dropout: float) -> None:
-        super().__init__()
-        self.encoder = _BiLSTM(embedding, hidden, dropout)
+        super().__init__(embedding, hidden, dropout)
         self.words = nn.Linear(2 * hidden, len(embedding.vocabulary))
         allowed = torch.zeros(len(embedding.vocabulary), dtype=torch.bool)
         allowed[torch.from_numpy(embedding.vocabulary.candidates.astype(np.int64))] = True
@@ -71,7 +59,7 @@ class Rewriter(_Model):
         """Return the mean cross-entropy per known word, the words written right, and how many counted."""
         targets = torch.from_numpy(np.where(batch.ids < 0, IGNORED, batch.ids)).reshape(-1).to(self.allowed.device)
         counted = targets != IGNORED
-        logits = self.words(self.encoder(batch).reshape(len(targets), -1)[counted])
+        logits = self.words(self.states(batch).reshape(len(targets), -1)[counted])
         targets = targets[counted]
         if not len(targets):
             return logits.sum(), 0, 0
@@ -81,12 +69,12 @@ class Rewriter(_Model):
     def rewrite(self, batch: Batch) -> list[NDArray[np.int32]]:
         """Return the ids written for each text, as many as it has tokens; candidates only."""
         with torch.no_grad():
-            logits = self.words(self.encoder(batch)).masked_fill(~self.allowed, float("-inf"))
+            logits = self.words(self.states(batch)).masked_fill(~self.allowed, float("-inf"))
             written = logits.argmax(dim=2).cpu().numpy().astype(np.int32)
         return [row[:length] for row, length in zip(written, batch.lengths.tolist(), strict=True)]
 
 
-class TextClassifier(_Model):
+class TextClassifier(_BiLSTM):
     """A BiLSTM whose mean state decides between classes.
 
     Reference:
@@ -95,14 +83,13 @@ class TextClassifier(_Model):
     """
 
     def __init__(self, embedding: PrivateEmbedding, classes: Sequence[str], *, hidden: int, dropout: float) -> None:
-        super().__init__()
+        super().__init__(embedding, hidden, dropout)
         self.classes = tuple(classes)
-        self.encoder = _BiLSTM(embedding, hidden, dropout)
         self.decide = nn.Linear(2 * hidden, len(classes))
 
     def scores(self, batch: Batch) -> Any:
         """Return the logits of the classes, shape (n, classes)."""
-        states = self.encoder(batch)  # zero beyond a text's end
+        states = self.states(batch)
         lengths = torch.from_numpy(batch.lengths)[:, None].to(states.device)
         return self.decide(states.sum(dim=1) / lengths)
 

@@ -20,19 +20,6 @@ from wordveil.api import Guarantee, GuaranteeError, ParameterError, WordveilErro
 NAME_BYTES = 16
 
 
-def check_process(made_in: int) -> None:
-    """Refuse to count in a fork what the process that made the counter would never learn of.
-
-    Raises:
-        WordveilError: If this is another process than that of the given id.
-    """
-    if os.getpid() != made_in:
-        raise WordveilError(
-            "A forked process cannot count passes for the process it came from. Make the layer in the process that "
-            "uses it, or give it a counter of its own, and add up what both promise."
-        )
-
-
 def promise_text(guarantee: Guarantee) -> str:
     """Return a promise with all its digits, as counters compare it."""
     return json.dumps(guarantee.as_dict(), sort_keys=True, default=str)
@@ -51,12 +38,8 @@ def check_promise(counted: str, promise: str) -> None:
         )
 
 
-def sentence_keys(sentences: Any) -> list[Hashable]:
-    """Return the keys of sentences as values that are equal where the keys are, also from tensors and arrays.
-
-    Raises:
-        ParameterError: If a key is neither text nor bytes nor a whole number nor a tuple of them; it is not shown.
-    """
+def _keys(sentences: Any) -> list[Hashable]:
+    """Return the keys of sentences as values that are equal where the keys are, also from tensors and arrays."""
     keys = [key.tolist() if hasattr(key, "tolist") else key for key in sentences]
     if not all(map(_is_key, keys)):
         raise ParameterError("sentences", "<hidden>", "must be keys that are str, bytes, int, or tuples of them.")
@@ -93,8 +76,12 @@ class PassCounter:
             GuaranteeError: If passes were counted under another promise.
             ParameterError: If a key is no value that equal sentences share.
         """
-        check_process(self._process)
-        keys = None if sentences is None else sentence_keys(sentences)
+        if os.getpid() != self._process:  # the process that made the counter would never learn of the pass
+            raise WordveilError(
+                "A forked process cannot count passes for the process it came from. Make the layer in the process that "
+                "uses it, or give it a counter of its own, and add up what both promise."
+            )
+        keys = None if sentences is None else _keys(sentences)
         with self._lock:
             check_promise(self._promise, promise)
             self._promise = promise

@@ -17,20 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import (
-    Draws,
-    Float64Array,
-    IdArray,
-    ParameterError,
-    PrivacyUnit,
-    ReleasedVectors,
-    Stream,
-    multiply_high,
-    random_bits,
-    with_vocabulary,
-    within_scope,
-)
+import wordveil.api as wv
 from wordveil_lab.neural.backend import nn, torch
 from wordveil_lab.neural.passes import PassCounter, check_promise, promise_text
 
@@ -48,7 +35,7 @@ UNKNOWN_LANE = 255  # the last lane: mechanisms and decoders stay below it
 GRID_BITS = 16  # the grid is so many powers of two below the size of a released coordinate
 PROBES = 256
 
-Draw = Callable[[Callable[[Stream, int], Draws]], Draws]
+Draw = Callable[[Callable[[wv.Stream, int], wv.Draws]], wv.Draws]
 """Takes a sampler and returns what it draws for all tokens of a pass."""
 
 
@@ -107,11 +94,11 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         if not self.table.requires_grad:
             return
         if not self.text_is_public:
-            raise ParameterError(
+            raise wv.ParameterError(
                 "trainable", True, "needs text_is_public=True: gradients, and what they move, name the private words."
             )
         if not self._any_vectors:
-            raise ParameterError("trainable", True, "needs one of the clipped mechanisms.")
+            raise wv.ParameterError("trainable", True, "needs one of the clipped mechanisms.")
 
     @property
     def _any_vectors(self) -> bool:
@@ -130,11 +117,6 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         self._passes = passes
 
     @property
-    def source(self) -> wv.RandomSource:
-        """Where secure noise comes from."""
-        return self._source
-
-    @property
     def dimensions(self) -> int:
         """Columns of the output."""
         return self.vocabulary.dimensions if self._randomizer is None else self._randomizer.dimensions
@@ -146,19 +128,16 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         if self._source.is_test_source:
             reason = "the noise comes from a seeded test source, so anyone can remove it; use RandomSource()"
             return wv.NoGuarantee(reason=reason, standing=wv.Standing.REFUTED)
-        claim: Any = replace(self._randomizer.guarantee(), unit=PrivacyUnit.TOKEN)  # type: ignore[type-var]
-        return within_scope(with_vocabulary(claim, self.vocabulary, self._randomizer))
+        claim: Any = replace(self._randomizer.guarantee(), unit=wv.PrivacyUnit.TOKEN)  # type: ignore[type-var]
+        return wv.within_scope(wv.with_vocabulary(claim, self.vocabulary, self._randomizer))
 
     def composed_guarantee(self) -> wv.Guarantee:
         """What all passes so far promise together for one token of the private sentence that passed most often."""
-        return self.all_passes(self.passes, self.guarantee()) or self.guarantee()
-
-    def all_passes(self, passes: PassCounter, claim: wv.Guarantee) -> wv.Guarantee | None:
-        """Return what passes, each of this claim, promise for a token of the worst sentence; None before the first."""
-        check_promise(passes.promise, promise_text(self.guarantee()))
-        if not passes.largest:
-            return None
-        return claim if self._randomizer is None else self._randomizer.together(claim, passes.largest)
+        claim, passes = self.guarantee(), self.passes
+        check_promise(passes.promise, promise_text(claim))
+        if self._randomizer is None or not passes.largest:
+            return claim
+        return self._randomizer.together(claim, passes.largest)
 
     def disclosed(self) -> tuple[str, ...]:
         """What every pass shows whatever the noise, one sentence each."""
@@ -182,7 +161,8 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         if torch.jit.is_tracing():
             raise wv.WordveilError("A trace would keep the noise of this pass and give it out again. Call the layer.")
         if sentences is not None and len(sentences) != ids.shape[0]:
-            raise ParameterError("sentences", f"{len(sentences)} of them", f"must be one per sentence, {ids.shape[0]}.")
+            given = f"{len(sentences)} of them"
+            raise wv.ParameterError("sentences", given, f"must be one per sentence, {ids.shape[0]}.")
         flat = self._checked(ids.reshape(-1).cpu().numpy())
         self._count(sentences)
         present = flat != PADDING
@@ -197,13 +177,13 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         if not self.text_is_public:  # passes without noise count too: with others they add up to no promise
             self.passes.count(sentences, promise=promise_text(self.guarantee()))
 
-    def _checked(self, ids: Any) -> IdArray:
+    def _checked(self, ids: Any) -> wv.IdArray:
         if ids.dtype.kind not in "iu" or (ids.size and (ids.max() >= len(self.vocabulary) or ids.min() < UNKNOWN)):
             allowed = f"must be integers in [0, {len(self.vocabulary)}), UNKNOWN or PADDING."
-            raise ParameterError("ids", "<hidden>", allowed)
+            raise wv.ParameterError("ids", "<hidden>", allowed)
         return np.asarray(ids, dtype=np.int32)
 
-    def vectors(self, rows: Float64Array) -> Float64Array:
+    def vectors(self, rows: wv.Float64Array) -> wv.Float64Array:
         """Return released vectors for rows given as they are, shape (n, m): what `forward` does after the look-up."""
         self._count()
         return self._on_grid(self._randomized(rows, self._pass_draw(len(rows))))
@@ -235,14 +215,14 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         stream = self._source.stream("private embedding", place)
         return lambda sample: sample(stream, n)
 
-    def _known(self, tokens: IdArray, draw: Draw) -> IdArray:
+    def _known(self, tokens: wv.IdArray, draw: Draw) -> wv.IdArray:
         """Replace every unknown token by a uniform public word; one is drawn per token, known or not."""
-        (drawn,) = draw(lambda stream, n: (random_bits(stream.lane(UNKNOWN_LANE), (n,)),))
+        (drawn,) = draw(lambda stream, n: (wv.random_bits(stream.lane(UNKNOWN_LANE), (n,)),))
         candidates = self.vocabulary.candidates
-        stand_ins = candidates[multiply_high(drawn, np.uint64(len(candidates)))]
+        stand_ins = candidates[wv.multiply_high(drawn, np.uint64(len(candidates)))]
         return np.where(tokens == UNKNOWN, stand_ins, tokens).astype(np.int32)
 
-    def _released(self, tokens: IdArray, draw: Draw) -> Any:
+    def _released(self, tokens: wv.IdArray, draw: Draw) -> Any:
         places = torch.from_numpy(tokens.astype(np.int64)).to(self.table.device)
         rows = self.table[places]
         if self._randomizer is None:
@@ -257,12 +237,12 @@ class PrivateEmbedding(nn.Module):  # type: ignore[misc]
         # exactly 0, so that what is released stays on the grid: the low bits of any other sum would tell the word.
         return released + (rows - rows.detach())
 
-    def _randomized(self, rows: Float64Array, draw: Draw) -> ReleasedVectors:
+    def _randomized(self, rows: wv.Float64Array, draw: Draw) -> wv.ReleasedVectors:
         if self._randomizer is None:
-            return ReleasedVectors(np.asarray(rows, dtype=np.float64))  # a baseline, which promises nothing
+            return wv.ReleasedVectors(np.asarray(rows, dtype=np.float64))  # a baseline, which promises nothing
         return self._randomizer.points(rows, draw(self._randomizer.sample), self.step)
 
-    def _on_grid(self, rows: ReleasedVectors) -> Float64Array:
+    def _on_grid(self, rows: wv.ReleasedVectors) -> wv.Float64Array:
         # Points stay as they are; of a mechanism of float sums the low bits would give the word away. With 16 bits
         # below its size a value is exact in float32.
         # Adding 0.0 takes the sign off -0.0: it would tell on which side of zero the finer sum lay.

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import Float32Array, MissingExtraError
+from wordveil.api import MissingExtraError
 from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA, bert_score_by_roberta, matching_scores, unit_states
 from wordveil_lab.evaluation.overlap import bleu, rouge_1
 from wordveil_lab.neural.corpora import Dataset
@@ -52,7 +52,4 @@ def _by_minilm(texts: list[str], references: list[str]) -> float:
     return float(matching_scores(unit_states(texts), _states(tuple(references))).f1.mean())
 
 
-@lru_cache(maxsize=1)
-def _states(references: tuple[str, ...]) -> list[Float32Array]:
-    """Return the states of originals, which all models of an experiment are held against."""
-    return unit_states(references)
+_states = lru_cache(maxsize=1)(unit_states)  # of originals, which all models of an experiment are held against

@@ -6,13 +6,16 @@ Nothing is drawn here; `wordveil_lab.plots` does that. JSON round-trips exactly,
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wordveil.api import Pair, RandomSource, Subject, audit_pair
+from wordveil.api import Pair, RandomSource, Subject, audit_pair, bracket
 
 DELTA = 1e-5
 """Hockey-stick delta at which certified and audited losses are shown."""
@@ -71,6 +74,20 @@ class Sampling:
         return RandomSource.seeded_for_tests(self.seed)
 
 
+@cache
+def _words() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("figures.toml").read_text(encoding="utf-8"))
+
+
+def figure(name: str, sampling: Sampling, *series: Series, **facts: Any) -> Figure:
+    """Return a figure with the words that figures.toml has for it, braces filled."""
+    known = {"samples": sampling.samples, "delta": DELTA, **facts}
+    words: dict[str, Any] = {
+        key: word.format(**known) if isinstance(word, str) else word for key, word in _words()[name].items()
+    }
+    return Figure(series=series, **words)
+
+
 def digits(value: float) -> float:
     """Return a number with eight significant digits: what the last bits of a machine's BLAS cannot change."""
     return float(f"{value:.8g}")
@@ -113,10 +130,7 @@ def solve_epsilon(log_delta: Callable[[float], float], delta: float) -> float:
         low, high = high, 2 * high
         if high > 1e6:
             return math.inf
-    while high - low > 1e-10 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if log_delta(middle) <= math.log(delta) else (middle, high)
-    return high
+    return bracket(lambda epsilon: log_delta(epsilon) <= math.log(delta), low, high, 1e-10)[1]
 
 
 def places(start: float, stop: float, *, log: bool = False) -> list[float]:

@@ -1,14 +1,14 @@
 """Build docs/mechanisms: one page and one plot for every mechanism and decoder, and the index.
 
-    python -m wordveil_lab.pages.mechanisms [--measure]
+    python -m wordveil_lab.pages.mechanisms
 
-Pages come from docstrings, from advice.toml beside this file, and from docs/mechanisms/figures.json, made by --measure
-anew. Nothing in a page is written by hand: to change one, change the docstring, the advice or the figure.
+Pages come from docstrings, from advice.toml beside this file, and from docs/mechanisms/figures.json, which
+`mechanism_figures` measures. Nothing in a page is written by hand: to change one, change the docstring, the advice or
+the figure.
 """
 
 from __future__ import annotations
 
-import argparse
 import doctest
 import importlib
 import inspect
@@ -263,10 +263,6 @@ def write(folder: Path, figures: dict[str, Figure]) -> None:
 
 def main() -> None:
     """Build the pages."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--measure", action="store_true", help="measure the figures again (a minute or two)")
-    if parser.parse_args().measure:
-        mechanism_figures.main()
     write(FOLDER, mechanism_figures.stored_figures())
 
 

@@ -9,18 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import (
-    Float64Array,
-    OnGrid,
-    Pair,
-    VectorRandomizer,
-    VectorSubject,
-    exact_stretch,
-    gaussian_log_delta,
-    laplace_epsilon,
-    largest_delta,
-)
+import wordveil.api as wv
 from wordveil_lab.pages.figure_values import (
     DELTA,
     Case,
@@ -29,20 +18,23 @@ from wordveil_lab.pages.figure_values import (
     Series,
     audited,
     curve,
+    figure,
     places,
     series_at,
     solve_epsilon,
 )
 
-CLAIMED_EPSILON = "claimed epsilon (nats)"
-
 
 def case(
-    place: float, randomizer: VectorRandomizer, ends: Sequence[Float64Array], claim: tuple[float, float], sampling: Any
+    place: float,
+    randomizer: wv.VectorRandomizer,
+    ends: Sequence[wv.Float64Array],
+    claim: tuple[float, float],
+    sampling: Any,
 ) -> Case:
     """Return one pair of vectors to audit at a place of the axis, on a grid as releases are."""
-    subject = OnGrid(VectorSubject(randomizer, sampling.source()), ends[0])
-    pair = Pair(first=ends[0], second=ends[1], label=f"at {place:g}", epsilon=claim[0], delta=claim[1])
+    subject = wv.OnGrid(wv.VectorSubject(randomizer, sampling.source()), ends[0])
+    pair = wv.Pair(first=ends[0], second=ends[1], label=f"at {place:g}", epsilon=claim[0], delta=claim[1])
     return place, subject, pair
 
 
@@ -61,7 +53,7 @@ def across(
 @cache
 def profile(epsilon: float, d: int) -> Callable[[float], float]:
     """Return the loss at delta of multivariate Laplace noise, as a function of the distance; values are kept."""
-    return cache(lambda t: laplace_epsilon(DELTA, dimensions=d, loss=epsilon * t))
+    return cache(lambda t: wv.laplace_epsilon(DELTA, dimensions=d, loss=epsilon * t))
 
 
 def laplace(sampling: Sampling) -> Figure:
@@ -70,19 +62,14 @@ def laplace(sampling: Sampling) -> Figure:
     randomizer = wv.MultivariateLaplace(epsilon=1.0).for_dimensions(d)
     axis = np.eye(d)[0]
     cases = [case(t, randomizer, (0 * axis, t * axis), (t, DELTA), sampling) for t in (1.0, 2.0, 4.0, 8.0, 12.0)]
-    return Figure(
-        setting=f"epsilon = 1 per unit of distance, two vectors in {d} dimensions, {sampling.samples} samples of each.",
-        axis="Euclidean distance between two vectors",
-        series=(
-            curve("claimed, delta 0", "claimed", grid, lambda t: t),
-            curve(f"certified at delta {DELTA:g}, {d} dimensions", "certified", grid, profile(1.0, d)),
-            curve(f"certified at delta {DELTA:g}, 128 dimensions", "certified", grid, profile(1.0, 128)),
-            *audited(f"audited, {d} dimensions", cases, sampling),
-        ),
-        reading=(
-            "The line is attained, but only on events that become rare as dimensions grow: outside a probability of "
-            f"{DELTA:g} the loss is the certified curve. Compare it, not the line, with (epsilon, delta) mechanisms."
-        ),
+    return figure(
+        "laplace",
+        sampling,
+        curve("claimed, delta 0", "claimed", grid, lambda t: t),
+        curve(f"certified at delta {DELTA:g}, {d} dimensions", "certified", grid, profile(1.0, d)),
+        curve(f"certified at delta {DELTA:g}, 128 dimensions", "certified", grid, profile(1.0, 128)),
+        *audited(f"audited, {d} dimensions", cases, sampling),
+        d=d,
     )
 
 
@@ -96,22 +83,16 @@ def mahalanobis(table: wv.Embeddings, sampling: Sampling) -> Figure:
     cases = [
         case(t, randomizer, (0 * worst, t * worst), (rate * t, DELTA), sampling) for t in (1.0, 2.0, 4.0, 8.0, 12.0)
     ]
-    return Figure(
-        setting=(
-            f"epsilon = 1 per unit of Mahalanobis distance, lam = 0.5, covariance of {len(few)} public words in {d} "
-            f"dimensions, along its narrowest direction; {sampling.samples} samples of each vector."
-        ),
-        axis="Euclidean distance between two vectors",
-        series=(
-            curve("claimed, in Euclidean terms", "claimed", grid, lambda t: rate * t),
-            curve(f"certified at delta {DELTA:g}", "certified", grid, profile(rate, d)),
-            curve("epsilon read as if Euclidean: too low", "refuted", grid, lambda t: t),
-            *audited("audited", cases, sampling),
-        ),
-        reading=(
-            f"Here epsilon = 1 means {rate:.4g} per unit of Euclidean distance along the narrowest direction. Compare "
-            "that number with Euclidean mechanisms."
-        ),
+    return figure(
+        "mahalanobis",
+        sampling,
+        curve("claimed, in Euclidean terms", "claimed", grid, lambda t: rate * t),
+        curve(f"certified at delta {DELTA:g}", "certified", grid, profile(rate, d)),
+        curve("epsilon read as if Euclidean: too low", "refuted", grid, lambda t: t),
+        *audited("audited", cases, sampling),
+        words=len(few),
+        d=d,
+        rate=rate,
     )
 
 
@@ -122,25 +103,9 @@ def clipped_laplace(sampling: Sampling) -> Figure:
     for d in (1, 50):
         cases = across(lambda e: wv.ClippedLaplace(epsilon=e), marks, d, sampling)
         lines += audited(f"audited, {d} dimension{'s' if d > 1 else ''}", cases, sampling)
-    return Figure(
-        setting=f"Clip norm 1, two ends of a diameter of the ball spread over all coordinates, {sampling.samples} "
-        "samples of each.",
-        axis=CLAIMED_EPSILON,
-        series=(
-            curve("claimed, delta 0", "claimed", grid, lambda e: e),
-            curve(
-                f"certified at delta {DELTA:g}, 1 dimension",
-                "certified",
-                grid,
-                lambda e: laplace_epsilon(DELTA, dimensions=1, loss=e),
-            ),
-            *lines,
-        ),
-        reading=(
-            "In one dimension the claim is what an observer gets. In many, the same pair is far harder to tell apart "
-            "than the claim says: the calibration to L1 distance pays for outputs that hardly ever occur."
-        ),
-    )
+    claimed = curve("claimed, delta 0", "claimed", grid, lambda e: e)
+    certified = curve(f"certified at delta {DELTA:g}, 1 dimension", "certified", grid, profile(1.0, 1))
+    return figure("clipped-laplace", sampling, claimed, certified, *lines)
 
 
 def clipped_l2(sampling: Sampling) -> Figure:
@@ -148,17 +113,9 @@ def clipped_l2(sampling: Sampling) -> Figure:
     d, grid, marks = 50, places(0.5, 16, log=True), (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
     cases = across(lambda e: wv.ClippedL2(epsilon=e, delta=DELTA), marks, d, sampling)
     with_delta, without = (wv.ClippedL2(epsilon=8.0, delta=delta).for_dimensions(d).deviation for delta in (DELTA, 0.0))
-    pure = without / with_delta
-    return Figure(
-        setting=f"delta = {DELTA:g}, clip norm 1, two ends of a diameter in {d} dimensions, {sampling.samples} samples "
-        "of each.",
-        axis=CLAIMED_EPSILON,
-        log=True,
-        series=(curve("claimed, attained", "claimed", grid, lambda e: e), *audited("audited", cases, sampling)),
-        reading=(
-            f"The profile spends exactly what it claims. At epsilon 8 and delta 0 noise is {pure:.2g} times as wide."
-        ),
-    )
+    claimed = curve("claimed, attained", "claimed", grid, lambda e: e)
+    measured = audited("audited", cases, sampling)
+    return figure("clipped-l2", sampling, claimed, *measured, d=d, pure=without / with_delta)
 
 
 def clipped_gaussian(sampling: Sampling) -> Figure:
@@ -167,29 +124,22 @@ def clipped_gaussian(sampling: Sampling) -> Figure:
 
     def exact(e: float) -> float:
         scale = wv.ClippedGaussian(epsilon=e, delta=DELTA, calibration="classical", allow_refuted=True).unit_scale
-        return solve_epsilon(lambda x: gaussian_log_delta(x, scale), DELTA)
+        return solve_epsilon(lambda x: wv.gaussian_log_delta(x, scale), DELTA)
 
     def cases(calibration: Literal["analytic", "classical"], marks: Sequence[float]) -> Any:
         make = partial(wv.ClippedGaussian, calibration=calibration, allow_refuted=True)
         return across(lambda e: make(epsilon=e), marks, d, sampling)
 
     classical = [(e, exact(e)) for e in grid]
-    return Figure(
-        setting=f"delta = {DELTA:g}, clip norm 1, two ends of a diameter in {d} dimensions, {sampling.samples} samples "
-        "of each.",
-        axis=CLAIMED_EPSILON,
-        log=True,
-        series=(
-            curve("claimed; analytic: attained", "claimed", grid, lambda e: e),
-            series_at("classical, exact: holds", "certified", [p for p in classical if p[1] <= p[0]], line=True),
-            series_at("classical, exact: refuted", "refuted", [p for p in classical if p[1] > p[0]], line=True),
-            *audited("audited, analytic", cases("analytic", (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)), sampling),
-            *audited("audited, classical", cases("classical", (16.0, 32.0)), sampling),
-        ),
-        reading=(
-            "The analytic calibration spends exactly what it claims. The classical one wastes noise at small epsilon "
-            "and has too little at large epsilon, where it is refused without allow_refuted."
-        ),
+    return figure(
+        "clipped-gaussian",
+        sampling,
+        curve("claimed; analytic: attained", "claimed", grid, lambda e: e),
+        series_at("classical, exact: holds", "certified", [p for p in classical if p[1] <= p[0]], line=True),
+        series_at("classical, exact: refuted", "refuted", [p for p in classical if p[1] > p[0]], line=True),
+        *audited("audited, analytic", cases("analytic", (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)), sampling),
+        *audited("audited, classical", cases("classical", (16.0, 32.0)), sampling),
+        d=d,
     )
 
 
@@ -208,29 +158,17 @@ def truncated_laplace(sampling: Sampling) -> Figure:
         wv.TruncatedLaplace(epsilon=e, delta=published, calibration="published", allow_refuted=True).for_dimensions(d)
         for e in marks
     ]
-    deltas = [largest_delta(d, e, w.half_width) for e, w in zip(marks, widths, strict=True)]
-    return Figure(
-        setting=f"{d} dimensions, clip norm 1, two ends of a diameter spread over all coordinates, {sampling.samples} "
-        f"samples of each. certified and exact: delta = {DELTA:g}; published: delta = 4^-300 = 2.41e-181.",
-        axis=CLAIMED_EPSILON,
-        log=True,
-        series=(
-            curve("claimed", "claimed", grid, lambda e: e),
-            curve(f"certified at delta {DELTA:g}", "certified", grid, lambda e: e),
-            series_at(
-                "published: no loss bound holds; exact delta",
-                "refuted",
-                [(e, 40.0) for e in marks],
-                notes=[f"{math.ceil(x * 1e4) / 1e4:.4f}" for x in deltas],
-            ),
-            *audited("audited, published", cases("published", published), sampling, deltas=True),
-            *audited("audited, certified", cases("certified", DELTA), sampling),
-        ),
-        reading=(
-            "The published box leaves out a union of slabs, not their intersection. An output outside the other "
-            "input's box gives its input away: no finite loss holds, and the exact delta stands at the red marks "
-            "where 2.41e-181 is claimed."
-        ),
+    deltas = [wv.largest_delta(d, e, w.half_width) for e, w in zip(marks, widths, strict=True)]
+    notes, high = [f"{math.ceil(x * 1e4) / 1e4:.4f}" for x in deltas], [(e, 40.0) for e in marks]
+    return figure(
+        "truncated-laplace",
+        sampling,
+        curve("claimed", "claimed", grid, lambda e: e),
+        curve(f"certified at delta {DELTA:g}", "certified", grid, lambda e: e),
+        series_at("published: no loss bound holds; exact delta", "refuted", high, notes=notes),
+        *audited("audited, published", cases("published", published), sampling, deltas=True),
+        *audited("audited, certified", cases("certified", DELTA), sampling),
+        d=d,
     )
 
 
@@ -239,7 +177,7 @@ def projection(table: wv.Embeddings, sampling: Sampling) -> Figure:
     m, epsilon = 16, 5.0
     randomizer = wv.Projection(epsilon=epsilon, dimensions=m).fit(table)
     published = wv.Projection(epsilon=epsilon, sensitivity="published").fit(table)
-    share = exact_stretch(table.vectors, published.matrix) / published.stretch
+    share = wv.exact_stretch(table.vectors, published.matrix) / published.stretch
     rows = table.vectors[:300].astype(np.float64)
     lengths = np.linalg.norm(rows[:, None] - rows[None], axis=2)
     images = rows @ randomizer.matrix.T
@@ -252,27 +190,13 @@ def projection(table: wv.Embeddings, sampling: Sampling) -> Figure:
         length = float(lengths[i, j])
         cases.append(case(length, randomizer, (rows[i], rows[j]), (epsilon * length, DELTA), sampling))
     grid = places(0.1, 2.6)
-    return Figure(
-        setting=(
-            f"epsilon = {epsilon:g} per unit of distance, {len(table)} public words, {table.dimensions} to {m} "
-            "dimensions, Gaussian matrix of seed 0; strongly stretched pairs of words, "
-            f"{sampling.samples} samples of each."
-        ),
-        axis="Euclidean distance between two words",
-        series=(
-            curve("claimed; exact stretch: certified, delta 0", "claimed", grid, lambda t: epsilon * t),
-            curve(f"certified at delta {DELTA:g}, {m} dimensions", "certified", grid, profile(epsilon, m)),
-            curve(
-                f"published plan ({published.dimensions} dimensions): exact, delta 0",
-                "certified",
-                grid,
-                lambda t: share * epsilon * t,
-            ),
-            *audited("audited", cases, sampling),
-        ),
-        reading=(
-            "With the exact stretch the worst pair of words attains the line. The published plan's matrix stretches no "
-            f"pair of these words by more than {100 * share:.1f} % of what it allows: its claim holds for these words "
-            "and this matrix, which the plan itself does not prove."
-        ),
+    plan = f"published plan ({published.dimensions} dimensions): exact, delta 0"
+    return figure(
+        "projection",
+        sampling,
+        curve("claimed; exact stretch: certified, delta 0", "claimed", grid, lambda t: epsilon * t),
+        curve(f"certified at delta {DELTA:g}, {m} dimensions", "certified", grid, profile(epsilon, m)),
+        curve(plan, "certified", grid, lambda t: share * epsilon * t),
+        *audited("audited", cases, sampling),
+        **{"epsilon": epsilon, "words": len(table), "d": table.dimensions, "m": m, "percent": 100 * share},
     )

@@ -247,6 +247,11 @@ def about(paper: str, **values: Any) -> dict[str, Any]:
     }
 
 
+def computed(paper: str, **values: Any) -> tuple[str, ...]:
+    """Return the findings of a reproduction that its numbers tell, from `about.toml`, braces filled."""
+    return tuple(sentence.format(**values) for sentence in told("about.toml")[paper]["computed"])
+
+
 def decoded(mechanism: VectorMechanism, table: Embeddings) -> Entrant:
     """Return a vector mechanism over a table, decoded to the nearest word."""
     return subject_of(Decoded(mechanism=mechanism).fit(table), threads=None)
@@ -258,6 +263,17 @@ def noisy_table(subject: Entrant, source: RandomSource) -> Entrant:
     rows = subject.release_vectors(np.arange(len(words), dtype=np.int32), source, "table")
     space = Embeddings.from_arrays(list(words.words), rows, casing=words.header.casing, candidate_rule="all")
     return replace(unprotected(words, threads=subject.threads), space=space)
+
+
+def median_norm(table: Embeddings) -> float:
+    """Return the median length of the vectors of a table."""
+    return float(np.median(np.linalg.norm(np.asarray(table.vectors, dtype=np.float64), axis=1)))
+
+
+def scaled(table: Embeddings, norm: float = 1.0) -> Embeddings:
+    """Return a table scaled by one public number to this median norm, on which what an epsilon means depends."""
+    rows = np.asarray(table.vectors, dtype=np.float64) * (norm / median_norm(table))
+    return Embeddings.from_arrays(list(table.words), rows, name=f"{table.header.name} (scaled)", candidate_rule="all")
 
 
 def table_of(name: str) -> Embeddings:

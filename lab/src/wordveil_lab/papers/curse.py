@@ -11,7 +11,7 @@ from wordveil.api import IdArray, NearestWords
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, shown, told, verdict
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, computed, shown, told, verdict
 from wordveil_lab.papers.noisy_dot_product import dot_product_cdf
 from wordveil_lab.plots import Plotted
 
@@ -125,15 +125,11 @@ def most(shares: Shares, table: str, figure: str) -> tuple[float, float]:
 
 def findings(shares: Shares, tuned: Mapping[str, tuple[float, float, float]]) -> tuple[str, ...]:
     """Return the findings; what they say of shares is computed."""
-    lines = []
+    lines: list[str] = []
     for table, (c, best, authors) in tuned.items():
         peaks = {figure: most(shares, table, figure) for figure in CLAIMS}
         listed = ", ".join(f"{share:.3f} at epsilon {e:g} ({figure})" for figure, (share, e) in peaks.items())
-        lines.append(
-            f"The most that the 100 nearest words together get of the outputs of {table}: {listed}. The rank softmax "
-            f"has the authors' c = .04, chosen for GloVe of 300 dimensions. Of the values tried on this table, "
-            f"c = {c:g} gives them most: {best:.2f} in the mean over the epsilons tried, c = .04 {authors:.2f}."
-        )
+        lines += computed("curse", table=table, listed=listed, c=c, best=best, authors=authors)
     return tuple(lines)
 
 

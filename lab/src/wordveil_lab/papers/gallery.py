@@ -14,25 +14,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-import wordveil as wv
-from wordveil.api import (
-    Float64Array,
-    ParameterError,
-    TextChecks,
-    analytic_scale,
-    certified_half_width,
-    check_text,
-    class_delta,
-    class_errors,
-    escape_chance,
-    largest_delta,
-    noise_deviation,
-    published_half_width,
-    round_down,
-    round_up,
-    word_distances,
-    word_frequencies,
-)
+import wordveil.api as wv
 from wordveil_lab.corpora import encode, part_of
 from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.papers.base import table_of, told
@@ -50,23 +32,23 @@ def _words(count: int) -> wv.Embeddings:
 
 
 @cache
-def _table() -> tuple[wv.Embeddings, Float64Array]:
+def _table() -> tuple[wv.Embeddings, wv.Float64Array]:
     """Return some words and all their distances."""
     table, ids = _words(WORDS), np.arange(WORDS, dtype=np.int32)
-    return table, word_distances(table, wv.Euclidean())(ids, ids)
+    return table, wv.word_distances(table, wv.Euclidean())(ids, ids)
 
 
-def _exponential(rate: float, scores: Float64Array) -> Float64Array:
+def _exponential(rate: float, scores: wv.Float64Array) -> wv.Float64Array:
     weights = np.exp(-rate * scores)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _nearest(scores: Float64Array, k: int) -> NDArray[np.bool_]:
+def _nearest(scores: wv.Float64Array, k: int) -> NDArray[np.bool_]:
     """Return which outputs are among the k nearest of each input, ties by id, shape (v, v)."""
     return np.asarray(np.argsort(np.argsort(scores, axis=1, kind="stable"), axis=1, kind="stable") < k)
 
 
-def _example(channel: Float64Array, table: Float64Array) -> tuple[int, int, int]:
+def _example(channel: wv.Float64Array, table: wv.Float64Array) -> tuple[int, int, int]:
     """Return the nearest two inputs of which one has an output that the other cannot give, and that output."""
     order = np.argsort(np.where(table > 0, table, np.inf), axis=None)
     for place in order:
@@ -74,7 +56,7 @@ def _example(channel: Float64Array, table: Float64Array) -> tuple[int, int, int]
         only = np.where(channel[second] == 0, channel[first], 0.0)
         if only.max() > 0:
             return first, second, int(only.argmax())
-    raise ParameterError("channel", len(table), "has the same outputs for all inputs.")
+    raise wv.ParameterError("channel", len(table), "has the same outputs for all inputs.")
 
 
 def told_apart(possible: NDArray[np.bool_]) -> tuple[float, float]:
@@ -86,25 +68,25 @@ def told_apart(possible: NDArray[np.bool_]) -> tuple[float, float]:
     return 100 * float(differ[off].mean()), 100 * float((shared[off] == 0).mean())
 
 
-def _pair(table: wv.Embeddings, gaps: Float64Array, first: int, second: int) -> Numbers:
+def _pair(table: wv.Embeddings, gaps: wv.Float64Array, first: int, second: int) -> Numbers:
     named = {"words": WORDS, "first": f"*{table.words[first]}*", "second": f"*{table.words[second]}*"}
     return {**named, "distance": gaps[first, second]}
 
 
 def _trlaplace() -> Numbers:
     d, epsilon = 300, 0.1
-    half = published_half_width(d, epsilon, 4.0**-d)
-    inside = 1 - escape_chance(np.array([2 / math.sqrt(d)]), epsilon / (2 * math.sqrt(d)), half)[0]
+    half = wv.published_half_width(d, epsilon, 4.0**-d)
+    inside = 1 - wv.escape_chance(np.array([2 / math.sqrt(d)]), epsilon / (2 * math.sqrt(d)), half)[0]
     alpha, delta = 1 / (2 * math.sqrt(d)), 1e-5
-    certified = noise_deviation(alpha, certified_half_width(d, 1.0, delta))
-    numbers = {"epsilon": epsilon, "ends": 1 - inside**d, "delta": largest_delta(d, epsilon, half)}
-    return {**numbers, "certified": certified, "gaussian": 2 * analytic_scale(1.0, delta)}
+    certified = wv.noise_deviation(alpha, wv.certified_half_width(d, 1.0, delta))
+    numbers = {"epsilon": epsilon, "ends": 1 - inside**d, "delta": wv.largest_delta(d, epsilon, half)}
+    return {**numbers, "certified": certified, "gaussian": 2 * wv.analytic_scale(1.0, delta)}
 
 
 def _jaccard() -> Numbers:
     ratio = wv.Jaccard.dense_factor / wv.Jaccard.sparse_factor
-    wide, narrow = class_errors(300, ratio)
-    return {"wide": wide, "narrow": narrow, "delta": class_delta(300, ratio, 1.0)}
+    wide, narrow = wv.class_errors(300, ratio)
+    return {"wide": wide, "narrow": narrow, "delta": wv.class_delta(300, ratio, 1.0)}
 
 
 def _nadp() -> Numbers:
@@ -125,7 +107,7 @@ def _top_k(k: int = 20, epsilon: float = 4.0) -> Numbers:
     cut /= cut.sum(axis=1, keepdims=True)
     first, second, output = _example(cut, gaps)
     tight = wv.verify_channel(whole, gaps, epsilon).tight_epsilon
-    claim = {"k": k, "epsilon": epsilon, "allowed": epsilon * gaps[first, second], "whole": round_up(tight, 3)}
+    claim = {"k": k, "epsilon": epsilon, "allowed": epsilon * gaps[first, second], "whole": wv.round_up(tight, 3)}
     shown = {"output": f"*{table.words[output]}*", "probability": cut[first, output], "share": told_apart(cut > 0)[0]}
     return {**_pair(table, gaps, first, second), **claim, **shown}
 
@@ -136,7 +118,7 @@ def _tem_bottom(epsilon: float = 16.0, gamma: float = 2.0) -> Numbers:
     size = near.sum(axis=1, keepdims=True)
     far = np.maximum(WORDS - size, 1)
 
-    def channel(bottom: Float64Array) -> Float64Array:
+    def channel(bottom: wv.Float64Array) -> wv.Float64Array:
         weights = np.where(near, np.exp(-epsilon / 2 * gaps), np.exp(epsilon / 2 * bottom) / far)
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
@@ -149,10 +131,10 @@ def _tem_bottom(epsilon: float = 16.0, gamma: float = 2.0) -> Numbers:
 
 def _private_budgets(total: float = 20.0) -> Numbers:
     table, gaps = _table()
-    frequency = word_frequencies(wv.load_embeddings())
+    frequency = wv.word_frequencies(wv.load_embeddings())
     texts = ("her family", "the family")
 
-    def shares(text: str) -> Float64Array:
+    def shares(text: str) -> wv.Float64Array:
         worth = -np.log(frequency[wv.load_embeddings().ids(text.split())])
         return np.asarray(total * worth / worth.sum())
 
@@ -164,7 +146,7 @@ def _private_budgets(total: float = 20.0) -> Numbers:
     return {"words": WORDS, "total": total, **shown, "unchanged": unchanged, "vectors": 128 * math.log(2)}
 
 
-def nearest_of(once: Float64Array, gaps: Float64Array, draws: int) -> Float64Array:
+def nearest_of(once: wv.Float64Array, gaps: wv.Float64Array, draws: int) -> wv.Float64Array:
     """Return the law of the draw that is nearest to the input, of several by the same law, shape (v, v)."""
     order = np.argsort(gaps, axis=1, kind="stable")
     # The nearest of n draws is the j-th nearest or a farther one with probability (tail from j)^n.
@@ -210,7 +192,7 @@ def _unknown_words(listed: int = 10_000) -> Numbers:
         return " ".join(table.words[int(i)] if k else t for t, k, i in zip(tokens, known, drawn, strict=True))
 
     words = [table.words[int(i)] for i in table.ids(["house", "doctor", "green", "music"])]
-    found = {finding.check: finding for finding in check_text(release, TextChecks(words=words))}["unknown words"]
+    found = {finding.check: finding for finding in wv.check_text(release, wv.TextChecks(words=words))}["unknown words"]
     assert found.refuted
     sentences = wv.load_prior().held_out
     corpus = encode(table, sentences)
@@ -245,11 +227,11 @@ def _radius(epsilon: float = 4.0, unseen: float = 1e-12) -> Numbers:
         "d": table.dimensions,
         "length": mean,
         "deviation": math.sqrt(chances @ (lengths - mean) ** 2),
-        "own": round_down(own[first], 2),
-        "other": round_up(reaches[first, second], 2),
-        "loss": round_down(losses[first, second], 3),
+        "own": wv.round_down(own[first], 2),
+        "other": wv.round_up(reaches[first, second], 2),
+        "loss": wv.round_down(losses[first, second], 3),
         "share": 100 * float((losses > epsilon)[gaps > 0].mean()),
-        "worst": round_down(losses.max(), 3),
+        "worst": wv.round_down(losses.max(), 3),
     }
 
 
@@ -263,7 +245,7 @@ def _tem_ten(epsilon: float = 10.0, asked: int = 200) -> Numbers:
     own, other = law[np.arange(len(ids)), ids], fitted.law(near.astype(np.int32))
     right = (own + other[np.arange(len(ids)), near]) / 2  # by naming the released word
     nearest, sure = float(np.median(gaps.min(axis=1))), f"at least {float(np.median(right)):.3f} in the median"
-    shares = {"nearest": nearest, "kept": float(own.mean()), "local": round_up(epsilon * fitted.rows.cap, 3)}
+    shares = {"nearest": nearest, "kept": float(own.mean()), "local": wv.round_up(epsilon * fitted.rows.cap, 3)}
     return {"words": len(table), "asked": len(ids), **shares, "sure": sure}
 
 
@@ -276,13 +258,17 @@ def _two_statements(allowed: float = 2.0, delta: float = 0.05, rare: float = 0.1
 
 
 def _private_table(epsilon: float = 4.0) -> Numbers:
-    def law(places: Sequence[float]) -> Float64Array:
+    def law(places: Sequence[float]) -> wv.Float64Array:
         words = ["tea", "coffee", "milk", "water"][: len(places)]
         table = wv.Embeddings.from_arrays(words, np.array(places)[:, None])
         return np.asarray(wv.TEM(epsilon=epsilon).fit(table).law(FIRST)[0])
 
     without, moved, added = law((0.0, 1.0, 2.0)), law((0.0, 1.0, 3.0)), law((0.0, 1.0, 2.0, 0.5))
-    return {"epsilon": epsilon, "chance": added[3], "loss": round_down(float(np.abs(np.log(moved / without)).max()), 3)}
+    return {
+        "epsilon": epsilon,
+        "chance": added[3],
+        "loss": wv.round_down(float(np.abs(np.log(moved / without)).max()), 3),
+    }
 
 
 FIRST = np.zeros(1, dtype=np.int32)
@@ -311,7 +297,7 @@ NEEDS = {"tem-epsilon-10": GLOVE}
 def exhibit(name: str) -> str:
     """Return an entry as a section of Markdown, its numbers computed now."""
     if name not in ENTRIES:
-        raise ParameterError("paper", name, f"must be one of {', '.join(ENTRIES)}.")
+        raise wv.ParameterError("paper", name, f"must be one of {', '.join(ENTRIES)}.")
     numbers = ENTRIES[name]()
     said = {part: sentence.format(**numbers) for part, sentence in told("gallery.toml")[name].items()}
     lines = [f"## {said['title']}", "", f"    wordveil reproduce {name}", "", said["source"], ""]
@@ -326,7 +312,7 @@ def gallery_page(names: Iterable[str] = tuple(ENTRIES)) -> str:
     for name in names:
         try:
             parts.append(exhibit(name))
-        except ParameterError as error:
+        except wv.ParameterError as error:
             if name not in NEEDS:
                 raise
             parts.append(f"## {name}\n\nSkipped: {error}\n")

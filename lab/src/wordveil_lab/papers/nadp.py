@@ -11,7 +11,6 @@ from wordveil.api import NADP, Embeddings, Mahalanobis, NearestWords
 from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification
-from wordveil_lab.evaluation.data import read_pairs
 from wordveil_lab.evaluation.deniability import OverlapSkewness
 from wordveil_lab.evaluation.subjects import unprotected
 from wordveil_lab.evaluation.word_tasks import OddManOut, SentenceSimilarity, WordSimilarity
@@ -30,6 +29,7 @@ from wordveil_lab.papers.base import (
 from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
 from wordveil_lab.plots import Plotted, point
+from wordveil_lab.rows import read_rows
 
 EPSILONS = (1.0, 5.0, 10.0, 20.0, 40.0)
 TAUS = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -94,7 +94,7 @@ def _coverage(embeddings: Embeddings, options: Options) -> str:
     """Return how many pairs of each similarity set the vocabulary holds."""
     sets = {name: task for name, task in _tasks(options).items() if isinstance(task, WordSimilarity)}
     return ", ".join(
-        f"{len(task.prepare(embeddings)[2]):,} of {len(read_pairs(task.path)):,} pairs of {name}"
+        f"{len(task.prepare(embeddings)[2]):,} of {len(list(read_rows(task.path, ()))):,} pairs of {name}"
         for name, task in sets.items()
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from wordveil.api import Embeddings, analytic_scale, classical_scale, gaussian_log_delta
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.papers.base import Comparison, shown, standing, verdict
+from wordveil_lab.papers.base import Comparison, computed, shown, standing, verdict
 from wordveil_lab.papers.nadp_noise import CODE, DELTA, LAPLACE_TAU, TAU, largest_edge
 
 Rows = Mapping[tuple[str, float], Mapping[str, Summary]]
@@ -70,16 +70,20 @@ def lowest_skewness(rows: Rows, *, full: bool) -> Comparison:
     )
 
 
+def classical_delta(epsilon: float) -> float:
+    """Return the exact delta of the text's Gaussian at an epsilon."""
+    return math.exp(gaussian_log_delta(epsilon, classical_scale(epsilon, DELTA)))
+
+
 def classical_at_forty() -> Comparison:
     """Return the exact delta of the text's Gaussian at the largest epsilon that the paper draws it for."""
-    delta, stated = (math.exp(gaussian_log_delta(e, classical_scale(e, DELTA))) for e in (40.0, 1.0))
-    holds = stated <= DELTA
+    delta, stated = (classical_delta(epsilon) for epsilon in (40.0, 1.0))
     return Comparison(
         what="theorem 1 (classical Gaussian)",
         paper=f"(epsilon, delta)-DP for epsilon below 1, delta {DELTA:.2g}",
         ours=f"as stated; the text uses it up to epsilon 40, where its exact delta is {delta:.2g}; the authors' code "
         "draws the analytic scale",
-        verdict=verdict(holds, full=True),
+        verdict=verdict(stated <= DELTA, full=True),
     )
 
 
@@ -91,80 +95,31 @@ def findings(
     Beside the rows of figures 2 and 3: the share of words without noise by tau, STS with fresh noise for every token,
     and the Euclidean epsilon of Mahalanobis noise over its own.
     """
-    return (
-        "Words without a neighbour are released as they are: on the authors' tables 10.5 % of the words at tau = .1 "
-        f"and 70.6 % at tau = .5, here {100 * silent[0.1]:.1f} % and {100 * silent[0.5]:.1f} %.",
-        _lead(rows),
-        _share_of_silence(rows),
-        _one_vector_a_word(rows, fresh),
-        _classical(_epsilons(rows)),
-        "Mahalanobis noise is compared at its own epsilon; in Euclidean terms it is larger by 1/sqrt(lambda_min), "
-        f"{stretch:.2f} here and 2.76 on the authors' vocabulary.",
-        _skewness(rows),
-    )
-
-
-def _epsilons(rows: Rows) -> list[float]:
-    return sorted({epsilon for name, epsilon in rows if name == NADP_ROW})
-
-
-def _lead(rows: Rows) -> str:
-    total = len(list(_cells(rows, NADP_ROW)))
-    parts = [f"{other} in {total - len(_behind(rows, NADP_ROW, other))}" for other in CODE]
+    total, epsilons = len(list(_cells(rows, NADP_ROW))), sorted({e for name, e in rows if name == NADP_ROW})
+    ahead = [f"{other} in {total - len(_behind(rows, NADP_ROW, other))}" for other in CODE]
     away = len(_behind(rows, NADP_ROW, "multivariate Laplace (not in the paper)"))
-    return (
-        f"With the baselines of the authors' code, the mean of NADP at tau = .5 is ahead of {', of '.join(parts)} of "
-        f"{total} cells (a task at an epsilon); the paper claims all. It is ahead of the usual multivariate Laplace "
-        f"noise, which the paper does not draw, in {total - away}."
-    )
-
-
-def _share_of_silence(rows: Rows) -> str:
-    parts, kept = [], []
-    for epsilon in _epsilons(rows):
+    similarity, kept, deltas = [], [], []
+    for epsilon in epsilons:
         own, noisy, flat = (rows[name, epsilon]["MEN"].mean for name in (NADP_ROW, NOISY_ROW, "Gaussian, code"))
-        parts.append(f"{own:.3f}, {noisy:.3f} and {flat:.3f} at epsilon {epsilon:g}")
+        similarity.append(f"{own:.3f}, {noisy:.3f} and {flat:.3f} at epsilon {epsilon:g}")
         kept.append((noisy - flat) / (own - flat) if own > flat else math.nan)
-    rest = max(kept)
-    return (
-        f"The lead is {'mostly' if rest < 0.5 else 'in part'} that of the words without noise. Word similarity (MEN) "
-        "under NADP at tau = .5, the same with the longest edge's noise for isolated words, and the Gaussian of that "
-        f"edge: {'; '.join(parts)}. With noise for all, NADP keeps at most {100 * rest:.0f} % of its "
-        "lead over that Gaussian."
-    )
-
-
-def _one_vector_a_word(rows: Rows, fresh: Mapping[tuple[str, float], Summary]) -> str:
-    parts = [
+        if classical_scale(epsilon, DELTA) < analytic_scale(epsilon, DELTA):
+            deltas.append(f"{classical_delta(epsilon):.2g} at epsilon {epsilon:g}")
+    sts = [
         f"{shown(value)} against {shown(rows[name, epsilon]['STS'])} for {name} at epsilon {epsilon:g}"
         for (name, epsilon), value in fresh.items()
     ]
-    return (
-        "STS hardly depends on epsilon in the paper because the code draws one vector a word: a word that two "
-        "sentences share stays shared, whatever its noise. With fresh noise for every token, as in a release, STS is "
-        f"{' and '.join(parts)}."
-    )
-
-
-def _classical(epsilons: list[float]) -> str:
-    small = [epsilon for epsilon in epsilons if classical_scale(epsilon, DELTA) < analytic_scale(epsilon, DELTA)]
-    parts = [
-        f"{math.exp(gaussian_log_delta(epsilon, classical_scale(epsilon, DELTA))):.2g} at epsilon {epsilon:g}"
-        for epsilon in small
-    ]
-    return (
-        f"The text's Gaussian is smaller than the code's at large epsilon, which theorem 1 does not cover: its exact "
-        f"delta is {', '.join(parts)}, where {DELTA:.2g} is claimed."
-    )
-
-
-def _skewness(rows: Rows) -> str:
-    low = min(_epsilons(rows))
-    scores = rows[NADP_ROW, low]
-    sign = "negative" if scores["skewness"].mean < 0 else "not negative"
-    return (
-        f"The skewness that the paper reads as privacy is {sign} at tau = .5 and epsilon {low:g} "
-        f"({shown(scores['skewness'], 2)}), where words keep {shown(scores['overlap'])} of their neighbours in the "
-        "mean: a mechanism that discloses most words scores better than one that discloses few. Read it beside the "
-        "mean overlap."
+    rest, low = max(kept), rows[NADP_ROW, epsilons[0]]
+    parts = {"ahead": ", of ".join(ahead), "similarity": "; ".join(similarity), "deltas": ", ".join(deltas)}
+    return computed(
+        "nadp",
+        **parts | {"total": total, "beyond": total - away, "sts": " and ".join(sts), "delta": DELTA},
+        silent=[100 * silent[tau] for tau in (0.1, 0.5)],
+        share="mostly" if rest < 0.5 else "in part",
+        rest=100 * rest,
+        stretch=stretch,
+        sign="negative" if low["skewness"].mean < 0 else "not negative",
+        least=epsilons[0],
+        skewness=shown(low["skewness"], 2),
+        overlap=shown(low["overlap"]),
     )

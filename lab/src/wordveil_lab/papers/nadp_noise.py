@@ -13,18 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import (
-    Draws,
-    FloatArray,
-    PrivacyUnit,
-    ReleasedVectors,
-    Stream,
-    VectorRandomizer,
-    analytic_scale,
-    classical_scale,
-    overlap_graph,
-)
+import wordveil.api as wv
 
 DELTA = 1 / 73404
 TAU = 0.5  # of figure 2, and of the Gaussian in figure 3
@@ -49,7 +38,7 @@ class FlatNoise(wv.VectorMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedFlatNoise(VectorRandomizer):
+class FittedFlatNoise(wv.VectorRandomizer):
     """`FlatNoise` for one table."""
 
     mechanism: FlatNoise
@@ -57,22 +46,22 @@ class FittedFlatNoise(VectorRandomizer):
 
     def guarantee(self) -> wv.Guarantee:
         reason = "a baseline of another paper's figures, whose scale is taken as it is given"
-        return wv.NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR)
+        return wv.NoGuarantee(reason=reason, unit=wv.PrivacyUnit.VECTOR)
 
-    def sample(self, stream: Stream, n: int) -> Draws:
+    def sample(self, stream: wv.Stream, n: int) -> wv.Draws:
         if self.mechanism.law == "gaussian":
             return (stream.lane(0).standard_normal((n, self.dimensions)),)
         uniform = stream.lane(0).random((n, self.dimensions))
         # A Laplace variate is the difference of two exponential ones of equal scale.
         return (np.log1p(-stream.lane(1).random((n, self.dimensions))) - np.log1p(-uniform),)
 
-    def randomize(self, vectors: FloatArray, draws: Draws) -> ReleasedVectors:
-        return ReleasedVectors(np.asarray(np.asarray(vectors, dtype=np.float64) + self.mechanism.scale * draws[0]))
+    def randomize(self, vectors: wv.FloatArray, draws: wv.Draws) -> wv.ReleasedVectors:
+        return wv.ReleasedVectors(np.asarray(np.asarray(vectors, dtype=np.float64) + self.mechanism.scale * draws[0]))
 
 
 def largest_edge(embeddings: wv.Embeddings, tau: float) -> tuple[float, float]:
     """Return the largest Euclidean and the largest L1 distance between adjacent words: the graph's sensitivities."""
-    graph = overlap_graph(embeddings, tau=tau)
+    graph = wv.overlap_graph(embeddings, tau=tau)
     first, second = (np.asarray(embeddings.vectors[ends], dtype=np.float64) for ends in graph.edges.T)
     return float(graph.reach.max()), float(np.abs(first - second).sum(axis=1).max())
 
@@ -84,8 +73,8 @@ def contenders(embeddings: wv.Embeddings, epsilon: float) -> Iterator[tuple[str,
     yield "NADP, tau 0.5, isolated words noisy", wv.NADP(epsilon=epsilon, delta=DELTA, tau=0.5)
     reach = largest_edge(embeddings, TAU)[0]
     summed = largest_edge(embeddings, LAPLACE_TAU)[1]
-    yield "Gaussian, code", FlatNoise(law="gaussian", scale=reach * analytic_scale(epsilon, DELTA))
-    yield "Gaussian, text", FlatNoise(law="gaussian", scale=reach * classical_scale(epsilon, DELTA))
+    yield "Gaussian, code", FlatNoise(law="gaussian", scale=reach * wv.analytic_scale(epsilon, DELTA))
+    yield "Gaussian, text", FlatNoise(law="gaussian", scale=reach * wv.classical_scale(epsilon, DELTA))
     yield "Jaccard, text", wv.Jaccard(epsilon=epsilon, delta=DELTA, allow_refuted=True)
     yield "Laplacian, code", FlatNoise(law="laplace", scale=summed / epsilon)
     yield "Laplacian, text", FlatNoise(law="laplace", scale=1 / epsilon)

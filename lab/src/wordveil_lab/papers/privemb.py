@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wordveil.api import Embeddings, MultivariateLaplace, Projection
+from wordveil.api import Embeddings, MultivariateLaplace
 from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification
@@ -22,21 +22,18 @@ from wordveil_lab.papers.base import (
     about,
     decoded,
     labelled,
+    median_norm,
+    scaled,
     shown,
     standing,
     told,
     verdict,
 )
-from wordveil_lab.papers.privemb_bounds import bound_rows
+from wordveil_lab.papers.privemb_bounds import bound_rows, published
 from wordveil_lab.plots import point
 
 TRAINED = {50: 0.93, 100: 0.66, 200: 0.468}
 """Dimensions of the tables of figure 4 -> beta of the M2 that they are compared with."""
-
-
-def published(epsilon: float, beta: float, seed: int = 0) -> Projection:
-    """Return M2 with the paper's delta = 1e-6 and its formula for the number of dimensions."""
-    return Projection(epsilon=epsilon, beta=beta, delta=1e-6, sensitivity="published", seed=seed)
 
 
 Pairs = dict[str, list[tuple[Summary, Summary]]]
@@ -49,7 +46,7 @@ def reproduce(options: Options) -> Reproduction:
     glove = options.table("vectors")
     words = options.table("lexicon-vectors")
     if "lexicon-vectors" not in options.files:
-        words = scaled_like(words, options.table("norms"))
+        words = scaled(words, median_norm(options.table("norms")))
     pairs: Pairs = defaultdict(list)
     comparisons = (
         *_distortion(glove, pairs, options),
@@ -67,27 +64,10 @@ def reproduce(options: Options) -> Reproduction:
 
 def results(pairs: Pairs, *, full: bool) -> Iterator[Comparison]:
     """Yield one row for each figure and table; `full` is at the paper's size and on its own embedding."""
-    claims = {
-        "figure 1": "M2 below M1 everywhere",
-        "figure 2": "M2 below M1 everywhere",
-        "figure 3": "M2 above M1 everywhere, by .01 to .02",
-        "table 1": "M2 above M1 on five of five sets in test accuracy",
-        "table 1, fresh noise for every token": "not said which of the two was drawn",
-        "figure 4": "A1 above M2",
-    }
-    for item, paper in claims.items():
+    for item, paper in told("numbers.toml")["privemb"]["claims"].items():
         ahead, even, behind = standing(pairs[item], lower=item in ("figure 1", "figure 2"))
         ours = f"ahead in {ahead}, {even} level, behind in {behind} of {len(pairs[item])} (two standard errors)"
         yield Comparison(what=item, paper=paper, ours=ours, verdict=verdict(ahead > 0 and not behind, full=full))
-
-
-def scaled_like(table: Embeddings, like: Embeddings) -> Embeddings:
-    """Return a table scaled by one public number to another's median norm: an epsilon then means about the same."""
-    own, other = (
-        float(np.median(np.linalg.norm(np.asarray(part.vectors, dtype=np.float64), axis=1))) for part in (table, like)
-    )
-    rows, name = np.asarray(table.vectors, dtype=np.float64) * (other / own), f"{table.header.name} (scaled)"
-    return Embeddings.from_arrays(list(table.words), rows, name=name, candidate_rule="all")
 
 
 Epsilons = tuple[float, ...]

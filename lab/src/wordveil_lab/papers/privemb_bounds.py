@@ -19,6 +19,11 @@ from wordveil_lab.papers.base import Comparison, Options, verdict
 DELTA = 0.05  # of the bounds beside draws: what happens with probability 1e-6 no draw shows
 
 
+def published(epsilon: float, beta: float, seed: int = 0) -> Projection:
+    """Return M2 with the paper's delta = 1e-6 and its formula for the number of dimensions."""
+    return Projection(epsilon=epsilon, beta=beta, delta=1e-6, sensitivity="published", seed=seed)
+
+
 def norm_bound(m: int, epsilon: float, beta: float, gamma: float) -> float:
     """Return Claim 6: the noise is longer than m ln(m/gamma)(1 + beta)/epsilon with probability gamma at most.
 
@@ -71,10 +76,7 @@ def bound_rows(table: Embeddings, options: Options) -> Iterator[Comparison]:
     rows = np.asarray(table.vectors[ids], dtype=np.float64)
     n, tau = len(rows), float(np.linalg.norm(rows, axis=1).max())
     epsilon, beta = 5.0, 0.7
-    fitted = [
-        Projection(epsilon=epsilon, beta=beta, delta=1e-6, sensitivity="published", seed=i).fit(table)
-        for i in range(options.repeats)
-    ]
+    fitted = [published(epsilon, beta, seed).fit(table) for seed in range(options.repeats)]
     m = fitted[0].dimensions
     drawn = [_drawn(rows, one, options.source(f"bounds {i}")) for i, one in enumerate(fitted)]
     norms, distances, products = map(max, zip(*drawn, strict=True))

@@ -14,13 +14,15 @@ from wordveil_lab.papers.base import (
     Reproduction,
     Scores,
     about,
+    computed,
     decoded,
     labelled,
+    median_norm,
+    scaled,
     shown,
     standing,
     verdict,
 )
-from wordveil_lab.papers.privemb import scaled_like
 from wordveil_lab.plots import Plotted, point
 
 PAPER = {("laplace", 2.0): ("0.52", "0.50"), ("tem", 2.0): ("0.75", "0.50")}
@@ -37,7 +39,7 @@ def reproduce(options: Options) -> Reproduction:
     options.say("reading the vocabularies")
     wide = options.table("vectors")
     if "vectors" not in options.files:
-        wide = scaled_like(wide, options.table("norms"))
+        wide = scaled(wide, median_norm(options.table("norms")))
     small = options.table("small")
     small = first_words(small, min(options.pick(SMALL_WORDS, SMALL_WORDS, 300), len(small.candidates)))
     limit = options.pick(25_000, 3000, 60)
@@ -68,14 +70,7 @@ def findings(found: Found) -> tuple[str, ...]:
     """Return the findings; what they say of accuracies is computed."""
     epsilons = sorted(epsilon for name, epsilon in found if name == "tem")
     ahead = [e for e in epsilons if found["tem", e]["accuracy"].mean > found["laplace", e]["accuracy"].mean]
-    clean = found["baseline", 0.0]
-    return (
-        f"TEM has more accuracy than decoded Laplace at {len(ahead)} of {len(epsilons)} epsilons; in the paper at "
-        "all. At equal epsilon it also keeps more of the text: see the league table.",
-        f"The AUC of the membership attack is small even without noise ({clean['auc'].mean:.3f}) and follows the "
-        "accuracy of the attacked classifier: it shows how much the classifier could learn, and is no measure of what "
-        "word-level release protects.",
-    )
+    return computed("tem", ahead=len(ahead), of=len(epsilons), clean=found["baseline", 0.0]["auc"].mean)
 
 
 def results(found: Found, *, full: bool) -> Iterator[Comparison]:

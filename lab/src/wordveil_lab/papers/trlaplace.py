@@ -1,6 +1,6 @@
 """[TL] Huang et al. (2024), TrLaplace: share of unchanged words against epsilon, published and certified noise.
 
-Only the mechanisms at word level: `trlaplace_neural` has the auto-encoders and classifiers.
+The mechanisms at word level, and what stands in front of the models that `trlaplace_neural` trains.
 """
 
 from __future__ import annotations
@@ -12,19 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import (
-    FittedTruncatedLaplace,
-    ParameterError,
-    PrivacyUnit,
-    analytic_scale,
-    largest_delta,
-    noise_deviation,
-    round_up,
-)
+import wordveil.api as wv
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, shown, told, verdict
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, computed, scaled, shown, told, verdict
 from wordveil_lab.plots import Plotted, point
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0)
@@ -32,6 +23,16 @@ PUBLISHED, CERTIFIED = "TrLaplacian, published", "TrLaplacian, certified"
 PADDED = {10.0: 500, 20.0: 1700}
 CERTIFIED_DELTA = 1e-5
 SMALLEST_DELTA = 1e-300
+NONE = "none"
+CODE = ("Laplacian, code (no clipping)", "TrLaplacian, code (no clipping)")
+METRIC = ("CMP", "Mahalanobis", "PTE")
+"""The other three methods of figure 4; their epsilon is per unit of distance, and nothing is clipped."""
+CODE_EPSILONS, METRIC_EPSILONS = (0.1, 1.0, 20.0), (0.01, 0.1, 1.0, 10.0)
+LARGEST = 20.0  # the paper's
+CODE_NORM = 0.005  # the C of the published code, whose vectors are not clipped to it
+
+Contender = tuple[str, float | None, wv.VectorMechanism | None]
+"""Name, epsilon and mechanism of a row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,26 +45,26 @@ class Published(wv.VectorMechanism):
     padded_dimensions: int  # the d of the formulas, at least that of the vectors
     clip_norm: float = 1.0  # C
 
-    def fit(self, embeddings: wv.Embeddings) -> FittedTruncatedLaplace:
+    def fit(self, embeddings: wv.Embeddings) -> wv.FittedTruncatedLaplace:
         return self.for_dimensions(embeddings.dimensions)
 
-    def for_dimensions(self, dimensions: int) -> FittedTruncatedLaplace:
+    def for_dimensions(self, dimensions: int) -> wv.FittedTruncatedLaplace:
         """Return the noise for vectors of this many dimensions."""
         d, epsilon = self.padded_dimensions, self.epsilon
         if epsilon >= math.sqrt(d) / 2:
-            raise ParameterError("padded_dimensions", d, f"must be above {4 * epsilon**2:g}: theorem 3 needs it.")
+            raise wv.ParameterError("padded_dimensions", d, f"must be above {4 * epsilon**2:g}: theorem 3 needs it.")
         half_width = -2 * math.sqrt(d) / epsilon * math.log1p(-2 * epsilon / math.sqrt(d))
-        exact = largest_delta(dimensions, epsilon * math.sqrt(dimensions / d), half_width)
+        exact = wv.largest_delta(dimensions, epsilon * math.sqrt(dimensions / d), half_width)
         reason = (
-            f"the published calibration claims delta 4^-{d} at epsilon {round_up(epsilon)}; its exact delta in "
-            f"{dimensions} dimensions is {round_up(exact)}"
+            f"the published calibration claims delta 4^-{d} at epsilon {wv.round_up(epsilon)}; its exact delta in "
+            f"{dimensions} dimensions is {wv.round_up(exact)}"
         )
         fitted = wv.TruncatedLaplace(epsilon=epsilon, clip_norm=self.clip_norm).for_dimensions(dimensions)
         return replace(
             fitted,
             scale=2 * math.sqrt(d) * self.clip_norm / epsilon,
             reach=half_width * epsilon / (2 * math.sqrt(d)),
-            claim=wv.NoGuarantee(reason=reason, unit=PrivacyUnit.VECTOR, standing=wv.Standing.REFUTED),
+            claim=wv.NoGuarantee(reason=reason, unit=wv.PrivacyUnit.VECTOR, standing=wv.Standing.REFUTED),
         )
 
 
@@ -80,7 +81,7 @@ def kept_share(subject: Entrant, size: int, options: Options, label: str) -> Sum
 def reproduce(options: Options) -> Reproduction:
     """Repeat figures 2 and 5 (N_w against epsilon), and 1 and 6, for the mechanisms as published and as certified."""
     options.say("reading the vocabulary")
-    embeddings = _scaled(options.table("vectors"))
+    embeddings = scaled(options.table("vectors"))  # C = 1 then clips half of it
     d = embeddings.dimensions
     size = options.pick(len(embeddings), 1500, 50)
     rows = []
@@ -92,15 +93,6 @@ def reproduce(options: Options) -> Reproduction:
         **about("trlaplace", embeddings=embeddings, words=len(embeddings), d=d, size=min(size, len(embeddings))),
         comparisons=(_theorem_three(d), *(comparison for comparison, _ in rows)),
         findings=_findings(d, {comparison.what: share.mean for comparison, share in rows}),
-    )
-
-
-def _scaled(embeddings: wv.Embeddings) -> wv.Embeddings:
-    """Return the vocabulary scaled so that its median norm is 1: the scale at which C = 1 clips half of it."""
-    rows = np.asarray(embeddings.vectors, dtype=np.float64)
-    rows = rows / float(np.median(np.linalg.norm(rows, axis=1)))
-    return wv.Embeddings.from_arrays(
-        list(embeddings.words), rows, name=f"{embeddings.header.name} (scaled)", candidate_rule="all"
     )
 
 
@@ -156,11 +148,11 @@ def printed(data: str, name: str, epsilon: float | None) -> dict[str, float]:
 
 
 def _theorem_three(d: int) -> Comparison:
-    exact = largest_delta(d, 0.1, Published(epsilon=0.1, padded_dimensions=d).for_dimensions(d).half_width)
+    exact = wv.largest_delta(d, 0.1, Published(epsilon=0.1, padded_dimensions=d).for_dimensions(d).half_width)
     return Comparison(
         what="theorem 3, at epsilon .1",
         paper=f"delta 4^-{d}",
-        ours=f"exact delta {round_up(exact)} in {d} dimensions: proved, without a run",
+        ours=f"exact delta {wv.round_up(exact)} in {d} dimensions: proved, without a run",
         verdict=verdict(exact <= 1e-6, full=True),
     )
 
@@ -169,19 +161,92 @@ def _findings(d: int, shares: Mapping[str, float]) -> tuple[str, ...]:
     gaussian = 2 * math.sqrt(2 * math.log(1.25) + 2 * d * math.log(4.0))
     small = [share for what, share in shares.items() if float(what.split()[-1]) <= 0.5]
     certified = wv.TruncatedLaplace(epsilon=1.0, delta=CERTIFIED_DELTA).for_dimensions(d)
-    wide = noise_deviation(certified.alpha, certified.half_width)
-    return (
-        "The published truncated Laplace noise has a counter-example, computed exactly: a shift of 2C leaves its "
-        "support with the probability "
-        "given in each row, where 4^-d is claimed; appendix B of the paper bounds the volume of a union of slabs by "
-        "the product of the gaps. Its curve compares noise of another strength.",
-        f"Certified at delta {CERTIFIED_DELTA:g}, the truncated noise of epsilon 1 has standard deviation {wide:.5g} "
-        f"C in {d} dimensions, the plain Laplace {math.sqrt(8 * d):.5g} C without a delta: truncation gains nothing.",
-        f"At the paper's delta = 4^-d its Gaussian has {gaussian:.1f} C/epsilon per coordinate and its Laplace "
-        f"{math.sqrt(8 * d):.1f} C/epsilon; at delta = 1e-5 and epsilon 1 the analytic Gaussian has "
-        f"{2 * analytic_scale(1.0, CERTIFIED_DELTA):.2f} C.",
-        f"At the epsilons of the paper's main tables (0.05 to 0.5) none of these noises leaves more than "
-        f"{max(small):.3f} of the words in {d} dimensions, and up to epsilon 20 none more than "
-        f"{max(shares.values()):.3f}, where the nearest word is taken as its algorithm 1 says. The paper reads N_w "
-        "after a trained auto-encoder, which is another quantity: see the page of the neural experiments.",
-    )
+    wide = wv.noise_deviation(certified.alpha, certified.half_width)
+    facts = {"d": d, "delta": CERTIFIED_DELTA, "plain": math.sqrt(8 * d), "wide": wide, "gaussian": gaussian}
+    facts |= {"analytic": 2 * wv.analytic_scale(1.0, CERTIFIED_DELTA), "small": max(small)}
+    return computed("trlaplace", **facts, largest=max(shares.values()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unclipped(wv.VectorMechanism):
+    """The published code: noise made for vectors of norm C, added to vectors that were never clipped to it."""
+
+    inner: wv.VectorMechanism
+    name = "unclipped"
+    paper = "code published with Huang et al. 2024"
+
+    def fit(self, embeddings: wv.Embeddings) -> wv.VectorRandomizer:
+        return FittedUnclipped(inner=self.inner.fit(embeddings), dimensions=embeddings.dimensions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedUnclipped(wv.VectorRandomizer):
+    """`Unclipped` for one table."""
+
+    inner: wv.VectorRandomizer
+    dimensions: int
+
+    def guarantee(self) -> wv.Guarantee:
+        reason = "the noise is made for vectors of norm C, and the vectors are not clipped to it"
+        return wv.NoGuarantee(reason=reason, unit=wv.PrivacyUnit.VECTOR, standing=wv.Standing.REFUTED)
+
+    def sample(self, stream: wv.Stream, n: int) -> wv.Draws:
+        return self.inner.sample(stream, n)
+
+    def randomize(self, vectors: wv.FloatArray, draws: wv.Draws) -> wv.ReleasedVectors:
+        rows = np.asarray(vectors, dtype=np.float64)
+        return wv.ReleasedVectors(rows + self.inner.randomize(np.zeros_like(rows), draws))
+
+    def log_density(self, outputs: wv.Float64Array, vectors: wv.FloatArray) -> wv.Float64Array:
+        # Noise does not depend on where it is added: that of outputs minus vectors, around the origin.
+        densities = [self.inner.log_density(outputs - row, np.zeros_like(outputs[:1])) for row in vectors]
+        return np.concatenate([density for density in densities if density is not None], axis=1)
+
+
+def contenders(d: int, epsilons: tuple[float, ...], *, code: bool = True, metric: bool = False) -> list[Contender]:
+    """Return the rows of a table for vectors of d dimensions, the first without noise.
+
+    Args:
+        d: Dimensions of the vectors.
+        epsilons: The epsilons; beyond the paper's largest its own calibration is left out.
+        code: Whether what the published code draws is among them, at `CODE_EPSILONS`.
+        metric: Whether `METRIC` is, at `METRIC_EPSILONS`: noise of Feyisetan et al. 2020, of Xu et al. 2020, and
+            PrivEmb's at beta .9.
+    """
+    rows: list[Contender] = [(NONE, None, None)]
+    for epsilon in epsilons:
+        own = mechanisms(d, epsilon)
+        del own["Gaussian, published"]  # of larger noise than the analytic one
+        if epsilon > LARGEST:
+            del own[PUBLISHED]
+        if code and epsilon in CODE_EPSILONS:
+            own[CODE[0]] = Unclipped(inner=wv.ClippedLaplace(epsilon=epsilon, clip_norm=CODE_NORM))
+            own[CODE[1]] = Unclipped(inner=published(d, epsilon, CODE_NORM))
+        if metric and epsilon in METRIC_EPSILONS:
+            own[METRIC[0]] = wv.MultivariateLaplace(epsilon=epsilon)
+            own[METRIC[1]] = wv.Mahalanobis(epsilon=epsilon)
+            own[METRIC[2]] = wv.Projection(epsilon=epsilon, sensitivity="published")
+        rows += [(name, epsilon, mechanism) for name, mechanism in own.items()]
+    return rows
+
+
+def best_guess(
+    mechanism: wv.VectorMechanism | None,
+    vocabulary: wv.Embeddings,
+    known: wv.IdArray,
+    seen: wv.IdArray,
+    source: wv.RandomSource,
+) -> float:
+    """Return how many words the best guess recovers that looks at one noisy vector and at public word frequencies.
+
+    No training is in it: where it fails, no rewriter that reads one word at a time can do better. Frequencies are those
+    of the words seen in public training texts.
+    """
+    if mechanism is None:
+        return 1.0
+    prior = np.bincount(seen, minlength=len(vocabulary)) + 0.5
+    fitted = mechanism.fit(vocabulary)
+    rows = np.asarray(vocabulary.vectors[known], dtype=np.float64)
+    likelihoods = fitted.log_density(fitted.release(rows, source), vocabulary.vectors)
+    assert likelihoods is not None
+    return float(((likelihoods + np.log(prior)).argmax(axis=1) == known).mean())

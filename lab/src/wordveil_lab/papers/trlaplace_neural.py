@@ -26,8 +26,7 @@ from wordveil_lab.neural.private_embedding import PrivateEmbedding
 from wordveil_lab.neural.rewrite_scores import score_rewrites
 from wordveil_lab.neural.training import CLASSIFY, REWRITE, Training, fit, measure
 from wordveil_lab.papers.base import Options, Reproduction, about, labelled, roles_of
-from wordveil_lab.papers.trlaplace import CERTIFIED, PUBLISHED
-from wordveil_lab.papers.trlaplace_noises import Contender, best_guess, contenders
+from wordveil_lab.papers.trlaplace import CERTIFIED, PUBLISHED, Contender, best_guess, contenders
 from wordveil_lab.papers.trlaplace_results import Found, absent, findings, numbers, results
 
 PAPER = "trlaplace-neural"

@@ -8,8 +8,7 @@ from wordveil.api import round_up
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
 from wordveil_lab.papers.base import Comparison, labelled, shown, verdict
-from wordveil_lab.papers.trlaplace import PUBLISHED, printed
-from wordveil_lab.papers.trlaplace_noises import CODE, LARGEST, NONE
+from wordveil_lab.papers.trlaplace import CODE, LARGEST, NONE, PUBLISHED, printed
 from wordveil_lab.plots import Plotted, point
 
 Found = dict[tuple[str, str, float | None], Mapping[str, Summary]]

@@ -9,7 +9,6 @@ the processor's, a score lies outside its proven bound, or a mass outside the sl
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -18,36 +17,22 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import typer
 
-from wordveil.api import (
-    HAS_TRITON,
-    Euclidean,
-    GpuNearestWords,
-    GpuSelection,
-    NearestWords,
-    ParameterError,
-    RandomSource,
-    SelectionRows,
-    random_bits,
-)
-from wordveil.api import GpuScreen as Screen
-from wordveil.api import GpuTiles as Tiles
-from wordveil.api import default_gpu_tiles as default_tiles
-from wordveil.api import gpu_torch as torch
-from wordveil.api import open_gpu as open_device
-from wordveil.api import pack_gpu_queries as pack_queries
+import wordveil.api as wv
 from wordveil_lab.benchmarks.workload import Workload
 
+torch = wv.gpu_torch
 TILES = (
-    Tiles(),
-    Tiles(stages=3),
-    Tiles(lanes=16),
-    Tiles(lanes=1),
-    Tiles(words=128),
-    Tiles(words=128, warps=4),
-    Tiles(rows=64, warps=4),
-    Tiles(rows=256, words=128),
-    Tiles(words=128, depth=32),
+    wv.GpuTiles(),
+    wv.GpuTiles(stages=3),
+    wv.GpuTiles(lanes=16),
+    wv.GpuTiles(lanes=1),
+    wv.GpuTiles(words=128),
+    wv.GpuTiles(words=128, warps=4),
+    wv.GpuTiles(rows=64, warps=4),
+    wv.GpuTiles(rows=256, words=128),
+    wv.GpuTiles(words=128, depth=32),
 )
 RATE, CAP = 2.0, 10.0
 
@@ -95,17 +80,17 @@ def check(condition: bool, what: str) -> None:
         raise SystemExit(f"CHECK FAILED: {what}")
 
 
-def check_decoding(search: GpuNearestWords, workload: Workload) -> str:
+def check_decoding(search: wv.GpuNearestWords, workload: Workload) -> str:
     """Compare answers with the processor's and scores with their bound; return how much of the bound was used."""
     outputs = np.arange(workload.vocabulary, dtype=np.int32)
-    own, some = NearestWords(workload.vectors, outputs), workload.queries[:512]
+    own, some = wv.NearestWords(workload.vectors, outputs), workload.queries[:512]
     check(np.array_equal(search.nearest(some), own.nearest(some)), "nearest words differ from the processor's")
     ids, distances = search.top(some[:64], 10)
     expected = own.top(some[:64], 10)
     check(np.array_equal(ids, expected[0]) and np.array_equal(distances, expected[1]), "ten nearest words differ")
     screen = search.screen
     rows = torch.from_numpy(some[:64]).to(search.device)
-    packed = pack_queries(rows, screen.words, screen.tiles.rows)
+    packed = wv.pack_gpu_queries(rows, screen.words, screen.tiles.rows)
     found = screen.maxima(packed)[: len(rows)].double()
     exact = torch.full((len(rows), screen.blocks * screen.tiles.words), -torch.inf, device=search.device).double()
     table = screen.words.table.double() - screen.words.centre
@@ -119,19 +104,19 @@ def check_decoding(search: GpuNearestWords, workload: Workload) -> str:
     return f"answers equal; {used:.2f} of the bound used, {float(hits.counts.double().mean()):.2f} groups a query"
 
 
-def fastest_tiles(workload: Workload, card: Card) -> Tiles:
+def fastest_tiles(workload: Workload, card: Card) -> wv.GpuTiles:
     """Return the tiles whose screen is fastest; the default where Triton does not run."""
-    default = default_tiles(card.device)
-    if card.device.type == "cpu" or not HAS_TRITON:
+    default = wv.default_gpu_tiles(card.device)
+    if card.device.type == "cpu" or not wv.HAS_TRITON:
         return default
     from triton.runtime.errors import OutOfResources
 
     outputs, times = np.arange(workload.vocabulary, dtype=np.int32), {}
-    search = GpuNearestWords(workload.vectors, outputs, device=str(card.device))
+    search = wv.GpuNearestWords(workload.vectors, outputs, device=str(card.device))
     rows = _resident(search, workload)
     for tiles in dict.fromkeys((default, *TILES)):
-        screen = Screen(search.screen.words, tiles)
-        packed = pack_queries(rows, screen.words, tiles.rows)
+        screen = wv.GpuScreen(search.screen.words, tiles)
+        packed = wv.pack_gpu_queries(rows, screen.words, tiles.rows)
         try:
             times[tiles] = seconds(partial(screen.maxima, packed), card.device, 3)
         except OutOfResources:
@@ -140,14 +125,10 @@ def fastest_tiles(workload: Workload, card: Card) -> Tiles:
     return min(times, key=lambda tiles: times[tiles])
 
 
-def _resident(search: GpuNearestWords, workload: Workload) -> Any:
+def _resident(search: wv.GpuNearestWords, workload: Workload) -> Any:
     """Return one chunk of queries on the device, repeated where the workload has fewer."""
     picked = np.resize(np.arange(len(workload.queries)), search.chunk_rows())
     return torch.from_numpy(workload.queries[picked]).to(search.device)
-
-
-def _packed(search: GpuNearestWords, rows: Any) -> Any:
-    return pack_queries(rows, search.screen.words, search.screen.tiles.rows)
 
 
 def timed(workload: Workload, what: str, work: Callable[[], Any], count: int, card: Card, product: str) -> str:
@@ -166,14 +147,14 @@ def decoding(workload: Workload, card: Card) -> list[str]:
     """Check and time decoding; return lines of the table."""
     tiles = fastest_tiles(workload, card)
     outputs = np.arange(workload.vocabulary, dtype=np.int32)
-    search = GpuNearestWords(workload.vectors, outputs, device=str(card.device), tiles=tiles)
+    search = wv.GpuNearestWords(workload.vectors, outputs, device=str(card.device), tiles=tiles)
     print(f"{size_of(workload)}: {tiles}\n  {check_decoding(search, workload)}", flush=True)
     rows = _resident(search, workload)
-    packed = _packed(search, rows)
-    whole = np.ascontiguousarray(np.tile(rows.cpu().numpy(), (4, 1)))
+    pack = partial(wv.pack_gpu_queries, rows, search.screen.words, search.screen.tiles.rows)
+    packed, whole = pack(), np.ascontiguousarray(np.tile(rows.cpu().numpy(), (4, 1)))
 
     def device_only() -> Any:
-        made = _packed(search, rows)
+        made = pack()
         hits = search.screen.hits(search.screen.maxima(made), made, 1, 16)
         return search.winners(rows, hits) if search.screen.triton else hits
 
@@ -188,13 +169,13 @@ def decoding(workload: Workload, card: Card) -> list[str]:
 def selection(workload: Workload, card: Card) -> list[str]:
     """Check and time selection; return lines of the table."""
     ids = np.arange(workload.vocabulary, dtype=np.int32)
-    rows = SelectionRows(workload.vectors, Euclidean(), ids, ids, rate=RATE, cap=CAP)
-    search = GpuSelection(rows, device=str(card.device))
+    rows = wv.SelectionRows(workload.vectors, wv.Euclidean(), ids, ids, rate=RATE, cap=CAP)
+    search = wv.GpuSelection(rows, device=str(card.device))
     some = ids[:: max(1, len(ids) // 96)]
     error = float(np.abs(search.masses(some).cpu().numpy() / rows.masses(some) - 1).max())
     check(error <= search.arithmetic_slack(), f"masses differ by {error:.1e}, more than the slack")
     tokens = workload.ids
-    random = random_bits(RandomSource().fresh_stream().lane(0), (len(tokens), 2))
+    random = wv.random_bits(wv.RandomSource().fresh_stream().lane(0), (len(tokens), 2))
     print(f"{size_of(workload)}: masses within {error:.1e} (slack {search.arithmetic_slack():.1e})")
     once = np.unique(tokens)
     fresh = np.resize(ids, len(once))
@@ -204,15 +185,15 @@ def selection(workload: Workload, card: Card) -> list[str]:
     ]
 
 
-def main(device: str, *, small: bool, rounds: int) -> None:
-    """Check, time and print the table."""
-    opened = open_device(device)
+def main(device: str = "cuda", *, small: bool = False, rounds: int = 9) -> None:
+    """Check, time and print the table; on a few thousand words where a rehearsal is asked for."""
+    opened = wv.open_gpu(device)
     name = torch.cuda.get_device_name(opened) if opened.type == "cuda" else "CPU tensors (a rehearsal)"
     side = 256 if small else 8192
     product, double = (product_rate(opened, side, kind, rounds) for kind in (torch.bfloat16, torch.float64))
     card = Card(name=name, device=opened, rounds=rounds, product=product, double=double)
     rate = f"bfloat16 {product / 1e12:,.2f}, float64 {double / 1e12:,.2f} TFLOP/s"
-    triton = "Triton" if HAS_TRITON and opened.type == "cuda" else "plain PyTorch"
+    triton = "Triton" if wv.HAS_TRITON and opened.type == "cuda" else "plain PyTorch"
     print(f"{name}, PyTorch {torch.__version__}, {triton}; product of {side}: {rate}", flush=True)
     lines = []
     for vocabulary, dimensions in ((1500, 12),) if small else ((400_000, 300), (70_000, 300)):
@@ -226,12 +207,4 @@ def main(device: str, *, small: bool, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--small", action="store_true", help="a few thousand words: a rehearsal")
-    parser.add_argument("--rounds", type=int, default=9)
-    chosen = parser.parse_args()
-    try:
-        main(chosen.device, small=chosen.small, rounds=chosen.rounds)
-    except ParameterError as error:
-        raise SystemExit(str(error)) from None
+    typer.run(main)

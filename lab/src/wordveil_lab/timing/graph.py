@@ -1,16 +1,17 @@
 """The exact nearest-neighbour graph of generated vectors on the clock, checked against the float64 oracle.
 
-Usage: python -m wordveil_lab.timing.graph [VOCABULARY DIMENSIONS] [--neighbours K] [--threads T] [--engine NAME]
+Usage: python -m wordveil_lab.timing.graph [--vocabulary V --dimensions D --neighbours K --threads T --engine NAME]
 
 Run it on an otherwise idle machine. A word's own place is counted among the K, as in the lists that graphs are made of.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 
 import numpy as np
+import typer
+from numpy.typing import NDArray
 
 from wordveil.api import Float32Array, IdArray, engine_name, nearest_lists
 from wordveil_lab.benchmarks.machine import best_timing, measure_machine, peak_memory_bytes
@@ -20,7 +21,7 @@ CHECKED = 200
 GIGA = 1e9
 
 
-def recall(vectors: Float32Array, lists: IdArray, sample: IdArray) -> float:
+def recall(vectors: Float32Array, lists: IdArray, sample: NDArray[np.integer]) -> float:
     """Return the share of the oracle's neighbours that the lists of some words hold."""
     exact, found, k = vectors.astype(np.float64), 0, lists.shape[1]
     for word in sample:
@@ -32,25 +33,20 @@ def recall(vectors: Float32Array, lists: IdArray, sample: IdArray) -> float:
     return float(found / (len(sample) * k))
 
 
-def main() -> None:
-    """Build the lists once and print one line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("vocabulary", type=int, nargs="?", default=73_404)
-    parser.add_argument("dimensions", type=int, nargs="?", default=300)
-    parser.add_argument("--neighbours", type=int, default=11, help="length of a list, the word itself counted")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--engine", help="numpy or a compiled kernel; the fastest by default")
-    given = parser.parse_args()
-    if given.engine:
-        os.environ["WORDVEIL_ENGINE"] = given.engine
-    workload, machine = Workload(vocabulary=given.vocabulary, dimensions=given.dimensions), measure_machine()
+def main(
+    vocabulary: int = 73_404, dimensions: int = 300, neighbours: int = 11, threads: int = 2, engine: str = ""
+) -> None:
+    """Build the lists once and print one line; the fastest engine is the default."""
+    if engine:
+        os.environ["WORDVEIL_ENGINE"] = engine
+    workload, machine = Workload(vocabulary=vocabulary, dimensions=dimensions), measure_machine()
     vectors, made = workload.vectors, list[IdArray]()
-    timing = best_timing(lambda: made.append(nearest_lists(vectors, given.neighbours, threads=given.threads)), 1)
-    flops = given.vocabulary * workload.flops_per_token / GIGA
-    sample = np.random.Generator(np.random.PCG64(1)).choice(given.vocabulary, min(CHECKED, given.vocabulary), False)
+    timing = best_timing(lambda: made.append(nearest_lists(vectors, neighbours, threads=threads)), 1)
+    flops = vocabulary * workload.flops_per_token / GIGA
+    sample = np.random.Generator(np.random.PCG64(1)).choice(vocabulary, min(CHECKED, vocabulary), False)
     print(
-        f"{given.vocabulary} x {given.dimensions}, {given.neighbours - 1} nearest and the word, {engine_name()}, "
-        f"{given.threads} threads: {timing.wall:.1f} s on the clock, {timing.cpu:.1f} s of processor time; "
+        f"{vocabulary} x {dimensions}, {neighbours - 1} nearest and the word, {engine_name()}, "
+        f"{threads} threads: {timing.wall:.1f} s on the clock, {timing.cpu:.1f} s of processor time; "
         f"{flops / timing.wall / machine.float32_all:.2f} of the float32 product on all {machine.cores} cores "
         f"({machine.float32_all:.0f} GFLOP/s), {flops / timing.cpu / machine.float32_rate:.2f} of one core's a core; "
         f"recall {recall(vectors, made[0], sample):.4f} on {len(sample)} words; "
@@ -59,4 +55,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

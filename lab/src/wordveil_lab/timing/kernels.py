@@ -1,6 +1,6 @@
 """What each compiled kernel gains over NumPy and Python: all in turns in one process, medians of the ratios of times.
 
-Usage: python -m wordveil_lab.timing.kernels [VOCABULARY DIMENSIONS ...] [--rounds N] [--threads 1 2]
+Usage: python -m wordveil_lab.timing.kernels [VOCABULARY DIMENSIONS ...] [--rounds N] [--threads T]
 
 One thread is timed by the processor, several on the clock, which other programs on the machine disturb. A processor
 without AVX-512 is imitated by `OPENBLAS_CORETYPE=Haswell NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR"`:
@@ -9,14 +9,14 @@ there only the lines of avx2 count. A kernel that gains less than 1.2 is not kep
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 import wordveil as wv
 from wordveil.api import Euclidean, NearestWords, PrivateText, SelectionRows, available_engines, nonces
@@ -90,21 +90,17 @@ def measure(name: str, by_engine: dict[str, Work], rounds: int, threads: int) ->
         )
 
 
-def main() -> None:
-    """Measure what the arguments ask for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sizes", type=int, nargs="*", default=SIZES, help="pairs of words and dimensions")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    given = parser.parse_args()
+def main(sizes: Annotated[list[int] | None, typer.Argument()] = None, rounds: int = 5, threads: int = 2) -> None:
+    """Measure the steps of text, and those of each pair of words and dimensions with one thread and more."""
     for name, by_engine in by_name(text_works, ("numpy", available_engines()[-1])).items():
-        measure(name, by_engine, given.rounds, 1)
-    for vocabulary, dimensions in zip(given.sizes[::2], given.sizes[1::2], strict=True):
+        measure(name, by_engine, rounds, 1)
+    chosen = sizes or SIZES
+    for vocabulary, dimensions in zip(chosen[::2], chosen[1::2], strict=True):
         works = partial(array_works, Workload(vocabulary=vocabulary, dimensions=dimensions))
         for name, by_engine in by_name(works, available_engines()).items():
-            for threads in given.threads:
-                measure(f"{vocabulary} x {dimensions}, {name}", by_engine, given.rounds, threads)
+            for count in range(1, threads + 1):
+                measure(f"{vocabulary} x {dimensions}, {name}", by_engine, rounds, count)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

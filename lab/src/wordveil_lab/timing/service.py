@@ -1,16 +1,16 @@
 """Measures the service beside a bare FastAPI echo on loopback: requests a second, p50, p99, and memory.
 
-    python -m wordveil_lab.timing.service [--seconds 6] [--clients 1 16 64] [--requests 100000] [--url URL]
+    python -m wordveil_lab.timing.service [--seconds 6] [--clients 1 --clients 16] [--requests 100000] [--url URL]
 
 Each runs in a process of its own and all are asked in short turns by the same clients, another process. Ratios say more
 than figures, and are medians of those of neighbouring turns: whatever else the machine does hits both. A second echo
 writes one page of 4 kB a request to the service's disk and waits until it lies there, as whatever may not forget an
-answer has to. "busy" is the time of a processor that one request takes.
+answer has to. "busy" is the time of a processor that one request takes. --folder says where the ledger lies, which is
+the disk unless it is /dev/shm.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -21,9 +21,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Annotated
 
 import httpx
 import numpy as np
+import typer
 
 TEXT = "Maria was diagnosed with depression in March."
 ECHO = """
@@ -141,41 +143,40 @@ def turns(
     return {name: (rates[name], times[name], 1e3 * busy[name] / len(times[name])) for name in servers}
 
 
-def main() -> None:
+def main(
+    clients: Annotated[list[int] | None, typer.Option()] = None,
+    seconds: float = 6.0,
+    requests: int = 100_000,
+    url: str = "",
+    folder: str | None = None,
+) -> None:
     """Measure and print a table."""
-    given = argparse.ArgumentParser()
-    given.add_argument("--seconds", type=float, default=6.0)
-    given.add_argument("--clients", type=int, nargs="+", default=[1, 16, 64])
-    given.add_argument("--requests", type=int, default=100_000)
-    given.add_argument("--url", default="")
-    given.add_argument("--folder", default=None, help="where the ledger lies; /dev/shm leaves the disk out")
-    asked = given.parse_args()
-    ports, state = [free_port() for _ in range(3)], tempfile.mkdtemp(dir=asked.folder)
+    ports, state = [free_port() for _ in range(3)], tempfile.mkdtemp(dir=folder)
     echo = start(ECHO, str(ports[0]), path=f"http://127.0.0.1:{ports[0]}/openapi.json")
     writing = start(ECHO, str(ports[1]), f"{state}/written", path=f"http://127.0.0.1:{ports[1]}/openapi.json")
     options = ["--rate", "1000000", "--key-budget", "9000000000", "--state", state, "--port", str(ports[2])]
-    options += ["--database", asked.url] if asked.url else []
+    options += ["--database", url] if url else []
     service = start(SERVE, "serve", *options, path=f"http://127.0.0.1:{ports[2]}/ready")
     key = (Path(state) / "first-key").read_text().strip()
     servers = {"echo": (echo, ports[0], ""), "service": (service, ports[2], f"authorization: Bearer {key}\r\n")}
     servers["writing echo"] = (writing, ports[1], "")
     print("| clients | server | requests/s | p50 ms | p99 ms | busy ms | rate to the echo's |\n" + "|---" * 7 + "|")
-    for clients in asked.clients:
-        found = turns(servers, clients, asked.seconds)
+    for count in clients or (1, 16, 64):
+        found = turns(servers, count, seconds)
         for name, (rates, times, busy) in found.items():
             ratios = np.divide(rates, found["echo"][0])
             low, middle, high = np.percentile(ratios, (25, 50, 75))
             p50, p99 = 1e3 * np.percentile(times, (50, 99))
-            cells = [f"{clients} | {name} | {np.median(rates):.0f} | {p50:.1f} | {p99:.1f} | {busy:.2f}"]
+            cells = [f"{count} | {name} | {np.median(rates):.0f} | {p50:.1f} | {p99:.1f} | {busy:.2f}"]
             print("| " + " | ".join([*cells, f"{middle:.2f} ({low:.2f} to {high:.2f})"]) + " |", flush=True)
-    if asked.requests:
+    if requests:
         before = resident(service)
-        asyncio.run(ask(*servers["service"][1:], 16, 1e9, asked.requests))
-        print(f"memory: {before:.0f} MB before {asked.requests} requests, {resident(service):.0f} MB after")
+        asyncio.run(ask(*servers["service"][1:], 16, 1e9, requests))
+        print(f"memory: {before:.0f} MB before {requests} requests, {resident(service):.0f} MB after")
     for process, _, _ in servers.values():
         process.terminate()
         process.wait()
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)
