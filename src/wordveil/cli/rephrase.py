@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from wordveil.cli.common import PreparedMechanism, counted
-from wordveil.cli.file_options import AllowBadFilesOption, DestinationOption, SourceArgument, ThreadsOption
 from wordveil.cli.progress import document_bar
-from wordveil.cli.running import ReadingOptions, Running
+from wordveil.cli.running import (
+    AllowBadFilesOption,
+    DestinationOption,
+    ReadingOptions,
+    Running,
+    SourceArgument,
+    ThreadsOption,
+)
 from wordveil.cli.sanitize import Care, Job
 from wordveil.cli.summary import Summary, copied, missed, promised
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.promises.number_grids import NumberGrid
@@ -41,21 +48,19 @@ class Response:
     epsilon: Annotated[float, Option("--epsilon", "-e", help="Privacy loss: nats a sentence.")] = 6.0
     stock: StockOption = None
     prototypes: Annotated[
-        int | None, Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
+        int | None, Option(help="Size of the stock. Default: the best for epsilon on public text.")
     ] = None
     encoder: EncoderOption = "static"
-    numbers: Annotated[str, Option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
+    numbers: Annotated[str, Option(help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
     grid: Annotated[
         list[str] | None,
         Option(
-            "--grid",
             metavar="KIND=LOW:HIGH:STEP@EPSILON",
             help="With --numbers metric: release a number of each sentence on this public grid, at a further loss.",
         ),
     ] = None
 
     def grids(self) -> tuple[NumberGrid, ...]:
-        from wordveil.errors import ParameterError
         from wordveil.promises.number_grids import NumberGrid
 
         if self.numbers not in ("made-up", "metric"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from wordveil.cli.common import CertificateOption, counted, default_epsilon, open_vocabulary, read_word_list, say
+from wordveil.cli.common import CertificateOption, counted, default_epsilon, open_vocabulary, read_word_lists, say
 from wordveil.cli.exit_codes import NO
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
@@ -35,26 +35,20 @@ class Public:
     """The public inputs of a release, from which its promise is computed again."""
 
     vocabulary: Annotated[
-        Path | None, Option("--vocabulary", help="The vocabulary that the report names; default: the embedded one.")
+        Path | None, Option(help="The vocabulary that the report names; default: the embedded one.")
     ] = None
     exclude_outputs: ExcludeOutputsOption = None
     certificate: CertificateOption = None
     stock: Annotated[
-        Path | None,
-        Option("--stock", metavar="DIR", help="The stock of a report of rephrase; default: the general one."),
+        Path | None, Option(metavar="DIR", help="The stock of a report of rephrase; default: the general one.")
     ] = None
 
     public_words: Annotated[
-        list[Path] | None,
-        Option("--public-words", metavar="FILE", help="Words that a report of redact says were added; repeat."),
+        list[Path] | None, Option(metavar="FILE", help="Words that a report of redact says were added; repeat.")
     ] = None
-    hide: Annotated[
-        list[Path] | None, Option("--hide", metavar="FILE", help="Words that it says were taken away; repeat.")
-    ] = None
-
-    def own_lists(self) -> dict[str, list[Path] | None]:
-        """Return the files of words that the owner of a redaction added and took away."""
-        return {"added": self.public_words, "hidden": self.hide}
+    hide: Annotated[list[Path] | None, Option(metavar="FILE", help="Words that it says were taken away; repeat.")] = (
+        None
+    )
 
     def source(self, report: StoredReport) -> tuple[Sanitizer | Binding, set[str]]:
         """Return what released, rebuilt from its report, and the notes that such a report may hold."""
@@ -127,19 +121,17 @@ def report(
     ] = None,
     *,
     verify: Annotated[
-        Path | None, Option("--verify", metavar="REPORT", help="A report, .json or .html, to hold FILE against.")
+        Path | None, Option(metavar="REPORT", help="A report, .json or .html, to hold FILE against.")
     ] = None,
     public: Public,
     public_key: Annotated[
-        Path | None,
-        Option("--public-key", metavar="KEY", help="Refuse a report not signed with this key (extra: sign)."),
+        Path | None, Option(metavar="KEY", help="Refuse a report not signed with this key (extra: sign).")
     ] = None,
     sign: Annotated[
-        Path | None, Option("--sign", metavar="KEY", help="Sign the report with this private key, if it holds.")
+        Path | None, Option(metavar="KEY", help="Sign the report with this private key, if it holds.")
     ] = None,
     new_key: Annotated[
-        Path | None,
-        Option("--new-key", metavar="KEY", help="Write a new private key, and its public one (.pub) beside it."),
+        Path | None, Option(metavar="KEY", help="Write a new private key, and its public one (.pub) beside it.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -156,12 +148,6 @@ def report(
     if released is None or verify is None:
         raise ParameterError("--verify", None, "must name a report, and FILE what it speaks of.")
     _check(released, verify, public, public_key, sign, as_json=as_json)
-
-
-def _of_another_version(report: StoredReport) -> DataFormatError:
-    version = report.provenance.version
-    problem = f"was written by wordveil {version}, whose wording differs from this version's: it cannot be checked."
-    return DataFormatError(report.path, problem, remedy=f"Check it with wordveil {version}.")
 
 
 def _make_key(path: Path, *, as_json: bool) -> None:
@@ -274,8 +260,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
 
     wrong = contradictions(report, source, _budget(report.facts))
     if wrong and not any(each.is_meant for each in wrong):
-        if report.is_of_another_version:
-            raise _of_another_version(report)
+        report.check_version()
         if is_rounding(wrong):
             problem = "rests on numbers that another processor or library rounds otherwise; it cannot be checked here."
             raise DataFormatError(report.path, problem, remedy="Check it on a machine like the one that wrote it.")
@@ -298,10 +283,9 @@ def _redaction(report: StoredReport, public: Public) -> _Held | None:
 
     if report.facts.get("kind") != REDACTION:
         return None
-    if report.is_of_another_version:
-        raise _of_another_version(report)
+    report.check_version()
     said = report.facts["options"]["words"]
-    own = {name: frozenset().union(*map(read_word_list, files or ())) for name, files in public.own_lists().items()}
+    own = {"added": read_word_lists(public.public_words), "hidden": read_word_lists(public.hide)}
     words = PublicWords(common=said["common"], packs=tuple(said["packs"]), sensitive=said["sensitive"], **own)
     if words.choices() != said:
         problem = "was made with other lists of words; it cannot be checked."

@@ -19,19 +19,22 @@ from wordveil.cli.common import (
 )
 from wordveil.cli.confirming import Owner
 from wordveil.cli.exit_codes import DONE
-from wordveil.cli.file_options import (
+from wordveil.cli.progress import document_bar
+from wordveil.cli.running import (
+    BLOCK_TOKENS,
     AllowBadFilesOption,
     DestinationOption,
     DryRunOption,
+    Lasting,
+    PerUser,
     PreviewOption,
+    ReadingOptions,
+    Running,
     SourceArgument,
     ThreadsOption,
-    YesOption,
 )
-from wordveil.cli.first_reading import Lasting, PerUser
-from wordveil.cli.progress import document_bar
-from wordveil.cli.running import BLOCK_TOKENS, ReadingOptions, Running
 from wordveil.cli.summary import Summary, copied, missed, promised
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,40 +66,28 @@ EngineOption = Annotated[
         help="What may compute on the processor: numpy, avx2, avx512 or amx. Default: WORDVEIL_ENGINE, or the fastest.",
     ),
 ]
-DenoiseOption = Annotated[
-    str | None,
-    Option(
-        "--denoise",
-        metavar="STYLE",
-        help="Write what the released text may have said: fluent, faithful or balanced. Same promise.",
-    ),
-]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Around:
     """What happens around the mechanism."""
 
-    unknown: Annotated[str, Option("--unknown", help="Unknown words: random, typed, drop or mask.")] = "typed"
-    per: Annotated[str, Option("--per", help="token: draw for each; document: once for each distinct word.")] = "token"
-    casing: Annotated[str, Option("--casing", help="sentence, vocabulary or shape.")] = "sentence"
-    numbers: Annotated[str, Option("--numbers", help="Treat tokens with digits as: unknown, vocabulary or metric.")] = (
-        "unknown"
-    )
+    unknown: Annotated[str, Option(help="Unknown words: random, typed, drop or mask.")] = "typed"
+    per: Annotated[str, Option(help="token: draw for each; document: once for each distinct word.")] = "token"
+    casing: Annotated[str, Option(help="sentence, vocabulary or shape.")] = "sentence"
+    numbers: Annotated[str, Option(help="Treat tokens with digits as: unknown, vocabulary or metric.")] = "unknown"
     grid: Annotated[
         list[str] | None,
         Option(
-            "--grid",
             metavar="KIND=LOW:HIGH:STEP@EPSILON",
             help="With --numbers metric: keep the magnitude of number, year, money or date on this public grid; "
             "FACTOR:log for STEP makes it logarithmic; repeat.",
         ),
     ] = None
-    markup: Annotated[str, Option("--markup", help="none, or html to keep plain tags.")] = "none"
+    markup: Annotated[str, Option(help="none, or html to keep plain tags.")] = "none"
     public_words: Annotated[
         list[str] | None,
         Option(
-            "--public-words",
             metavar="FILE",
             help="File of words that stay, written as listed; function: the English function words; repeat.",
         ),
@@ -126,10 +117,8 @@ class Speed:
     """How this machine works."""
 
     threads: ThreadsOption = None
-    block_tokens: Annotated[int, Option("--block-tokens", help="Tokens held in memory at once, roughly.")] = (
-        BLOCK_TOKENS
-    )
-    device: Annotated[str, Option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
+    block_tokens: Annotated[int, Option(help="Tokens held in memory at once, roughly.")] = BLOCK_TOKENS
+    device: Annotated[str, Option(help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
     engine: EngineOption = None
     line_buffered: Annotated[bool, Option("--line-buffered", help="Write every line when it is released.")] = False
 
@@ -147,13 +136,19 @@ class Care:
         ),
     ] = False
     verify: Annotated[bool, Option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
-    yes: YesOption = False
+    yes: Annotated[bool, Option("--yes", help="Go on after a warning that stops the run, without a question.")] = False
 
 
 def sanitize(
     source: SourceArgument = "-",
     output: DestinationOption = "-",
-    denoise: DenoiseOption = None,
+    denoise: Annotated[
+        str | None,
+        Option(
+            metavar="STYLE",
+            help="Write what the released text may have said: fluent, faithful or balanced. Same promise.",
+        ),
+    ] = None,
     preview: PreviewOption = 0,
     dry_run: DryRunOption = False,
     *,
@@ -173,7 +168,6 @@ def sanitize(
     --keep-others and --drop-others where there are other columns. Files may end in .gz or .zst. Standard error gets
     four lines: what was released, the promise, what passed unchanged, the strongest warning.
     """
-    from wordveil.errors import ParameterError
     from wordveil.runs.sanitize import sanitize_documents
 
     settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)

@@ -8,11 +8,10 @@ from typing import Annotated
 from typer import Argument, Option
 
 from wordveil.cli.common import Wanted
-from wordveil.cli.file_options import AllowBadFilesOption
-from wordveil.cli.first_reading import PerUser
 from wordveil.cli.progress import row_bar
-from wordveil.cli.running import ReadingOptions, Running
+from wordveil.cli.running import AllowBadFilesOption, PerUser, ReadingOptions, Running
 from wordveil.cli.sanitize import Around, Care, EngineOption, Job, Speed
+from wordveil.errors import ParameterError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,16 +20,12 @@ class Cluster:
 
     master: Annotated[
         str | None,
-        Option(
-            "--master", metavar="URL", help="Spark's master, such as local[4] or yarn. Default: that of its settings."
-        ),
+        Option(metavar="URL", help="Spark's master, such as local[4] or yarn. Default: that of its settings."),
     ] = None
-    conf: Annotated[
-        list[str] | None, Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; repeat as needed.")
-    ] = None
+    conf: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="A setting of Spark; repeat as needed.")] = None
     engine: EngineOption = None
     bad_files: Annotated[
-        str, Option("--bad-files", help="Files that cannot be read: leave-out, and name them at the end, or stop.")
+        str, Option(help="Files that cannot be read: leave-out, and name them at the end, or stop.")
     ] = "leave-out"
 
 
@@ -51,7 +46,6 @@ def spark_sanitize(
 
     The output is, byte for byte, that of `sanitize` under the same key, whatever fails and is tried again on the way.
     """
-    from wordveil.errors import ParameterError
     from wordveil.spark.files import sanitize_files
     from wordveil.spark.frames import session
 

@@ -77,18 +77,6 @@ class DocumentReader:
         self._input = InputStream(path, encoding)
 
     @property
-    def copied_columns(self) -> list[str]:
-        return list(self.format.copied_columns)
-
-    @property
-    def other_columns(self) -> list[str]:
-        return list(self.format.other_columns)
-
-    @property
-    def gaps(self) -> dict[str, int]:
-        return dict(self.format.gaps)
-
-    @property
     def bytes_total(self) -> int | None:
         return self._input.bytes_total
 
@@ -101,20 +89,17 @@ class DocumentReader:
         """Yield all records, structural ones included; once only."""
         limit = self.format.details.section_documents
         source = self.source
-        damaged, line = False, 0  # of the last whole record
-        try:
+        line = 0  # of the last whole record
+        with suppress(*DAMAGED):
             for record in self.format.read(self._input.stream, self.path):
                 record.source = source
                 if not record.structural and not self.format.sections:
                     record.closes_section = (record.ordinal + 1) % limit == 0
                 line = max(line, record.line)
                 yield record
-        except DAMAGED:
-            damaged = True
-        if damaged:
-            where = " after this" if line else ""
-            problem = f"the compressed data is truncated or damaged{where}."
-            raise DocumentFormatError(self.path, problem, line=line or None, remedy="Fetch the file again.")
+            return
+        problem = f"the compressed data is truncated or damaged{' after this' if line else ''}."
+        raise DocumentFormatError(self.path, problem, line=line or None, remedy="Fetch the file again.")
 
     def texts(self) -> Iterator[PrivateText]:
         """Yield the texts of all records, in file order."""

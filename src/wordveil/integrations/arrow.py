@@ -7,9 +7,7 @@ from typing import Any
 
 from wordveil.documents.arrow_types import bare_schema, visible_table
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.promises.rows import RowsReleaser
-from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.runs.tables import Releaser, TableRelease, chosen_columns, described, released_columns
 
 try:
     import pyarrow as pa
@@ -20,7 +18,7 @@ except ImportError as missing:
 def sanitize(
     table: pa.Table | pa.RecordBatchReader,
     columns: Sequence[str],
-    sanitizer: Sanitizer | RowsReleaser | None = None,
+    sanitizer: Releaser | None = None,
     *,
     ids: Sequence[str] | None = None,
     keep: Sequence[str] | None = None,

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.promises.rows import RowsReleaser
-from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.runs.tables import Releaser, TableRelease, chosen_columns, described, released_columns
 
 try:
     import pandas as pd
@@ -31,7 +29,7 @@ PLAIN |= set(np.sctypeDict.values()) - {np.void, np.object_}  # a void shows no 
 def sanitize(
     frame: pd.DataFrame,
     columns: Sequence[str],
-    sanitizer: Sanitizer | RowsReleaser | None = None,
+    sanitizer: Releaser | None = None,
     *,
     ids: Sequence[str] | None = None,
     keep: Sequence[str] | None = None,

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.promises.rows import RowsReleaser
-from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.runs.tables import Releaser, TableRelease, chosen_columns, described, released_columns
 
 try:
     import polars as pl
@@ -20,7 +18,7 @@ except ImportError as missing:
 def sanitize(
     frame: pl.DataFrame,
     columns: Sequence[str],
-    sanitizer: Sanitizer | RowsReleaser | None = None,
+    sanitizer: Releaser | None = None,
     *,
     ids: Sequence[str] | None = None,
     keep: Sequence[str] | None = None,
@@ -75,7 +73,7 @@ def _plain(kind: Any) -> Any:
     return kind
 
 
-def sanitized(column: str, sanitizer: Sanitizer | RowsReleaser | None = None) -> pl.Expr:
+def sanitized(column: str, sanitizer: Releaser | None = None) -> pl.Expr:
     """Return an expression that releases a column of texts, every row as a document with noise of its own.
 
     A query that is collected twice releases twice.

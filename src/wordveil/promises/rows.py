@@ -5,37 +5,12 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.release import Provenance
 
 Rows = Sequence[Sequence[PrivateText | None]]
 ReleasedRows = list[list[ReleasedText | None]]
-
-
-class RowsReleaser(Protocol):
-    """What releases rows of texts though it draws no token, so that it can stand where a sanitizer does: a redactor."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What each row promises."""
-
-    @property
-    def disclosed(self) -> tuple[str, ...]:
-        """What is disclosed, one sentence each."""
-
-    @property
-    def provenance(self) -> Provenance:
-        """Where releases come from."""
-
-    def release_rows(self, rows: Rows, ids: Sequence[str] | None = None, part: str = "") -> ReleasedRows:
-        """Return the released texts of rows of private ones, None where there was none.
-
-        Ids are one a row, unique under its key; None draws afresh. `part` is what of its document a row holds.
-        """
 
 
 def into_rows(rows: Rows, texts: Iterable[ReleasedText]) -> ReleasedRows:

@@ -12,11 +12,12 @@ from wordveil.errors import ParameterError, printable
 from wordveil.parameters import copied_columns, similar_name, unique_ids
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, Provenance
-from wordveil.promises.rows import Rows, RowsReleaser
+from wordveil.promises.rows import Rows
 from wordveil.sanitizing.default import default_sanitizer
-from wordveil.sanitizing.rows import rows_of
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer, release_rows
+from wordveil.withholding.redactor import Redactor
 
+Releaser = Sanitizer | Redactor
 Columns = Mapping[str, Sequence[str | None]]
 
 
@@ -94,7 +95,7 @@ def chosen_columns(
 
 def described(
     table: Any,
-    sanitizer: Sanitizer | RowsReleaser | None,
+    sanitizer: Releaser | None,
     columns: Sequence[str],
     others: Sequence[str],
     *,
@@ -115,7 +116,7 @@ def described(
 
 
 def released_columns(
-    columns: Columns, sanitizer: Sanitizer | RowsReleaser | None, ids: Sequence[str] | None = None
+    columns: Columns, sanitizer: Releaser | None, ids: Sequence[str] | None = None
 ) -> dict[str, list[str | None]]:
     """Return columns of texts, released; None stays None.
 
@@ -138,7 +139,11 @@ def released_columns(
     rows = cast(Rows, list(zip(*columns.values(), strict=True)))
     prefix = json.dumps([*columns], default=str)  # other columns draw noise of their own under the same key and ids
     placed = None if ids is None else unique_ids(ids, len(rows))
-    released = rows_of(sanitizer or default_sanitizer(), rows, placed, prefix)
+    used = sanitizer or default_sanitizer()
+    if isinstance(used, Redactor):
+        released = used.release_rows(rows, placed, prefix)
+    else:
+        released, _ = release_rows(used, rows, placed, prefix)
     by_column = zip(*released, strict=True) if released else chain([()] * len(columns))
     return {name: list(values) for name, values in zip(columns, by_column, strict=True)}
 

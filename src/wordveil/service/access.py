@@ -17,8 +17,8 @@ from threading import Lock
 from sqlalchemy import insert, select, update
 
 from wordveil.errors import ParameterError
+from wordveil.service.database import API_KEYS
 from wordveil.service.ledger import Ledger
-from wordveil.service.schema import API_KEYS
 
 SCOPES = ("release", "read")
 """What a key may be for: to release (and spend), and to read budgets."""

@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import unicodedata
-from typing import Protocol
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
@@ -29,13 +28,6 @@ _NOBODY = frozenset(("", "nan", "NaN"))
 _BYTES = 4  # two of a person's n hidden words share a number with a probability below n**2 / 2**33
 
 
-class Links(Protocol):
-    """Numbers hidden tokens, so that equal ones share a number."""
-
-    def number(self, token: str, kind: Kind) -> int:
-        """Return the number of a hidden token among those that print alike, from 1; 0 where nothing is linked."""
-
-
 def spelled_alike(token: str) -> str:
     """Return what tokens share that are linked: letters by compatibility, without capitals and what is not seen.
 
@@ -45,14 +37,6 @@ def spelled_alike(token: str) -> str:
     """
     seen = "".join("'" if c in _APOSTROPHES else c for c in _UNSEEN.sub("", token))
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
-
-
-class NoLinks:
-    """Links nothing."""
-
-    def number(self, token: str, kind: Kind) -> int:
-        """Return 0."""
-        return 0
 
 
 class DocumentLinks:
@@ -90,6 +74,10 @@ class PersonLinks:
         digest = self._hash.copy()
         digest.update(f"{kind.printed}\0{spelled_alike(token)}".encode("utf-8", "surrogatepass"))
         return 1 + int.from_bytes(digest.digest(), "big")
+
+
+Links = DocumentLinks | PersonLinks
+"""Numbers hidden tokens from 1 on, so that equal ones among those that print alike share a number."""
 
 
 def owner_name(person: str | None, document: str | None) -> str:

@@ -28,7 +28,7 @@ from wordveil.withholding.compiled import compiled_pass
 from wordveil.withholding.dates import MOST_DAYS, date_at, drawn_shift
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, LawName, Slot
-from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, NoLinks, PersonLinks, owner_name
+from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, PersonLinks, owner_name
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.tokens import Tokens, layout, tokenize
 from wordveil.withholding.words import PublicWords
@@ -156,7 +156,7 @@ class Redactor:
         tokens = tokenize(text, self.words)
         kept = self.rule.kept(tokens)
         moved = self.shift() if shift is None else shift
-        pieces, slots = self._pieces(tokens, kept, self.links() if links is None else links, moved)
+        pieces, slots = self._pieces(tokens, kept, links or self.links(), moved)
         counts["kept"] += sum(kept)
         counts["hidden"] += len(kept) - sum(kept)
         counts.update(s.kind.printed for s, stays in zip(tokens.spellings, kept, strict=True) if not stays)
@@ -239,15 +239,15 @@ class Redactor:
             spans.append(Span(start, end, tokens.spellings[i].kind, kept))
         return spans
 
-    def links(self, person: str | None = None, document: str | None = None) -> Links:
-        """Return what numbers the hidden tokens of a document.
+    def links(self, person: str | None = None, document: str | None = None) -> Links | None:
+        """Return what numbers the hidden tokens of a document; None where nothing is linked.
 
         Args:
             person: Whose document it is, where persons are linked; None for nobody's.
             document: Id of the document under which a resumed run finds the same numbers; None for others every time.
         """
         if self.link == NONE:
-            return NoLinks()
+            return None
         if self.link == DOCUMENT and self.law == "placeholder":
             return DocumentLinks()
         self._check_repeats(person, document)
@@ -271,7 +271,7 @@ class Redactor:
             self.source.check_repeats()
 
     def _pieces(
-        self, tokens: Tokens, kept: list[bool], links: Links, shift: int
+        self, tokens: Tokens, kept: list[bool], links: Links | None, shift: int
     ) -> tuple[list[str | None], list[Slot]]:
         """Return what is written, None for a slot, and the slots."""
         pieces: list[str | None] = []
@@ -287,20 +287,15 @@ class Redactor:
                 pieces += [layout(gap), date]
                 dated, open_slot = i + 3, False
                 continue
-            if open_slot and not stays and not self.link_numbers and _runs_on(slots[-1].kind, gap, kind):
+            if open_slot and not stays and links is None and _runs_on(slots[-1].kind, gap, kind):
                 continue
             pieces.append(layout(gap))
             pieces.append(tokens.texts[i].replace("’", "'") if stays else None)
             if not stays:
-                slots.append(Slot(kind, links.number(tokens.texts[i], kind)))
+                slots.append(Slot(kind, 0 if links is None else links.number(tokens.texts[i], kind)))
             open_slot = not stays
         pieces.append(layout(tokens.gaps[-1]))
         return pieces, slots
-
-    @property
-    def link_numbers(self) -> bool:
-        """Whether equal hidden tokens are linked."""
-        return self.link != NONE
 
     @property
     def guarantee(self) -> Guarantee:
@@ -311,7 +306,7 @@ class Redactor:
         agreeing = ["kept tokens", "where they stand", "the kinds of all others", "layout"]
         whose = "a document" if self.link == DOCUMENT else "a person"
         agreeing += ["dates written in full"] if self.days is not None else []
-        agreeing += [f"which hidden tokens of {whose} are equal"] if self.link_numbers else []
+        agreeing += [f"which hidden tokens of {whose} are equal"] if self.link != NONE else []
         keyed = () if self.link in (NONE, DOCUMENT) and self.days is None else (_KEYED,)
         return Withholding(
             agreeing=f"{', '.join(agreeing[:-1])} and {agreeing[-1]}",

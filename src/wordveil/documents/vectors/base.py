@@ -7,6 +7,7 @@ prefix and a suffix, or rewritten in one bounded pass at the end: that is what m
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -121,32 +122,38 @@ def pick(path: str, name: str | None, usable: Sequence[str], what: str) -> str:
     return usable[0]
 
 
-def raw_blocks(
-    path: str,
-    stream: BinaryIO | Any,
-    offset: int,
-    dtype: np.dtype[Any],
-    shape: tuple[int, int],
-    *,
-    fortran: bool,
-    start: int,
-    size: int,
-) -> Iterator[NDArray[Any]]:
-    """Yield rows of an array of raw numbers in a seekable stream, from `start` on, `size` at a time."""
-    rows, columns = shape
-    for low in range(start, rows, size):
-        count = min(size, rows - low)
-        if fortran:
-            block = np.empty((count, columns), dtype=dtype)
-            for column in range(columns):
-                stream.seek(offset + (column * rows + low) * dtype.itemsize)
-                block[:, column] = np.frombuffer(_exactly(path, stream, count * dtype.itemsize), dtype=dtype)
-        else:
-            if low == start:
-                stream.seek(offset + low * columns * dtype.itemsize)
-            data = _exactly(path, stream, count * columns * dtype.itemsize)
-            block = np.frombuffer(data, dtype=dtype).reshape(count, columns)
-        yield block
+@dataclass(frozen=True, kw_only=True)
+class RawArray:
+    """Raw numbers in a stream."""
+
+    path: str  # the file, for errors
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    offset: int  # where they begin
+    fortran: bool = False  # whether columns come first
+
+    @property
+    def size(self) -> int:
+        """Their bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def blocks(self, stream: BinaryIO | Any, start: int, size: int) -> Iterator[NDArray[Any]]:
+        """Yield the rows of a matrix in a stream that seeks, from `start` on, `size` at a time."""
+        rows, columns = self.shape
+        width, dtype = self.dtype.itemsize, self.dtype
+        for low in range(start, rows, size):
+            count = min(size, rows - low)
+            if self.fortran:
+                block = np.empty((count, columns), dtype=dtype)
+                for column in range(columns):
+                    stream.seek(self.offset + (column * rows + low) * width)
+                    block[:, column] = np.frombuffer(_exactly(self.path, stream, count * width), dtype=dtype)
+            else:
+                if low == start:
+                    stream.seek(self.offset + low * columns * width)
+                data = _exactly(self.path, stream, count * columns * width)
+                block = np.frombuffer(data, dtype=dtype).reshape(count, columns)
+            yield block
 
 
 def _exactly(path: str, stream: BinaryIO | Any, length: int) -> bytes:
