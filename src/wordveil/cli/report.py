@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from wordveil.vocabulary.table import Embeddings
 
 UNSIGNED = "not signed; it proves nothing about the honesty of whoever sent it"
+KEYS = {"private": "keep it to yourself", "public": "give it to who reads reports"}
 UNCHECKED = "signed, by whom is not checked; name the sender's public key with --public-key"
 
 
@@ -143,19 +144,14 @@ def report(
     if new_key is not None:
         if not (released is verify is public_key is sign is None):
             raise ParameterError("--new-key", str(new_key), "must be given alone.")
-        _make_key(new_key, as_json=as_json)
+        from wordveil.runs.report_signatures import new_key as make_key
+
+        pair = {"private": new_key, "public": make_key(new_key)}
+        show(pair, [f"{pair[name]}: the {name} key; {use}" for name, use in KEYS.items()], as_json=as_json)
         return
     if released is None or verify is None:
         raise ParameterError("--verify", None, "must name a report, and FILE what it speaks of.")
     _check(released, verify, public, public_key, sign, as_json=as_json)
-
-
-def _make_key(path: Path, *, as_json: bool) -> None:
-    from wordveil.runs.report_signatures import new_key
-
-    public = new_key(path)
-    lines = [f"{path}: the private key; keep it to yourself", f"{public}: the public key; give it to who reads reports"]
-    show({"private": path, "public": public}, lines, as_json=as_json)
 
 
 def _check(
@@ -185,7 +181,11 @@ def _check(
             say(f"wordveil: {printable(line)}.")
         raise typer.Exit(NO)
     if sign is not None:
-        signature = _signed(stored, sign)
+        from wordveil.runs.report import write_sealed
+        from wordveil.runs.report_signatures import signed
+
+        write_sealed(signed(stored.facts, sign), stored.path)
+        signature = f"signed now with {sign}"
     missing = shortfall(stored.facts)
     lines = [
         f"{released}: is what {verify} speaks of ({counted(len(stored.outputs), 'file')})",
@@ -229,14 +229,6 @@ def _signature(report: StoredReport, public_key: Path | None) -> tuple[str, list
         problem = signature_problem(report.facts, public_key)
         return f"signed with the private key of {public_key}", [problem] if problem else []
     return (UNSIGNED if report.facts.get("signature") is None else UNCHECKED), []
-
-
-def _signed(report: StoredReport, key: Path) -> str:
-    from wordveil.runs.report import write_sealed
-    from wordveil.runs.report_signatures import signed
-
-    write_sealed(signed(report.facts, key), report.path)
-    return f"signed now with {key}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,9 @@ private texts: whoever has the output sees where its members end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Self
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents.base import DocumentFormat, Record
@@ -67,7 +66,7 @@ def format_of(path: str, format: str | None) -> type[DocumentFormat]:
     return form
 
 
-class DocumentReader:
+class DocumentReader(AbstractContextManager["DocumentReader"]):
     """The records of one file."""
 
     def __init__(self, path: str, form: DocumentFormat, encoding: str | None = None) -> None:
@@ -112,9 +111,6 @@ class DocumentReader:
     def close(self) -> None:
         """Close the file; standard input stays open."""
         self._input.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from wordveil.arrays import ReleasedText
 from wordveil.denoising.denoiser import Denoiser, ReadRelease, Style
@@ -20,9 +20,8 @@ from wordveil.promises.release import BatchRelease, Provenance, TextOptions
 from wordveil.promises.rows import into_rows
 from wordveil.runs.digests import FileDigest, file_digests
 from wordveil.runs.documents import Answers, DocumentSummary
-from wordveil.runs.engine import Notice
 from wordveil.runs.evidence import differences
-from wordveil.runs.frame import RunProgress, run_and_report
+from wordveil.runs.frame import RunOptions, run_and_report
 from wordveil.runs.rebuilding import rebuilt
 from wordveil.runs.report_schema import read_report, sealed
 from wordveil.sanitizing.fitting import certificate_in_use
@@ -152,19 +151,14 @@ def _counted(read: ReadRelease) -> Counter[str]:
     return Counter({"words": len(read.named), "refused": int(read.refused), **whole})
 
 
-def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
+def denoise_documents(
     release: str | os.PathLike[str],
     report: ReleaseReport,
     destination: str | os.PathLike[str],
     denoiser: Denoiser,
-    *,
-    resume: bool = False,
-    again: bool = False,
-    progress: RunProgress | None = None,
-    notice: Notice | None = None,
-    deliver: Callable[[dict[str, Any]], None] | None = None,
+    **options: Unpack[RunOptions[dict[str, Any]]],
 ) -> dict[str, Any]:
-    """Denoise a released file or directory, in its own format; arguments not told of are as for `sanitize_documents`.
+    """Denoise a released file or directory, in its own format; options are as for `sanitize_documents`.
 
     The denoiser is made for the mechanism, vocabulary and options that the report of the release names. Returned, and
     delivered where the output was not complete before, is that report, its promise unchanged, now of the denoised
@@ -200,12 +194,8 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         reported,
         settings=report.settings,
         fingerprint={**texts.fingerprint(), **asdict(report.provenance)},
-        resume=resume,
-        again=again,
         counts=counts,
         tokens=["words"],
-        progress=progress,
-        notice=notice,
-        deliver=deliver,
+        **options,
     )
     return told

@@ -66,10 +66,6 @@ class Redaction(Reported):
     disclosed: tuple[str, ...]
     claim: Claim
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.guarantee, Guarantee):
-            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Redactor:

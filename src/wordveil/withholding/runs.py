@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
@@ -14,8 +15,7 @@ from wordveil.files.journal import UNDER_KEY
 from wordveil.files.records import known_again
 from wordveil.promises.rows import into_rows
 from wordveil.runs.documents import Answers, DocumentSummary
-from wordveil.runs.engine import Notice
-from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
+from wordveil.runs.frame import DocumentReport, RunOptions, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import Warn, nothing_read, warn_caller
 from wordveil.withholding.claim import Claim
 from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
@@ -37,19 +37,15 @@ class RedactionReport(DocumentReport):
     hidden: dict[str, int]
 
 
-def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
+def redact_documents(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     redactor: Redactor,
     *,
     settings: DocumentSettings | None = None,
-    resume: bool = False,
-    again: bool = False,
-    progress: RunProgress | None = None,
-    notice: Notice | None = None,
-    deliver: Callable[[RedactionReport], None] | None = None,
     warn: Warn = warn_caller,
     word_files: Sequence[Path] = (),
+    **options: Unpack[RunOptions[RedactionReport]],
 ) -> RedactionReport:
     """Redact a file, a directory tree or standard input, in its own format.
 
@@ -58,13 +54,9 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         destination: A file, a directory for a directory, or "-".
         redactor: Give it `run_source(destination, resume=resume)` as its source to be able to resume.
         settings: How documents are read.
-        resume: As for `sanitize_documents`, like the next four.
-        again: The same.
-        progress: The same.
-        notice: The same.
-        deliver: The same.
         warn: Called with an `InputWarning` at the end where the input held nothing.
         word_files: The files of the owner's words: an output is complete for `resume` as long as they are as they were.
+        **options: `resume`, `again`, `progress`, `notice` and `deliver`, as for `sanitize_documents`.
 
     Returns:
         The report of the run.
@@ -118,13 +110,9 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         settings=settings,
         fingerprint={"redact": redactor.choices(), **_own_words(redactor, word_files)},
         randomness=redactor.source,
-        resume=resume,
-        again=again,
         counts=counts,
         tokens=["kept", "hidden"],
-        progress=progress,
-        notice=notice,
-        deliver=deliver,
+        **options,
         read=lambda: check_share(counts),  # not earlier: where blocks end depends on the length of hidden tokens
     )
     if empty := nothing_read(report.documents, report.tokens):

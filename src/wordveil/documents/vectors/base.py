@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from wordveil.errors import DataFormatError, ParameterError
 COPY_BYTES = 1 << 22
 
 
-class VectorReader(ABC):
+class VectorReader(AbstractContextManager["VectorReader"]):
     """An (n, d) array in a file, read in row order; a context manager."""
 
     path: str  # the file, as the caller named it
@@ -33,15 +34,16 @@ class VectorReader(ABC):
     others: tuple[str, ...] = ()  # names of what else the file holds
 
     @abstractmethod
+    def __init__(self, path: Path, name: str | None) -> None:
+        """Open the array of this name, or the only one."""
+
+    @abstractmethod
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
         """Yield the rows from `start` on, in blocks of at most `size` rows of a real number type."""
 
     @abstractmethod
     def close(self) -> None:
         """Close the file."""
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -69,10 +71,7 @@ class VectorFormat(ABC):
     name: str
     ending: str
     has_names: bool
-
-    @abstractmethod
-    def open(self, path: Path, name: str | None) -> VectorReader:
-        """Open the array of this name, or the only one."""
+    reader: type[VectorReader]
 
     @abstractmethod
     def prefix(self, plan: OutputPlan) -> bytes:

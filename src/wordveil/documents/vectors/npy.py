@@ -40,7 +40,9 @@ def npy_header_of(shape: tuple[int, ...], dtype: np.dtype[Any], *, fortran: bool
 
 
 class _NpyReader(VectorReader):
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, name: str | None) -> None:
+        if name is not None:
+            raise DataFormatError(path, f"an .npy file names no array, so none is {name!r}.", remedy="Leave it out.")
         self.path, self.name = str(path), "vectors"
         self._stream = path.open("rb")
         try:
@@ -63,12 +65,7 @@ class _NpyReader(VectorReader):
 class Npy(VectorFormat):
     """NumPy .npy files."""
 
-    name, ending, has_names = "npy", ".npy", False
-
-    def open(self, path: Path, name: str | None) -> VectorReader:
-        if name is not None:
-            raise DataFormatError(path, f"an .npy file names no array, so none is {name!r}.", remedy="Leave it out.")
-        return _NpyReader(path)
+    name, ending, has_names, reader = "npy", ".npy", False, _NpyReader
 
     def prefix(self, plan: OutputPlan) -> bytes:
         return npy_header(plan)

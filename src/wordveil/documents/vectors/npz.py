@@ -126,10 +126,7 @@ class _NpzReader(VectorReader):
 class Npz(VectorFormat):
     """NumPy .npz files."""
 
-    name, ending, has_names = "npz", ".npz", True
-
-    def open(self, path: Path, name: str | None) -> VectorReader:
-        return _NpzReader(path, name)
+    name, ending, has_names, reader = "npz", ".npz", True, _NpzReader
 
     def prefix(self, plan: OutputPlan) -> bytes:
         for name in plan.keep:

@@ -114,10 +114,7 @@ def _number_type(kind: Any) -> Any:
 class ParquetVectors(VectorFormat):
     """Parquet files with a column of vectors."""
 
-    name, ending, has_names = "parquet", ".parquet", True
-
-    def open(self, path: Path, name: str | None) -> VectorReader:
-        return _ParquetReader(path, name)
+    name, ending, has_names, reader = "parquet", ".parquet", True, _ParquetReader
 
     def prefix(self, plan: OutputPlan) -> bytes:
         self._schema(plan)  # what is missing shows now, and not after the work

@@ -61,10 +61,7 @@ class _SafetensorsReader(VectorReader):
 class Safetensors(VectorFormat):
     """safetensors files."""
 
-    name, ending, has_names = "safetensors", ".safetensors", True
-
-    def open(self, path: Path, name: str | None) -> VectorReader:
-        return _SafetensorsReader(path, name)
+    name, ending, has_names, reader = "safetensors", ".safetensors", True, _SafetensorsReader
 
     def prefix(self, plan: OutputPlan) -> bytes:
         kind = {"<f4": "F32", "<f8": "F64"}[plan.dtype]

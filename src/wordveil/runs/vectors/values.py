@@ -18,7 +18,7 @@ from wordveil.runs.report_schema import SCHEMA
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorRelease:
+class VectorRelease(Reported):
     """Released vectors.
 
     Attributes:
@@ -35,10 +35,6 @@ class VectorRelease:
     grid: float
     disclosed: tuple[str, ...]
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.guarantee, Guarantee):
-            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary of everything but the vectors."""
