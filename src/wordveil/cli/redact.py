@@ -13,7 +13,6 @@ from wordveil.cli.common import counted, read_word_lists, say
 from wordveil.cli.exit_codes import DONE
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import (
-    AllowBadFilesOption,
     DestinationOption,
     DryRunOption,
     PreviewOption,
@@ -135,7 +134,6 @@ def redact(
     place: InPlace,
     reading: ReadingOptions,
     running: Running,
-    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Keep what is on a public list of words, hide everything else, and write IN in its own format.
 
@@ -160,7 +158,7 @@ def redact(
     if dry_run:
         from wordveil.cli.dry_run import dry_redact
 
-        return dry_redact(source, output, settings, redactor, allowed=allow_bad_files)
+        return dry_redact(source, output, settings, redactor, allowed=reading.allow_bad_files)
     if preview:
         _show(redactor, source, settings, preview)
         return DONE
@@ -175,7 +173,7 @@ def redact(
             word_files=(*(public.public_words or ()), *(public.hide or ())),
             **running.options(_write),
         )
-    return running.end(result, _write, _summary, bad_files=result.bad_files, allowed=allow_bad_files)
+    return running.end(result, _write, _summary, bad_files=result.bad_files, allowed=reading.allow_bad_files)
 
 
 def _write(result: RedactionReport, path: Path) -> None:

@@ -12,7 +12,6 @@ from typer import Option
 from wordveil.cli.common import PreparedMechanism, counted
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import (
-    AllowBadFilesOption,
     DestinationOption,
     ReadingOptions,
     Running,
@@ -80,7 +79,6 @@ def rephrase(
     reading: ReadingOptions,
     running: Running,
     care: Care,
-    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Replace every sentence of IN by a public sentence near it, and write it in its own format.
 
@@ -109,7 +107,7 @@ def rephrase(
     with document_bar(source, output, quiet=running.quiet) as progress:
         options = job.options(settings)
         result = rephrase_documents(source, output, rephraser, settings=settings, progress=progress, **options)
-    return job.end(result, settings, allowed=allow_bad_files, summary=partial(_summary, rephraser))
+    return job.end(result, settings, allowed=reading.allow_bad_files, summary=partial(_summary, rephraser))
 
 
 def _summary(rephraser: Rephraser, report: RunReport) -> Summary:

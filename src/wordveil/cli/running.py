@@ -95,6 +95,7 @@ class ReadingOptions:
         ),
     ] = "refuse"
     encoding: Annotated[str | None, Option(help="Encoding of the input, such as windows-1252. Default: UTF-8.")] = None
+    allow_bad_files: AllowBadFilesOption = False
 
     def settings(self, block_tokens: int = BLOCK_TOKENS, *, line_buffered: bool = False) -> DocumentSettings:
         from wordveil.documents import DocumentSettings, FormatDetails

@@ -22,7 +22,6 @@ from wordveil.cli.exit_codes import DONE
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import (
     BLOCK_TOKENS,
-    AllowBadFilesOption,
     DestinationOption,
     DryRunOption,
     Lasting,
@@ -160,7 +159,6 @@ def sanitize(
     speed: Speed,
     running: Running,
     care: Care,
-    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Sanitize IN and write it in its own format.
 
@@ -176,7 +174,9 @@ def sanitize(
     if dry_run:
         from wordveil.cli.dry_run import dry_sanitize
 
-        return dry_sanitize(source, output, settings, job.sanitizer, budget, lasting.ids, allowed=allow_bad_files)
+        return dry_sanitize(
+            source, output, settings, job.sanitizer, budget, lasting.ids, allowed=reading.allow_bad_files
+        )
     if preview:
         if denoise is not None:
             raise ParameterError("--preview", preview, "shows what is released: leave out --denoise.")
@@ -191,7 +191,7 @@ def sanitize(
         options: dict[str, Any] = {"progress": progress, "afterwards": afterwards, **job.options(settings)}
         options |= {"settings": settings, "budget": budget, "ids": lasting.ids}
         result = sanitize_documents(source, output, job.sanitizer, **options)
-    return job.end(result, settings, allowed=allow_bad_files)
+    return job.end(result, settings, allowed=reading.allow_bad_files)
 
 
 def _show(sanitizer: Sanitizer, rows: int) -> int:

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from wordveil.cli.common import Wanted
 from wordveil.cli.progress import row_bar
-from wordveil.cli.running import AllowBadFilesOption, PerUser, ReadingOptions, Running
+from wordveil.cli.running import PerUser, ReadingOptions, Running
 from wordveil.cli.sanitize import Around, Care, EngineOption, Job, Speed
 from wordveil.errors import ParameterError
 
@@ -40,7 +40,6 @@ def spark_sanitize(
     around: Around,
     running: Running,
     care: Care,
-    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Sanitize the files of the directory IN on a cluster, a task a file (extra: spark).
 
@@ -67,4 +66,4 @@ def spark_sanitize(
             progress=None if show is None else lambda done, total, _: show(done, total),
             **job.options(settings),
         )
-    return job.end(result, settings, allowed=allow_bad_files)
+    return job.end(result, settings, allowed=reading.allow_bad_files)

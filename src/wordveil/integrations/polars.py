@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from wordveil.errors import MissingExtraError, ParameterError
+from wordveil.parameters import OtherColumns
 from wordveil.runs.tables import Releaser, TableRelease, chosen_columns, described, released_columns
 
 try:
@@ -21,9 +22,7 @@ def sanitize(
     sanitizer: Releaser | None = None,
     *,
     ids: Sequence[str] | None = None,
-    keep: Sequence[str] | None = None,
-    keep_others: bool = False,
-    drop_others: bool = False,
+    **others: Unpack[OtherColumns],
 ) -> TableRelease:
     """Return a frame with columns released; null stays null.
 
@@ -32,12 +31,9 @@ def sanitize(
         columns: Columns of texts; they come out as strings, and so do categories and enumerations that are kept.
         sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`.
-        keep: The other columns to copy; where there are any, this or one of the next two must be given.
-        keep_others: Copy all other columns.
-        drop_others: Leave out all other columns.
+        **others: What becomes of the other columns: `keep`, `keep_others` or `drop_others`; see `OtherColumns`.
     """
-    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
-    chosen, copied = chosen_columns(columns, frame.columns, **how)
+    chosen, copied = chosen_columns(columns, frame.columns, **others)
     released = released_columns({name: frame[name].to_list() for name in chosen}, sanitizer, ids)
     kept = _visible(frame.select(name for name in frame.columns if name in copied))
     texts = {name: pl.Series(name, released[name], dtype=pl.String) for name in chosen}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from wordveil.errors import ParameterError, printable
-from wordveil.parameters import copied_columns, similar_name, unique_ids
+from wordveil.parameters import OtherColumns, copied_columns, similar_name, unique_ids
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, Provenance
 from wordveil.promises.rows import Rows
@@ -58,10 +58,8 @@ def chosen_columns(
     columns: Sequence[Any],
     present: Sequence[Any],
     *,
-    keep: Collection[Any] | None,
-    keep_others: bool,
-    drop_others: bool,
     also: Sequence[Any] = (),
+    **choice: Unpack[OtherColumns],
 ) -> tuple[list[Any], list[Any]]:
     """Return the columns of a table that are released, and those of the others that are copied: none unasked.
 
@@ -81,9 +79,8 @@ def chosen_columns(
         if chosen.count(name) > 1:
             raise ParameterError("columns", name, "is given twice; give it once.")
     others = [name for name in there if name not in chosen] + list(also)
-    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
-    copied = copied_columns(chosen, others, **how, where="the table")
-    for name in keep or ():
+    copied = copied_columns(chosen, others, where="the table", **choice)
+    for name in choice.get("keep") or ():
         if (times := there.count(name)) > 1:
             raise ParameterError("keep", name, f"is the name of {times} columns. Rename all but one.")
     if both := [name for name in copied if name in there and name in also]:

@@ -130,9 +130,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
 
 
 def _kept(reader: VectorReader, same_format: bool, settings: VectorSettings) -> tuple[str, ...]:
-    how: dict[str, Any] = {"keep": settings.keep, "keep_others": settings.keep_others}
-    how |= {"drop_others": settings.drop_others, "where": reader.path}
-    kept = copied_columns([reader.name], reader.others, **how)
+    kept = copied_columns([reader.name], reader.others, where=reader.path, **settings.choice)
     if kept and not same_format:
         form = vector_format(reader.path).name
         raise ParameterError("keep", ", ".join(kept), f"needs an output in the input's format, {form}.")
