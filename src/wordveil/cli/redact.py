@@ -201,7 +201,7 @@ def _show(redactor: Redactor, source: str, settings: DocumentSettings, rows: int
     from collections import Counter
 
     from wordveil.arrays import PrivateText
-    from wordveil.withholding.examples import public_sentences
+    from wordveil.denoising.prior import public_sentences
 
     for sentence in public_sentences(rows):
         print(f"  {sentence}\n> {redactor.release(PrivateText(sentence), Counter())}")

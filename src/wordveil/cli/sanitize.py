@@ -197,7 +197,7 @@ def sanitize(
 def _show(sanitizer: Sanitizer, rows: int) -> int:
     """Show public sentences before and after. The owner's are not shown: that would be one more release of them."""
     from wordveil.arrays import PrivateText
-    from wordveil.withholding.examples import public_sentences
+    from wordveil.denoising.prior import public_sentences
 
     sentences = list(map(PrivateText, public_sentences(rows)))
     for sentence, released in zip(sentences, sanitizer.release_batch(sentences).texts, strict=True):

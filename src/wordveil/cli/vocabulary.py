@@ -44,11 +44,11 @@ def import_(
     as_json: JsonOption = False,
 ) -> None:
     """Convert an embedding file to wordveil's own form: checked, memory-mapped, with a word index."""
+    from wordveil.parameters import check_choice
     from wordveil.vocabulary.header import ORDERS
     from wordveil.vocabulary.importing import import_embeddings
 
-    if order not in ORDERS:
-        raise ParameterError("--order", order, f"must be one of {', '.join(ORDERS)}.")
+    check_choice("--order", order, ORDERS)
     embeddings = import_embeddings(
         source,
         destination,
@@ -81,11 +81,11 @@ def _first_lists(embeddings: Embeddings) -> None:
 def _store(embeddings: Embeddings, k: int, outputs: Any, metric: str, threads: int | None = None) -> NeighbourLists:
     from wordveil.cli.progress import row_bar
     from wordveil.metrics.distances import Angular, AnyMetric, Euclidean
+    from wordveil.parameters import check_choice
     from wordveil.vocabulary.stored_lists import store_lists
 
     metrics: dict[str, AnyMetric | None] = {"cosine": None, "euclidean": Euclidean(), "angular": Angular()}
-    if metric not in metrics:
-        raise ParameterError("--metric", metric, f"must be one of {', '.join(metrics)}.")
+    check_choice("--metric", metric, metrics)
     done, total = 0, len(embeddings)
     with row_bar("lists", quiet=False) as show:
 

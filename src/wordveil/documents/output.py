@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents.streams import MemberCompressor, compression_of, standard_output
+from wordveil.documents.streams import MemberCompressor, compression_of
+from wordveil.errors import ParameterError
 from wordveil.files.atomic import open_private
 
 
@@ -27,7 +29,11 @@ class OutputFile:
 
 def open_direct(destination: str) -> BinaryIO:
     """Open standard output, a device or a pipe."""
-    return standard_output() if destination == "-" else open(destination, "wb")
+    if destination != "-":
+        return open(destination, "wb")
+    if sys.stdout is None:
+        raise ParameterError("destination", "-", "cannot be written: standard output is closed. Name a file.")
+    return sys.stdout.buffer
 
 
 class ByteSink:

@@ -55,13 +55,6 @@ def checked_encoding(name: str | None) -> str | None:
     return None if found.name in ("utf-8", "utf-8-sig") else found.name
 
 
-def standard_output() -> BinaryIO:
-    """Standard output as bytes."""
-    if sys.stdout is None:
-        raise ParameterError("destination", "-", "cannot be written: standard output is closed. Name a file.")
-    return sys.stdout.buffer
-
-
 def _zstandard() -> ModuleType:
     with suppress(ImportError):
         return import_module("zstandard")

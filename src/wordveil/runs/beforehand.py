@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.parameters import check_choice
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.rounding import round_up
 from wordveil.promises.rows import person
@@ -42,8 +43,7 @@ class UserBudget:
     over: Over = "stop"
 
     def __post_init__(self) -> None:
-        if self.over not in get_args(Over):
-            raise ParameterError("over", self.over, f"must be one of {', '.join(get_args(Over))}.")
+        check_choice("over", self.over, get_args(Over))
         if not 0 < self.max_nats < float("inf"):
             raise ParameterError("max_nats", self.max_nats, "must be positive and finite.")
 

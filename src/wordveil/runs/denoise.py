@@ -16,6 +16,7 @@ from wordveil.arrays import ReleasedText
 from wordveil.denoising.denoiser import Denoiser, ReadRelease, Style
 from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import ChecksumError, DataFormatError
+from wordveil.parameters import OtherColumns
 from wordveil.promises.release import BatchRelease, Provenance, TextOptions
 from wordveil.promises.rows import into_rows
 from wordveil.runs.digests import FileDigest, file_digests
@@ -64,16 +65,13 @@ class ReleaseReport:
             raise DataFormatError(Path(path), "speaks of a text that was denoised already.")
         return report
 
-    def with_others(
-        self, keep: Sequence[str] | None = None, *, keep_others: bool = False, drop_others: bool = False
-    ) -> ReleaseReport:
+    def with_others(self, **choice: Unpack[OtherColumns]) -> ReleaseReport:
         """Return the report, read with other columns copied than it says; as it is where nothing is said here.
 
         A report of a release whose other columns were all copied unasked, as older ones were, says nothing of them.
         """
-        choice: dict[str, Any] = {"keep": tuple(keep) if keep else None}
-        choice |= {"keep_others": keep_others, "drop_others": drop_others}
-        return replace(self, settings=replace(self.settings, **choice)) if any(choice.values()) else self
+        settings: Any = choice
+        return replace(self, settings=replace(self.settings, **settings)) if any(choice.values()) else self
 
     def check(self, release: str | os.PathLike[str]) -> None:
         """Raise `ChecksumError` where the files at a path are not, byte for byte, what the report speaks of."""

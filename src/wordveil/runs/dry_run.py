@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wordveil.arrays import PrivateText
+from wordveil.denoising.prior import public_sentences
 from wordveil.documents import DocumentSettings
 from wordveil.documents.streams import compression_of
 from wordveil.errors import DocumentFormatError, ParameterError
@@ -19,7 +20,6 @@ from wordveil.parameters import listed_names
 from wordveil.runs.engine import Notice
 from wordveil.runs.other_columns import other_columns, settle_others
 from wordveil.runs.preconditions import check_file, tree_to_run
-from wordveil.withholding.examples import public_sentences
 
 FILES, BYTES = 10, 1 << 20
 """Files of a tree that are looked into, spread evenly, and bytes that are read of each."""

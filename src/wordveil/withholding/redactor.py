@@ -11,13 +11,14 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
 from wordveil import __version__
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError, TooLittleKeptError
 from wordveil.kernels.compiled.withholding import CompiledWithholding
+from wordveil.parameters import check_choice
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
 from wordveil.promises.release import Provenance, Reported
 from wordveil.promises.rows import ReleasedRows, Rows, into_rows
@@ -99,8 +100,7 @@ class Redactor:
     source: RandomSource = field(default_factory=RandomSource, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.law not in get_args(LawName):
-            raise ParameterError("law", self.law, f"must be one of {', '.join(get_args(LawName))}.")
+        check_choice("law", self.law, get_args(LawName))
         if self.days is not None and not 1 <= self.days <= MOST_DAYS:
             raise ParameterError("days", self.days, f"must be a number of days from 1 to {MOST_DAYS}.")
         if self.days is not None and (self.rule.calendar or self.rule.numbers is not None):
@@ -326,17 +326,10 @@ class Redactor:
 
     def choices(self) -> dict[str, Any]:
         """Return all choices as plain values that JSON can hold, of the owner's words how many: see `own_words`."""
-        rule = {name: getattr(self.rule, name) for name in ("strict", "titles", "calendar")}
+        own = {name: getattr(self, name) for name in ("law", "link", "days")}
         numbers = None if self.rule.numbers is None else list(self.rule.numbers)
-        chosen = {
-            "law": self.law,
-            "link": self.link,
-            "days": self.days,
-            **rule,
-            "numbers": numbers,
-            "version": __version__,
-        }
-        return {**chosen, "words": self.words.choices()}
+        rule = asdict(self.rule) | {"numbers": numbers}
+        return {**own, **rule, "version": __version__, "words": self.words.choices()}
 
 
 def _count(counts: Counter[str], found: Mapping[str, int]) -> None:
