@@ -141,7 +141,7 @@ def _make(
 ) -> Pair:
     first, second = (np.asarray(embeddings.vectors[x], dtype=np.float64) if vectors else x for x in (a, b))
     epsilon, delta = relation.loss(first, second) or (None, 0.0)
-    name = f"{label}: word {a} and word {b}"
+    name = f"{label}: {embeddings.words[a]} and {embeddings.words[b]}"
     return Pair(first=first, second=second, label=name, epsilon=epsilon, delta=delta, distance=distance)
 
 

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from wordveil.api import engine_name, resolve_threads
 
-SIDE = 2048
+SIDE = 1536
 GIGA = 1e9
 
 

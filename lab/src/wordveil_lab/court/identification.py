@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from wordveil.api import Finding, Float32Array, Float64Array, lower_bound, round_up
 from wordveil.api import at_least_in_words as at_least
@@ -75,7 +75,7 @@ class Matches:
         """Return the chance, at most, of so many hits if the claim held."""
         if self.hits - 1 < self.n * self.bound:  # where the binomial need not bound the tail
             return 1.0
-        return float(binom.sf(self.hits - 1, self.n, self.bound))
+        return float(bdtrc(self.hits - 1, self.n, self.bound))
 
 
 def hit_bound(epsilon: float, size: int) -> float:

@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.evaluation.subjects import Entrant
@@ -93,5 +93,5 @@ def summarize(values: Sequence[float] | Float64Array) -> Summary:
     if runs.size == 1:
         return Summary(mean=mean, standard_error=0.0, low=mean, high=mean, runs=1)
     error = float(runs.std(ddof=1)) / math.sqrt(runs.size)
-    reach = error * float(student.ppf(0.5 + CONFIDENCE / 2, runs.size - 1))
+    reach = error * float(stdtrit(runs.size - 1, 0.5 + CONFIDENCE / 2))
     return Summary(mean=mean, standard_error=error, low=mean - reach, high=mean + reach, runs=int(runs.size))

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.stats import skew
 
 from wordveil.api import Embeddings, Float64Array, IdArray, NearestWords, ParameterError, RandomSource, WordRandomizer
 from wordveil_lab.evaluation.base import Score, Task, TaskKind
@@ -115,6 +114,8 @@ class OverlapSkewness(Task):
         return candidates[np.unique(np.linspace(0, len(candidates) - 1, self.words).astype(np.int64))]
 
     def run(self, prepared: IdArray, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        from scipy.stats import skew
+
         shares = overlap_shares(subject, prepared, self.neighbours, source, self.name)
         spread = 0.0 if np.ptp(shares) == 0 else float(skew(shares, bias=False))
         return {"overlap": float(shares.mean()), "skewness": spread}

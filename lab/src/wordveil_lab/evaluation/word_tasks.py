@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import pearsonr, spearmanr
 
 from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
@@ -59,6 +58,8 @@ class WordSimilarity(Task):
         return ids.astype(np.int32), places.reshape(2, -1), np.array([pair.score for pair in pairs])[covered]
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        from scipy.stats import spearmanr
+
         ids, (first, second), scores = prepared
         rows = subject.release_vectors(ids, source, self.name)
         found = cosines(rows[first], rows[second])
@@ -168,6 +169,8 @@ class SentenceSimilarity(Task):
         return encode(embeddings, first), encode(embeddings, second), np.array([pair.score for pair in pairs])
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        from scipy.stats import pearsonr, spearmanr
+
         *pair, scores = prepared
         sides = zip(pair, ("first", "second"), strict=True)
         found = cosines(*(released_centroids(corpus, subject, source, f"sts {name}") for corpus, name in sides))

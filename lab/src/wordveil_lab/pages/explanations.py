@@ -42,7 +42,7 @@ def facts() -> dict[str, Any]:
         spread[str(d)] = [float(np.mean(sorted_rows[:, rank] / np.median(sorted_rows, axis=1))) for rank in RANKS]
     median = float(np.mean(np.median(sorted_rows, axis=1)))
     nearest = float(np.mean(sorted_rows[:, 1]))
-    shares = [_near_share(sorted_rows, nats / median) for nats in NATS]
+    shares = _near_shares(sorted_rows, 1 / median)
     needed = float(np.interp(0.5, shares, NATS))
     return {
         "words": len(rows),
@@ -65,13 +65,17 @@ def _sorted_distances(rows: Any, chosen: Any) -> Any:
     return np.sqrt(np.sort(squared, axis=1))
 
 
-def _near_share(distances: Any, rate: float) -> float:
-    """Return the share of outputs among the nearest 100 words by SanText's law.
+def _near_shares(distances: Any, rate: float) -> list[float]:
+    """Return, for each of `NATS`, the share of outputs among the nearest 100 words by SanText's law of that many rates.
 
     Where normalizers are alike, two words at distance t truly lose rate * t, half of what the textbook's epsilon says.
     """
-    weights = np.exp(-rate * distances)
-    return float(np.mean(weights[:, : NEAR + 1].sum(axis=1) / weights.sum(axis=1)))
+    shares, weights = [], np.ones_like(distances)
+    step = np.exp(-NATS[1] * rate * distances)  # as NATS are the multiples of the second
+    for _ in NATS:
+        shares.append(float(np.mean(weights[:, : NEAR + 1].sum(axis=1) / weights.sum(axis=1))))
+        weights *= step
+    return shares
 
 
 def _promises(axes: Any) -> None:
