@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from wordveil.cli.common import end_of_run, say
 from wordveil.cli.summary import Summary
-from wordveil.errors import ParameterError
+from wordveil.errors import DataFormatError, ParameterError
 from wordveil.names import FORMATS
 
 if TYPE_CHECKING:
@@ -160,12 +160,16 @@ class Lasting:
     ] = None
 
     def source(self, output: str, *, resume: bool) -> RandomSource:
-        from wordveil.files.run_key import run_source
+        from wordveil.files.run_key import run_key_path, run_source
 
         if self.ids is not None and self.key_file is None:
             raise ParameterError("--ids", self.ids, "must come together with --key-file: a fresh key repeats nothing.")
         if self.key_file is not None and Path(output).exists() and Path(output).resolve() == self.key_file.resolve():
             raise ParameterError("destination", output, "is the key: name another file.")
+        if self.key_file is not None and self.key_file.resolve() == run_key_path(output):
+            raise ParameterError(
+                "--key-file", self.key_file.name, "is where a run of this output keeps a key that goes."
+            )
         return run_source(output, resume=resume, key_file=self.key_file)
 
 
@@ -213,9 +217,21 @@ class Running:
         bad_files: int = 0,
         allowed: bool = False,
     ) -> int:
-        """Say what was done, and return the exit code; of an output that was there, write a report that is not."""
+        """Say what was done, return the exit code, and see that the report is of the output, if it was there before."""
         if not self.quiet:
             summary(result).say(explained=self.explain)
-        if self.report is not None and not self.report.exists():
+        if self.report is not None and not _speaks_of(self.report, result):
             write(result, self.report)
         return end_of_run(bad_files, allowed=allowed)
+
+
+def _speaks_of(report: Path, result: Any) -> bool:
+    """Whether the report in a file is of the outputs of a run, and not of another release that lay there."""
+    from wordveil.runs.digests import FileDigest
+    from wordveil.runs.report_schema import read_report
+
+    outputs = (FileDigest(**file) for file in result["outputs"]) if isinstance(result, dict) else result.outputs
+    try:
+        return read_report(report).outputs == tuple(outputs)
+    except (OSError, DataFormatError):
+        return False

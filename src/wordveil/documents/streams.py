@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _BUFFER = 1 << 20
 _GZIP_LEVELS = {"zlib": 4, "isal": 3}  # zlib's is two to three times as fast as the usual 6, and a twentieth larger
 _ZSTD_LEVEL = 3
+_ZSTD_PIECE = 1 << 10  # compressed bytes at a time: four can stand for 128 KiB
 _GZIP_WBITS = 31
 
 # The first bytes of a file; a Zstandard file may also begin with a skippable frame.
@@ -118,7 +119,7 @@ class InputStream:
 class _Translated(io.RawIOBase, ABC):
     """A stream that is made of another one; hands on what is there, so that a line need not wait for the next."""
 
-    _ready = b""
+    _ready = memoryview(b"")
 
     @abstractmethod
     def _more(self) -> bytes | None:
@@ -133,7 +134,7 @@ class _Translated(io.RawIOBase, ABC):
             more = self._more()
             if more is None:
                 return 0
-            self._ready = more
+            self._ready = memoryview(more)
         size = min(len(view), len(self._ready))
         view[:size] = self._ready[:size]
         self._ready = self._ready[size:]
@@ -215,7 +216,7 @@ class _ZstdRaw(_Translated):
         self._waiting = b""
 
     def _more(self) -> bytes | None:
-        data = self._waiting or self._raw.read(_BUFFER // 8)
+        data = self._waiting or self._raw.read(_ZSTD_PIECE)
         self._waiting = b""
         if data:
             return self._decompress(data)

@@ -33,11 +33,13 @@ def person(value: object) -> str | None:
     """Return one name for all spellings of a person: files write 7, 7.0 and 7e0, and null, NaN or blanks for nobody.
 
     Numbers that are one as doubles are one person, and so are letters that Unicode's NFKC calls equal. That counts too
-    much for a person and never too little. Names of more than `_LONGEST_NAME` characters are as they are written.
+    much for a person and never too little. `ParameterError` for more than `_LONGEST_NAME` characters.
     """
     name = "" if value is None else str(value).strip()
-    if len(name) <= _LONGEST_NAME:
-        name = unicodedata.normalize("NFKC", name).strip()
+    if len(name) > _LONGEST_NAME:
+        size = f"<{len(name)} characters>"
+        raise ParameterError("user", size, f"must name persons in at most {_LONGEST_NAME:,} characters each.")
+    name = unicodedata.normalize("NFKC", name).strip()
     try:
         number = float(name)
     except ValueError:

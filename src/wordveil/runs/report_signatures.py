@@ -38,6 +38,8 @@ def new_key(path: str | os.PathLike[str]) -> Path:
     """
     ed25519, serialization = _library()
     private, public = Path(path), Path(path).with_suffix(".pub")
+    if private == public:
+        raise ParameterError("new_key", private.name, "must not end in .pub, which is the ending of the public key.")
     for each in (private, public):
         if each.exists():
             raise ParameterError("new_key", each.name, "must be a new file: a key that is replaced is lost.")

@@ -22,6 +22,8 @@ MAY_SAY_MOVED = MAY_SAY.replace(
     "Dates written in full leave moved, all of a document or person by one number of days; many documents of one "
     "person that are not linked show how far. Of every other token nothing",
 )
+COUNTED = "how many tokens of each kind are hidden in all texts together: several may stand behind one placeholder"
+"""What a report shows besides the texts, and what they show."""
 _PRINTED = ("name", "number", "link", "word")
 
 

@@ -85,6 +85,14 @@ def owner_name(person: str | None, document: str | None) -> str:
     return f"#{os.urandom(16).hex() if document is None else document}" if person is None else f"={person}"
 
 
+def check_linked(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> None:
+    """Raise `ParameterError` for what is no file or has no columns, and where records are left out."""
+    if not os.path.isfile(source) or settings.missing == "skip" or not settings.columns:
+        raise ParameterError(
+            "link", column, "names a column, which needs one file with columns, and no --missing skip; or use document."
+        )
+
+
 def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> list[str | None]:
     """Return the person of every document of a file, None for nobody: names are equal that are written alike.
 
@@ -96,16 +104,10 @@ def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSe
         settings: How the file is read.
 
     Raises:
-        ParameterError: If the input can be read only once or is a folder, records are left out, it has no columns, or
-            a document names several persons.
+        ParameterError: If a document names several persons.
         DocumentFormatError: If the column lies in a list, such as one of turns, of which some may name nobody.
     """
-    path = os.fspath(source)
-    if not os.path.isfile(path) or settings.missing == "skip" or not settings.columns:
-        raise ParameterError(
-            "link", column, "names a column, which needs one file with columns, and no --missing skip; or use document."
-        )
-    with settings.open_values(path, column) as reader:
+    with settings.open_values(os.fspath(source), column) as reader:
         records = [record.texts for record in reader if not record.structural]
     if any(len(texts) > 1 for texts in records):
         raise ParameterError("link", column, "names several persons in one document; give each a record of their own.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from wordveil.runs.frame import run_shows
 from wordveil.runs.report_check import misfits
-from wordveil.withholding.claim import Claim
+from wordveil.withholding.claim import COUNTED, Claim
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.runs import RedactionReport
@@ -33,7 +33,7 @@ def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> li
     counts = Counter({**facts["hidden"], "kept": facts["kept"], "hidden": sum(facts["hidden"].values())})
     right = {
         "guarantee": redactor.guarantee.as_dict(),
-        "disclosed": [*redactor.disclosed, *run_shows(facts)],
+        "disclosed": [*redactor.disclosed, COUNTED, *run_shows(facts)],
         "claim": asdict(Claim.of(counts, words, law=redactor.law, days=redactor.days)),
         "options": redactor.choices() | {"version": facts["options"]["version"]},
         "tokens": counts["kept"] + counts["hidden"],

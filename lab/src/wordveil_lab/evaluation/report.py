@@ -328,7 +328,7 @@ def write_league(league: League, path: str | os.PathLike[str], command: str = ""
 
 
 def check_form(path: Path, tasks: Sequence[str] | None = None) -> None:
-    """Refuse a file whose ending is none of `FORMS`, and a figure that these tasks do not make or nothing here draws."""
+    """Refuse a file whose ending is none of `FORMS`, and a figure that these tasks do not make or nothing draws."""
     pairs = [(attack, utility) for attack, utilities in COMPARED.items() for utility, _ in utilities]
     if tasks is not None and path.suffix in (".svg", ".pdf") and not any({*pair} <= {*tasks} for pair in pairs):
         raise ParameterError("--report", path.name, _FIGURE)
