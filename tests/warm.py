@@ -1,8 +1,7 @@
 """Processes that need not load the package: each is a fork of one that has.
 
 `python tests/warm.py SOCKET` loads every module and serves; `python tests/warm.py SOCKET WORD...` runs the command of
-these words, with its own folder, streams and variables, and `... SOCKET program.py` a Python program, whose warnings are
-errors.
+these words, with its own folder, streams and variables; `... SOCKET program.py` a program, whose warnings are errors.
 """
 
 import os

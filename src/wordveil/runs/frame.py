@@ -126,6 +126,7 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
     progress: RunProgress | None = None,
     notice: Notice | None = None,
     deliver: Callable[[R], None] | None = None,
+    again: bool = False,
     read: Callable[[], None] = lambda: None,
     **run: Any,
 ) -> tuple[R, bool]:
@@ -151,5 +152,5 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
             progress(done, total, documents, sum(counts[name] for name in tokens))
 
     calls = Callbacks(progress=told, notice=notice or silent, read=read, published=published)
-    summary = run_documents(source, destination, process, counts=counts, callbacks=calls, **run)
+    summary = run_documents(source, destination, process, again=again, counts=counts, callbacks=calls, **run)
     return (reports[0], False) if reports else (report(summary, time.perf_counter() - started), True)
