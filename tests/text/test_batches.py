@@ -143,6 +143,7 @@ def test_reviews_and_identifiers_are_read_as_the_reference_reads_them(engine):
 @pytest.fixture
 def tiny_pieces(monkeypatch):
     monkeypatch.setattr("wordveil.text.encoding.LONG", 3)
+    monkeypatch.setattr("wordveil.text.assembling.KEPT", 2)
 
 
 words_and_gaps = st.sampled_from([

@@ -21,11 +21,10 @@ by these conditions; here, a piece begins before a letter that is no capital, an
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import chain, count
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -36,6 +35,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import text_library
 from wordveil.kernels.compiled.text import CompiledReader, Left, PackedWords, ReaderSettings
 from wordveil.parameters import check_choice
+from wordveil.text.assembling import Assembler
 from wordveil.text.characters import plain_characters
 from wordveil.text.joining import joined
 from wordveil.text.readings import FULL_WORDS, FUSED, UNKNOWN, Reading, shape, spellings
@@ -180,7 +180,7 @@ class Encoder:
         return texts if self.typed is None else map(joined, texts)
 
     def _reading(self) -> Callable[[Sequence[str], Sequence[bool]], EncodedBatch]:
-        fields = self._read
+        fields: Callable[[Sequence[str]], dict[str, Any]] = partial(self._assembled, Assembler(self._read_tokens))
         if self.index is not None and text_library() is not None:
             fields = CompiledReader(self._compiled, self._left).read
 
@@ -204,20 +204,12 @@ class Encoder:
             numbers=self.numbers == "unknown" and self.typed is None,
         )
 
-    def _read(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return the fields of a batch but for `last`, read by the reference."""
-        read, gaps = self.read_texts(texts), defaultdict[str, int](count().__next__)
-        assert (gaps[""], gaps[" "]) == (0, 1), "as every batch begins"
-        before = map(gaps.__getitem__, chain.from_iterable(text.gaps[:-1] for text in read))
-        return {
-            "before": np.fromiter(before, np.int32),
-            "closing": np.fromiter((gaps[text.gaps[-1]] for text in read), np.int32),
-            "gaps": list(gaps),
-            "ids": np.fromiter(chain.from_iterable(text.ids for text in read), np.int32),
-            "counts": np.fromiter((len(text.ids) for text in read), np.int64),
-            "exempt": np.fromiter((text.exempt for text in read), np.int64),
-            "shapes": np.fromiter(chain.from_iterable(text.shapes for text in read), np.uint8),
-        }
+    def _assembled(self, assemble: Assembler, texts: Sequence[str]) -> dict[str, Any]:
+        """Return the fields of a batch but for `last`, put together by arrays."""
+        split = [self.tokenizer.split(PrivateText(text)) for text in texts]
+        if self.tokenizer.markup != "none":
+            split = [[piece if i % 2 else piece.lower() for i, piece in enumerate(pieces)] for pieces in split]
+        return assemble(split)
 
     def _read_tokens(self, tokens: Sequence[str]) -> list[Reading]:
         plain = {token: token.lower() for token in tokens if self._is_plain(token)}
