@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from wordveil.cli.common import CertificateOption, counted, default_epsilon, open_vocabulary, read_word_lists, say
+from wordveil.cli.common import (
+    CertificateOption,
+    ExcludeOutputsOption,
+    counted,
+    default_epsilon,
+    open_vocabulary,
+    read_word_lists,
+    sanitizing_vocabulary,
+    say,
+)
 from wordveil.cli.exit_codes import NO
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
-from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
 from wordveil.errors import DataFormatError, ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
