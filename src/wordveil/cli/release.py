@@ -48,8 +48,10 @@ class Noise:
         given = list(self.settings or ())
         if self.mechanism == "projection" and table is None:
             given = _projection_settings(given, source, column)
-        named: Any = {"mechanism": self.mechanism, "epsilon": self.epsilon, "allow_refuted": self.allow_refuted}
-        chosen: Any = chosen_mechanism(Wanted(**named, settings=given))
+        wanted = Wanted(
+            mechanism=self.mechanism, epsilon=self.epsilon, allow_refuted=self.allow_refuted, settings=given
+        )
+        chosen: Any = chosen_mechanism(wanted)
         if chosen.releases != "vectors":
             problem = "must be a vector mechanism, such as laplace: it works on words."
             raise ParameterError("mechanism", self.mechanism, problem)
