@@ -17,7 +17,7 @@ from wordveil.cli.common import (
     sanitizing_vocabulary,
 )
 from wordveil.cli.progress import document_bar
-from wordveil.cli.running import AllowBadFilesOption, DestinationOption, OtherColumns, Running
+from wordveil.cli.running import AllowBadFilesOption, DestinationOption, OtherColumnOptions, Running
 from wordveil.cli.summary import Summary, copied, missed
 from wordveil.denoising.denoiser import LEAST
 
@@ -71,7 +71,7 @@ def denoise(
     *,
     running: Running,
     allow_bad_files: AllowBadFilesOption = False,
-    others: OtherColumns,
+    others: OtherColumnOptions,
     guess: Guess,
 ) -> int:
     """Write what RELEASE may have said, by its mechanism's exact law and public text.

@@ -123,6 +123,7 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
     *,
     counts: Counter[str],
     tokens: Collection[str],
+    again: bool = False,
     progress: RunProgress | None = None,
     notice: Notice | None = None,
     deliver: Callable[[R], None] | None = None,
@@ -153,5 +154,5 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
             progress(done, total, documents, read_tokens)
 
     calls = Callbacks(progress=told, notice=notice or silent, read=read, published=published)
-    summary = run_documents(source, destination, process, counts=counts, callbacks=calls, **run)
+    summary = run_documents(source, destination, process, again=again, counts=counts, callbacks=calls, **run)
     return (reports[0], False) if reports else (report(summary, time.perf_counter() - started), True)
