@@ -57,8 +57,7 @@ def certify(
         return
     if calibration == "textbook":
         raise ParameterError("--calibration", calibration, "needs no certificate; say certified, or leave it out.")
-    named: Any = {"mechanism": mechanism, "calibration": calibration, "settings": settings, "vocabulary": vocabulary}
-    wanted = Wanted(epsilon=epsilon, certificate=output, **named)
+    wanted = Wanted(mechanism=mechanism, epsilon=epsilon, calibration=calibration, settings=settings)
     if rate is None:
         epsilon, notes = chosen_epsilon(wanted)
         for note in notes:
@@ -73,7 +72,7 @@ def certify(
         typer.echo(certificate.to_json(), nl=False)
         return
     certificate.save(output)
-    _say_use(certificate, wanted)
+    _say_use(certificate, replace(wanted, certificate=output, vocabulary=vocabulary))
 
 
 def _repeated(path: Path, embeddings: Embeddings, vocabulary: Path | None, threads: int | None) -> Certificate:

@@ -44,6 +44,15 @@ DecoderOption = Annotated[str | None, Option("--decoder", help=f"For vector mech
 AllowRefutedOption = Annotated[
     bool, Option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
 ]
+ExcludeOutputsOption = Annotated[
+    str | None,
+    Option(
+        "--exclude-outputs",
+        metavar="FILE",
+        help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
+        "from any vocabulary; none: bar nothing.",
+    ),
+]
 CertificateOption = Annotated[
     Path | None, Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now.")
 ]
@@ -76,6 +85,41 @@ def open_vocabulary(path: Path | None) -> Embeddings:
     from wordveil.vocabulary.table import load_embeddings
 
     return load_embeddings(path)
+
+
+def sanitizing_vocabulary(
+    path: Path | None, exclude: str | None, *, verify: bool
+) -> tuple[Embeddings, tuple[str, ...]]:
+    """Return the vocabulary, checked where asked for, without the words that must not be output, and what was barred.
+
+    The embedded vocabulary leaves out the slurs and obscene words of its list unless `exclude` is "none".
+    """
+    from wordveil.vocabulary.packaged import never_output
+    from wordveil.vocabulary.table import load_embeddings
+
+    embedded = path is None and exclude != "none"
+    embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
+    if verify:
+        embeddings.verify()
+    notes = []
+    listed = never_output()
+    if exclude == "offensive" and not embedded:
+        embeddings = embeddings.without_outputs(listed)
+    if embedded or exclude == "offensive":
+        notes.append(
+            f"never output: the slurs and obscene words of wordveil's public list of {len(listed)} "
+            "(--exclude-outputs none lets them through)"
+        )
+    if exclude not in (None, "none", "offensive"):
+        own = named_word_list("--exclude-outputs", str(exclude), ["none", "offensive"])
+        narrowed = embeddings.without_outputs(own)
+        barred = len(embeddings.candidates) - len(narrowed.candidates)
+        notes.append(
+            f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were"
+            " (surrogates of typed tokens and public words may hold them)"
+        )
+        embeddings = narrowed
+    return embeddings, tuple(notes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Argument, Option
 
-from wordveil.cli.common import CertificateOption, VocabularyOption, counted, read_lines
+from wordveil.cli.common import (
+    CertificateOption,
+    ExcludeOutputsOption,
+    VocabularyOption,
+    counted,
+    read_lines,
+    sanitizing_vocabulary,
+)
 from wordveil.cli.progress import document_bar
-from wordveil.cli.running import AllowBadFilesOption, DestinationOption, OtherColumns, Running
-from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
+from wordveil.cli.running import AllowBadFilesOption, DestinationOption, OtherColumnOptions, Running
 from wordveil.cli.summary import Summary, copied, missed
 from wordveil.denoising.denoiser import LEAST
 
@@ -65,7 +71,7 @@ def denoise(
     *,
     running: Running,
     allow_bad_files: AllowBadFilesOption = False,
-    others: OtherColumns,
+    others: OtherColumnOptions,
     guess: Guess,
 ) -> int:
     """Write what RELEASE may have said, by its mechanism's exact law and public text.

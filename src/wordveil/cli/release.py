@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from wordveil.cli.common import AllowRefutedOption, ParameterOption, Wanted, chosen_mechanism, open_vocabulary, say
 from wordveil.cli.progress import row_bar
-from wordveil.cli.running import OtherColumns, Running, ThreadsOption
+from wordveil.cli.running import OtherColumnOptions, Running, ThreadsOption
 from wordveil.cli.summary import Summary, copied, promised
 from wordveil.errors import ParameterError
 
@@ -48,8 +48,10 @@ class Noise:
         given = list(self.settings or ())
         if self.mechanism == "projection" and table is None:
             given = _projection_settings(given, source, column)
-        named: Any = {"mechanism": self.mechanism, "epsilon": self.epsilon, "allow_refuted": self.allow_refuted}
-        chosen: Any = chosen_mechanism(Wanted(**named, settings=given))
+        wanted = Wanted(
+            mechanism=self.mechanism, epsilon=self.epsilon, allow_refuted=self.allow_refuted, settings=given
+        )
+        chosen: Any = chosen_mechanism(wanted)
         if chosen.releases != "vectors":
             problem = "must be a vector mechanism, such as laplace: it works on words."
             raise ParameterError("mechanism", self.mechanism, problem)
@@ -63,7 +65,7 @@ class Rows:
     column: Annotated[
         str | None, Option("--column", "-c", help="Array, column or tensor to release; default: the only one.")
     ] = None
-    others: OtherColumns
+    others: OtherColumnOptions
     grid: Annotated[str | None, Option(help="Public grid to round to, such as 2^-12; default: by the noise.")] = None
     dtype: Annotated[str, Option(help="float32 or float64.")] = "float32"
     measure_retrieval: Annotated[

@@ -103,7 +103,7 @@ def rephrase(
     )
     prepared = PreparedMechanism(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
     job = Job(source=source, running=running, care=care, sanitizer=rephraser.sanitizer, prepared=prepared)
-    job.owner.check_strength(job.sanitizer, output, resume=running.resume)
+    job.check_strength(output)
     with document_bar(source, output, quiet=running.quiet) as progress:
         options = job.options(settings)
         result = rephrase_documents(source, output, rephraser, settings=settings, progress=progress, **options)

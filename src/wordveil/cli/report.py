@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from wordveil.cli.common import CertificateOption, counted, default_epsilon, open_vocabulary, read_word_lists, say
+from wordveil.cli.common import (
+    CertificateOption,
+    ExcludeOutputsOption,
+    counted,
+    default_epsilon,
+    open_vocabulary,
+    read_word_lists,
+    sanitizing_vocabulary,
+    say,
+)
 from wordveil.cli.exit_codes import NO
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
-from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
 from wordveil.errors import DataFormatError, ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
@@ -164,18 +172,20 @@ def _check(
 
     stored = read_report(verify)
     signature, unsigned = _signature(stored, public_key)
+    warnings: tuple[str, ...] = ()
     try:
         files = stored.outputs
         damaged = [*damage(stored), *unsigned]
         wrong = [*_other_files(stored, released), *(f"{verify}: {line}" for line in damaged)]
-        held = None if wrong else _redaction(stored, public) or _held(stored, *public.source(stored))
+        if not wrong:
+            told, warnings = _redaction(stored, public) or _held(stored, *public.source(stored))
+            wrong = [f"{verify}: {line}" for line in told]
     except WordveilError:
         raise
     except Exception:  # noqa: BLE001  # whatever Python says of facts of another shape
-        files, held, wrong = (), None, [f"{verify}: a fact is missing, or of another kind than in a report of wordveil"]
-    wrong += [] if held is None else [f"{verify}: {line}" for line in held.wrong]
+        files, wrong = (), [f"{verify}: a fact is missing, or of another kind than in a report of wordveil"]
     result: dict[str, Any] = {"released": released, "report": verify, "files": files, "wrong": wrong}
-    if held is None or wrong:
+    if wrong:
         show(result, (), as_json=as_json)
         for line in wrong:
             say(f"wordveil: {printable(line)}.")
@@ -192,9 +202,9 @@ def _check(
         f"{verify}: says of the promise what {stored.provenance.mechanism} comes to",
         f"{verify}: {signature}",
         *missing,
-        *shown(held.warnings),
+        *shown(warnings),
     ]
-    more = {"signature": signature, "missing": missing, "warnings": held.warnings}
+    more = {"signature": signature, "missing": missing, "warnings": warnings}
     show(result | more, lines, as_json=as_json)
 
 
@@ -231,16 +241,8 @@ def _signature(report: StoredReport, public_key: Path | None) -> tuple[str, list
     return (UNSIGNED if report.facts.get("signature") is None else UNCHECKED), []
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Held:
-    """A report held against itself: what is wrong, and the warnings that it should give."""
-
-    wrong: list[str]
-    warnings: tuple[str, ...]
-
-
-def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) -> _Held:
-    """Hold a report against what its mechanism comes to.
+def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Hold a report against what its mechanism comes to; return what is wrong, and the warnings that it should give.
 
     Raises:
         DataFormatError: If it differs in wording alone from what this version writes, and is of another one; or in what
@@ -264,10 +266,10 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     told = [each.sentence() for each in wrong] + [
         f"notes: {note!r} is none of this release" for note in sorted(strange)
     ]
-    return _Held(wrong=told, warnings=warnings)
+    return told, warnings
 
 
-def _redaction(report: StoredReport, public: Public) -> _Held | None:
+def _redaction(report: StoredReport, public: Public) -> tuple[list[str], tuple[str, ...]] | None:
     """Hold a report of redact against what its choices come to; None where it is of another command."""
     from wordveil.runs.report import REDACTION
     from wordveil.withholding.report_check import redaction_contradictions
@@ -282,7 +284,7 @@ def _redaction(report: StoredReport, public: Public) -> _Held | None:
     if words.choices() != said:
         problem = "was made with other lists of words; it cannot be checked."
         raise DataFormatError(report.path, problem, remedy="Name them with --public-words and --hide.")
-    return _Held(wrong=redaction_contradictions(report.facts, words), warnings=())
+    return redaction_contradictions(report.facts, words), ()
 
 
 def _nameless(note: str) -> str:

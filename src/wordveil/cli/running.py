@@ -54,7 +54,7 @@ CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-token
 
 
 @dataclass(frozen=True, kw_only=True)
-class OtherColumns:
+class OtherColumnOptions:
     """What becomes of the columns that are not released."""
 
     keep: Annotated[
@@ -72,7 +72,7 @@ class ReadingOptions:
     """How documents are read."""
 
     column: ColumnOption = None
-    others: OtherColumns
+    others: OtherColumnOptions
     format: FormatOption = None
     delimiter: Annotated[
         str | None, Option(help="CSV, TSV: one character. Default: found in the header, or a comma.")

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from typer import Option
 
 from wordveil.cli.common import (
+    ExcludeOutputsOption,
     PreparedMechanism,
     Wanted,
     counted,
     named_word_list,
-    open_vocabulary,
     prepare,
+    sanitizing_vocabulary,
+    say,
 )
-from wordveil.cli.confirming import Owner
+from wordveil.cli.confirming import confirm
 from wordveil.cli.exit_codes import DONE
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import (
@@ -33,31 +35,22 @@ from wordveil.cli.running import (
     ThreadsOption,
 )
 from wordveil.cli.summary import Summary, copied, missed, promised
-from wordveil.errors import ParameterError
+from wordveil.errors import ForeignTextWarning, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wordveil.denoising.denoiser import Style
     from wordveil.documents import DocumentSettings
+    from wordveil.errors import InputWarning
     from wordveil.promises.certificates import Certificate
     from wordveil.promises.guarantees import Guarantee
     from wordveil.promises.release import TextOptions
     from wordveil.runs.sanitize import RunReport
     from wordveil.sanitizing.input_watch import InputWatch
     from wordveil.sanitizing.sanitizer import Sanitizer
-    from wordveil.vocabulary.table import Embeddings
 
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
-ExcludeOutputsOption = Annotated[
-    str | None,
-    Option(
-        "--exclude-outputs",
-        metavar="FILE",
-        help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
-        "from any vocabulary; none: bar nothing.",
-    ),
-]
 EngineOption = Annotated[
     str | None,
     Option(
@@ -250,16 +243,35 @@ class Job:
         )
         told = replace(prepared, notes=(*prepared.notes, *barred))
         job = cls(source=source, running=running, care=care, sanitizer=sanitizer, prepared=told)
-        job.owner.check_strength(sanitizer, output, resume=running.resume)
+        job.check_strength(output)
         return job
 
-    @property
-    def owner(self) -> Owner:
-        return Owner(source=self.source, yes=self.care.yes, quiet=self.running.quiet)
+    def _confirm(self, doubt: str) -> None:
+        confirm(doubt, self.source, yes=self.care.yes, quiet=self.running.quiet)
+
+    def check_strength(self, output: str) -> None:
+        """Ask about a promise that hides nothing, but not where a run is resumed: that was decided on.
+
+        With `--yes` nothing is said here, because the summary says it.
+        """
+        from wordveil.files.journal import is_resumable
+        from wordveil.runs.warnings import HIDES_NOTHING
+
+        words = self.sanitizer.in_words
+        if words.hides_nothing and not self.care.yes and not (self.running.resume and is_resumable(output)):
+            self._confirm(f"{HIDES_NOTHING} ({words.sentence}).")
 
     @cached_property
     def watch(self) -> InputWatch:
-        return self.owner.watch(self.sanitizer)
+        """What looks at texts before they are released, and asks about those that look like another language."""
+
+        def warn(warning: InputWarning) -> None:
+            if isinstance(warning, ForeignTextWarning):
+                self._confirm(str(warning))
+            else:
+                say(f"warning: {warning}")
+
+        return self.sanitizer.watch(warn)
 
     def options(self, settings: DocumentSettings) -> dict[str, Any]:
         return {**self.running.options(partial(self._write, settings)), "watch": self.watch}
@@ -281,41 +293,6 @@ class Job:
     ) -> int:
         write, told = partial(self._write, settings), summary or partial(_summary, self)
         return self.running.end(result, write, told, bad_files=result.bad_files, allowed=allowed)
-
-
-def sanitizing_vocabulary(
-    path: Path | None, exclude: str | None, *, verify: bool
-) -> tuple[Embeddings, tuple[str, ...]]:
-    """Return the vocabulary, checked where asked for, without the words that must not be output, and what was barred.
-
-    The embedded vocabulary leaves out the slurs and obscene words of its list unless `exclude` is "none".
-    """
-    from wordveil.vocabulary.packaged import never_output
-    from wordveil.vocabulary.table import load_embeddings
-
-    embedded = path is None and exclude != "none"
-    embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
-    if verify:
-        embeddings.verify()
-    notes = []
-    listed = never_output()
-    if exclude == "offensive" and not embedded:
-        embeddings = embeddings.without_outputs(listed)
-    if embedded or exclude == "offensive":
-        notes.append(
-            f"never output: the slurs and obscene words of wordveil's public list of {len(listed)} "
-            "(--exclude-outputs none lets them through)"
-        )
-    if exclude not in (None, "none", "offensive"):
-        own = named_word_list("--exclude-outputs", str(exclude), ["none", "offensive"])
-        narrowed = embeddings.without_outputs(own)
-        barred = len(embeddings.candidates) - len(narrowed.candidates)
-        notes.append(
-            f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were"
-            " (surrogates of typed tokens and public words may hold them)"
-        )
-        embeddings = narrowed
-    return embeddings, tuple(notes)
 
 
 def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:

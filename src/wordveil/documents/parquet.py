@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -85,8 +84,7 @@ class Parquet(DocumentFormat):
                 try:
                     for name in self._columns:
                         node = self._tree.children[name]
-                        value = batch.values[name][row]
-                        _gather(value, node, name, texts, any_value=self.any_value, no_lists=self.no_lists)
+                        self._gather(batch.values[name][row], node, name, texts)
                 except _NotTextError as error:
                     remedy = "Choose with --column."
                     raise DocumentFormatError(path, f"row {ordinal + 1}: {error}", remedy=remedy) from None
@@ -94,6 +92,25 @@ class Parquet(DocumentFormat):
                 self.share_done = (ordinal + 1) / total
                 yield Record(ordinal, texts, batch, size=size, closes_section=last, line=ordinal + 1)
                 ordinal += 1
+
+    def _gather(self, value: Any, node: SelectionNode, name: str, texts: list[PrivateText | None]) -> None:
+        """Add the texts of a value to `texts`."""
+        if isinstance(value, list):
+            if self.no_lists:
+                raise _NotTextError(IN_A_LIST.format(name))
+            for element in value:
+                self._gather(element, node, name, texts)
+        elif node.column is None:
+            if isinstance(value, dict):  # elsewhere nothing lies below: another column's name may begin like this one's
+                for key, child in node.children.items():
+                    if key in value:
+                        self._gather(value[key], child, f"{name}.{key}", texts)
+        elif value is None or isinstance(value, str):
+            texts.append(cast(PrivateText | None, value))
+        elif self.any_value and isinstance(value, (int, float, Decimal)):  # bytes and dates have no one spelling
+            texts.append(PrivateText(str(value)))
+        else:
+            raise _NotTextError(f"column {name!r} holds {type(value).__name__} values, not text.")
 
     def _without_left_out(self, batches: Iterator[Any]) -> Iterator[Any]:
         done = 0
@@ -192,28 +209,6 @@ def _reaches(schema: Any, name: str) -> bool:
             return False
         kind = kind.field(index).type
     return True
-
-
-def _gather(
-    value: Any, node: SelectionNode, name: str, texts: list[PrivateText | None], *, any_value: bool, no_lists: bool
-) -> None:
-    go_on = partial(_gather, texts=texts, any_value=any_value, no_lists=no_lists)
-    if isinstance(value, list):
-        if no_lists:
-            raise _NotTextError(IN_A_LIST.format(name))
-        for element in value:
-            go_on(element, node, name)
-    elif node.column is None:
-        if isinstance(value, dict):  # elsewhere nothing lies below: another column's name may begin like this one's
-            for key, child in node.children.items():
-                if key in value:
-                    go_on(value[key], child, f"{name}.{key}")
-    elif value is None or isinstance(value, str):
-        texts.append(cast(PrivateText | None, value))
-    elif any_value and isinstance(value, (int, float, Decimal)):  # bytes and dates have no one spelling
-        texts.append(PrivateText(str(value)))
-    else:
-        raise _NotTextError(f"column {name!r} holds {type(value).__name__} values, not text.")
 
 
 def _replace(value: Any, node: SelectionNode, texts: Iterator[ReleasedText | None]) -> Any:

@@ -108,11 +108,9 @@ class DocumentSettings:
         if kind is None:
             return self
         settings = self if kind.encodings else replace(self, encoding=None)
-        return (
-            settings
-            if kind.has_columns
-            else replace(settings, columns=(), keep=None, keep_others=False, drop_others=False)
-        )
+        if kind.has_columns:
+            return settings
+        return replace(settings, columns=(), keep=None, keep_others=False, drop_others=False)
 
     def blocks(self, records: Iterator[Record]) -> Iterator[list[Record]]:
         """Cut records into blocks that end at sections, or inside one where a section is larger than a block.

@@ -35,6 +35,8 @@ USER, TOKENS = "__wordveil_user", "__wordveil_tokens"
 COUNTED = f"{ID} string, {USER} string, {TOKENS} bigint"
 """Schema of what was counted: a row a document, with the `person` behind it."""
 
+_LEFT_OUT = "left_out"  # folder of a run's unfinished output
+_DIGITS = 15  # ids are compared as strings
 _NAMED = ("string", "char", "varchar", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 
@@ -123,10 +125,6 @@ class _Counts:
             users = pa.array(map(person, batch.column(USER).to_pylist()), type=pa.string())
             data = [batch.column(ID), users, pa.array(cost, type=pa.int64())]
             yield pa.RecordBatch.from_arrays(data, names=[ID, USER, TOKENS])
-
-
-_LEFT_OUT = "left_out"
-_DIGITS = 15  # ids are compared as strings
 
 
 def check_columns(found: TreeFiles, settings: DocumentSettings) -> None:

@@ -278,7 +278,7 @@ class _Tree:
         # Some may be done now: those that cannot be read.
         pending = [(n, name) for n, name in enumerate(self.found.taken) if not places[n].exists()]
         if pending:
-            with self._bad_files_told(places), _Watched(folder / _RECEIPTS, len(places), self.progress):
+            with self._bad_files_told(places), _watched(folder / _RECEIPTS, len(places), self.progress):
                 self.spread(self.task, pending)
         self.receipts = _read(places)
         new = [receipt for receipt, done in zip(self.receipts, before, strict=True) if not done]
@@ -332,25 +332,24 @@ def _read(places: list[Path]) -> list[dict[str, Any]]:
     return [json.loads(place.read_bytes()) for place in places if place.exists()]
 
 
-class _Watched:
-    """Tells of progress from the receipts while a job runs."""
+@contextmanager
+def _watched(folder: Path, files: int, progress: Progress) -> Iterator[None]:
+    """Tell of progress from the receipts while a job runs."""
+    end = threading.Event()
 
-    def __init__(self, folder: Path, files: int, progress: Progress) -> None:
-        self._folder, self._files, self._progress, self._end = folder, files, progress, threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
+    def watch() -> None:
         seen: dict[str, int] = {}
-        while not self._end.wait(_POLL):
+        while not end.wait(_POLL):
             # One listing, and each receipt once: a look at every file in turn would not scale.
-            for place in self._folder.glob("[0-9]*.json"):
+            for place in folder.glob("[0-9]*.json"):
                 if place.name not in seen:
                     seen[place.name] = json.loads(place.read_bytes()).get("counts", {}).get("documents", 0)
-            self._progress(len(seen), self._files, sum(seen.values()))
+            progress(len(seen), files, sum(seen.values()))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()

@@ -219,11 +219,8 @@ class Redactor:
 
     def _compiled(self) -> CompiledWithholding | None:
         """Return the compiled pass, which writes placeholders that nothing links."""
-        return (
-            compiled_pass(self.words, self.rule)
-            if (self.law, self.link, self.days) == ("placeholder", NONE, None)
-            else None
-        )
+        plain = (self.law, self.link, self.days) == ("placeholder", NONE, None)
+        return compiled_pass(self.words, self.rule) if plain else None
 
     def spans(self, text: str) -> list[Span]:
         """Return the tokens of a text and what becomes of each: for its owner, as it says where the hidden ones are."""
