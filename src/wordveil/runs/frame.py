@@ -123,7 +123,6 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
     *,
     counts: Counter[str],
     tokens: Collection[str],
-    again: bool = False,
     progress: RunProgress | None = None,
     notice: Notice | None = None,
     deliver: Callable[[R], None] | None = None,
