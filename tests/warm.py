@@ -1,7 +1,7 @@
 """Processes that need not load the package: each is a fork of one that has.
 
 `python tests/warm.py SOCKET` loads every module and serves; `python tests/warm.py SOCKET WORD...` runs the command of
-these words, with its own folder and streams, and `... SOCKET program.py` a Python program, whose warnings are errors.
+these words, with its own folder, streams and variables; `... SOCKET program.py` a program, whose warnings are errors.
 """
 
 import os
@@ -30,7 +30,8 @@ def asked(place: str, words: list[str]) -> int:
     """Have the server at the place run the words here, and return the exit status."""
     with socket.socket(socket.AF_UNIX) as link:
         link.connect(place)
-        request = "\0".join([os.getcwd(), *words]).encode()
+        variables = [f"{name}={value}" for name, value in os.environ.items()]
+        request = "\0".join([os.getcwd(), str(len(words)), *words, *variables]).encode("utf-8", "surrogateescape")
         socket.send_fds(link, [struct.pack("I", len(request)) + request], [0, 1, 2])
         answer = link.recv(4)
     return struct.unpack("i", answer)[0] if answer else 70
@@ -88,7 +89,7 @@ def serve(place: str) -> tuple[socket.socket, list[str]]:
 
 
 def received(link: socket.socket) -> list[str]:
-    """Take the folder and the streams of a request; return its words."""
+    """Take the folder, the streams and the variables of a request; return its words."""
     message, streams, _, _ = socket.recv_fds(link, LARGEST, 3)
     (length,) = struct.unpack("I", message[:4])
     while len(message) < length + 4:
@@ -96,9 +97,11 @@ def received(link: socket.socket) -> list[str]:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    folder, *words = message[4:].decode().split("\0")
+    folder, number, *told = message[4:].decode("utf-8", "surrogateescape").split("\0")
     os.chdir(folder)
-    return words
+    os.environ.clear()
+    os.environ.update(variable.split("=", 1) for variable in told[int(number) :])
+    return told[: int(number)]
 
 
 def run(words: list[str]) -> None:

@@ -92,7 +92,7 @@ _HOMES = {
         "PACKAGE as MINILM_PACKAGE, WIDTH as MINILM_WIDTH, MiniLM, load_model as load_minilm, "
         "model_installed as minilm_installed, sentence_pieces as minilm_pieces, encode as minilm_states"
     ),
-    "wordveil.text.schemes": "tokenizer_for",
+    "wordveil.text.tokenizer": "tokenizer_for",
     "wordveil.vocabulary.classes": "build_classes",
     "wordveil.vocabulary.frequencies": "word_frequencies",
     "wordveil.vocabulary.nearest_lists": "nearest_lists",

@@ -226,7 +226,7 @@ from wordveil.text.minilm import encode as minilm_states
 from wordveil.text.minilm import load_model as load_minilm
 from wordveil.text.minilm import model_installed as minilm_installed
 from wordveil.text.minilm import sentence_pieces as minilm_pieces
-from wordveil.text.schemes import tokenizer_for as tokenizer_for
+from wordveil.text.tokenizer import tokenizer_for as tokenizer_for
 from wordveil.vocabulary.classes import build_classes as build_classes
 from wordveil.vocabulary.frequencies import word_frequencies as word_frequencies
 from wordveil.vocabulary.importing import import_embeddings as import_embeddings

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from decimal import Context, Decimal
 from difflib import get_close_matches
 from numbers import Integral
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,14 +147,22 @@ def unnamed_columns(columns: Sequence[Any], others: Sequence[Any], where: str) -
     )
 
 
+class OtherColumns(TypedDict, total=False):
+    """What becomes of the other columns of a table: none is copied unasked, so where there are any, one says so."""
+
+    keep: Collection[Any] | None  # names of those to copy
+    keep_others: bool  # copy all
+    drop_others: bool  # leave out all
+
+
 def copied_columns(
     columns: Sequence[Any],
     others: Sequence[Any],
     *,
-    keep: Collection[Any] | None,
-    keep_others: bool,
-    drop_others: bool,
     where: str,
+    keep: Collection[Any] | None = None,
+    keep_others: bool = False,
+    drop_others: bool = False,
 ) -> list[Any]:
     """Return the other columns that are copied, in their order.
 

@@ -46,10 +46,33 @@ def test_an_own_key_ids_and_a_budget_give_one_release_whose_report_is_verified(w
     assert (tmp_path / "own.key").read_bytes() == seeds.key(8), "the key is the owner's, and stays"
     assert "must come together with --key-file" in wordveil.refused(f"{RUN} --ids id -o c.csv")
     assert "head -c 16 /dev/urandom > no.key" in wordveil.refused(f"{RUN} --key-file no.key -o c.csv")
+    (tmp_path / "own.key").rename(tmp_path / ".c.csv.key")
+    assert "keeps a key that goes" in wordveil.refused(f"{run.replace('own', '.c.csv')} -o c.csv")
+    (tmp_path / ".c.csv.key").rename(tmp_path / "own.key")
     stopped = wordveil.refused(f"{run}{bound.replace('drop', 'stop')} -o c.csv")
     assert "--max-nats-per-user=60.0 is less than what 1 users' texts cost" in stopped
     assert "--over-budget drop or truncate" in stopped
     assert not (tmp_path / "c.csv").exists()
+
+
+def test_whose_the_key_is_stays_when_a_run_goes_on(wordveil, tmp_path):
+    (tmp_path / "own.key").write_bytes(seeds.key(8))
+    (tmp_path / "own.key").chmod(0o600)
+    wordveil.done(f"{RUN} --key-file own.key -o a.csv --yes")
+    wordveil.done(f"{RUN} -o b.csv --yes")
+    for other in ("-o a.csv", "--key-file own.key -o b.csv"):
+        assert "differs in: whose the key is" in wordveil.refused(f"{RUN} {other} --yes --resume --report r.json")
+
+
+def test_a_report_is_of_the_output_that_is_there(wordveil, tmp_path):
+    wordveil.done(f"{RUN} -o a.csv --yes --report r.json")
+    first = (tmp_path / "r.json").read_bytes()
+    wordveil.done(f"{RUN} -o a.csv --yes --resume --report r.json")
+    assert (tmp_path / "r.json").read_bytes() == first
+    wordveil.done(f"{RUN} -o a.csv --yes --again")
+    assert wordveil("report a.csv --verify r.json --vocabulary small").status == 1
+    wordveil.done(f"{RUN} -o a.csv --yes --resume --report r.json")
+    wordveil.done("report a.csv --verify r.json --vocabulary small")
 
 
 @pytest.mark.parametrize("command", [RUN, "redact in.csv --column body --keep id"])
@@ -130,7 +153,6 @@ def test_the_log_of_a_run_says_how_it_goes_and_nothing_private(wordveil, tmp_pat
         wordveil.refused(f"{RUN} -o other.csv --yes")
     lines = [record.getMessage() for record in caplog.records]
     assert [line.partition(";")[0] for line in lines] == [
-        "30 documents with 150 tokens so far",
         "the output is in its place",
         "30 documents with 150 tokens are released",
         "complete already: nothing is released anew",
@@ -163,3 +185,5 @@ def test_a_name_is_one_person_however_its_letters_are_composed(wordveil, tmp_pat
     (tmp_path / "in.csv").write_text(f"id,who,body,phone\n{rows}")
     bound = "--user-column who --max-nats-per-user 30 --over-budget truncate"
     assert "4 documents left out" in " ".join(wordveil.done(f"{RUN} {bound} --dry-run").err.split())
+    (tmp_path / "in.csv").write_text(f"id,who,body,phone\n1,{spellings[1] * 300},aa bb,\n")  # in order in the square
+    assert "in at most 1,000 characters each" in wordveil.refused(f"{RUN} {bound} -o out.csv")

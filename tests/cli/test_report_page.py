@@ -225,6 +225,7 @@ def test_another_key_and_other_files_are_refused(wordveil, released, key, tmp_pa
     assert "is no private key in PEM" in released("json", "--sign", tmp_path / "other.pub").err
     again = wordveil("report", "--new-key", key)
     assert (again.status, "must be a new file" in again.err) == (2, True)
+    assert "must not end in .pub" in wordveil.refused("report", "--new-key", tmp_path / "third.pub")
     (tmp_path / "html.txt").write_text("other")
     before = (tmp_path / "r.html").read_bytes()
     assert released("html", "--sign", key).status == 1

@@ -4,6 +4,9 @@ import gzip
 import io
 import json
 import traceback
+import tracemalloc
+from contextlib import closing
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -13,6 +16,7 @@ from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.documents.base import Selection
 from wordveil.documents.json_document import JsonDocument
 from wordveil.documents.jsonl import JsonLines
+from wordveil.documents.streams import InputStream
 from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
 from wordveil.runs.documents import run_documents
 
@@ -156,6 +160,20 @@ def test_truncated_and_damaged_zst(tmp_path):
         path.write_bytes(content)
         with pytest.raises(DocumentFormatError, match="damaged"), DocumentSettings().open(path) as reader:
             list(reader)
+
+
+def test_a_small_file_that_stands_for_a_long_one_is_read_in_bounded_memory(tmp_path):
+    import zstandard
+
+    path, size = tmp_path / "in.txt.zst", 400 << 20
+    packing = zstandard.ZstdCompressor().compressobj()
+    path.write_bytes(b"".join([packing.compress(bytes(1 << 20)) for _ in range(size >> 20)]) + packing.flush())
+    tracemalloc.start()
+    with closing(InputStream(str(path))) as opened:
+        assert sum(map(len, iter(partial(opened.stream.read, 1 << 20), b""))) == size
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < size / 4
 
 
 def test_unknown_formats_list_the_known_ones(tmp_path):

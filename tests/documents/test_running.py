@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.documents import DocumentSettings, FormatDetails, Record, TreeFiles, tree_files
-from wordveil.documents.blocks import blocks
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.runs.documents import Callbacks, run_documents
 
@@ -77,7 +76,7 @@ def test_blocks_keep_all_records_and_end_at_sections_or_inside_one(sizes, sectio
         Record(ordinal, [], None, size=size, closes_section=(ordinal + 1) % section == 0)
         for ordinal, size in enumerate(sizes)
     ]
-    cut = list(blocks(iter(records), settings))
+    cut = list(settings.blocks(iter(records)))
     assert [record for block in cut for record in block] == records
     for block in cut:
         ends = [record.closes_section for record in block]

@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 from tests.dying import Death, in_child
 
-from wordveil.errors import ResumeError
+from wordveil.errors import ParameterError, ResumeError
 from wordveil.files import atomic
-from wordveil.files.atomic import Unfinished, is_replaceable, open_private, publish, stamp, write_whole
+from wordveil.files.atomic import Unfinished, is_replaceable, open_private, publish, stamp, standing, write_whole
 from wordveil.files.journal import RUN_KEY, Journal, file_identity
 
 
@@ -78,7 +78,7 @@ def test_a_private_file_follows_no_link(tmp_path):
 def test_what_is_complete_takes_its_place_and_can_do_so_again(tmp_path):
     target = tmp_path / "out.txt"
     (tmp_path / "link.txt").symlink_to("out.txt")
-    held = Unfinished(tmp_path / "link.txt", keep=False)
+    held = Unfinished(tmp_path / "link.txt", [], keep=False)
     (held.folder / "whole").write_bytes(b"new")
     written = stamp(held.folder / "whole")
     for _ in range(2):  # the second time after a kill between the renaming and the end
@@ -92,6 +92,30 @@ def test_what_is_complete_takes_its_place_and_can_do_so_again(tmp_path):
     target.write_bytes(b"another's")
     with pytest.raises(ResumeError, match="not what the interrupted run wrote"):
         publish(target, "whole", written)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="two runs of one output are not noticed there")
+def test_of_two_runs_that_begin_together_one_stops_and_harms_nothing(tmp_path, monkeypatch):
+    target = tmp_path / "out.txt"
+    before = standing(target)
+    first = Unfinished(target, before, keep=False)
+    (first.folder / "whole").write_bytes(b"first")
+    with pytest.raises(ParameterError, match="by another run"):
+        Unfinished(target, before, keep=False)
+    publish(target, "whole", stamp(first.folder / "whole"))
+    first.release()
+    with pytest.raises(ParameterError, match="by another run"):  # which had looked before the first was done
+        Unfinished(target, before, keep=False)
+    lock = atomic.fcntl.flock
+
+    def late(handle, how):
+        (tmp_path / ".out.txt.partial").rmdir()  # as the first run does at its end
+        lock(handle, how)
+
+    monkeypatch.setattr(atomic.fcntl, "flock", late)
+    with pytest.raises(ParameterError, match="by another run"):
+        Unfinished(target, standing(target), keep=False)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("out.txt", b"first")]
 
 
 def test_devices_and_pipes_are_not_replaced(tmp_path):

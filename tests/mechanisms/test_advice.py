@@ -36,7 +36,7 @@ def test_refuted_calibrations_say_what_to_use_instead():
     classical = ClippedGaussian(epsilon=30.0, calibration="classical", allow_refuted=True)
     assert "analytic" in classical.for_dimensions(3).advice()
     assert ClippedGaussian(epsilon=30.0).for_dimensions(3).advice() == ""
-    assert "No epsilon repairs it" in Jaccard(epsilon=1.0, allow_refuted=True).fit(drawn(30, 3)).advice()
+    assert "No smaller epsilon repairs it" in Jaccard(epsilon=1.0, allow_refuted=True).fit(drawn(30, 3)).advice()
 
 
 def test_nadp_counts_the_pairs_it_promises_anything_for():

@@ -73,6 +73,15 @@ def test_what_was_not_released_is_refused_before_anything_is_written(folder, den
     assert not (folder / "read.jsonl").exists()
 
 
+def test_what_takes_the_place_of_a_release_while_it_is_read_is_not_denoised(folder, denoiser):
+    def replaced(*_):
+        (folder / "in.jsonl").replace(folder / "out.jsonl")
+
+    with pytest.raises(ChecksumError, match="is not the release that the report speaks of"):
+        denoised(folder, denoiser, progress=replaced)
+    assert not (folder / "read.jsonl").exists()
+
+
 def test_the_check_is_what_keeps_an_original_out(folder, denoiser, monkeypatch):
     """A twin without it reads the original and writes what it finds there."""
     monkeypatch.setattr(ReleaseReport, "check", lambda self, release: None)

@@ -18,7 +18,7 @@ from wordveil.files.journal import journal_path
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
 from wordveil.sanitizing import input_watch
-from wordveil.text.scripts import letters_by_script
+from wordveil.text.characters import letters_by_script
 
 pytestmark = pytest.mark.filterwarnings("error::wordveil.errors.ForeignTextWarning")
 

@@ -21,8 +21,7 @@ from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
 from wordveil.text.characters import GAP_CHARACTERS
 from wordveil.text.encoding import Encoder
-from wordveil.text.schemes import tokenizer_for
-from wordveil.text.tokenizer import Tokenizer
+from wordveil.text.tokenizer import Tokenizer, tokenizer_for
 
 SECRET = "Qwxzjvbk"
 POLICIES = ["random", "drop", "mask"]

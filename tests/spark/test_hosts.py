@@ -17,7 +17,7 @@ from wordveil.kernels.compiled import available_engines
 from wordveil.mechanisms import projection
 from wordveil.mechanisms.projection_matrices import principal_directions
 from wordveil.runs.sanitize import fingerprint
-from wordveil.spark import budgets, tree_budgets, workers
+from wordveil.spark import budgets, workers
 from wordveil.spark.workers import ID, Texts, Vectors, packed_for_tasks, shared
 
 pa = pytest.importorskip("pyarrow", reason="needs the extra parquet")
@@ -145,7 +145,7 @@ def test_texts_and_both_counts_refuse_another_host_where_its_words_would_differ(
     packed = {"sanitizer": packed_for_tasks(sanitizer), "noise": fingerprint(sanitizer)}
     texts = Texts(**packed, key_file=key, columns=("note",))
     rows = budgets._Counts(**packed, columns=("note",))
-    tree = tree_budgets._Counts(**packed, root=str(tmp_path), settings=settings, user="user", bad=print)
+    tree = budgets._FileCounts(**packed, root=str(tmp_path), settings=settings, user="user", bad=print)
     files = pa.record_batch({"place": [0], "name": ["in.jsonl"]})
     tasks = [(texts, TEXTS), (rows, TEXTS), (tree, files)]
     there = [next(task(iter([given]))) for task, given in tasks]

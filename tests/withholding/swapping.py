@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 import seeds
-from wordveil.withholding.examples import public_sentences
+from wordveil.denoising.prior import public_sentences
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.linking import DocumentLinks
 from wordveil.withholding.redactor import Redactor

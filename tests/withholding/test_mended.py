@@ -15,7 +15,7 @@ from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.kernels.compiled.library import withholding_library
-from wordveil.withholding import compiled, redactor
+from wordveil.withholding import compiled, redactor, runs
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.linking import PersonLinks, persons_of, spelled_alike
 
@@ -205,6 +205,24 @@ def test_persons_whose_names_are_one_number_are_not_one_person(tmp_path, one, ot
     wv.redact_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", wv.Redactor(link="who"), settings=settings)
     first, second, third = (tmp_path / "out.jsonl").read_text().splitlines()
     assert first == third != second
+
+
+@pytest.mark.parametrize("meanwhile", ["another", "longer"])
+def test_nobody_is_linked_by_the_persons_of_a_file_that_changed_since(tmp_path, monkeypatch, meanwhile):
+    text = "We saw Zqmaria there and it was good for all of us."
+    older, newer = ([{"who": who, "text": text} for who in names] for names in (("ann", "ann"), ("ann", "bob", "bob")))
+    write_rows(tmp_path / "in.jsonl", older)
+
+    def replaced(*given):
+        persons = persons_of(*given)
+        write_rows(tmp_path / "in.jsonl", newer if meanwhile == "longer" else newer[:2])
+        return persons
+
+    monkeypatch.setattr(runs, "persons_of", replaced)
+    settings = DocumentSettings(columns=("text",), drop_others=True)
+    with pytest.raises(DocumentFormatError, match="was written to"):
+        wv.redact_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", wv.Redactor(link="who"), settings=settings)
+    assert not (tmp_path / "out.jsonl").exists()
 
 
 @pytest.mark.parametrize(

@@ -210,9 +210,7 @@ def _root(
     ctx: typer.Context,
     config: Annotated[
         list[Path] | None,
-        Option(
-            "--config", metavar="FILE", help=f"Options by command, in TOML: epsilon = 7 under [sanitize]. Or {CONFIG}."
-        ),
+        Option(metavar="FILE", help=f"Options by command, in TOML: epsilon = 7 under [sanitize]. Or {CONFIG}."),
     ] = None,
     version: bool = Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
     debug: bool = Option(False, "--debug", help="Show the log of the run, and a traceback of an error."),

@@ -27,19 +27,16 @@ class Attacked:
         str | None, Option("--mechanism", "-m", help="One of wordveil's mechanisms; see: wordveil mechanisms.")
     ] = None
     python: Annotated[
-        str | None,
-        Option("--python", metavar="FILE.py:NAME", help="Your own mechanism or callable instead; MODULE:NAME, too."),
+        str | None, Option(metavar="FILE.py:NAME", help="Your own mechanism or callable instead; MODULE:NAME, too.")
     ] = None
     epsilon: Annotated[float | None, Option("--epsilon", "-e", help="The epsilon claimed.")] = None
-    delta: Annotated[float | None, Option("--delta", help="The delta claimed.")] = None
-    calibration: Annotated[str | None, Option("--calibration", help="The calibration to audit.")] = None
+    delta: Annotated[float | None, Option(help="The delta claimed.")] = None
+    calibration: Annotated[str | None, Option(help="The calibration to audit.")] = None
     allow_refuted: Annotated[bool, Option("--allow-refuted", help="Permit a refuted calibration.")] = False
-    dimensions: Annotated[
-        int | None, Option("--dimensions", help="Dimensions of vectors, to audit without a vocabulary.")
-    ] = None
+    dimensions: Annotated[int | None, Option(help="Dimensions of vectors, to audit without a vocabulary.")] = None
     settings: ParameterOption = None
     vocabulary: VocabularyOption = None
-    kind: Annotated[str | None, Option("--kind", help="What a callable of yours takes: vectors or text.")] = None
+    kind: Annotated[str | None, Option(help="What a callable of yours takes: vectors or text.")] = None
 
     def checked(self) -> str:
         """Return the name of the mechanism, or the place of the caller's own."""
@@ -66,9 +63,9 @@ class Attacked:
 class Effort:
     """How much is tried."""
 
-    samples: Annotated[int, Option("--samples", help="Number of samples of each input of each pair.")] = 20_000
-    pairs: Annotated[int, Option("--pairs", help="Number of pairs of inputs.")] = 6
-    alpha: Annotated[float, Option("--alpha", help="Probability of refuting an honest mechanism.")] = 1e-6
+    samples: Annotated[int, Option(help="Number of samples of each input of each pair.")] = 20_000
+    pairs: Annotated[int, Option(help="Number of pairs of inputs.")] = 6
+    alpha: Annotated[float, Option(help="Probability of refuting an honest mechanism.")] = 1e-6
     classifier: Annotated[bool, Option("--classifier", help="Train a classifier too (scikit-learn).")] = False
     timing: Annotated[bool, Option("--timing", help="Time words too; only on a quiet machine.")] = False
 
@@ -77,7 +74,7 @@ def audit(
     *,
     subject: Attacked,
     effort: Effort,
-    report: Annotated[Path | None, Option("--report", help="Write a report, .json or .html.")] = None,
+    report: Annotated[Path | None, Option(help="Write a report, .json or .html.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit a mechanism's claim by exact checks and by statistics that hold with the stated confidence.

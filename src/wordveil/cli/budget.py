@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,7 +15,7 @@ from wordveil.cli.app import Command
 from wordveil.cli.common import say
 from wordveil.cli.printing import JsonOption, aligned
 from wordveil.cli.printing import show as show_result
-from wordveil.cli.serve import DatabaseOption, StateOption, VocabulariesOption, named_paths, opened
+from wordveil.cli.serve import Storage, VocabulariesOption, named_paths
 from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -33,21 +32,8 @@ BALANCE = ("granted", "spent", "left", "daily")
 RELEASE = ("time", "tokens", "cost", "mechanism", "release")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Storage:
-    """Where a service keeps what it keeps."""
-
-    state: StateOption = Path("wordveil-service")
-    database: DatabaseOption = ""
-
-
-@contextmanager
-def _ledger(storage: Storage) -> Iterator[Ledger]:
-    ledger = opened(storage.state, storage.database).ledger()
-    try:
-        yield ledger
-    finally:
-        ledger.close()
+def _ledger(storage: Storage) -> closing[Ledger]:
+    return closing(storage.opened().ledger())
 
 
 @app.command(cls=Command)
@@ -64,7 +50,7 @@ def grant(
     nats: Annotated[str, Argument(metavar="NATS", help="Added to earlier grants, in place of a daily allowance.")],
     *,
     setting: Annotated[
-        str, Option("--setting", metavar="MECHANISM:...", help="As for serve; its epsilon plays no part.")
+        str, Option(metavar="MECHANISM:...", help="As for serve; its epsilon plays no part.")
     ] = "neighbours",
     vocabulary: VocabulariesOption = None,
     as_json: JsonOption = False,
@@ -79,7 +65,7 @@ def grant(
         known = accounts_of(ledger, account, subject=True)
         if len(known) > 1:
             raise ParameterError("account", "<hidden>", "is the name of several; write subject:NAME or key:ID.")
-        tables = opened(storage.state, storage.database, vocabularies=named_paths("--vocabulary", vocabulary)).tables()
+        tables = storage.opened(vocabularies=named_paths("--vocabulary", vocabulary)).tables()
         cost = cost_of(Setting.read(setting).open(*tables).guarantee, 1)
         balance = ledger.grant(known[0], replace(cost, units=units(nats)))
         lines = _table(ledger, [balance], BALANCE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ from wordveil.cli.common import (
     MechanismOption,
     ParameterOption,
     VocabularyOption,
+    Wanted,
     chosen_mechanism,
     open_vocabulary,
     parse_settings,
@@ -36,19 +37,16 @@ class Targets:
     """What the default mechanism should come to; one of the first four is given."""
 
     attacker: Annotated[
-        float | None, Option("--attacker", help="Share of words that the best guess at one word may name, at most.")
+        float | None, Option(help="Share of words that the best guess at one word may name, at most.")
     ] = None
     similarity: Annotated[
-        float | None, Option("--similarity", help="Cosine of word and output beyond that of random ones, at least.")
+        float | None, Option(help="Cosine of word and output beyond that of random ones, at least.")
     ] = None
-    far: Annotated[float | None, Option("--far", help="Share of words drawn from the whole vocabulary, at most.")] = (
-        None
-    )
-    nats: Annotated[float | None, Option("--nats", help="Loss of a whole text, at most.")] = None
-    tokens: Annotated[int, Option("--tokens", help="Length of that text.")] = 50
+    far: Annotated[float | None, Option(help="Share of words drawn from the whole vocabulary, at most.")] = None
+    nats: Annotated[float | None, Option(help="Loss of a whole text, at most.")] = None
+    tokens: Annotated[int, Option(help="Length of that text.")] = 50
     task: Annotated[
-        Path | None,
-        Option("--task", help="Public file of LABEL<tab>TEXT lines: also the accuracy of a classifier of releases."),
+        Path | None, Option(help="Public file of LABEL<tab>TEXT lines: also the accuracy of a classifier of releases.")
     ] = None
 
     def given(self) -> dict[str, float]:
@@ -66,16 +64,11 @@ class Targets:
 class Keeping:
     """How often other mechanisms should keep a word, and which words are typical."""
 
-    keep: Annotated[
-        float | None, Option("--keep", help="Other mechanisms: probability that a word stays. Default: 0.5.")
-    ] = None
+    keep: Annotated[float | None, Option(help="Other mechanisms: probability that a word stays. Default: 0.5.")] = None
     frequencies: Annotated[
-        Path | None,
-        Option("--frequencies", help="With --keep: public file of WORD<tab>COUNT lines that says what is typical."),
+        Path | None, Option(help="With --keep: public file of WORD<tab>COUNT lines that says what is typical.")
     ] = None
-    sample: Annotated[
-        int, Option("--sample", help="With --keep: number of public words that the mean is taken over.")
-    ] = 1000
+    sample: Annotated[int, Option(help="With --keep: number of public words that the mean is taken over.")] = 1000
 
 
 def calibrate(
@@ -103,8 +96,9 @@ def calibrate(
             f"--task works only with --mechanism {DEFAULT_MECHANISM}, and without --keep, --decoder and --epsilon."
         )
         raise ParameterError("task", targets.task.name, sentence=sentence)
+    wanted = Wanted(mechanism=mechanism, epsilon=epsilon, decoder=decoder, settings=settings)
     if decoder is not None or epsilon is not None:
-        _print_c(embeddings, mechanism, decoder, epsilon, settings or (), as_json=as_json)
+        _print_c(embeddings, wanted, as_json=as_json)
     elif for_points:
         _print_points(embeddings, targets, settings or (), as_json=as_json)
     elif given:
@@ -112,7 +106,7 @@ def calibrate(
         sentence = f"--{target} works only with --mechanism {DEFAULT_MECHANISM}; for {mechanism} {use}."
         raise ParameterError(target, given[target], sentence=sentence)
     else:
-        _print_epsilon(embeddings, mechanism, settings or (), keeping, as_json=as_json)
+        _print_epsilon(embeddings, replace(wanted, epsilon=1.0), keeping, as_json=as_json)
 
 
 def _print_points(embeddings: Embeddings, targets: Targets, settings: Sequence[str], *, as_json: bool) -> None:
@@ -166,24 +160,17 @@ def _task(embeddings: Embeddings, path: Path, points: Sequence[NeighbourPoint]) 
     return {"as_written": written, "majority": usual, "points": found}, lines
 
 
-def _print_c(
-    embeddings: Embeddings,
-    mechanism: str,
-    decoder: str | None,
-    epsilon: float | None,
-    settings: Sequence[str],
-    *,
-    as_json: bool,
-) -> None:
+def _print_c(embeddings: Embeddings, wanted: Wanted, *, as_json: bool) -> None:
     from wordveil.decoding.rank_tuning import tune_rank_softmax
 
-    name = "laplace" if mechanism == DEFAULT_MECHANISM else mechanism
-    if decoder != "rank-softmax" or epsilon is None:
+    name, epsilon = wanted.mechanism, wanted.epsilon
+    name = "laplace" if name == DEFAULT_MECHANISM else name
+    if wanted.decoder != "rank-softmax" or epsilon is None:
         sentence = "--decoder rank-softmax and --epsilon go together; no other decoder has a parameter to be found."
-        raise ParameterError("decoder", decoder, sentence=sentence)
-    chosen: Any = chosen_mechanism(name, epsilon, settings)
+        raise ParameterError("decoder", wanted.decoder, sentence=sentence)
+    chosen: Any = chosen_mechanism(replace(wanted, mechanism=name, decoder=None))
     if chosen.releases != "vectors":
-        raise ParameterError("--decoder", decoder, f"is for vector mechanisms; {name} selects words itself.")
+        raise ParameterError("--decoder", wanted.decoder, f"is for vector mechanisms; {name} selects words itself.")
     tuning = tune_rank_softmax(lambda _: chosen, embeddings, [epsilon])
     columns = zip(tuning.grid, tuning.original, tuning.near, strict=True)
     rows = [{"c": c, "original": own[0], "near": near[0]} for c, own, near in columns]
@@ -199,23 +186,21 @@ def _print_c(
     show({"c": tuning.c, "epsilon": epsilon, "mechanism": name, "grid": rows}, lines, as_json=as_json)
 
 
-def _print_epsilon(
-    embeddings: Embeddings, mechanism: str, settings: Sequence[str], keeping: Keeping, *, as_json: bool
-) -> None:
+def _print_epsilon(embeddings: Embeddings, wanted: Wanted, keeping: Keeping, *, as_json: bool) -> None:
     from wordveil.meaning.calibration import calibrate as find
     from wordveil.promises.rounding import round_up
 
     keep, frequencies = keeping.keep or 0.5, keeping.frequencies
     found = find(
         embeddings,
-        chosen_mechanism(mechanism, 1.0, settings),
+        chosen_mechanism(wanted),
         keep=keep,
         frequencies=None if frequencies is None else _read_frequencies(frequencies),
         sample=keeping.sample,
     )
     bars = (f"{epsilon:10.4g}  {kept:5.3f}  {'#' * round(BAR * kept)}" for epsilon, kept in found.curve)
     line = (
-        f"epsilon {round_up(found.epsilon)}: {mechanism} keeps a word with probability {keep:g}, the mean over "
+        f"epsilon {round_up(found.epsilon)}: {wanted.mechanism} keeps a word with probability {keep:g}, the mean over "
         f"{found.words:,} public words"
     )
     result = {"epsilon": found.epsilon, "keep": keep, "words": found.words, "curve": found.curve}

@@ -34,16 +34,15 @@ def certify(
     mechanism: MechanismOption = "tem",
     epsilon: EpsilonOption = None,
     rate: Annotated[
-        float | None,
-        Option("--rate", help="Certify this rate: what it costs, or that it keeps --epsilon. Default: search."),
+        float | None, Option(help="Certify this rate: what it costs, or that it keeps --epsilon. Default: search.")
     ] = None,
     calibration: CalibrationOption = None,
     settings: ParameterOption = None,
     vocabulary: VocabularyOption = None,
     output: Annotated[Path | None, Option("--output", "-o", help="Certificate file; default: print it.")] = None,
-    verify: Annotated[Path | None, Option("--verify", metavar="FILE", help="Repeat this certificate.")] = None,
-    checkpoint: Annotated[Path | None, Option("--checkpoint", help="File to resume long work from.")] = None,
-    threads: Annotated[int | None, Option("--threads", help="Number of threads. Default: one per processor.")] = None,
+    verify: Annotated[Path | None, Option(metavar="FILE", help="Repeat this certificate.")] = None,
+    checkpoint: Annotated[Path | None, Option(help="File to resume long work from.")] = None,
+    threads: Annotated[int | None, Option(help="Number of threads. Default: one per processor.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Certify the rate at which a mechanism keeps its epsilon on this vocabulary, over all pairs of words.
@@ -58,17 +57,13 @@ def certify(
         return
     if calibration == "textbook":
         raise ParameterError("--calibration", calibration, "needs no certificate; say certified, or leave it out.")
+    wanted = Wanted(mechanism=mechanism, epsilon=epsilon, calibration=calibration, settings=settings)
     if rate is None:
-        epsilon, notes = chosen_epsilon(mechanism, epsilon, calibration)
+        epsilon, notes = chosen_epsilon(wanted)
         for note in notes:
             say(note)
-    chosen = chosen_mechanism(
-        mechanism,
-        1.0 if epsilon is None else epsilon,
-        settings or (),
-        calibration=calibration,
-        elsewhere=("epsilon", "calibration"),
-    )
+    with_epsilon = replace(wanted, epsilon=1.0 if epsilon is None else epsilon)
+    chosen = chosen_mechanism(with_epsilon, elsewhere=("epsilon", "calibration"))
     saved = None if checkpoint is None else str(checkpoint)
     with count_bar("pair visits") as progress:
         how = {"threads": threads, "progress": progress, "checkpoint": saved}
@@ -77,10 +72,7 @@ def certify(
         typer.echo(certificate.to_json(), nl=False)
         return
     certificate.save(output)
-    wanted = Wanted(
-        mechanism=mechanism, calibration=calibration, certificate=output, settings=settings, vocabulary=vocabulary
-    )
-    _say_use(certificate, wanted)
+    _say_use(certificate, replace(wanted, certificate=output, vocabulary=vocabulary))
 
 
 def _repeated(path: Path, embeddings: Embeddings, vocabulary: Path | None, threads: int | None) -> Certificate:

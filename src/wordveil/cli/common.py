@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import shlex
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,12 +41,17 @@ CalibrationOption = Annotated[
     str | None, Option("--calibration", help="How the noise is sized, where a mechanism offers a choice.")
 ]
 DecoderOption = Annotated[str | None, Option("--decoder", help=f"For vector mechanisms: one of {', '.join(DECODERS)}.")]
-DecoderParameterOption = Annotated[
-    list[str] | None,
-    Option("--decoder-set", metavar="NAME=VALUE", help="A parameter of the decoder: c of rank-softmax, t of vickrey."),
-]
 AllowRefutedOption = Annotated[
     bool, Option("--allow-refuted", help="Permit a calibration that is known to break its claim.")
+]
+ExcludeOutputsOption = Annotated[
+    str | None,
+    Option(
+        "--exclude-outputs",
+        metavar="FILE",
+        help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
+        "from any vocabulary; none: bar nothing.",
+    ),
 ]
 CertificateOption = Annotated[
     Path | None, Option("--certificate", help="Certificate for a certified calibration; default: shipped, or made now.")
@@ -82,6 +87,41 @@ def open_vocabulary(path: Path | None) -> Embeddings:
     return load_embeddings(path)
 
 
+def sanitizing_vocabulary(
+    path: Path | None, exclude: str | None, *, verify: bool
+) -> tuple[Embeddings, tuple[str, ...]]:
+    """Return the vocabulary, checked where asked for, without the words that must not be output, and what was barred.
+
+    The embedded vocabulary leaves out the slurs and obscene words of its list unless `exclude` is "none".
+    """
+    from wordveil.vocabulary.packaged import never_output
+    from wordveil.vocabulary.table import load_embeddings
+
+    embedded = path is None and exclude != "none"
+    embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
+    if verify:
+        embeddings.verify()
+    notes = []
+    listed = never_output()
+    if exclude == "offensive" and not embedded:
+        embeddings = embeddings.without_outputs(listed)
+    if embedded or exclude == "offensive":
+        notes.append(
+            f"never output: the slurs and obscene words of wordveil's public list of {len(listed)} "
+            "(--exclude-outputs none lets them through)"
+        )
+    if exclude not in (None, "none", "offensive"):
+        own = named_word_list("--exclude-outputs", str(exclude), ["none", "offensive"])
+        narrowed = embeddings.without_outputs(own)
+        barred = len(embeddings.candidates) - len(narrowed.candidates)
+        notes.append(
+            f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were"
+            " (surrogates of typed tokens and public words may hold them)"
+        )
+        embeddings = narrowed
+    return embeddings, tuple(notes)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """The options that name a mechanism; None where nothing was said."""
@@ -91,7 +131,12 @@ class Wanted:
     calibration: CalibrationOption = None
     certificate: CertificateOption = None
     decoder: DecoderOption = None
-    decoder_settings: DecoderParameterOption = None
+    decoder_settings: Annotated[
+        list[str] | None,
+        Option(
+            "--decoder-set", metavar="NAME=VALUE", help="A parameter of the decoder: c of rank-softmax, t of vickrey."
+        ),
+    ] = None
     allow_refuted: AllowRefutedOption = False
     settings: ParameterOption = None
     vocabulary: VocabularyOption = None
@@ -128,18 +173,9 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
     given = None
     if wanted.certificate is not None:
         given, wanted = _with_certificate(wanted, wanted.certificate)
-    epsilon, notes = chosen_epsilon(wanted.mechanism, wanted.epsilon, wanted.calibration)
+    epsilon, notes = chosen_epsilon(wanted)
     wanted = replace(wanted, epsilon=epsilon)
-    mechanism = chosen_mechanism(
-        wanted.mechanism,
-        epsilon,
-        wanted.settings or (),
-        calibration=wanted.calibration,
-        decoder=wanted.decoder,
-        decoder_settings=wanted.decoder_settings or (),
-        allow_refuted=wanted.allow_refuted,
-        elsewhere=OPTIONS,
-    )
+    mechanism = chosen_mechanism(wanted, elsewhere=OPTIONS)
     certificate = _certificate(wanted, mechanism, embeddings, given, quiet=quiet)
     return PreparedMechanism(mechanism=mechanism, certificate=certificate, notes=notes)
 
@@ -193,35 +229,27 @@ def _certificate(
 
 
 def chosen_mechanism(
-    name: str,
-    epsilon: float,
-    settings: Sequence[str] = (),
-    *,
-    calibration: str | None = None,
-    decoder: str | None = None,
-    decoder_settings: Sequence[str] = (),
-    allow_refuted: bool = False,
-    elsewhere: Collection[str] = ("epsilon", "allow_refuted"),
+    wanted: Wanted, *, elsewhere: Collection[str] = ("epsilon", "allow_refuted")
 ) -> WordMechanism | VectorMechanism:
-    """Return the mechanism that options name; `settings` are NAME=VALUE strings, none of a name in `elsewhere`."""
-    allowed = [field.name for field in fields(mechanism_class(name))]
-    values = {"epsilon": epsilon, **parse_settings(settings, allowed, elsewhere=elsewhere)}
-    if calibration is not None:
+    """Return the mechanism that options name; no setting of it has a name in `elsewhere`."""
+    allowed = [field.name for field in fields(mechanism_class(wanted.mechanism))]
+    values = {"epsilon": wanted.epsilon, **parse_settings(wanted.settings or (), allowed, elsewhere=elsewhere)}
+    if wanted.calibration is not None:
         if "calibration" not in allowed:
-            raise ParameterError("--calibration", calibration, f"cannot be chosen for {name}.")
-        values["calibration"] = calibration
-    if allow_refuted and "allow_refuted" in allowed:
+            raise ParameterError("--calibration", wanted.calibration, f"cannot be chosen for {wanted.mechanism}.")
+        values["calibration"] = wanted.calibration
+    if wanted.allow_refuted and "allow_refuted" in allowed:
         values["allow_refuted"] = True
-    mechanism: WordMechanism | VectorMechanism = build_mechanism(name, values)
-    if decoder is not None:
-        return _decoded(mechanism, decoder, epsilon, decoder_settings)
-    if decoder_settings:
+    mechanism: WordMechanism | VectorMechanism = build_mechanism(wanted.mechanism, values)
+    if wanted.decoder is not None:
+        return _decoded(mechanism, wanted.decoder, wanted)
+    if wanted.decoder_settings:
         sentence = "--decoder-set needs --decoder, which names the decoder that it is a parameter of."
-        raise ParameterError("--decoder-set", decoder_settings[0], sentence=sentence)
+        raise ParameterError("--decoder-set", wanted.decoder_settings[0], sentence=sentence)
     return mechanism
 
 
-def _decoded(mechanism: Any, decoder: str, epsilon: float, settings: Sequence[str]) -> WordMechanism:
+def _decoded(mechanism: Any, decoder: str, wanted: Wanted) -> WordMechanism:
     """Return a vector mechanism with the decoder of this name, whose epsilon is the mechanism's."""
     from wordveil.decoding.decoded import Decoded
 
@@ -229,9 +257,9 @@ def _decoded(mechanism: Any, decoder: str, epsilon: float, settings: Sequence[st
     if mechanism.releases != "vectors":
         raise ParameterError("--decoder", decoder, f"is for vector mechanisms; {mechanism.name} selects words itself.")
     known = [field.name for field in fields(chosen)]
-    values = parse_settings(settings, known, elsewhere=("epsilon",), option="--decoder-set")
+    values = parse_settings(wanted.decoder_settings or (), known, elsewhere=("epsilon",), option="--decoder-set")
     if "epsilon" in known:
-        values["epsilon"] = epsilon
+        values["epsilon"] = wanted.epsilon
     return Decoded(mechanism=mechanism, decoder=build_decoder(decoder, values))
 
 
@@ -274,16 +302,15 @@ def _parse_value(key: str, text: str) -> Any:
         return text
 
 
-def chosen_epsilon(
-    mechanism: str, epsilon: float | None, calibration: str | None = None
-) -> tuple[float, tuple[str, ...]]:
+def chosen_epsilon(wanted: Wanted) -> tuple[float, tuple[str, ...]]:
     """Return the epsilon given, or the mechanism's default and a sentence that says so."""
+    mechanism = wanted.mechanism
     chosen = mechanism_class(mechanism)  # a wrong name is the first thing to report
-    if epsilon is not None:
-        return epsilon, ()
+    if wanted.epsilon is not None:
+        return wanted.epsilon, ()
     default = next(field.default for field in fields(chosen) if field.name == "epsilon")
     if default is MISSING:
-        unit = "in nats between any two words" if calibration == "certified-local" else f"for {mechanism}"
+        unit = "in nats between any two words" if wanted.calibration == "certified-local" else f"for {mechanism}"
         raise ParameterError(
             "--epsilon", None, f"must be given {unit}. Find one with: wordveil calibrate --mechanism {mechanism}"
         )
@@ -306,10 +333,13 @@ def named_word_list(option: str, name: str, known: Sequence[str]) -> frozenset[s
     return read_word_list(Path(name))
 
 
-def read_word_list(path: Path | None) -> frozenset[str]:
+def read_word_lists(paths: Iterable[Path] | None) -> frozenset[str]:
+    """Return the words of all files together; see `read_word_list`."""
+    return frozenset().union(*map(read_word_list, paths or ()))
+
+
+def read_word_list(path: Path) -> frozenset[str]:
     """Return the words of a file, one per line; empty lines and lines starting with # are skipped."""
-    if path is None:
-        return frozenset()
     lines = read_lines(path)
     return frozenset(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 

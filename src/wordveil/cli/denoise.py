@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Argument, Option
 
-from wordveil.cli.common import CertificateOption, VocabularyOption, counted, read_lines
-from wordveil.cli.file_options import AllowBadFilesOption, DestinationOption
+from wordveil.cli.common import (
+    CertificateOption,
+    ExcludeOutputsOption,
+    VocabularyOption,
+    counted,
+    read_lines,
+    sanitizing_vocabulary,
+)
 from wordveil.cli.progress import document_bar
-from wordveil.cli.running import OtherColumns, Running
-from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
+from wordveil.cli.running import AllowBadFilesOption, DestinationOption, OtherColumnOptions, Running
 from wordveil.cli.summary import Summary, copied, missed
 from wordveil.denoising.denoiser import LEAST
 
@@ -27,17 +32,14 @@ if TYPE_CHECKING:
 class Guess:
     """How a release is read."""
 
-    style: Annotated[str, Option("--style", help="fluent (reads best), faithful (nearest in meaning) or balanced.")] = (
-        "fluent"
-    )
+    style: Annotated[str, Option(help="fluent (reads best), faithful (nearest in meaning) or balanced.")] = "fluent"
     prior: Annotated[
-        Path | None, Option("--prior", metavar="FILE", help="What `wordveil prior build` wrote; else the packaged one.")
+        Path | None, Option(metavar="FILE", help="What `wordveil prior build` wrote; else the packaged one.")
     ] = None
     public: Annotated[
-        Path | None,
-        Option("--public", metavar="FILE", help="Public text of this kind, one a line, for the calibration."),
+        Path | None, Option(metavar="FILE", help="Public text of this kind, one a line, for the calibration.")
     ] = None
-    least: Annotated[float, Option("--least", help="Share of words that must be expected to be right.")] = LEAST
+    least: Annotated[float, Option(help="Share of words that must be expected to be right.")] = LEAST
     confidences: Annotated[bool, Option("--confidences", help="Write word|confidence for every word.")] = False
     vocabulary: VocabularyOption = None
     exclude_outputs: ExcludeOutputsOption = None
@@ -69,7 +71,7 @@ def denoise(
     *,
     running: Running,
     allow_bad_files: AllowBadFilesOption = False,
-    others: OtherColumns,
+    others: OtherColumnOptions,
     guess: Guess,
 ) -> int:
     """Write what RELEASE may have said, by its mechanism's exact law and public text.

@@ -119,17 +119,18 @@ def _engine_words(engine: dict[str, Any]) -> dict[str, str]:
 def _vocabulary() -> str:
     from wordveil.vocabulary.table import load_embeddings
 
-    embeddings = load_embeddings()
-    embeddings.verify()
-    return f"{embeddings.header.name}, {len(embeddings):,} words, checksum verified: {embeddings.header.checksum}"
+    return _verified(load_embeddings(), "words")
 
 
 def _sentences() -> str:
     from wordveil.sentences.stock import load_stock
 
-    embeddings = load_stock(None).embeddings
+    return _verified(load_stock(None).embeddings, "sentences")
+
+
+def _verified(embeddings: Any, what: str) -> str:
     embeddings.verify()
-    return f"{embeddings.header.name}, {len(embeddings):,} sentences, checksum verified: {embeddings.header.checksum}"
+    return f"{embeddings.header.name}, {len(embeddings):,} {what}, checksum verified: {embeddings.header.checksum}"
 
 
 def _prior() -> str:

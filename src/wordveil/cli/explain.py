@@ -8,15 +8,16 @@ from typer import Option
 
 from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
 from wordveil.cli.printing import JsonOption, show
+from wordveil.errors import ParameterError
 
 
 def explain(
     *,
     wanted: Wanted,
     pair: Annotated[
-        list[str] | None, Option("--pair", metavar="WORD,WORD", help="Public words to work out; repeat as needed.")
+        list[str] | None, Option(metavar="WORD,WORD", help="Public words to work out; repeat as needed.")
     ] = None,
-    tokens: Annotated[int, Option("--tokens", help="Length of the text in the per-text sum.")] = 50,
+    tokens: Annotated[int, Option(help="Length of the text in the per-text sum.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
     """Explain the guarantee of a mechanism in plain words."""
@@ -47,7 +48,6 @@ def explain(
 
 
 def _pair(text: str) -> tuple[str, str]:
-    from wordveil.errors import ParameterError
     from wordveil.text.kinds import kind
 
     first, separator, second = (part.strip() for part in text.partition(","))

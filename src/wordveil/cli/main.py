@@ -57,9 +57,14 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:
         if "--debug" in given:
             raise
-        expected = isinstance(error, WordveilError | OSError)
-        say(f"wordveil: {_told(error, given) if expected else _internal(error)}")
-        sys.exit(MISTAKE if expected else INTERNAL_ERROR)
+        if not isinstance(error, WordveilError | OSError):
+            say(f"wordveil: {_internal(error)}")
+            sys.exit(INTERNAL_ERROR)
+        from wordveil.cli.app import option_names
+        from wordveil.cli.wording import told
+
+        say(f"wordveil: {told(error, option_names(given), given)}")
+        sys.exit(MISTAKE)
 
 
 @contextmanager
@@ -81,13 +86,6 @@ def _log_shown(*, asked: bool) -> Iterator[None]:
     finally:
         log.removeHandler(shown)
         log.setLevel(before)
-
-
-def _told(error: Exception, given: list[str]) -> str:
-    from wordveil.cli.app import option_names
-    from wordveil.cli.wording import told
-
-    return told(error, option_names(given), given)
 
 
 def _internal(error: Exception) -> str:

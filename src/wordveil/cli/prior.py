@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from wordveil.cli.app import Command
 from wordveil.cli.common import VocabularyOption, counted, open_vocabulary, say
-from wordveil.cli.file_options import ColumnOption, QuietOption
+from wordveil.cli.running import ColumnOption, QuietOption
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
@@ -27,8 +27,8 @@ def build(
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="Where to write.")],
     column: ColumnOption = None,
     vocabulary: VocabularyOption = None,
-    pairs: Annotated[int, Option("--pairs", help="Pairs of words kept at most.")] = 400_000,
-    triples: Annotated[int, Option("--triples", help="Triples of words kept at most.")] = 600_000,
+    pairs: Annotated[int, Option(help="Pairs of words kept at most.")] = 400_000,
+    triples: Annotated[int, Option(help="Triples of words kept at most.")] = 600_000,
     quiet: QuietOption = False,
 ) -> None:
     """Count PUBLIC text and write the model. Never count private text. The same texts give the same bytes."""

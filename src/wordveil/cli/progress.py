@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn
+    from rich.progress import Progress
 
 KEYBOARD = "reading the keyboard, a document a line; end with Ctrl-D at the start of a line, or give a file"
 _drawn: list[Progress] = []
@@ -24,17 +24,18 @@ EVERY = 30.0
 """Seconds between two lines where nobody watches a terminal."""
 
 
-def time_left(elapsed: float, done: float, total: float | None) -> float | None:
-    """Return the seconds that the rest takes at the mean speed so far; None where that is unknown."""
-    return None if not total or done <= 0 else elapsed * max(0.0, total - done) / done
-
-
-def clock(seconds: float | None) -> str:
+def clock(seconds: float) -> str:
     """Return seconds as h:mm:ss."""
-    if seconds is None:
-        return "?"
     whole = round(seconds)
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def _measured(done: float, total: float | None, elapsed: float) -> tuple[str, str]:
+    """Return which share is done, and how long the rest takes at the mean speed so far; nothing without a total."""
+    if not total:
+        return "", ""
+    left = "?" if done <= 0 else clock(elapsed * max(0.0, total - done) / done)
+    return f"{done / total:.0%}, ", f", {left} left"
 
 
 class _Lines:
@@ -48,23 +49,8 @@ class _Lines:
         if now - self._said < EVERY:
             return
         self._said = now
-        elapsed = now - self._begun
-        share = "" if not total else f"{done / total:.0%}, "
-        left = "" if not total else f", {clock(time_left(elapsed, done, total))} left"
-        print(f"{share}{what}, {clock(elapsed)}{left}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _shown(*columns: ProgressColumn) -> Iterator[Progress]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        _drawn.append(bar)
-        try:
-            yield bar
-        finally:
-            _drawn.remove(bar)
+        share, left = _measured(done, total, now - self._begun)
+        print(f"{share}{what}, {clock(now - self._begun)}{left}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -80,21 +66,16 @@ def paused() -> Iterator[None]:
 @contextmanager
 def count_bar(unit: str) -> Iterator[Callable[[int], None]]:
     """Yield a callback that adds to a count of `unit`."""
-    if not sys.stderr.isatty():
-        lines, counted = _Lines(), 0
+    with _share_bar(quiet=False) as show:
+        counted = 0
 
         def count(done: int) -> None:
             nonlocal counted
             counted += done
-            lines(counted, None, f"{counted:,} {unit}")
+            if show is not None:
+                show(counted, None, f"{counted:,} {unit}")
 
         yield count
-        return
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    with _shown(SpinnerColumn(), TextColumn("{task.completed:,.0f} " + unit), TimeElapsedColumn()) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done: bar.advance(task, done)
 
 
 @contextmanager
@@ -131,14 +112,19 @@ def _share_bar(*, quiet: bool) -> Iterator[Callable[[float, float | None, str], 
     if quiet or not sys.stderr.isatty():
         yield None if quiet else _Lines()
         return
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[words]}"))
-    with _shown(*columns, TimeElapsedColumn(), TextColumn("{task.fields[left]} left")) as bar:
-        task = bar.add_task("", total=None, words="", left=clock(None))
+    columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}")
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, left="")
 
         def show(done: float, total: float | None, words: str) -> None:
-            left = clock(time_left(bar.tasks[0].elapsed or 0.0, done, total))
-            bar.update(task, completed=done, total=total, words=words, left=left)
+            share, left = _measured(done, total, bar.tasks[0].elapsed or 0.0)
+            bar.update(task, completed=done, total=total, description=f"{share}{words}", left=left.removeprefix(", "))
 
-        yield show
+        _drawn.append(bar)
+        try:
+            yield show
+        finally:
+            _drawn.remove(bar)

@@ -24,57 +24,42 @@ if TYPE_CHECKING:
     from wordveil.sanitizing.sanitizer import Sanitizer
     from wordveil.withholding.redactor import Redactor
 
-UpstreamOption = Annotated[
-    str, Option("--upstream", metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
-]
-PublicPromptOption = Annotated[
-    list[Path] | None,
-    Option("--public-prompt", metavar="FILE", help="A text, such as a system prompt, that goes out verbatim."),
-]
-PublicToolsOption = Annotated[
-    Path | None,
-    Option("--public-tools", metavar="FILE", help="A JSON list of tools and JSON schemas that go out verbatim."),
-]
-HostOption = Annotated[str, Option("--host", help="Where to listen; elsewhere than here, prompts travel openly.")]
-AllowHostOption = Annotated[
-    list[str] | None,
-    Option("--allow-host", metavar="NAME", help="Another name that clients call it by; repeat as needed."),
-]
-KeyOption = Annotated[
-    str | None,
-    Option("--api-key-env", metavar="NAME", help="Variable that holds the vendor's key; default: the client's."),
-]
-TokenOption = Annotated[
-    str | None,
-    Option("--token-env", metavar="NAME", help="Variable that holds the clients' token; default: a new one, printed."),
-]
-SecretOption = Annotated[
-    Path | None,
-    Option("--secret", metavar="FILE", help="What noise is drawn under, made if absent; default: new at every start."),
-]
-FoundOption = Annotated[bool, Option("--found", help="Answer where a reply holds surrogates, and for which values.")]
-CheckOption = Annotated[bool, Option("--check", help="Print what is promised and disclosed, and do not listen.")]
-
 SAMPLE = "You are a helpful assistant. Answer in one sentence."
 SHOWN = 80  # characters of a prompt
 TOKEN = re.compile(r"[!-~]{20,}")
 
 
 def proxy(
-    upstream: UpstreamOption,
-    public_prompt: PublicPromptOption = None,
-    public_tools: PublicToolsOption = None,
-    host: HostOption = "127.0.0.1",
-    port: Annotated[int, Option("--port", help="Port to listen on.")] = 8088,
-    allow_host: AllowHostOption = None,
-    api_key_env: KeyOption = None,
-    token_env: TokenOption = None,
-    secret: SecretOption = None,
-    found: FoundOption = False,
-    check: CheckOption = False,
+    upstream: Annotated[
+        str, Option(metavar="URL", help="The vendor, up to and with /v1; what it gets is the release.")
+    ],
+    public_prompt: Annotated[
+        list[Path] | None, Option(metavar="FILE", help="A text, such as a system prompt, that goes out verbatim.")
+    ] = None,
+    public_tools: Annotated[
+        Path | None, Option(metavar="FILE", help="A JSON list of tools and JSON schemas that go out verbatim.")
+    ] = None,
+    host: Annotated[str, Option(help="Where to listen; elsewhere than here, prompts travel openly.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="Port to listen on.")] = 8088,
+    allow_host: Annotated[
+        list[str] | None, Option(metavar="NAME", help="Another name that clients call it by; repeat as needed.")
+    ] = None,
+    api_key_env: Annotated[
+        str | None, Option(metavar="NAME", help="Variable that holds the vendor's key; default: the client's.")
+    ] = None,
+    token_env: Annotated[
+        str | None, Option(metavar="NAME", help="Variable that holds the clients' token; default: a new one, printed.")
+    ] = None,
+    secret: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="What noise is drawn under, made if absent; default: new at every start."),
+    ] = None,
+    found: Annotated[
+        bool, Option("--found", help="Answer where a reply holds surrogates, and for which values.")
+    ] = False,
+    check: Annotated[bool, Option("--check", help="Print what is promised and disclosed, and do not listen.")] = False,
     redact: Annotated[
-        bool,
-        Option("--redact", help="Keep public words and hide all others: the vendor's model reads English."),
+        bool, Option("--redact", help="Keep public words and hide all others: the vendor's model reads English.")
     ] = False,
     *,
     wanted: Wanted,

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from typer import Option
 
-from wordveil.cli.common import counted, read_word_list, say
+from wordveil.cli.common import counted, read_word_lists, say
 from wordveil.cli.exit_codes import DONE
-from wordveil.cli.file_options import (
-    AllowBadFilesOption,
+from wordveil.cli.progress import document_bar
+from wordveil.cli.running import (
     DestinationOption,
     DryRunOption,
     PreviewOption,
+    ReadingOptions,
+    Running,
     SourceArgument,
 )
-from wordveil.cli.progress import document_bar
-from wordveil.cli.running import ReadingOptions, Running
 from wordveil.cli.summary import Summary, copied, missed, promised
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
@@ -38,27 +39,24 @@ DISCLOSED = ("titles", "calendar", "sensitive")
 class PublicLists:
     """Which words are public."""
 
-    words: Annotated[
-        str, Option("--words", metavar="common:N", help="The N commonest words: 1000, 2000, 4000 or 8000.")
-    ] = "common:4000"
+    words: Annotated[str, Option(metavar="common:N", help="The N commonest words: 1000, 2000, 4000 or 8000.")] = (
+        "common:4000"
+    )
     pack: Annotated[
         list[str] | None,
-        Option("--pack", help="Words of a field as well: spoken (the default), clinic, bank, food; none; repeat."),
+        Option(help="Words of a field as well: spoken (the default), clinic, bank, food; none; repeat."),
     ] = None
     public_words: Annotated[
-        list[Path] | None,
-        Option("--public-words", metavar="FILE", help="Words, one a line, that you declare public; repeat."),
+        list[Path] | None, Option(metavar="FILE", help="Words, one a line, that you declare public; repeat.")
     ] = None
-    hide: Annotated[
-        list[Path] | None, Option("--hide", metavar="FILE", help="Words, one a line, that never leave; repeat.")
-    ] = None
+    hide: Annotated[list[Path] | None, Option(metavar="FILE", help="Words, one a line, that never leave; repeat.")] = (
+        None
+    )
     keep_words: Annotated[
-        list[str] | None,
-        Option("--keep-words", metavar="WHICH", help="titles, calendar or sensitive: keep these too; repeat."),
+        list[str] | None, Option(metavar="WHICH", help="titles, calendar or sensitive: keep these too; repeat.")
     ] = None
 
     def lists(self) -> PublicWords:
-        from wordveil.errors import ParameterError
         from wordveil.withholding.words import PublicWords
 
         name, _, number = self.words.partition(":")
@@ -70,8 +68,8 @@ class PublicLists:
         return PublicWords(
             common=int(number),
             packs=() if packs[1:] == ["none"] else tuple(dict.fromkeys(packs)),
-            added=frozenset().union(*map(read_word_list, self.public_words or ())),
-            hidden=frozenset().union(*map(read_word_list, self.hide or ())),
+            added=read_word_lists(self.public_words),
+            hidden=read_word_lists(self.hide),
             sensitive="sensitive" in (self.keep_words or ()),
         )
 
@@ -83,16 +81,15 @@ class InPlace:
     strict: Annotated[
         bool, Option("--strict", help="Sentences open with function words only; words that are names too are hidden.")
     ] = False
-    keep_numbers: Annotated[
-        str | None, Option("--keep-numbers", metavar="A-B", help="Keep whole numbers from A to B, such as 0-10.")
-    ] = None
+    keep_numbers: Annotated[str | None, Option(metavar="A-B", help="Keep whole numbers from A to B, such as 0-10.")] = (
+        None
+    )
     law: Annotated[
-        str, Option("--law", help="placeholder: [name]; surrogate: a made-up value, which may be taken for a fact.")
+        str, Option(help="placeholder: [name]; surrogate: a made-up value, which may be taken for a fact.")
     ] = "placeholder"
     link: Annotated[
         str,
         Option(
-            "--link",
             metavar="WITHIN",
             help="Number placeholders, so that equal hidden words are seen, within a document, or within what one "
             "person wrote: document, or the column that names persons. Default: none.",
@@ -100,16 +97,12 @@ class InPlace:
     ] = "none"
 
     dates: Annotated[
-        str, Option("--dates", help="hide; or shift: move those written in full, a document's or person's all alike.")
+        str, Option(help="hide; or shift: move those written in full, a document's or person's all alike.")
     ] = "hide"
-    days: Annotated[
-        int | None, Option("--days", help="By how many days dates are shifted at most, as likely each.")
-    ] = None
+    days: Annotated[int | None, Option(help="By how many days dates are shifted at most, as likely each.")] = None
 
     def most_days(self) -> int | None:
         """Return by how many days dates are moved at most, None where they are hidden."""
-        from wordveil.errors import ParameterError
-
         if self.dates not in ("hide", "shift"):
             raise ParameterError("--dates", self.dates, "must be hide or shift.")
         if (self.dates == "shift") != (self.days is not None):
@@ -123,8 +116,6 @@ class InPlace:
         return Rule(strict=self.strict, titles="titles" in kept, calendar="calendar" in kept, numbers=self._range())
 
     def _range(self) -> tuple[int, int] | None:
-        from wordveil.errors import ParameterError
-
         if self.keep_numbers is None:
             return None
         low, _, high = self.keep_numbers.partition("-")
@@ -143,7 +134,6 @@ def redact(
     place: InPlace,
     reading: ReadingOptions,
     running: Running,
-    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Keep what is on a public list of words, hide everything else, and write IN in its own format.
 
@@ -168,7 +158,7 @@ def redact(
     if dry_run:
         from wordveil.cli.dry_run import dry_redact
 
-        return dry_redact(source, output, settings, redactor, allowed=allow_bad_files)
+        return dry_redact(source, output, settings, redactor, allowed=reading.allow_bad_files)
     if preview:
         _show(redactor, source, settings, preview)
         return DONE
@@ -183,7 +173,7 @@ def redact(
             word_files=(*(public.public_words or ()), *(public.hide or ())),
             **running.options(_write),
         )
-    return running.end(result, _write, _summary, bad_files=result.bad_files, allowed=allow_bad_files)
+    return running.end(result, _write, _summary, bad_files=result.bad_files, allowed=reading.allow_bad_files)
 
 
 def _write(result: RedactionReport, path: Path) -> None:
@@ -211,7 +201,7 @@ def _show(redactor: Redactor, source: str, settings: DocumentSettings, rows: int
     from collections import Counter
 
     from wordveil.arrays import PrivateText
-    from wordveil.withholding.examples import public_sentences
+    from wordveil.denoising.prior import public_sentences
 
     for sentence in public_sentences(rows):
         print(f"  {sentence}\n> {redactor.release(PrivateText(sentence), Counter())}")

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from wordveil.cli.common import AllowRefutedOption, ParameterOption, chosen_mechanism, open_vocabulary, say
-from wordveil.cli.file_options import ThreadsOption
+from wordveil.cli.common import AllowRefutedOption, ParameterOption, Wanted, chosen_mechanism, open_vocabulary, say
 from wordveil.cli.progress import row_bar
-from wordveil.cli.running import OtherColumns, Running
+from wordveil.cli.running import OtherColumnOptions, Running, ThreadsOption
 from wordveil.cli.summary import Summary, copied, promised
 from wordveil.errors import ParameterError
 
@@ -38,8 +37,7 @@ class Noise:
     settings: ParameterOption = None
     allow_refuted: AllowRefutedOption = False
     vocabulary: Annotated[
-        str | None,
-        Option("--vocabulary", help=f"Public vocabulary for mechanisms that need one; {EMBEDDED!r} is ours."),
+        str | None, Option(help=f"Public vocabulary for mechanisms that need one; {EMBEDDED!r} is ours.")
     ] = None
 
     def build(self, source: Path, column: str | None) -> tuple[VectorMechanism, Embeddings | None]:
@@ -50,7 +48,10 @@ class Noise:
         given = list(self.settings or ())
         if self.mechanism == "projection" and table is None:
             given = _projection_settings(given, source, column)
-        chosen: Any = chosen_mechanism(self.mechanism, self.epsilon, given, allow_refuted=self.allow_refuted)
+        wanted = Wanted(
+            mechanism=self.mechanism, epsilon=self.epsilon, allow_refuted=self.allow_refuted, settings=given
+        )
+        chosen: Any = chosen_mechanism(wanted)
         if chosen.releases != "vectors":
             problem = "must be a vector mechanism, such as laplace: it works on words."
             raise ParameterError("mechanism", self.mechanism, problem)
@@ -64,16 +65,14 @@ class Rows:
     column: Annotated[
         str | None, Option("--column", "-c", help="Array, column or tensor to release; default: the only one.")
     ] = None
-    others: OtherColumns
-    grid: Annotated[
-        str | None, Option("--grid", help="Public grid to round to, such as 2^-12; default: by the noise.")
-    ] = None
-    dtype: Annotated[str, Option("--dtype", help="float32 or float64.")] = "float32"
+    others: OtherColumnOptions
+    grid: Annotated[str | None, Option(help="Public grid to round to, such as 2^-12; default: by the noise.")] = None
+    dtype: Annotated[str, Option(help="float32 or float64.")] = "float32"
     measure_retrieval: Annotated[
         bool, Option("--measure-retrieval", help="Print recall@10 against the original, for you alone.")
     ] = False
     threads: ThreadsOption = None
-    block_rows: Annotated[int | None, Option("--block-rows", help="Rows held at once.")] = None
+    block_rows: Annotated[int | None, Option(help="Rows held at once.")] = None
 
     def vector_settings(self) -> VectorSettings:
         from wordveil.runs.vectors import VectorSettings

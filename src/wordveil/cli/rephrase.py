@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from wordveil.cli.common import PreparedMechanism, counted
-from wordveil.cli.file_options import AllowBadFilesOption, DestinationOption, SourceArgument, ThreadsOption
 from wordveil.cli.progress import document_bar
-from wordveil.cli.running import ReadingOptions, Running
+from wordveil.cli.running import (
+    DestinationOption,
+    ReadingOptions,
+    Running,
+    SourceArgument,
+    ThreadsOption,
+)
 from wordveil.cli.sanitize import Care, Job
 from wordveil.cli.summary import Summary, copied, missed, promised
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.promises.number_grids import NumberGrid
@@ -41,21 +47,19 @@ class Response:
     epsilon: Annotated[float, Option("--epsilon", "-e", help="Privacy loss: nats a sentence.")] = 6.0
     stock: StockOption = None
     prototypes: Annotated[
-        int | None, Option("--prototypes", help="Size of the stock. Default: the best for epsilon on public text.")
+        int | None, Option(help="Size of the stock. Default: the best for epsilon on public text.")
     ] = None
     encoder: EncoderOption = "static"
-    numbers: Annotated[str, Option("--numbers", help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
+    numbers: Annotated[str, Option(help="made-up, or metric to keep magnitude by --grid.")] = "made-up"
     grid: Annotated[
         list[str] | None,
         Option(
-            "--grid",
             metavar="KIND=LOW:HIGH:STEP@EPSILON",
             help="With --numbers metric: release a number of each sentence on this public grid, at a further loss.",
         ),
     ] = None
 
     def grids(self) -> tuple[NumberGrid, ...]:
-        from wordveil.errors import ParameterError
         from wordveil.promises.number_grids import NumberGrid
 
         if self.numbers not in ("made-up", "metric"):
@@ -75,7 +79,6 @@ def rephrase(
     reading: ReadingOptions,
     running: Running,
     care: Care,
-    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Replace every sentence of IN by a public sentence near it, and write it in its own format.
 
@@ -100,11 +103,11 @@ def rephrase(
     )
     prepared = PreparedMechanism(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
     job = Job(source=source, running=running, care=care, sanitizer=rephraser.sanitizer, prepared=prepared)
-    job.owner.check_strength(job.sanitizer, output, resume=running.resume)
+    job.check_strength(output)
     with document_bar(source, output, quiet=running.quiet) as progress:
         options = job.options(settings)
         result = rephrase_documents(source, output, rephraser, settings=settings, progress=progress, **options)
-    return job.end(result, settings, allowed=allow_bad_files, summary=partial(_summary, rephraser))
+    return job.end(result, settings, allowed=reading.allow_bad_files, summary=partial(_summary, rephraser))
 
 
 def _summary(rephraser: Rephraser, report: RunReport) -> Summary:

@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from wordveil.cli.common import CertificateOption, counted, default_epsilon, open_vocabulary, read_word_list, say
+from wordveil.cli.common import (
+    CertificateOption,
+    ExcludeOutputsOption,
+    counted,
+    default_epsilon,
+    open_vocabulary,
+    read_word_lists,
+    sanitizing_vocabulary,
+    say,
+)
 from wordveil.cli.exit_codes import NO
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
-from wordveil.cli.sanitize import ExcludeOutputsOption, sanitizing_vocabulary
 from wordveil.errors import DataFormatError, ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
     from wordveil.vocabulary.table import Embeddings
 
 UNSIGNED = "not signed; it proves nothing about the honesty of whoever sent it"
+KEYS = {"private": "keep it to yourself", "public": "give it to who reads reports"}
 UNCHECKED = "signed, by whom is not checked; name the sender's public key with --public-key"
 
 
@@ -35,26 +44,20 @@ class Public:
     """The public inputs of a release, from which its promise is computed again."""
 
     vocabulary: Annotated[
-        Path | None, Option("--vocabulary", help="The vocabulary that the report names; default: the embedded one.")
+        Path | None, Option(help="The vocabulary that the report names; default: the embedded one.")
     ] = None
     exclude_outputs: ExcludeOutputsOption = None
     certificate: CertificateOption = None
     stock: Annotated[
-        Path | None,
-        Option("--stock", metavar="DIR", help="The stock of a report of rephrase; default: the general one."),
+        Path | None, Option(metavar="DIR", help="The stock of a report of rephrase; default: the general one.")
     ] = None
 
     public_words: Annotated[
-        list[Path] | None,
-        Option("--public-words", metavar="FILE", help="Words that a report of redact says were added; repeat."),
+        list[Path] | None, Option(metavar="FILE", help="Words that a report of redact says were added; repeat.")
     ] = None
-    hide: Annotated[
-        list[Path] | None, Option("--hide", metavar="FILE", help="Words that it says were taken away; repeat.")
-    ] = None
-
-    def own_lists(self) -> dict[str, list[Path] | None]:
-        """Return the files of words that the owner of a redaction added and took away."""
-        return {"added": self.public_words, "hidden": self.hide}
+    hide: Annotated[list[Path] | None, Option(metavar="FILE", help="Words that it says were taken away; repeat.")] = (
+        None
+    )
 
     def source(self, report: StoredReport) -> tuple[Sanitizer | Binding, set[str]]:
         """Return what released, rebuilt from its report, and the notes that such a report may hold."""
@@ -127,19 +130,17 @@ def report(
     ] = None,
     *,
     verify: Annotated[
-        Path | None, Option("--verify", metavar="REPORT", help="A report, .json or .html, to hold FILE against.")
+        Path | None, Option(metavar="REPORT", help="A report, .json or .html, to hold FILE against.")
     ] = None,
     public: Public,
     public_key: Annotated[
-        Path | None,
-        Option("--public-key", metavar="KEY", help="Refuse a report not signed with this key (extra: sign)."),
+        Path | None, Option(metavar="KEY", help="Refuse a report not signed with this key (extra: sign).")
     ] = None,
     sign: Annotated[
-        Path | None, Option("--sign", metavar="KEY", help="Sign the report with this private key, if it holds.")
+        Path | None, Option(metavar="KEY", help="Sign the report with this private key, if it holds.")
     ] = None,
     new_key: Annotated[
-        Path | None,
-        Option("--new-key", metavar="KEY", help="Write a new private key, and its public one (.pub) beside it."),
+        Path | None, Option(metavar="KEY", help="Write a new private key, and its public one (.pub) beside it.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -151,25 +152,14 @@ def report(
     if new_key is not None:
         if not (released is verify is public_key is sign is None):
             raise ParameterError("--new-key", str(new_key), "must be given alone.")
-        _make_key(new_key, as_json=as_json)
+        from wordveil.runs.report_signatures import new_key as make_key
+
+        pair = {"private": new_key, "public": make_key(new_key)}
+        show(pair, [f"{pair[name]}: the {name} key; {use}" for name, use in KEYS.items()], as_json=as_json)
         return
     if released is None or verify is None:
         raise ParameterError("--verify", None, "must name a report, and FILE what it speaks of.")
     _check(released, verify, public, public_key, sign, as_json=as_json)
-
-
-def _of_another_version(report: StoredReport) -> DataFormatError:
-    version = report.provenance.version
-    problem = f"was written by wordveil {version}, whose wording differs from this version's: it cannot be checked."
-    return DataFormatError(report.path, problem, remedy=f"Check it with wordveil {version}.")
-
-
-def _make_key(path: Path, *, as_json: bool) -> None:
-    from wordveil.runs.report_signatures import new_key
-
-    public = new_key(path)
-    lines = [f"{path}: the private key; keep it to yourself", f"{public}: the public key; give it to who reads reports"]
-    show({"private": path, "public": public}, lines, as_json=as_json)
 
 
 def _check(
@@ -182,33 +172,39 @@ def _check(
 
     stored = read_report(verify)
     signature, unsigned = _signature(stored, public_key)
+    warnings: tuple[str, ...] = ()
     try:
         files = stored.outputs
         damaged = [*damage(stored), *unsigned]
         wrong = [*_other_files(stored, released), *(f"{verify}: {line}" for line in damaged)]
-        held = None if wrong else _redaction(stored, public) or _held(stored, *public.source(stored))
+        if not wrong:
+            told, warnings = _redaction(stored, public) or _held(stored, *public.source(stored))
+            wrong = [f"{verify}: {line}" for line in told]
     except WordveilError:
         raise
     except Exception:  # noqa: BLE001  # whatever Python says of facts of another shape
-        files, held, wrong = (), None, [f"{verify}: a fact is missing, or of another kind than in a report of wordveil"]
-    wrong += [] if held is None else [f"{verify}: {line}" for line in held.wrong]
+        files, wrong = (), [f"{verify}: a fact is missing, or of another kind than in a report of wordveil"]
     result: dict[str, Any] = {"released": released, "report": verify, "files": files, "wrong": wrong}
-    if held is None or wrong:
+    if wrong:
         show(result, (), as_json=as_json)
         for line in wrong:
             say(f"wordveil: {printable(line)}.")
         raise typer.Exit(NO)
     if sign is not None:
-        signature = _signed(stored, sign)
+        from wordveil.runs.report import write_sealed
+        from wordveil.runs.report_signatures import signed
+
+        write_sealed(signed(stored.facts, sign), stored.path)
+        signature = f"signed now with {sign}"
     missing = shortfall(stored.facts)
     lines = [
         f"{released}: is what {verify} speaks of ({counted(len(stored.outputs), 'file')})",
         f"{verify}: says of the promise what {stored.provenance.mechanism} comes to",
         f"{verify}: {signature}",
         *missing,
-        *shown(held.warnings),
+        *shown(warnings),
     ]
-    more = {"signature": signature, "missing": missing, "warnings": held.warnings}
+    more = {"signature": signature, "missing": missing, "warnings": warnings}
     show(result | more, lines, as_json=as_json)
 
 
@@ -245,24 +241,8 @@ def _signature(report: StoredReport, public_key: Path | None) -> tuple[str, list
     return (UNSIGNED if report.facts.get("signature") is None else UNCHECKED), []
 
 
-def _signed(report: StoredReport, key: Path) -> str:
-    from wordveil.runs.report import write_sealed
-    from wordveil.runs.report_signatures import signed
-
-    write_sealed(signed(report.facts, key), report.path)
-    return f"signed now with {key}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Held:
-    """A report held against itself: what is wrong, and the warnings that it should give."""
-
-    wrong: list[str]
-    warnings: tuple[str, ...]
-
-
-def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) -> _Held:
-    """Hold a report against what its mechanism comes to.
+def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Hold a report against what its mechanism comes to; return what is wrong, and the warnings that it should give.
 
     Raises:
         DataFormatError: If it differs in wording alone from what this version writes, and is of another one; or in what
@@ -274,8 +254,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
 
     wrong = contradictions(report, source, _budget(report.facts))
     if wrong and not any(each.is_meant for each in wrong):
-        if report.is_of_another_version:
-            raise _of_another_version(report)
+        report.check_version()
         if is_rounding(wrong):
             problem = "rests on numbers that another processor or library rounds otherwise; it cannot be checked here."
             raise DataFormatError(report.path, problem, remedy="Check it on a machine like the one that wrote it.")
@@ -287,10 +266,10 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     told = [each.sentence() for each in wrong] + [
         f"notes: {note!r} is none of this release" for note in sorted(strange)
     ]
-    return _Held(wrong=told, warnings=warnings)
+    return told, warnings
 
 
-def _redaction(report: StoredReport, public: Public) -> _Held | None:
+def _redaction(report: StoredReport, public: Public) -> tuple[list[str], tuple[str, ...]] | None:
     """Hold a report of redact against what its choices come to; None where it is of another command."""
     from wordveil.runs.report import REDACTION
     from wordveil.withholding.report_check import redaction_contradictions
@@ -298,15 +277,14 @@ def _redaction(report: StoredReport, public: Public) -> _Held | None:
 
     if report.facts.get("kind") != REDACTION:
         return None
-    if report.is_of_another_version:
-        raise _of_another_version(report)
+    report.check_version()
     said = report.facts["options"]["words"]
-    own = {name: frozenset().union(*map(read_word_list, files or ())) for name, files in public.own_lists().items()}
+    own = {"added": read_word_lists(public.public_words), "hidden": read_word_lists(public.hide)}
     words = PublicWords(common=said["common"], packs=tuple(said["packs"]), sensitive=said["sensitive"], **own)
     if words.choices() != said:
         problem = "was made with other lists of words; it cannot be checked."
         raise DataFormatError(report.path, problem, remedy="Name them with --public-words and --hide.")
-    return _Held(wrong=redaction_contradictions(report.facts, words), warnings=())
+    return redaction_contradictions(report.facts, words), ()
 
 
 def _nameless(note: str) -> str:

@@ -7,38 +7,61 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
-from typer import Option
+from typer import Argument, Option
 
 from wordveil.cli.common import end_of_run, say
-from wordveil.cli.file_options import (
-    AgainOption,
-    ColumnOption,
-    DropOthersOption,
-    FormatOption,
-    KeepOption,
-    KeepOthersOption,
-    QuietOption,
-    ResumeOption,
-)
-from wordveil.cli.summary import ExplainOption, Summary
+from wordveil.cli.summary import Summary
+from wordveil.errors import DataFormatError, ParameterError
+from wordveil.names import FORMATS
 
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
     from wordveil.documents.base import Missing
+    from wordveil.randomness import RandomSource
+    from wordveil.runs.beforehand import Over, UserBudget
 
 R = TypeVar("R")
+
+SourceArgument = Annotated[str, Argument(metavar="[IN]", help="File, directory, or - for standard input.")]
+DestinationOption = Annotated[str, Option("--output", "-o", help="File or directory; - for standard output.")]
+ColumnOption = Annotated[
+    list[str] | None,
+    Option("--column", "-c", metavar="NAME", help="Column with text, a.b for nested; repeat for several."),
+]
+FormatOption = Annotated[str | None, Option("--format", help=f"One of {', '.join(FORMATS)}.")]
+ThreadsOption = Annotated[int | None, Option("--threads", help="Number of threads. Default: one per processor.")]
+ResumeOption = Annotated[
+    bool,
+    Option(
+        "--resume",
+        help="Continue an interrupted run, and leave a complete output as it is; needs the same input and choices.",
+    ),
+]
+AllowBadFilesOption = Annotated[
+    bool, Option("--allow-bad-files", help="Exit 0 though files of a directory could not be read and are left out.")
+]
+QuietOption = Annotated[bool, Option("--quiet", "-q", help="No summary on standard error.")]
+DryRunOption = Annotated[
+    bool,
+    Option("--dry-run", help="Look at the files' beginnings, say what the run would do and take, and release nothing."),
+]
+PreviewOption = Annotated[
+    int, Option("--preview", min=0, help="Show so many public sentences, before and after, and release nothing.")
+]
 
 BLOCK_TOKENS = 4_000_000
 CHARACTERS_PER_TOKEN = 6  # of English text with its spaces: turns --block-tokens into characters read at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class OtherColumns:
+class OtherColumnOptions:
     """What becomes of the columns that are not released."""
 
-    keep: KeepOption = None
-    keep_others: KeepOthersOption = False
-    drop_others: DropOthersOption = False
+    keep: Annotated[
+        list[str] | None, Option(metavar="NAME", help="Copy this other column and leave out the rest; repeat.")
+    ] = None
+    keep_others: Annotated[bool, Option("--keep-others", help="Copy all other columns.")] = False
+    drop_others: Annotated[bool, Option("--drop-others", help="Leave out all other columns.")] = False
 
     def choice(self) -> dict[str, Any]:
         return {**vars(self), "keep": tuple(self.keep) if self.keep else None}
@@ -49,12 +72,12 @@ class ReadingOptions:
     """How documents are read."""
 
     column: ColumnOption = None
-    others: OtherColumns
+    others: OtherColumnOptions
     format: FormatOption = None
     delimiter: Annotated[
-        str | None, Option("--delimiter", help="CSV, TSV: one character. Default: found in the header, or a comma.")
+        str | None, Option(help="CSV, TSV: one character. Default: found in the header, or a comma.")
     ] = None
-    quoting: Annotated[str, Option("--quoting", help="CSV, TSV: auto, none, minimal or all.")] = "auto"
+    quoting: Annotated[str, Option(help="CSV, TSV: auto, none, minimal or all.")] = "auto"
     no_header: Annotated[
         bool, Option("--no-header", help="CSV, TSV: the first line is data; columns are called 1, 2, ...")
     ] = False
@@ -68,17 +91,14 @@ class ReadingOptions:
     missing: Annotated[
         str,
         Option(
-            "--missing",
-            help="JSON records without the column, or with no text in it: refuse, keep (as null) or skip (leave out).",
+            help="JSON records without the column, or with no text in it: refuse, keep (as null) or skip (leave out)."
         ),
     ] = "refuse"
-    encoding: Annotated[
-        str | None, Option("--encoding", help="Encoding of the input, such as windows-1252. Default: UTF-8.")
-    ] = None
+    encoding: Annotated[str | None, Option(help="Encoding of the input, such as windows-1252. Default: UTF-8.")] = None
+    allow_bad_files: AllowBadFilesOption = False
 
     def settings(self, block_tokens: int = BLOCK_TOKENS, *, line_buffered: bool = False) -> DocumentSettings:
         from wordveil.documents import DocumentSettings, FormatDetails
-        from wordveil.errors import ParameterError
 
         if block_tokens < 1:
             raise ParameterError("--block-tokens", block_tokens, "must be at least 1.")
@@ -101,16 +121,75 @@ class ReadingOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PerUser:
+    """A bound for each person."""
+
+    user_column: Annotated[
+        str | None, Option(metavar="NAME", help="The column that names the person behind a document.")
+    ] = None
+    max_nats_per_user: Annotated[
+        float | None, Option(help="The most that all documents of one person may lose in this release.")
+    ] = None
+    over_budget: Annotated[
+        str | None,
+        Option(
+            help="For persons above it: stop the run (the default), drop all they wrote, or truncate (keep the first)."
+        ),
+    ] = None
+
+    def budget(self) -> UserBudget | None:
+        from wordveil.runs.beforehand import UserBudget
+
+        if self.user_column is None and self.max_nats_per_user is None and self.over_budget is None:
+            return None
+        if self.user_column is None or self.max_nats_per_user is None:
+            raise ParameterError("--user-column", self.user_column, "must come together with --max-nats-per-user.")
+        over = cast("Over", self.over_budget or "stop")
+        return UserBudget(user=self.user_column, max_nats=self.max_nats_per_user, over=over)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lasting:
+    """A key that outlives the run, so that a document which did not change is released as it was."""
+
+    key_file: Annotated[
+        Path | None, Option(metavar="FILE", help="Your own key, 16 bytes of mode 0600, instead of a fresh one a run.")
+    ] = None
+    ids: Annotated[
+        str | None, Option(metavar="NAME", help="With --key-file: the column whose value names each document for good.")
+    ] = None
+
+    def source(self, output: str, *, resume: bool) -> RandomSource:
+        from wordveil.files.run_key import run_key_path, run_source
+
+        if self.ids is not None and self.key_file is None:
+            raise ParameterError("--ids", self.ids, "must come together with --key-file: a fresh key repeats nothing.")
+        if self.key_file is not None and Path(output).exists() and Path(output).resolve() == self.key_file.resolve():
+            raise ParameterError("destination", output, "is the key: name another file.")
+        if self.key_file is not None and self.key_file.resolve() == run_key_path(output):
+            raise ParameterError(
+                "--key-file", self.key_file.name, "is where a run of this output keeps a key that goes."
+            )
+        return run_source(output, resume=resume, key_file=self.key_file)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Running:
     """How the run goes, and what is said of it."""
 
     resume: ResumeOption = False
-    again: AgainOption = False
+    again: Annotated[
+        bool,
+        Option("--again", help="Write over an output that is there: a second release; its loss adds to the first's."),
+    ] = False
     report: Annotated[
-        Path | None, Option("--report", metavar="FILE", help="Write a report, .json or .html; of vectors, .json.")
+        Path | None, Option(metavar="FILE", help="Write a report, .json or .html; of vectors, .json.")
     ] = None
     quiet: QuietOption = False
-    explain: ExplainOption = False
+    explain: Annotated[
+        bool,
+        Option("--explain", help="Say all that is assumed and disclosed, and every warning, instead of four lines."),
+    ] = False
 
     def check_report(self, *others: Any, endings: tuple[str, ...] = (".json", ".html")) -> None:
         """Refuse a report that could not be written, or that would replace one of the others."""
@@ -138,9 +217,21 @@ class Running:
         bad_files: int = 0,
         allowed: bool = False,
     ) -> int:
-        """Say what was done, and return the exit code; of an output that was there, write a report that is not."""
+        """Say what was done, return the exit code, and see that the report is of the output, if it was there before."""
         if not self.quiet:
             summary(result).say(explained=self.explain)
-        if self.report is not None and not self.report.exists():
+        if self.report is not None and not _speaks_of(self.report, result):
             write(result, self.report)
         return end_of_run(bad_files, allowed=allowed)
+
+
+def _speaks_of(report: Path, result: Any) -> bool:
+    """Whether the report in a file is of the outputs of a run, and not of another release that lay there."""
+    from wordveil.runs.digests import FileDigest
+    from wordveil.runs.report_schema import read_report
+
+    outputs = (FileDigest(**file) for file in result["outputs"]) if isinstance(result, dict) else result.outputs
+    try:
+        return read_report(report).outputs == tuple(outputs)
+    except (OSError, DataFormatError):
+        return False

@@ -10,65 +10,52 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from typer import Option
 
 from wordveil.cli.common import (
+    ExcludeOutputsOption,
     PreparedMechanism,
     Wanted,
     counted,
     named_word_list,
-    open_vocabulary,
     prepare,
+    sanitizing_vocabulary,
+    say,
 )
-from wordveil.cli.confirming import Owner
+from wordveil.cli.confirming import confirm
 from wordveil.cli.exit_codes import DONE
-from wordveil.cli.file_options import (
-    AllowBadFilesOption,
+from wordveil.cli.progress import document_bar
+from wordveil.cli.running import (
+    BLOCK_TOKENS,
     DestinationOption,
     DryRunOption,
+    Lasting,
+    PerUser,
     PreviewOption,
+    ReadingOptions,
+    Running,
     SourceArgument,
     ThreadsOption,
-    YesOption,
 )
-from wordveil.cli.first_reading import Lasting, PerUser
-from wordveil.cli.progress import document_bar
-from wordveil.cli.running import BLOCK_TOKENS, ReadingOptions, Running
 from wordveil.cli.summary import Summary, copied, missed, promised
+from wordveil.errors import ForeignTextWarning, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wordveil.denoising.denoiser import Style
     from wordveil.documents import DocumentSettings
+    from wordveil.errors import InputWarning
     from wordveil.promises.certificates import Certificate
     from wordveil.promises.guarantees import Guarantee
     from wordveil.promises.release import TextOptions
     from wordveil.runs.sanitize import RunReport
     from wordveil.sanitizing.input_watch import InputWatch
     from wordveil.sanitizing.sanitizer import Sanitizer
-    from wordveil.vocabulary.table import Embeddings
 
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
-ExcludeOutputsOption = Annotated[
-    str | None,
-    Option(
-        "--exclude-outputs",
-        metavar="FILE",
-        help="File of words never output, besides the slurs the embedded vocabulary leaves out; offensive: bar these "
-        "from any vocabulary; none: bar nothing.",
-    ),
-]
 EngineOption = Annotated[
     str | None,
     Option(
         "--engine",
         help="What may compute on the processor: numpy, avx2, avx512 or amx. Default: WORDVEIL_ENGINE, or the fastest.",
-    ),
-]
-DenoiseOption = Annotated[
-    str | None,
-    Option(
-        "--denoise",
-        metavar="STYLE",
-        help="Write what the released text may have said: fluent, faithful or balanced. Same promise.",
     ),
 ]
 
@@ -77,26 +64,22 @@ DenoiseOption = Annotated[
 class Around:
     """What happens around the mechanism."""
 
-    unknown: Annotated[str, Option("--unknown", help="Unknown words: random, typed, drop or mask.")] = "typed"
-    per: Annotated[str, Option("--per", help="token: draw for each; document: once for each distinct word.")] = "token"
-    casing: Annotated[str, Option("--casing", help="sentence, vocabulary or shape.")] = "sentence"
-    numbers: Annotated[str, Option("--numbers", help="Treat tokens with digits as: unknown, vocabulary or metric.")] = (
-        "unknown"
-    )
+    unknown: Annotated[str, Option(help="Unknown words: random, typed, drop or mask.")] = "typed"
+    per: Annotated[str, Option(help="token: draw for each; document: once for each distinct word.")] = "token"
+    casing: Annotated[str, Option(help="sentence, vocabulary or shape.")] = "sentence"
+    numbers: Annotated[str, Option(help="Treat tokens with digits as: unknown, vocabulary or metric.")] = "unknown"
     grid: Annotated[
         list[str] | None,
         Option(
-            "--grid",
             metavar="KIND=LOW:HIGH:STEP@EPSILON",
             help="With --numbers metric: keep the magnitude of number, year, money or date on this public grid; "
             "FACTOR:log for STEP makes it logarithmic; repeat.",
         ),
     ] = None
-    markup: Annotated[str, Option("--markup", help="none, or html to keep plain tags.")] = "none"
+    markup: Annotated[str, Option(help="none, or html to keep plain tags.")] = "none"
     public_words: Annotated[
         list[str] | None,
         Option(
-            "--public-words",
             metavar="FILE",
             help="File of words that stay, written as listed; function: the English function words; repeat.",
         ),
@@ -126,10 +109,8 @@ class Speed:
     """How this machine works."""
 
     threads: ThreadsOption = None
-    block_tokens: Annotated[int, Option("--block-tokens", help="Tokens held in memory at once, roughly.")] = (
-        BLOCK_TOKENS
-    )
-    device: Annotated[str, Option("--device", help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
+    block_tokens: Annotated[int, Option(help="Tokens held in memory at once, roughly.")] = BLOCK_TOKENS
+    device: Annotated[str, Option(help="cpu, or cuda for a graphics card (extra: gpu).")] = "cpu"
     engine: EngineOption = None
     line_buffered: Annotated[bool, Option("--line-buffered", help="Write every line when it is released.")] = False
 
@@ -147,13 +128,19 @@ class Care:
         ),
     ] = False
     verify: Annotated[bool, Option("--verify", help="Check the vocabulary, and lists beside it, first.")] = False
-    yes: YesOption = False
+    yes: Annotated[bool, Option("--yes", help="Go on after a warning that stops the run, without a question.")] = False
 
 
 def sanitize(
     source: SourceArgument = "-",
     output: DestinationOption = "-",
-    denoise: DenoiseOption = None,
+    denoise: Annotated[
+        str | None,
+        Option(
+            metavar="STYLE",
+            help="Write what the released text may have said: fluent, faithful or balanced. Same promise.",
+        ),
+    ] = None,
     preview: PreviewOption = 0,
     dry_run: DryRunOption = False,
     *,
@@ -165,7 +152,6 @@ def sanitize(
     speed: Speed,
     running: Running,
     care: Care,
-    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Sanitize IN and write it in its own format.
 
@@ -173,7 +159,6 @@ def sanitize(
     --keep-others and --drop-others where there are other columns. Files may end in .gz or .zst. Standard error gets
     four lines: what was released, the promise, what passed unchanged, the strongest warning.
     """
-    from wordveil.errors import ParameterError
     from wordveil.runs.sanitize import sanitize_documents
 
     settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
@@ -182,7 +167,9 @@ def sanitize(
     if dry_run:
         from wordveil.cli.dry_run import dry_sanitize
 
-        return dry_sanitize(source, output, settings, job.sanitizer, budget, lasting.ids, allowed=allow_bad_files)
+        return dry_sanitize(
+            source, output, settings, job.sanitizer, budget, lasting.ids, allowed=reading.allow_bad_files
+        )
     if preview:
         if denoise is not None:
             raise ParameterError("--preview", preview, "shows what is released: leave out --denoise.")
@@ -197,13 +184,13 @@ def sanitize(
         options: dict[str, Any] = {"progress": progress, "afterwards": afterwards, **job.options(settings)}
         options |= {"settings": settings, "budget": budget, "ids": lasting.ids}
         result = sanitize_documents(source, output, job.sanitizer, **options)
-    return job.end(result, settings, allowed=allow_bad_files)
+    return job.end(result, settings, allowed=reading.allow_bad_files)
 
 
 def _show(sanitizer: Sanitizer, rows: int) -> int:
     """Show public sentences before and after. The owner's are not shown: that would be one more release of them."""
     from wordveil.arrays import PrivateText
-    from wordveil.withholding.examples import public_sentences
+    from wordveil.denoising.prior import public_sentences
 
     sentences = list(map(PrivateText, public_sentences(rows)))
     for sentence, released in zip(sentences, sanitizer.release_batch(sentences).texts, strict=True):
@@ -256,16 +243,35 @@ class Job:
         )
         told = replace(prepared, notes=(*prepared.notes, *barred))
         job = cls(source=source, running=running, care=care, sanitizer=sanitizer, prepared=told)
-        job.owner.check_strength(sanitizer, output, resume=running.resume)
+        job.check_strength(output)
         return job
 
-    @property
-    def owner(self) -> Owner:
-        return Owner(source=self.source, yes=self.care.yes, quiet=self.running.quiet)
+    def _confirm(self, doubt: str) -> None:
+        confirm(doubt, self.source, yes=self.care.yes, quiet=self.running.quiet)
+
+    def check_strength(self, output: str) -> None:
+        """Ask about a promise that hides nothing, but not where a run is resumed: that was decided on.
+
+        With `--yes` nothing is said here, because the summary says it.
+        """
+        from wordveil.files.journal import is_resumable
+        from wordveil.runs.warnings import HIDES_NOTHING
+
+        words = self.sanitizer.in_words
+        if words.hides_nothing and not self.care.yes and not (self.running.resume and is_resumable(output)):
+            self._confirm(f"{HIDES_NOTHING} ({words.sentence}).")
 
     @cached_property
     def watch(self) -> InputWatch:
-        return self.owner.watch(self.sanitizer)
+        """What looks at texts before they are released, and asks about those that look like another language."""
+
+        def warn(warning: InputWarning) -> None:
+            if isinstance(warning, ForeignTextWarning):
+                self._confirm(str(warning))
+            else:
+                say(f"warning: {warning}")
+
+        return self.sanitizer.watch(warn)
 
     def options(self, settings: DocumentSettings) -> dict[str, Any]:
         return {**self.running.options(partial(self._write, settings)), "watch": self.watch}
@@ -287,41 +293,6 @@ class Job:
     ) -> int:
         write, told = partial(self._write, settings), summary or partial(_summary, self)
         return self.running.end(result, write, told, bad_files=result.bad_files, allowed=allowed)
-
-
-def sanitizing_vocabulary(
-    path: Path | None, exclude: str | None, *, verify: bool
-) -> tuple[Embeddings, tuple[str, ...]]:
-    """Return the vocabulary, checked where asked for, without the words that must not be output, and what was barred.
-
-    The embedded vocabulary leaves out the slurs and obscene words of its list unless `exclude` is "none".
-    """
-    from wordveil.vocabulary.packaged import never_output
-    from wordveil.vocabulary.table import load_embeddings
-
-    embedded = path is None and exclude != "none"
-    embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
-    if verify:
-        embeddings.verify()
-    notes = []
-    listed = never_output()
-    if exclude == "offensive" and not embedded:
-        embeddings = embeddings.without_outputs(listed)
-    if embedded or exclude == "offensive":
-        notes.append(
-            f"never output: the slurs and obscene words of wordveil's public list of {len(listed)} "
-            "(--exclude-outputs none lets them through)"
-        )
-    if exclude not in (None, "none", "offensive"):
-        own = named_word_list("--exclude-outputs", str(exclude), ["none", "offensive"])
-        narrowed = embeddings.without_outputs(own)
-        barred = len(embeddings.candidates) - len(narrowed.candidates)
-        notes.append(
-            f"never output: {barred:,} words of {exclude}; the other {len(own) - barred:,} never were"
-            " (surrogates of typed tokens and public words may hold them)"
-        )
-        embeddings = narrowed
-    return embeddings, tuple(notes)
 
 
 def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +12,11 @@ from typer import Argument, Option
 
 from wordveil.cli.app import Command
 from wordveil.cli.common import say
-from wordveil.cli.file_options import ColumnOption, FormatOption, ResumeOption
 from wordveil.cli.printing import JsonOption, listed, show
 from wordveil.cli.progress import row_bar
 from wordveil.cli.rephrase import EncoderOption, StockOption
+from wordveil.cli.running import ColumnOption, FormatOption, ResumeOption
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.sentences.building import PublicSet
@@ -31,24 +34,23 @@ def build(
         list[Path] | None, Argument(metavar="PUBLIC...", help="Files of public text, in any format.")
     ] = None,
     recipe: Annotated[
-        str | None, Option("--recipe", help="Instead of files: support or clinical, from the sets in --data.")
+        str | None, Option(help="Instead of files: support or clinical, from the sets in --data.")
     ] = None,
     data: Annotated[
-        Path | None, Option("--data", metavar="DIR", envvar="WORDVEIL_DATA", help="Folder of a recipe's sets.")
+        Path | None, Option(metavar="DIR", envvar="WORDVEIL_DATA", help="Folder of a recipe's sets.")
     ] = None,
     prototypes: Annotated[
-        str, Option("--prototypes", help="Sizes, between commas; each has prototypes of its own.")
+        str, Option(help="Sizes, between commas; each has prototypes of its own.")
     ] = "16,32,64,128,256,512,1024",
     encoder: EncoderOption = "static",
-    judge: Annotated[str, Option("--judge", help="Encoder that measures which size is best. Default: the same.")] = "",
+    judge: Annotated[str, Option(help="Encoder that measures which size is best. Default: the same.")] = "",
     each: Annotated[
-        int | None,
-        Option("--each", help="Sentences taken from a file at most. Default: 30000; of a recipe's set, 4000."),
+        int | None, Option(help="Sentences taken from a file at most. Default: 30000; of a recipe's set, 4000.")
     ] = None,
     column: ColumnOption = None,
     format: FormatOption = None,
-    name: Annotated[str | None, Option("--name", help="Short name. Default: that of the directory.")] = None,
-    licence: Annotated[str, Option("--licence", help="Licence of the text, to be recorded.")] = "",
+    name: Annotated[str | None, Option(help="Short name. Default: that of the directory.")] = None,
+    licence: Annotated[str, Option(help="Licence of the text, to be recorded.")] = "",
     resume: ResumeOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -57,7 +59,6 @@ def build(
     Personal data becomes typed slots, or the sentence is dropped; what was dropped is told. Read the stock before use.
     """
     from wordveil.documents import DocumentSettings
-    from wordveil.errors import ParameterError
     from wordveil.sentences.building import StockSettings, build_stock
     from wordveil.sentences.recipes import EACH, followed, gathered
 
@@ -86,28 +87,21 @@ def build(
     _show_facts(stock, as_json=as_json)
 
 
-class _bars:  # noqa: N801 (used as a function)
-    """A bar for each kind of work, one after the other."""
+@contextmanager
+def _bars() -> Iterator[Callable[[int, int, str], None]]:
+    """Yield a callback that shows a bar for each kind of work, one after the other."""
+    with ExitStack() as bar:
+        named, show_rows = "", None
 
-    def __init__(self) -> None:
-        self._open: Any = None
-        self._show: Any = None
-        self._what = ""
+        def told(done: int, total: int, what: str) -> None:
+            nonlocal named, show_rows
+            if what != named:
+                bar.close()
+                named, show_rows = what, bar.enter_context(row_bar(what, quiet=False))
+            if show_rows is not None:
+                show_rows(done, total)
 
-    def __enter__(self) -> Any:
-        return self._told
-
-    def __exit__(self, *found: Any) -> None:
-        if self._open is not None:
-            self._open.__exit__(*found)
-
-    def _told(self, done: int, total: int, what: str) -> None:
-        if what != self._what:
-            self.__exit__(None, None, None)
-            self._open = row_bar(what, quiet=False)
-            self._what, self._show = what, self._open.__enter__()
-        if self._show is not None:
-            self._show(done, total)
+        yield told
 
 
 @app.command(cls=Command)

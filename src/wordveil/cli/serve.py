@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,17 +18,6 @@ if TYPE_CHECKING:
     from wordveil.service.ledger import Ledger
     from wordveil.service.opening import Opening
 
-StateOption = Annotated[
-    Path, Option("--state", metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given.")
-]
-DatabaseOption = Annotated[
-    str,
-    Option(
-        "--database",
-        metavar="URL",
-        help="sqlite:///FILE or postgresql+psycopg://...; else $WORDVEIL_DATABASE, which no process list shows.",
-    ),
-]
 VocabulariesOption = Annotated[
     list[str] | None,
     Option("--vocabulary", metavar="NAME=PATH", help="Another vocabulary; default=PATH replaces the embedded one."),
@@ -36,30 +26,40 @@ MOST_HOURS = 8760
 DATABASE = "WORDVEIL_DATABASE"
 
 
-def opened(state: Path, database: str, **more: Any) -> Opening:
-    """Return where a service keeps what it keeps."""
-    from wordveil.service.opening import Opening
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """Where a service keeps what it keeps."""
 
-    return Opening(state=state, database=database or os.environ.get(DATABASE, ""), **more)
+    state: Annotated[
+        Path, Option(metavar="FOLDER", help="Where the secret lies, and the ledger if no --database is given.")
+    ] = Path("wordveil-service")
+    database: Annotated[
+        str,
+        Option(
+            metavar="URL",
+            help="sqlite:///FILE or postgresql+psycopg://...; else $WORDVEIL_DATABASE, which no process list shows.",
+        ),
+    ] = ""
+
+    def opened(self, **more: Any) -> Opening:
+        from wordveil.service.opening import Opening
+
+        return Opening(state=self.state, database=self.database or os.environ.get(DATABASE, ""), **more)
 
 
 def serve(
     *,
-    host: Annotated[str, Option("--host", help="Address to listen on; put TLS in front of any but a local one.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, Option("--port", help="Port to listen on.")] = 8080,
-    state: StateOption = Path("wordveil-service"),
-    database: DatabaseOption = "",
+    host: Annotated[str, Option(help="Address to listen on; put TLS in front of any but a local one.")] = ("127.0.0.1"),
+    port: Annotated[int, Option(help="Port to listen on.")] = 8080,
+    storage: Storage,
     vocabulary: VocabulariesOption = None,
     stock: Annotated[
         list[str] | None,
-        Option("--stock", metavar="NAME=FOLDER", help="Another stock for rephrasing; general=FOLDER replaces ours."),
+        Option(metavar="NAME=FOLDER", help="Another stock for rephrasing; general=FOLDER replaces ours."),
     ] = None,
     setting: Annotated[
         list[str] | None,
         Option(
-            "--setting",
             metavar="NAME=MECHANISM:...",
             help="Another setting that clients may name: notes=neighbours:epsilon=6,unknown=mask, letters=rephrase or "
             "readable=redact:common=4000,pack=clinic+bank; "
@@ -67,11 +67,11 @@ def serve(
         ),
     ] = None,
     subject_budget: Annotated[
-        str, Option("--subject-budget", help="Nats that each data subject may spend a day by the default setting.")
+        str, Option(help="Nats that each data subject may spend a day by the default setting.")
     ] = "200",
-    key_budget: Annotated[str, Option("--key-budget", help="The same for each API key.")] = "10000",
-    rate: Annotated[float, Option("--rate", help="Requests a second of one API key.")] = 50.0,
-    retry_hours: Annotated[float, Option("--retry-hours", help="How long an idempotency key holds.")] = 24.0,
+    key_budget: Annotated[str, Option(help="The same for each API key.")] = "10000",
+    rate: Annotated[float, Option(help="Requests a second of one API key.")] = 50.0,
+    retry_hours: Annotated[float, Option(help="How long an idempotency key holds.")] = 24.0,
     debug_log: Annotated[bool, Option("--debug-log", help="Log at debug level; no text is logged then either.")] = (
         False
     ),
@@ -87,9 +87,7 @@ def serve(
     from wordveil.service.settings import settings_of
 
     logging.basicConfig(level=logging.DEBUG if debug_log else logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    opening = opened(
-        state,
-        database,
+    opening = storage.opened(
         vocabularies=named_paths("--vocabulary", vocabulary),
         stocks=named_paths("--stock", stock),
         settings=settings_of(setting or ()),
@@ -102,7 +100,7 @@ def serve(
         say(f"everything opens; would listen on {address}")
         return
     if not key_names(releaser.ledger):
-        make_first_key(releaser.ledger, state, address)
+        make_first_key(releaser.ledger, storage.state, address)
     say(f"listening on {address}")
     app = build_app(releaser, Limits(rate=rate, burst=4 * rate))
     run(app, releaser.ledger, host=host, port=port, retry_hours=retry_hours)

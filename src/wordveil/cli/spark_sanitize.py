@@ -8,11 +8,10 @@ from typing import Annotated
 from typer import Argument, Option
 
 from wordveil.cli.common import Wanted
-from wordveil.cli.file_options import AllowBadFilesOption
-from wordveil.cli.first_reading import PerUser
 from wordveil.cli.progress import row_bar
-from wordveil.cli.running import ReadingOptions, Running
+from wordveil.cli.running import PerUser, ReadingOptions, Running
 from wordveil.cli.sanitize import Around, Care, EngineOption, Job, Speed
+from wordveil.errors import ParameterError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,16 +20,12 @@ class Cluster:
 
     master: Annotated[
         str | None,
-        Option(
-            "--master", metavar="URL", help="Spark's master, such as local[4] or yarn. Default: that of its settings."
-        ),
+        Option(metavar="URL", help="Spark's master, such as local[4] or yarn. Default: that of its settings."),
     ] = None
-    conf: Annotated[
-        list[str] | None, Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; repeat as needed.")
-    ] = None
+    conf: Annotated[list[str] | None, Option(metavar="NAME=VALUE", help="A setting of Spark; repeat as needed.")] = None
     engine: EngineOption = None
     bad_files: Annotated[
-        str, Option("--bad-files", help="Files that cannot be read: leave-out, and name them at the end, or stop.")
+        str, Option(help="Files that cannot be read: leave-out, and name them at the end, or stop.")
     ] = "leave-out"
 
 
@@ -45,13 +40,11 @@ def spark_sanitize(
     around: Around,
     running: Running,
     care: Care,
-    allow_bad_files: AllowBadFilesOption = False,
 ) -> int:
     """Sanitize the files of the directory IN on a cluster, a task a file (extra: spark).
 
     The output is, byte for byte, that of `sanitize` under the same key, whatever fails and is tried again on the way.
     """
-    from wordveil.errors import ParameterError
     from wordveil.spark.files import sanitize_files
     from wordveil.spark.frames import session
 
@@ -73,4 +66,4 @@ def spark_sanitize(
             progress=None if show is None else lambda done, total, _: show(done, total),
             **job.options(settings),
         )
-    return job.end(result, settings, allowed=allow_bad_files)
+    return job.end(result, settings, allowed=reading.allow_bad_files)

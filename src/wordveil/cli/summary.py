@@ -8,31 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
-
-from typer import Option
+from typing import TYPE_CHECKING, Any
 
 from wordveil.cli.common import counted, say
 from wordveil.errors import printable
 
 if TYPE_CHECKING:
-    from wordveil.promises.guarantees import Guarantee
-
-ExplainOption = Annotated[
-    bool, Option("--explain", help="Say all that is assumed and disclosed, and every warning, instead of four lines.")
-]
-
-
-class Promising(Protocol):
-    """What was released, or releases, with its promise."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised."""
-
-    @property
-    def disclosed(self) -> Sequence[str]:
-        """What is disclosed whatever the noise, a sentence each."""
+    from wordveil.integrations.conversation import Conversation
+    from wordveil.runs.frame import DocumentReport
+    from wordveil.runs.vectors.values import VectorReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +62,9 @@ def missed(facts: Mapping[str, Any]) -> list[str]:
     return [f"left out or replaced: {counts}"] if counts else []
 
 
-def promised(release: Promising, warnings: Iterable[str] = (), between: Iterable[str] = ()) -> list[str]:
+def promised(
+    release: DocumentReport | VectorReport | Conversation, warnings: Iterable[str] = (), between: Iterable[str] = ()
+) -> list[str]:
     """Return every line on what a release promises, assumes and discloses, with lines between promise and warnings."""
     from wordveil.runs.warnings import shown
 

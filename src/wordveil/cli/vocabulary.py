@@ -12,6 +12,7 @@ from typer import Argument, Option
 from wordveil.cli.app import Command
 from wordveil.cli.common import VocabularyOption, open_vocabulary, read_word_list, say
 from wordveil.cli.printing import JsonOption, listed, show
+from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.arrays import IdArray
@@ -31,28 +32,23 @@ FEW = 100  # entries that may be output, below which a vocabulary was hardly mea
 def import_(
     source: Annotated[Path, Argument(metavar="SRC", help="Embedding file or folder.")],
     destination: Annotated[Path, Argument(metavar="DEST", help="Vocabulary directory to create.")],
-    format: Annotated[str | None, Option("--format", help="Format. Default: detected from name and content.")] = None,
-    name: Annotated[str | None, Option("--name", help="Short name shown to users.")] = None,
-    casing: Annotated[str | None, Option("--casing", help="lower or cased. Default: detected from the words.")] = None,
+    format: Annotated[str | None, Option(help="Format. Default: detected from name and content.")] = None,
+    name: Annotated[str | None, Option(help="Short name shown to users.")] = None,
+    casing: Annotated[str | None, Option(help="lower or cased. Default: detected from the words.")] = None,
     candidates: Annotated[
-        str, Option("--candidates", help="Which entries may be output: words, all, or only-words to drop all others.")
+        str, Option(help="Which entries may be output: words, all, or only-words to drop all others.")
     ] = "words",
-    order: Annotated[
-        str, Option("--order", help="frequency, if the commonest words come first; else unknown.")
-    ] = "unknown",
-    limit: Annotated[
-        int | None, Option("--limit", help="Number of rows to take, from the start. Default: all.")
-    ] = None,
+    order: Annotated[str, Option(help="frequency, if the commonest words come first; else unknown.")] = "unknown",
+    limit: Annotated[int | None, Option(help="Number of rows to take, from the start. Default: all.")] = None,
     neighbours: Annotated[bool, Option(help="Build neighbour lists (takes a minute or two for 400,000 words).")] = True,
     as_json: JsonOption = False,
 ) -> None:
     """Convert an embedding file to wordveil's own form: checked, memory-mapped, with a word index."""
-    from wordveil.errors import ParameterError
+    from wordveil.parameters import check_choice
     from wordveil.vocabulary.header import ORDERS
     from wordveil.vocabulary.importing import import_embeddings
 
-    if order not in ORDERS:
-        raise ParameterError("--order", order, f"must be one of {', '.join(ORDERS)}.")
+    check_choice("--order", order, ORDERS)
     embeddings = import_embeddings(
         source,
         destination,
@@ -72,7 +68,6 @@ def import_(
 
 
 def _first_lists(embeddings: Embeddings) -> None:
-    from wordveil.errors import ParameterError
     from wordveil.vocabulary.frequencies import most_frequent
 
     _store(embeddings, min(LENGTH, len(embeddings.candidates)), None, "cosine")
@@ -85,13 +80,12 @@ def _first_lists(embeddings: Embeddings) -> None:
 
 def _store(embeddings: Embeddings, k: int, outputs: Any, metric: str, threads: int | None = None) -> NeighbourLists:
     from wordveil.cli.progress import row_bar
-    from wordveil.errors import ParameterError
     from wordveil.metrics.distances import Angular, AnyMetric, Euclidean
+    from wordveil.parameters import check_choice
     from wordveil.vocabulary.stored_lists import store_lists
 
     metrics: dict[str, AnyMetric | None] = {"cosine": None, "euclidean": Euclidean(), "angular": Angular()}
-    if metric not in metrics:
-        raise ParameterError("--metric", metric, f"must be one of {', '.join(metrics)}.")
+    check_choice("--metric", metric, metrics)
     done, total = 0, len(embeddings)
     with row_bar("lists", quiet=False) as show:
 
@@ -152,13 +146,13 @@ def build_neighbours(
     vocabulary: VocabularyOption = None,
     k: Annotated[int, Option("--count", "-k", help="Length of a list, at most 64.")] = LENGTH,
     outputs: Annotated[
-        str, Option("--outputs", help="all; a number, of the most frequent words; or a file of words, one a line.")
+        str, Option(help="all; a number, of the most frequent words; or a file of words, one a line.")
     ] = "all",
     counts: Annotated[
-        Path | None, Option("--counts", help="File of public counts that --outputs goes by: word, space, number.")
+        Path | None, Option(help="File of public counts that --outputs goes by: word, space, number.")
     ] = None,
-    metric: Annotated[str, Option("--metric", help="cosine, euclidean or angular.")] = "cosine",
-    threads: Annotated[int | None, Option("--threads", help="Threads to use. Default: all processors.")] = None,
+    metric: Annotated[str, Option(help="cosine, euclidean or angular.")] = "cosine",
+    threads: Annotated[int | None, Option(help="Threads to use. Default: all processors.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Build lists of each word's nearest words into a vocabulary; run again to go on where it was stopped."""
@@ -170,7 +164,6 @@ def build_neighbours(
 
 
 def _outputs(embeddings: Embeddings, given: str, counts: Path | None) -> IdArray | None:
-    from wordveil.errors import ParameterError
     from wordveil.vocabulary.frequencies import most_frequent
 
     if given == "all":
@@ -191,7 +184,6 @@ def neighbors(
     as_json: JsonOption = False,
 ) -> None:
     """List the nearest words that may be output, with Euclidean distances."""
-    from wordveil.errors import ParameterError
     from wordveil.kernels.nearest import NearestWords
 
     if count < 1:

@@ -14,7 +14,7 @@ from wordveil.cli.redact import PublicLists
 def words(
     which: Annotated[list[str] | None, Argument(metavar="WORD", help="With --classes: these words alone.")] = None,
     classes: Annotated[
-        int | None, Option("--classes", metavar="K", min=2, help="Print each word and the face of its class of K.")
+        int | None, Option(metavar="K", min=2, help="Print each word and the face of its class of K.")
     ] = None,
     kept: Annotated[bool, Option("--kept", help="Print all words that may leave, the commonest first.")] = False,
     sensitive: Annotated[bool, Option("--sensitive", help="Print the words hidden unless they are asked for.")] = False,

@@ -207,3 +207,10 @@ class _Table:
 
 def _hashed(keys: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
     return np.asarray((keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift)).astype(np.int64)
+
+
+def public_sentences(count: int) -> list[str]:
+    """Return so many public sentences from all over the sources of the packaged model, at most as many as it has."""
+    sentences = load_prior().held_out
+    step = max(1, len(sentences) // max(1, count))
+    return sentences[::step][:count]

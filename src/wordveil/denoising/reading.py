@@ -20,7 +20,7 @@ from wordveil.promises.release import Casing, Markup, Numbers
 from wordveil.text.kinds import kind
 from wordveil.text.readings import Reading, spellings
 from wordveil.text.reference import Rules, encode_text, read_token, write_text
-from wordveil.text.schemes import tokenizer_for
+from wordveil.text.tokenizer import tokenizer_for
 from wordveil.vocabulary.table import Embeddings
 
 OTHER, TYPED, STOP, PAUSE = range(4)

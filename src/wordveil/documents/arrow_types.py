@@ -7,9 +7,29 @@ so its values are written in their storage type; dictionaries become plain value
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
-from wordveil.errors import ParameterError
+from wordveil.errors import MissingExtraError, ParameterError
+
+
+class _Lazy:
+    """A module of pyarrow, loaded when it is first used, which says what is missing."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            value = vars(self)[name] = getattr(import_module(self._name), name)
+        except ImportError:
+            raise MissingExtraError("The parquet format", "pyarrow", "parquet") from None
+        return value
+
+
+pa: Any = _Lazy("pyarrow")
+pq: Any = _Lazy("pyarrow.parquet")
 
 # Older versions of pyarrow have no views, so that they are told by name.
 _LISTS = {
@@ -22,15 +42,11 @@ _LISTS = {
 
 def bare_schema(schema: Any, names: list[str]) -> Any:
     """Return the schema of the named columns without metadata at any depth."""
-    import pyarrow as pa
-
     return pa.schema([_bare_field(schema.field(name)) for name in names])
 
 
 def bare_table(table: Any, schema: Any) -> Any:
     """Return a table or record batch in the types of its bare schema."""
-    import pyarrow as pa
-
     columns = [_bare_values(table.column(field.name), field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -41,9 +57,6 @@ def visible_table(table: Any, schema: Any) -> Any:
     Buffers hold more: what stands under a null, before and behind a slice, in the other members of a union. So the
     columns go through a Parquet file in memory, which holds what is shown.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     bare, sink = bare_table(table, schema), pa.BufferOutputStream()
     if not bare.num_columns:
         return bare
@@ -55,6 +68,25 @@ def visible_table(table: Any, schema: Any) -> Any:
         raise ParameterError("keep", list(schema.names), f"holds a type that no Parquet file holds: {kinds}.") from None
 
 
+def even_tables(batches: Iterator[Any], rows: int) -> Iterator[Any]:
+    """Yield tables of so many rows, the last of the rest, whatever the batches: theirs follow the input's row groups.
+
+    A batch has so many rows at most.
+    """
+    waiting: list[Any] = []
+    held = 0
+    for batch in batches:
+        waiting.append(batch)
+        held += batch.num_rows
+        if held >= rows:
+            table = pa.Table.from_batches(waiting)
+            yield table.slice(0, rows)
+            held -= rows
+            waiting = table.slice(rows).to_batches()
+    if held:
+        yield pa.Table.from_batches(waiting)
+
+
 def is_list(kind: Any) -> bool:
     """Whether the values of a type are lists of one kind; maps are none."""
     return type(kind).__name__ in (*_LISTS, "FixedSizeListType")
@@ -62,8 +94,6 @@ def is_list(kind: Any) -> bool:
 
 def with_values(kind: Any, values: Any) -> Any:
     """Return the type of a list with another type of values, without metadata."""
-    import pyarrow as pa
-
     field = pa.field(kind.value_field.name, values, kind.value_field.nullable)
     if pa.types.is_fixed_size_list(kind):
         return pa.list_(field, kind.list_size)
@@ -71,14 +101,10 @@ def with_values(kind: Any, values: Any) -> Any:
 
 
 def _bare_field(field: Any) -> Any:
-    import pyarrow as pa
-
     return pa.field(field.name, _bare_type(field.type), field.nullable)
 
 
 def _bare_type(kind: Any) -> Any:
-    import pyarrow as pa
-
     types = pa.types
     if isinstance(kind, pa.BaseExtensionType):
         return _bare_type(kind.storage_type)
@@ -94,8 +120,6 @@ def _bare_type(kind: Any) -> Any:
 
 
 def _bare_values(column: Any, field: Any) -> Any:
-    import pyarrow as pa
-
     try:
         return column if column.type == field.type else column.cast(field.type)
     except pa.ArrowNotImplementedError:

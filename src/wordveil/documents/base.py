@@ -11,11 +11,10 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Literal, Protocol, get_args
+from typing import Any, AnyStr, BinaryIO, ClassVar, Literal, Protocol, get_args
 
 from wordveil.arrays import PrivateText, ReleasedText
-from wordveil.documents.output import ByteSink
+from wordveil.documents.output import ByteSink, OutputFile
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.parameters import check_choice, check_other_columns, similar_name, strings, unnamed_columns
 
@@ -152,17 +151,6 @@ class Sink(Protocol):
         """Let go of the file; standard output stays open."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputFile:
-    """The output of one file."""
-
-    path: Path | None  # the file to write, of mode 0600; None writes straight to the destination
-    destination: str  # the output as the caller named it
-    parts: Path  # a folder for what is put together at the end
-    start: int | None = None  # what `checkpoint` returned last in an interrupted run; None writes anew
-    line_buffered: bool = False  # write every record at once
-
-
 class DocumentFormat(ABC):
     """A file format: finds the texts in a byte stream and writes records back.
 
@@ -247,9 +235,7 @@ class DocumentFormat(ABC):
 
     def sink(self, target: OutputFile) -> Sink:
         """Return what writes the records of a file that this object read; here, one after the other."""
-        return ByteSink(
-            self.render, target.path, target.destination, start=target.start, line_buffered=target.line_buffered
-        )
+        return ByteSink(self.render, target)
 
 
 def read_line(stream: BinaryIO, path: str, line: int) -> bytes:
@@ -299,12 +285,12 @@ def decode_utf8(raw: bytes, path: str, *, line: int | None = None, offset: int =
 
 
 def join_pieces(
-    pieces: Sequence[bytes], released: Sequence[ReleasedText | None], encode: Callable[[ReleasedText], bytes]
-) -> bytes:
+    pieces: Sequence[AnyStr], released: Sequence[ReleasedText | None], encode: Callable[[ReleasedText], AnyStr]
+) -> AnyStr:
     """Put the encoded texts into the gaps between the raw pieces; a None leaves its gap empty."""
     parts = [pieces[0]]
     for text, piece in zip(released, pieces[1:], strict=True):
         if text is not None:
             parts.append(encode(text))
         parts.append(piece)
-    return b"".join(parts)
+    return pieces[0][:0].join(parts)

@@ -62,7 +62,6 @@ class _Layout:
     width: int
     selected: list[int]
     written: list[int] | None
-    names: list[str]
 
 
 class _Delimited(DocumentFormat):
@@ -106,7 +105,8 @@ class _Delimited(DocumentFormat):
         if record.structural:
             return b"".join(record.template)
         pieces, line = record.template
-        return join_pieces(pieces, released, lambda text: self._encode(text, line))
+        written: bytes = join_pieces(pieces, released, lambda text: self._encode(text, line))
+        return written
 
     def _encode(self, text: ReleasedText, line: int) -> bytes:
         guarded = f"'{text}" if self.details.csv_safe and text.startswith(FORMULA) else text
@@ -236,7 +236,7 @@ class _Delimited(DocumentFormat):
             and all(row.field(index).startswith(_QUOTE) for index in selected)
         )
         self._single = (row.width if written is None else len(written)) == 1
-        return _Layout(row.width, selected, written, names)
+        return _Layout(row.width, selected, written)
 
     def _header(self, row: _Row, layout: _Layout, mark: bytes) -> Record:
         body = row.body

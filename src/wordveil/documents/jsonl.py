@@ -8,13 +8,21 @@ they are, or as `\uXXXX` with `ascii_json`; the style never follows the private 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import BinaryIO, cast
 
 from wordveil.arrays import PrivateText, ReleasedText
-from wordveil.documents.base import DocumentFormat, FormatDetails, Record, Selection, decode_utf8, read_line
+from wordveil.documents.base import (
+    DocumentFormat,
+    FormatDetails,
+    Record,
+    Selection,
+    decode_utf8,
+    join_pieces,
+    read_line,
+)
 from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree
 from wordveil.errors import DocumentFormatError
 from wordveil.parameters import unnamed_columns
@@ -27,13 +35,7 @@ _lone_surrogate = re.compile("[\ud800-\udfff]")
 
 def render_json(pieces: Sequence[str], released: Sequence[ReleasedText | None], *, ascii_only: bool) -> bytes:
     """Join raw pieces and released strings; None leaves the raw null that begins the next piece."""
-    encode: Callable[[str], str] = encode_basestring_ascii if ascii_only else _quoted
-    parts = [pieces[0]]
-    for text, piece in zip(released, pieces[1:], strict=True):
-        if text is not None:
-            parts.append(encode(text))
-        parts.append(piece)
-    line = "".join(parts)
+    line = join_pieces(pieces, released, encode_basestring_ascii if ascii_only else _quoted)
     try:
         return line.encode("utf-8")
     except UnicodeEncodeError:

@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from wordveil.arrays import ReleasedText
-from wordveil.documents.streams import MemberCompressor, compression_of, standard_output
+from wordveil.documents.streams import MemberCompressor, compression_of
+from wordveil.errors import ParameterError
 from wordveil.files.atomic import open_private
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFile:
+    """The output of one file."""
+
+    path: Path | None  # the file to write, of mode 0600; None writes straight to the destination
+    destination: str  # the output as the caller named it
+    parts: Path  # a folder for what is put together at the end
+    start: int | None = None  # what `checkpoint` returned last in an interrupted run; None writes anew
+    line_buffered: bool = False  # write every record at once
 
 
 def open_direct(destination: str) -> BinaryIO:
     """Open standard output, a device or a pipe."""
-    return standard_output() if destination == "-" else open(destination, "wb")
+    if destination != "-":
+        return open(destination, "wb")
+    if sys.stdout is None:
+        raise ParameterError("destination", "-", "cannot be written: standard output is closed. Name a file.")
+    return sys.stdout.buffer
 
 
 class ByteSink:
     """Writes records that have bytes of their own."""
 
-    def __init__(
-        self,
-        render: Callable[[Any, Sequence[ReleasedText | None]], bytes],
-        path: Path | None,
-        destination: str,
-        *,
-        start: int | None = None,
-        line_buffered: bool = False,
-    ) -> None:
-        self._render, self._line_buffered = render, line_buffered
-        kind = compression_of(destination)
+    def __init__(self, render: Callable[[Any, Sequence[ReleasedText | None]], bytes], target: OutputFile) -> None:
+        self._render, self._line_buffered = render, target.line_buffered
+        kind, path = compression_of(target.destination), target.path
         self._compressor = None if kind is None else MemberCompressor(kind)
-        self._file = open_direct(destination) if path is None else open_private(path, start=start)
-        self._durable, self._closes = path is not None, destination != "-"
-        self._empty = not start
-        self.resumable_anywhere = self._compressor is None and not line_buffered
+        self._file = open_direct(target.destination) if path is None else open_private(path, start=target.start)
+        self._durable, self._closes = path is not None, target.destination != "-"
+        self._empty = not target.start
+        self.resumable_anywhere = self._compressor is None and not self._line_buffered
 
     def write(self, record: Any, released: Sequence[ReleasedText | None]) -> None:
         data = self._render(record, released)

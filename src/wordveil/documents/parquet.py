@@ -11,37 +11,21 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, BinaryIO, cast
 
 from wordveil.arrays import PrivateText, ReleasedText
-from wordveil.documents.arrow_types import bare_schema, bare_table, is_list, with_values
-from wordveil.documents.base import DocumentFormat, OutputFile, Record, absent_column
+from wordveil.documents.arrow_types import bare_schema, bare_table, even_tables, is_list, pa, pq, with_values
+from wordveil.documents.base import DocumentFormat, Record, absent_column
 from wordveil.documents.json_walker import IN_A_LIST, SelectionNode, selection_tree
-from wordveil.documents.output import open_direct
-from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError
+from wordveil.documents.output import OutputFile, open_direct
+from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import open_private, sync
 from wordveil.parameters import unnamed_columns
 
 
-def _pyarrow() -> tuple[ModuleType, ModuleType]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        missing = True
-    else:
-        return pyarrow, pyarrow.parquet
-    assert missing
-    raise MissingExtraError("The parquet format", "pyarrow", "parquet")
-
-
 class _NotTextError(Exception):
-    def __init__(self, problem: str) -> None:
-        self.problem = problem
-        super().__init__(problem)
+    """A selected column holds something else, which the message names and does not show."""
 
 
 @dataclass(slots=True)
@@ -64,7 +48,6 @@ class Parquet(DocumentFormat):
     share_done = 0.0
 
     def read(self, stream: BinaryIO, path: str) -> Iterator[Record]:
-        pa, pq = _pyarrow()
         if not stream.seekable():
             raise ParameterError("format", "parquet", "cannot be read from a pipe: give a file.")
         problem = ""
@@ -84,7 +67,7 @@ class Parquet(DocumentFormat):
         raise TypeError("Parquet rows are written by ParquetSink")
 
     def sink(self, target: OutputFile) -> ParquetSink:
-        return ParquetSink(self, target.path, target.destination, parts=target.parts, done=target.start)
+        return ParquetSink(self, target)
 
     def _rows(self, file: Any, path: str) -> Iterator[Record]:
         self._settle(file, path)
@@ -92,29 +75,44 @@ class Parquet(DocumentFormat):
         batches = file.iter_batches(self.details.row_group_rows, columns=list(self._written))
         if self.leave_out:
             batches = self._without_left_out(batches)
-        for even in _even(batches, self.details.row_group_rows):
+        for even in even_tables(batches, self.details.row_group_rows):
             table = bare_table(even, self._bare).combine_chunks()
             batch = _Batch(table, {name: table.column(name).to_pylist() for name in self._columns})
             size = max(1, table.nbytes // max(1, table.num_rows))
             for row in range(table.num_rows):
                 texts: list[PrivateText | None] = []
-                problem = ""
                 try:
                     for name in self._columns:
                         node = self._tree.children[name]
-                        value = batch.values[name][row]
-                        _gather(value, node, name, texts, any_value=self.any_value, no_lists=self.no_lists)
+                        self._gather(batch.values[name][row], node, name, texts)
                 except _NotTextError as error:
-                    problem = error.problem
-                if problem:
-                    raise DocumentFormatError(path, f"row {ordinal + 1}: {problem}", remedy="Choose with --column.")
+                    remedy = "Choose with --column."
+                    raise DocumentFormatError(path, f"row {ordinal + 1}: {error}", remedy=remedy) from None
                 last = row == table.num_rows - 1
                 self.share_done = (ordinal + 1) / total
                 yield Record(ordinal, texts, batch, size=size, closes_section=last, line=ordinal + 1)
                 ordinal += 1
 
+    def _gather(self, value: Any, node: SelectionNode, name: str, texts: list[PrivateText | None]) -> None:
+        """Add the texts of a value to `texts`."""
+        if isinstance(value, list):
+            if self.no_lists:
+                raise _NotTextError(IN_A_LIST.format(name))
+            for element in value:
+                self._gather(element, node, name, texts)
+        elif node.column is None:
+            if isinstance(value, dict):  # elsewhere nothing lies below: another column's name may begin like this one's
+                for key, child in node.children.items():
+                    if key in value:
+                        self._gather(value[key], child, f"{name}.{key}", texts)
+        elif value is None or isinstance(value, str):
+            texts.append(cast(PrivateText | None, value))
+        elif self.any_value and isinstance(value, (int, float, Decimal)):  # bytes and dates have no one spelling
+            texts.append(PrivateText(str(value)))
+        else:
+            raise _NotTextError(f"column {name!r} holds {type(value).__name__} values, not text.")
+
     def _without_left_out(self, batches: Iterator[Any]) -> Iterator[Any]:
-        pa, _ = _pyarrow()
         done = 0
         for batch in batches:
             kept = []
@@ -125,7 +123,6 @@ class Parquet(DocumentFormat):
             yield batch.filter(pa.array(kept, pa.bool_()))
 
     def _settle(self, file: Any, path: str) -> None:
-        pa, _ = _pyarrow()
         schema = file.schema_arrow
         if not self.selection.columns:
             raise ParameterError("columns", (), f"must name the text columns among the {len(schema.names)} of {path}.")
@@ -153,7 +150,6 @@ class Parquet(DocumentFormat):
         self.codec = "NONE" if codec == "UNCOMPRESSED" else codec
 
     def rebuilt(self, batch: _Batch) -> Any:
-        pa, _ = _pyarrow()
         iterators = [iter(texts) for texts in batch.released]
         columns = []
         for name in self._written:
@@ -183,7 +179,6 @@ class _Written:
         return kind if whole else None
 
     def _below(self, kind: Any, node: SelectionNode, path: tuple[str, ...]) -> Any:
-        pa, _ = _pyarrow()
         if node.column is not None:
             return kind
         if pa.types.is_struct(kind):
@@ -197,23 +192,6 @@ class _Written:
         # Nothing lies below: the name of a text column begins like this one's.
         (self.copied if node.copies_rest else self.left_out)[".".join(path)] = None
         return kind if node.copies_rest else None
-
-
-def _even(batches: Iterator[Any], rows: int) -> Iterator[Any]:
-    """Yield tables of so many rows, whatever the batches: theirs follow the input's row groups, and so its lengths."""
-    pa, _ = _pyarrow()
-    waiting: list[Any] = []
-    held = 0
-    for batch in batches:
-        waiting.append(batch)
-        held += batch.num_rows
-        if held >= rows:  # of one whole and less than another, as no batch has more rows
-            table = pa.Table.from_batches(waiting)
-            yield table.slice(0, rows)
-            held -= rows
-            waiting = table.slice(rows).to_batches()
-    if held:
-        yield pa.Table.from_batches(waiting)
 
 
 def _reaches(schema: Any, name: str) -> bool:
@@ -233,28 +211,6 @@ def _reaches(schema: Any, name: str) -> bool:
     return True
 
 
-def _gather(
-    value: Any, node: SelectionNode, name: str, texts: list[PrivateText | None], *, any_value: bool, no_lists: bool
-) -> None:
-    go_on = partial(_gather, texts=texts, any_value=any_value, no_lists=no_lists)
-    if isinstance(value, list):
-        if no_lists:
-            raise _NotTextError(IN_A_LIST.format(name))
-        for element in value:
-            go_on(element, node, name)
-    elif node.column is None:
-        if isinstance(value, dict):  # elsewhere nothing lies below: another column's name may begin like this one's
-            for key, child in node.children.items():
-                if key in value:
-                    go_on(value[key], child, f"{name}.{key}")
-    elif value is None or isinstance(value, str):
-        texts.append(cast(PrivateText | None, value))
-    elif any_value and isinstance(value, (int, float, Decimal)):  # bytes and dates have no one spelling
-        texts.append(PrivateText(str(value)))
-    else:
-        raise _NotTextError(f"column {name!r} holds {type(value).__name__} values, not text.")
-
-
 def _replace(value: Any, node: SelectionNode, texts: Iterator[ReleasedText | None]) -> Any:
     """The value with its selected texts taken from `texts`, in the order of `_gather`."""
     if isinstance(value, list):
@@ -272,16 +228,16 @@ class ParquetSink:
 
     resumable_anywhere = False
 
-    def __init__(self, form: Parquet, path: Path | None, destination: str, *, parts: Path, done: int | None) -> None:
-        self._form, self._path, self._folder = form, path, parts
-        self._parts = done or 0
+    def __init__(self, form: Parquet, target: OutputFile) -> None:
+        self._form, self._path, self._folder = form, target.path, target.parts
+        self._parts = target.start or 0
         self._writer: Any = None
-        if path is None:
-            self._out = open_direct(destination)
-        elif done is None:
-            if parts.exists():
-                shutil.rmtree(parts)
-            parts.mkdir(mode=0o700)
+        if target.path is None:
+            self._out = open_direct(target.destination)
+        elif target.start is None:
+            if target.parts.exists():
+                shutil.rmtree(target.parts)
+            target.parts.mkdir(mode=0o700)
 
     def write(self, record: Record, released: Sequence[ReleasedText | None]) -> None:
         """Take one row; the last row of a batch writes its row group."""
@@ -290,7 +246,6 @@ class ParquetSink:
         if len(batch.released) < batch.table.num_rows:
             return
         table = self._form.rebuilt(batch)
-        pa, _ = _pyarrow()
         if self._path is None:
             self._merged(self._out).write_table(table, row_group_size=table.num_rows)
             return
@@ -311,7 +266,6 @@ class ParquetSink:
             self._merged(self._out).close()
             self._out.flush()
             return
-        pa, _ = _pyarrow()
         with open_private(self._path) as file:
             writer = self._merged(file)
             for index in range(self._parts):
@@ -329,6 +283,5 @@ class ParquetSink:
 
     def _merged(self, file: BinaryIO) -> Any:
         if self._writer is None:
-            _, pq = _pyarrow()
             self._writer = pq.ParquetWriter(file, self._form.schema, compression=self._form.codec)
         return self._writer

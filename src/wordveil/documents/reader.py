@@ -8,10 +8,9 @@ private texts: whoever has the output sees where its members end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 from pathlib import Path
-from typing import Self
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents.base import DocumentFormat, Record
@@ -67,7 +66,7 @@ def format_of(path: str, format: str | None) -> type[DocumentFormat]:
     return form
 
 
-class DocumentReader:
+class DocumentReader(AbstractContextManager["DocumentReader"]):
     """The records of one file."""
 
     def __init__(self, path: str, form: DocumentFormat, encoding: str | None = None) -> None:
@@ -75,18 +74,6 @@ class DocumentReader:
         self.format = form
         self.source = path if path == "-" else Path(path).name
         self._input = InputStream(path, encoding)
-
-    @property
-    def copied_columns(self) -> list[str]:
-        return list(self.format.copied_columns)
-
-    @property
-    def other_columns(self) -> list[str]:
-        return list(self.format.other_columns)
-
-    @property
-    def gaps(self) -> dict[str, int]:
-        return dict(self.format.gaps)
 
     @property
     def bytes_total(self) -> int | None:
@@ -101,20 +88,17 @@ class DocumentReader:
         """Yield all records, structural ones included; once only."""
         limit = self.format.details.section_documents
         source = self.source
-        damaged, line = False, 0  # of the last whole record
-        try:
+        line = 0  # of the last whole record
+        with suppress(*DAMAGED):
             for record in self.format.read(self._input.stream, self.path):
                 record.source = source
                 if not record.structural and not self.format.sections:
                     record.closes_section = (record.ordinal + 1) % limit == 0
                 line = max(line, record.line)
                 yield record
-        except DAMAGED:
-            damaged = True
-        if damaged:
-            where = " after this" if line else ""
-            problem = f"the compressed data is truncated or damaged{where}."
-            raise DocumentFormatError(self.path, problem, line=line or None, remedy="Fetch the file again.")
+            return
+        problem = f"the compressed data is truncated or damaged{' after this' if line else ''}."
+        raise DocumentFormatError(self.path, problem, line=line or None, remedy="Fetch the file again.")
 
     def texts(self) -> Iterator[PrivateText]:
         """Yield the texts of all records, in file order."""
@@ -127,9 +111,6 @@ class DocumentReader:
     def close(self) -> None:
         """Close the file; standard input stays open."""
         self._input.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any, cast
 
-from wordveil.documents.base import FormatDetails, Missing, Selection
+from wordveil.documents.base import FormatDetails, Missing, Record, Selection
 from wordveil.documents.reader import DocumentReader, format_class, format_of, guess_format
 from wordveil.documents.streams import checked_encoding
 from wordveil.errors import ParameterError
 from wordveil.parameters import strings
+
+_FIRST_BLOCK = 1 << 20  # each block is twice the one before: the time left is known from the first seconds on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +108,37 @@ class DocumentSettings:
         if kind is None:
             return self
         settings = self if kind.encodings else replace(self, encoding=None)
-        return (
-            settings
-            if kind.has_columns
-            else replace(settings, columns=(), keep=None, keep_others=False, drop_others=False)
-        )
+        if kind.has_columns:
+            return settings
+        return replace(settings, columns=(), keep=None, keep_others=False, drop_others=False)
+
+    def blocks(self, records: Iterator[Record]) -> Iterator[list[Record]]:
+        """Cut records into blocks that end at sections, or inside one where a section is larger than a block.
+
+        The first blocks are smaller, so that progress is seen at once.
+        """
+        block: list[Record] = []
+        size = section = 0  # of the block, and of what it has of its last section
+        budget = min(_FIRST_BLOCK, self.block_characters)
+        whole_sections = True  # the block began at a section
+        for record in records:
+            block.append(record)
+            size += record.size
+            section += record.size
+            if self.line_buffered:
+                full = True
+            elif record.closes_section:
+                full = not whole_sections or size + section // 2 > budget
+            else:
+                full = size >= budget and section >= budget // 2
+            if full:
+                yield block
+                block, size, whole_sections = [], 0, record.closes_section
+                budget = min(2 * budget, self.block_characters)
+            if full or record.closes_section:
+                section = 0
+        if block:
+            yield block
 
     def fingerprint(self) -> dict[str, Any]:
         """The settings the output depends on, as JSON values."""

@@ -13,6 +13,8 @@ import io
 import re
 import sys
 import zlib
+from abc import ABC, abstractmethod
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 _BUFFER = 1 << 20
 _GZIP_LEVELS = {"zlib": 4, "isal": 3}  # zlib's is two to three times as fast as the usual 6, and a twentieth larger
 _ZSTD_LEVEL = 3
+_ZSTD_PIECE = 1 << 10  # compressed bytes at a time: four can stand for 128 KiB
 _GZIP_WBITS = 31
 
 # The first bytes of a file; a Zstandard file may also begin with a skippable frame.
@@ -53,21 +56,9 @@ def checked_encoding(name: str | None) -> str | None:
     return None if found.name in ("utf-8", "utf-8-sig") else found.name
 
 
-def standard_output() -> BinaryIO:
-    """Standard output as bytes."""
-    if sys.stdout is None:
-        raise ParameterError("destination", "-", "cannot be written: standard output is closed. Name a file.")
-    return sys.stdout.buffer
-
-
 def _zstandard() -> ModuleType:
-    try:
-        import zstandard
-    except ImportError:
-        missing = True
-    else:
-        return zstandard
-    assert missing
+    with suppress(ImportError):
+        return import_module("zstandard")
     raise MissingExtraError("Reading or writing .zst files", "zstandard", "zstd")
 
 
@@ -125,8 +116,33 @@ class InputStream:
             self._raw.close()
 
 
-class _Utf8Raw(io.RawIOBase):
-    """A stream of another encoding as UTF-8; hands on what is there, so that a line need not wait for the next."""
+class _Translated(io.RawIOBase, ABC):
+    """A stream that is made of another one; hands on what is there, so that a line need not wait for the next."""
+
+    _ready = memoryview(b"")
+
+    @abstractmethod
+    def _more(self) -> bytes | None:
+        """Return further bytes, which may be none yet; None at the end."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        while not self._ready:
+            more = self._more()
+            if more is None:
+                return 0
+            self._ready = memoryview(more)
+        size = min(len(view), len(self._ready))
+        view[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+
+class _Utf8Raw(_Translated):
+    """A stream of another encoding as UTF-8."""
 
     def __init__(self, source: BinaryIO, path: str, encoding: str) -> None:
         self._source = cast(io.BufferedReader, source)
@@ -135,23 +151,12 @@ class _Utf8Raw(io.RawIOBase):
         self._decoder = codecs.getincrementaldecoder(encoding)("strict")
         self._offset = 0
         self._ended = False
-        self._ready = b""
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        view = memoryview(buffer).cast("B")
-        while not self._ready and not self._ended:
-            raw = self._source.read1(_BUFFER // 8)
-            self._ended = not raw
-            self._ready = self._translated(raw)
-        size = min(len(view), len(self._ready))
-        view[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
-
-    def _translated(self, raw: bytes) -> bytes:
+    def _more(self) -> bytes | None:
+        if self._ended:
+            return None
+        raw = self._source.read1(_BUFFER // 8)
+        self._ended = not raw
         kept = len(self._decoder.getstate()[0])
         try:
             ready = self._decoder.decode(raw, final=self._ended).encode("utf-8")
@@ -199,7 +204,7 @@ class _IsalRaw(io.RawIOBase):
             raise zlib.error(str(error)) from None
 
 
-class _ZstdRaw(io.RawIOBase):
+class _ZstdRaw(_Translated):
     """Decompressed bytes of all frames; unlike the library's reader it notices a truncated last frame."""
 
     def __init__(self, raw: BinaryIO, path: str) -> None:
@@ -209,25 +214,15 @@ class _ZstdRaw(io.RawIOBase):
         self._frame = self._library.ZstdDecompressor().decompressobj()
         self._in_frame = False
         self._waiting = b""
-        self._ready = b""
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        view = memoryview(buffer).cast("B")
-        while not self._ready:
-            data = self._waiting or self._raw.read(_BUFFER // 8)
-            self._waiting = b""
-            if not data:
-                if self._in_frame:
-                    raise EOFError
-                return 0
-            self._ready = self._decompress(data)
-        size = min(len(view), len(self._ready))
-        view[:size] = self._ready[:size]
-        self._ready = self._ready[size:]
-        return size
+    def _more(self) -> bytes | None:
+        data = self._waiting or self._raw.read(_ZSTD_PIECE)
+        self._waiting = b""
+        if data:
+            return self._decompress(data)
+        if self._in_frame:
+            raise EOFError
+        return None
 
     def _decompress(self, data: bytes) -> bytes:
         try:

@@ -159,6 +159,11 @@ def publish(target: Path, product: str, written: list[list[str | int]], *, repla
     _remove(folder)
 
 
+def standing(target: Path) -> list[list[str | int]]:
+    """Return the `stamp` of an output; empty where there is none."""
+    return stamp(target) if target.exists() else []
+
+
 def check_not_busy(target: Path) -> None:
     """Refuse where a living run is writing an output."""
     with suppress(FileNotFoundError):
@@ -170,15 +175,16 @@ def _claimed(folder: Path, target: Path) -> int:
     if sys.platform == "win32":
         return os.open(os.devnull, os.O_RDONLY)
     handle = os.open(folder, os.O_RDONLY)
-    try:
+    with suppress(BlockingIOError, FileNotFoundError):
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        busy = True
-    else:
-        return handle
-    assert busy
+        if os.path.samestat(os.fstat(handle), os.stat(folder)):  # and no folder that another run has removed since
+            return handle
     os.close(handle)
-    raise ParameterError("destination", target.name, "is being written by another run; wait for it or stop it.")
+    raise _busy(target)
+
+
+def _busy(target: Path) -> ParameterError:
+    return ParameterError("destination", target.name, "is being written by another run; wait for it or stop it.")
 
 
 class Unfinished:
@@ -186,25 +192,35 @@ class Unfinished:
 
     Args:
         target: The output.
+        before: How it was `standing` when it was found out what to do; another run that ended since is noticed.
         keep: Go on with what an interrupted run left in it.
 
     Attributes:
         folder: The folder, of mode 0700.
 
     Raises:
-        ParameterError: If another run is writing this output.
+        ParameterError: If another run is writing this output, or has written it since.
         ResumeError: If what is to be kept is gone.
     """
 
-    def __init__(self, target: Path, *, keep: bool) -> None:
+    def __init__(self, target: Path, before: list[list[str | int]], *, keep: bool) -> None:
         self.folder = sibling(target, "partial")
-        if not keep:
-            check_not_busy(target)
+        if self.folder.is_symlink() or not self.folder.is_dir():
+            if keep:
+                raise ResumeError("The unfinished output of the interrupted run is gone. Start without --resume.")
             _remove(self.folder)
-            self.folder.mkdir(mode=0o700)
-        elif not self.folder.is_dir():
-            raise ResumeError("The unfinished output of the interrupted run is gone. Start without --resume.")
-        self._handle = _claimed(self.folder, target)
+        self.folder.mkdir(mode=0o700, exist_ok=True)  # and no removing of what another run may have made just now
+        try:
+            self._handle = _claimed(self.folder, target)
+        except FileNotFoundError:
+            raise _busy(target) from None
+        if standing(target) != before:
+            if not keep:
+                self.remove()
+            self.release()
+            raise _busy(target)
+        for left in () if keep else self.folder.iterdir():
+            _remove(left)
 
     def remove(self) -> None:
         _remove(self.folder)

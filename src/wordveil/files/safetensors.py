@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class Tensor(NamedTuple):
     size: int
 
 
-class SafetensorsFile:
+class SafetensorsFile(AbstractContextManager["SafetensorsFile"]):
     """An open file; a context manager.
 
     Attributes:
@@ -94,9 +95,6 @@ class SafetensorsFile:
 
     def close(self) -> None:
         self.stream.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from wordveil.documents.arrow_types import bare_schema, visible_table
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.promises.rows import RowsReleaser
-from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.parameters import OtherColumns
+from wordveil.runs.tables import Releaser, TableRelease, chosen_columns, described, released_columns
 
 try:
     import pyarrow as pa
@@ -20,12 +19,10 @@ except ImportError as missing:
 def sanitize(
     table: pa.Table | pa.RecordBatchReader,
     columns: Sequence[str],
-    sanitizer: Sanitizer | RowsReleaser | None = None,
+    sanitizer: Releaser | None = None,
     *,
     ids: Sequence[str] | None = None,
-    keep: Sequence[str] | None = None,
-    keep_others: bool = False,
-    drop_others: bool = False,
+    **others: Unpack[OtherColumns],
 ) -> TableRelease:
     """Return a table, or a reader that releases batch after batch; null stays null.
 
@@ -35,14 +32,11 @@ def sanitize(
         columns: Columns of texts; dictionaries are not kept: they list private texts.
         sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`; for a table only.
-        keep: The other columns to copy; where there are any, this or one of the next two must be given.
-        keep_others: Copy all other columns.
-        drop_others: Leave out all other columns.
+        **others: What becomes of the other columns: `keep`, `keep_others` or `drop_others`; see `OtherColumns`.
     """
     if ids is not None and not isinstance(table, pa.Table):
         raise ParameterError("ids", f"<{len(ids)} entries>", "must come with a table: a reader's rows are not counted.")
-    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
-    chosen, copied = chosen_columns(columns, table.schema.names, **how)
+    chosen, copied = chosen_columns(columns, table.schema.names, **others)
     bare = bare_schema(table.schema, [name for name in table.schema.names if name in chosen or name in copied])
     changed = {each.name for each in bare if each.name in chosen and not pa.types.is_large_string(each.type)}
     fields = [pa.field(each.name, pa.string() if each.name in changed else each.type) for each in bare]

@@ -10,10 +10,8 @@ from typing import Any
 
 from wordveil.documents.arrow_types import bare_schema, visible_table
 from wordveil.errors import MissingExtraError
-from wordveil.promises.rows import RowsReleaser
-from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
+from wordveil.runs.tables import Releaser, TableRelease, chosen_columns, described, released_columns
 from wordveil.sanitizing.default import default_sanitizer
-from wordveil.sanitizing.sanitizer import Sanitizer
 
 try:
     import datasets
@@ -25,7 +23,7 @@ except ImportError as missing:
 def sanitize(
     dataset: datasets.Dataset,
     columns: Sequence[str],
-    sanitizer: Sanitizer | RowsReleaser | None = None,
+    sanitizer: Releaser | None = None,
     *,
     keep: Sequence[str] | None = None,
     keep_others: bool = False,

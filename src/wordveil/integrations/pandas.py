@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.promises.rows import RowsReleaser
-from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.parameters import OtherColumns
+from wordveil.runs.tables import Releaser, TableRelease, chosen_columns, described, released_columns
 
 try:
     import pandas as pd
@@ -31,12 +30,10 @@ PLAIN |= set(np.sctypeDict.values()) - {np.void, np.object_}  # a void shows no 
 def sanitize(
     frame: pd.DataFrame,
     columns: Sequence[str],
-    sanitizer: Sanitizer | RowsReleaser | None = None,
+    sanitizer: Releaser | None = None,
     *,
     ids: Sequence[str] | None = None,
-    keep: Sequence[str] | None = None,
-    keep_others: bool = False,
-    drop_others: bool = False,
+    **others: Unpack[OtherColumns],
 ) -> TableRelease:
     """Return a data frame with columns released; missing values stay missing.
 
@@ -48,14 +45,11 @@ def sanitize(
         columns: Columns of texts. Categories are not kept: they list private texts.
         sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`.
-        keep: The other columns to copy; where there are any, this or one of the next two must be given.
-        keep_others: Copy all other columns.
-        drop_others: Leave out all other columns.
+        **others: What becomes of the other columns: `keep`, `keep_others` or `drop_others`; see `OtherColumns`.
     """
     called = [] if isinstance(frame.index, pd.RangeIndex) else frame.index.names
     levels = ["index" if name is None else name for name in called]
-    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
-    chosen, copied = chosen_columns(columns, list(frame.columns), also=levels, **how)
+    chosen, copied = chosen_columns(columns, list(frame.columns), also=levels, **others)
     private = {name: frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in chosen}
     released = released_columns(private, sanitizer, ids)
     kept = [place for place, name in enumerate(levels) if name in copied]
@@ -75,9 +69,9 @@ def sanitize(
             made[number] = pd.Series(_visible(column), index=index)
     out = pd.DataFrame(made, index=index)
     out.columns = pd.Index([_plain_name(frame.columns[place]) for place in shown])
-    others = [name for name in frame.columns if name in copied]
-    others += [name if name == "index" else f"index {name}" for name in levels if name in copied]
-    release = described(out, sanitizer, chosen, others, keyed=ids is not None)
+    beside = [name for name in frame.columns if name in copied]
+    beside += [name if name == "index" else f"index {name}" for name in levels if name in copied]
+    release = described(out, sanitizer, chosen, beside, keyed=ids is not None)
     out.attrs["wordveil"] = release.as_dict()
     return release
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from wordveil.errors import MissingExtraError, ParameterError
-from wordveil.promises.rows import RowsReleaser
-from wordveil.runs.tables import TableRelease, chosen_columns, described, released_columns
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.parameters import OtherColumns
+from wordveil.runs.tables import Releaser, TableRelease, chosen_columns, described, released_columns
 
 try:
     import polars as pl
@@ -20,12 +19,10 @@ except ImportError as missing:
 def sanitize(
     frame: pl.DataFrame,
     columns: Sequence[str],
-    sanitizer: Sanitizer | RowsReleaser | None = None,
+    sanitizer: Releaser | None = None,
     *,
     ids: Sequence[str] | None = None,
-    keep: Sequence[str] | None = None,
-    keep_others: bool = False,
-    drop_others: bool = False,
+    **others: Unpack[OtherColumns],
 ) -> TableRelease:
     """Return a frame with columns released; null stays null.
 
@@ -34,12 +31,9 @@ def sanitize(
         columns: Columns of texts; they come out as strings, and so do categories and enumerations that are kept.
         sanitizer: How, or a redactor; the default of `wordveil.sanitize` unless given.
         ids: See `released_columns`.
-        keep: The other columns to copy; where there are any, this or one of the next two must be given.
-        keep_others: Copy all other columns.
-        drop_others: Leave out all other columns.
+        **others: What becomes of the other columns: `keep`, `keep_others` or `drop_others`; see `OtherColumns`.
     """
-    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
-    chosen, copied = chosen_columns(columns, frame.columns, **how)
+    chosen, copied = chosen_columns(columns, frame.columns, **others)
     released = released_columns({name: frame[name].to_list() for name in chosen}, sanitizer, ids)
     kept = _visible(frame.select(name for name in frame.columns if name in copied))
     texts = {name: pl.Series(name, released[name], dtype=pl.String) for name in chosen}
@@ -75,7 +69,7 @@ def _plain(kind: Any) -> Any:
     return kind
 
 
-def sanitized(column: str, sanitizer: Sanitizer | RowsReleaser | None = None) -> pl.Expr:
+def sanitized(column: str, sanitizer: Releaser | None = None) -> pl.Expr:
     """Return an expression that releases a column of texts, every row as a document with noise of its own.
 
     A query that is collected twice releases twice.

@@ -18,7 +18,7 @@ from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.randomness import RandomSource
 from wordveil.text.encoding import Encoder
-from wordveil.text.schemes import tokenizer_for
+from wordveil.text.tokenizer import tokenizer_for
 from wordveil.vocabulary.table import Embeddings
 
 MOST = 8000  # texts that are looked at, half of them learnt from

@@ -138,7 +138,7 @@ class FittedJaccard(FittedWordNoise):
 
     def advice(self) -> str:
         return (
-            "No epsilon repairs it: more noise for both classes leaves their ratio, and with it the delta, as it is. "
+            "No smaller epsilon repairs it: more noise for both classes leaves their ratio, and with it the delta. "
             "Use clipped-gaussian to cover every pair of words, nadp to cover neighbours."
         )
 

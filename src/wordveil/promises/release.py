@@ -139,9 +139,14 @@ class Provenance:
 
 
 class Reported:
-    """A dataclass that can be written down: all its fields, as JSON can hold them."""
+    """A dataclass with a promise that can be written down: all its fields, as JSON can hold them."""
 
+    guarantee: Guarantee
     __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
 
     def as_dict(self) -> dict[str, Any]:
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
@@ -172,10 +177,6 @@ class Release(Reported):
     disclosed: tuple[str, ...]
     tokens: int
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.guarantee, Guarantee):
-            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
 
     def __repr__(self) -> str:
         promised = f"{self.guarantee.promise}, epsilon={self.guarantee.epsilon}"

@@ -5,37 +5,12 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError
-from wordveil.promises.guarantees import Guarantee
-from wordveil.promises.release import Provenance
 
 Rows = Sequence[Sequence[PrivateText | None]]
 ReleasedRows = list[list[ReleasedText | None]]
-
-
-class RowsReleaser(Protocol):
-    """What releases rows of texts though it draws no token, so that it can stand where a sanitizer does: a redactor."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What each row promises."""
-
-    @property
-    def disclosed(self) -> tuple[str, ...]:
-        """What is disclosed, one sentence each."""
-
-    @property
-    def provenance(self) -> Provenance:
-        """Where releases come from."""
-
-    def release_rows(self, rows: Rows, ids: Sequence[str] | None = None, part: str = "") -> ReleasedRows:
-        """Return the released texts of rows of private ones, None where there was none.
-
-        Ids are one a row, unique under its key; None draws afresh. `part` is what of its document a row holds.
-        """
 
 
 def into_rows(rows: Rows, texts: Iterable[ReleasedText]) -> ReleasedRows:
@@ -58,11 +33,13 @@ def person(value: object) -> str | None:
     """Return one name for all spellings of a person: files write 7, 7.0 and 7e0, and null, NaN or blanks for nobody.
 
     Numbers that are one as doubles are one person, and so are letters that Unicode's NFKC calls equal. That counts too
-    much for a person and never too little. Names of more than `_LONGEST_NAME` characters are as they are written.
+    much for a person and never too little. `ParameterError` for more than `_LONGEST_NAME` characters.
     """
     name = "" if value is None else str(value).strip()
-    if len(name) <= _LONGEST_NAME:
-        name = unicodedata.normalize("NFKC", name).strip()
+    if len(name) > _LONGEST_NAME:
+        size = f"<{len(name)} characters>"
+        raise ParameterError("user", size, f"must name persons in at most {_LONGEST_NAME:,} characters each.")
+    name = unicodedata.normalize("NFKC", name).strip()
     try:
         number = float(name)
     except ValueError:

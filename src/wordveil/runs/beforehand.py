@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from wordveil.documents import DocumentSettings
-from wordveil.documents.blocks import blocks
 from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.parameters import check_choice
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.rounding import round_up
 from wordveil.promises.rows import person
@@ -43,8 +43,7 @@ class UserBudget:
     over: Over = "stop"
 
     def __post_init__(self) -> None:
-        if self.over not in get_args(Over):
-            raise ParameterError("over", self.over, f"must be one of {', '.join(get_args(Over))}.")
+        check_choice("over", self.over, get_args(Over))
         if not 0 < self.max_nats < float("inf"):
             raise ParameterError("max_nats", self.max_nats, "must be positive and finite.")
 
@@ -218,7 +217,7 @@ def costs_of_file(
     """
     counted, named = list[tuple[str | None, int]](), _values(name, place, settings, user)
     with settings.open_texts(place) as reader:
-        for block in blocks(iter(reader), settings):
+        for block in settings.blocks(iter(reader)):
             users = [value for record, (value, _) in zip(block, named) if not record.structural]  # noqa: B905 (in turns)
             documents = [record.texts for record in block if not record.structural]
             if len(users) < len(documents):

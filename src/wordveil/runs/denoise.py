@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from wordveil.arrays import ReleasedText
 from wordveil.denoising.denoiser import Denoiser, ReadRelease, Style
 from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import ChecksumError, DataFormatError
+from wordveil.parameters import OtherColumns
 from wordveil.promises.release import BatchRelease, Provenance, TextOptions
 from wordveil.promises.rows import into_rows
 from wordveil.runs.digests import FileDigest, file_digests
 from wordveil.runs.documents import Answers, DocumentSummary
-from wordveil.runs.engine import Notice
 from wordveil.runs.evidence import differences
-from wordveil.runs.frame import RunProgress, run_and_report
+from wordveil.runs.frame import RunOptions, run_and_report
 from wordveil.runs.rebuilding import rebuilt
 from wordveil.runs.report_schema import read_report, sealed
 from wordveil.sanitizing.fitting import certificate_in_use
@@ -65,16 +65,13 @@ class ReleaseReport:
             raise DataFormatError(Path(path), "speaks of a text that was denoised already.")
         return report
 
-    def with_others(
-        self, keep: Sequence[str] | None = None, *, keep_others: bool = False, drop_others: bool = False
-    ) -> ReleaseReport:
+    def with_others(self, **choice: Unpack[OtherColumns]) -> ReleaseReport:
         """Return the report, read with other columns copied than it says; as it is where nothing is said here.
 
         A report of a release whose other columns were all copied unasked, as older ones were, says nothing of them.
         """
-        choice: dict[str, Any] = {"keep": tuple(keep) if keep else None}
-        choice |= {"keep_others": keep_others, "drop_others": drop_others}
-        return replace(self, settings=replace(self.settings, **choice)) if any(choice.values()) else self
+        settings: Any = choice
+        return replace(self, settings=replace(self.settings, **settings)) if any(choice.values()) else self
 
     def check(self, release: str | os.PathLike[str]) -> None:
         """Raise `ChecksumError` where the files at a path are not, byte for byte, what the report speaks of."""
@@ -152,19 +149,14 @@ def _counted(read: ReadRelease) -> Counter[str]:
     return Counter({"words": len(read.named), "refused": int(read.refused), **whole})
 
 
-def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
+def denoise_documents(
     release: str | os.PathLike[str],
     report: ReleaseReport,
     destination: str | os.PathLike[str],
     denoiser: Denoiser,
-    *,
-    resume: bool = False,
-    again: bool = False,
-    progress: RunProgress | None = None,
-    notice: Notice | None = None,
-    deliver: Callable[[dict[str, Any]], None] | None = None,
+    **options: Unpack[RunOptions[dict[str, Any]]],
 ) -> dict[str, Any]:
-    """Denoise a released file or directory, in its own format; arguments not told of are as for `sanitize_documents`.
+    """Denoise a released file or directory, in its own format; options are as for `sanitize_documents`.
 
     The denoiser is made for the mechanism, vocabulary and options that the report of the release names. Returned, and
     delivered where the output was not complete before, is that report, its promise unchanged, now of the denoised
@@ -200,12 +192,9 @@ def denoise_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         reported,
         settings=report.settings,
         fingerprint={**texts.fingerprint(), **asdict(report.provenance)},
-        resume=resume,
-        again=again,
         counts=counts,
         tokens=["words"],
-        progress=progress,
-        notice=notice,
-        deliver=deliver,
+        read=lambda: report.check(release),  # again: a text that took its place meanwhile is none that was released
+        **options,
     )
     return told

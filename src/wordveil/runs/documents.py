@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from wordveil.documents.base import OutputFile, Record, Sink
-from wordveil.documents.blocks import blocks
+from wordveil.documents.base import Record, Sink
+from wordveil.documents.output import OutputFile
 from wordveil.documents.reader import DocumentReader
 from wordveil.documents.settings import DocumentSettings
 from wordveil.documents.streams import compression_of, gzip_library
-from wordveil.documents.trees import TreeFiles, tree_files
+from wordveil.documents.trees import TreeFiles
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.atomic import is_replaceable
 from wordveil.files.journal import file_identity
@@ -29,7 +29,7 @@ from wordveil.randomness import RandomSource
 from wordveil.runs.completion import Completion
 from wordveil.runs.engine import Notice, Position, Run, silent
 from wordveil.runs.other_columns import check_kept, other_columns, settle_others
-from wordveil.runs.preconditions import check_file, check_tree, tell, tree_file_identity, tree_identity
+from wordveil.runs.preconditions import check_file, tell, tree_file_identity, tree_identity, tree_to_run
 
 Answers = ReleasedRows
 """For each record of a block, one released text per text, None for None."""
@@ -121,10 +121,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     settings, calls = settings or DocumentSettings(), callbacks or Callbacks()
     tree = None
     if origin != "-" and Path(origin).is_dir():
-        check_tree(Path(origin), target, resume=resume, settled=again is not None)
-        found = tree_files(Path(origin), settings)
-        if not found.taken:
-            raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
+        found = tree_to_run(origin, target, settings, resume=resume, settled=again is not None)
         files = [_File(str(Path(origin) / name), name, settings.for_file(name)) for name in found.taken]
         settle_others(origin, settings, (other_columns(each.path, each.settings) for each in files), calls.notice)
         read, sizes = tree_identity({name: tree_file_identity(origin, name) for name in found.taken})
@@ -274,7 +271,7 @@ class _Documents:
             reader.format.leave_out = file.known.leave_out
             done = here.get("records", 0)
             with closing(self._sink(reader, index, folder, here.get("output"))) as sink:
-                for block in blocks(_after(_named(reader, file.known), done), file.settings):
+                for block in file.settings.blocks(_after(_named(reader, file.known), done)):
                     self._block(reader, block, sink)
                     done += len(block)
                     self._note(reader)
@@ -291,8 +288,8 @@ class _Documents:
 
     def _note(self, reader: DocumentReader) -> None:
         """Take in what the reader, which always begins at the file's start, has found in it so far."""
-        self._gaps = Counter(self._before["gaps"]) + Counter(reader.gaps)
-        self._columns = list(dict.fromkeys([*self._before["columns"], *reader.copied_columns]))
+        self._gaps = Counter(self._before["gaps"]) + reader.format.gaps
+        self._columns = list(dict.fromkeys([*self._before["columns"], *reader.format.copied_columns]))
 
     def _output(self, folder: Path, index: int) -> Path:
         return folder / _WHOLE / (self.files[index].name or "")

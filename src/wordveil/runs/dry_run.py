@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wordveil.arrays import PrivateText
-from wordveil.documents import DocumentSettings, tree_files
+from wordveil.denoising.prior import public_sentences
+from wordveil.documents import DocumentSettings
 from wordveil.documents.streams import compression_of
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.parameters import listed_names
 from wordveil.runs.engine import Notice
 from wordveil.runs.other_columns import other_columns, settle_others
-from wordveil.runs.preconditions import check_file, check_tree
-from wordveil.withholding.examples import public_sentences
+from wordveil.runs.preconditions import check_file, tree_to_run
 
 FILES, BYTES = 10, 1 << 20
 """Files of a tree that are looked into, spread evenly, and bytes that are read of each."""
@@ -71,11 +71,8 @@ def look(
         raise ParameterError("source", origin, "can be read only once: name a file or a folder.")
     paths, skipped = [origin], 0
     if Path(origin).is_dir():
-        check_tree(Path(origin), target, resume=True, settled=True)
-        found = tree_files(Path(origin), settings)
+        found = tree_to_run(origin, target, settings, resume=True)
         paths, skipped = [str(Path(origin) / name) for name in found.taken], len(found.skipped)
-        if not paths:
-            raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
     else:
         check_file(origin, target, resume=target != "-")
     own = {path: settings.for_file(path) if Path(origin).is_dir() else settings for path in paths}

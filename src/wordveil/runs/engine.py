@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from wordveil.errors import ParameterError, ResumeError, WordveilError, printable
-from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, publish, stamp
+from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, publish, stamp, standing
 from wordveil.files.journal import RUN_KEY, Journal, is_resumable, journal_path
 from wordveil.files.records import time_of_end
 from wordveil.files.run_key import key_digest, remove_run_key, run_key_path, save_run_key
@@ -117,14 +117,17 @@ class Run:
         target = Path(self.destination).resolve()
         if Path(self.destination).is_symlink():
             self.notice(f"the output is a link: what it leads to is written, {printable(str(target))}.")
+        if self.identity is not None and self.source is not None:
+            self.identity = {**self.identity, "whose the key is": "its owner's" if self.source.lasts else "the run's"}
         check_not_busy(target)
+        before = standing(target)
         if self._is_complete(target):
             return
         key = {} if self.source is None else {RUN_KEY: key_digest(self.source)}
         journal = Journal(journal_path(self.destination), {**(self.identity or {}), **key})
         going_on = self._taken_up(journal)
         if journal.product is None:
-            self._written(target, journal, going_on=going_on)
+            self._written(target, journal, Unfinished(target, before, keep=bool(journal.position)), going_on=going_on)
         else:
             self._publish(target, journal)
         ended = time_of_end()
@@ -144,9 +147,8 @@ class Run:
             LOG.info("complete already: nothing is released anew")
         return bool(complete)
 
-    def _written(self, target: Path, journal: Journal, *, going_on: bool) -> None:
+    def _written(self, target: Path, journal: Journal, unfinished: Unfinished, *, going_on: bool) -> None:
         """Write and publish; what remains of a failure is all that a resumed run needs, or nothing."""
-        unfinished = Unfinished(target, keep=bool(journal.position))
         try:
             if not going_on:
                 self._begin(journal)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import printable
@@ -22,6 +22,16 @@ R = TypeVar("R")
 
 RunProgress = Callable[[int, int | None, int, int], None]
 """Called after each block with bytes read, bytes in all (None if unknown), documents, tokens."""
+
+
+class RunOptions(TypedDict, Generic[R], total=False):
+    """How a run goes and who is told; as for `runs.sanitize.sanitize_documents`."""
+
+    resume: bool
+    again: bool
+    progress: RunProgress | None
+    notice: Notice | None
+    deliver: Callable[[R], None] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +123,10 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
     *,
     counts: Counter[str],
     tokens: Collection[str],
-    progress: RunProgress | None,
-    notice: Notice | None,
-    deliver: Callable[[R], None] | None,
+    progress: RunProgress | None = None,
+    notice: Notice | None = None,
+    deliver: Callable[[R], None] | None = None,
+    again: bool = False,
     read: Callable[[], None] = lambda: None,
     **run: Any,
 ) -> tuple[R, bool]:
@@ -137,11 +148,9 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
             deliver(reports[0])
 
     def told(done: int, total: int | None, documents: int) -> None:
-        read_tokens = sum(counts[name] for name in tokens)
-        LOG.debug("%d documents with %d tokens so far", documents, read_tokens)
-        if progress is not None:
-            progress(done, total, documents, read_tokens)
+        if progress is not None:  # and no log, which travels: where blocks end depends on the length of private texts
+            progress(done, total, documents, sum(counts[name] for name in tokens))
 
     calls = Callbacks(progress=told, notice=notice or silent, read=read, published=published)
-    summary = run_documents(source, destination, process, counts=counts, callbacks=calls, **run)
+    summary = run_documents(source, destination, process, again=again, counts=counts, callbacks=calls, **run)
     return (reports[0], False) if reports else (report(summary, time.perf_counter() - started), True)

@@ -24,11 +24,11 @@ def other_columns(path: str, settings: DocumentSettings) -> list[str]:
         with replace(settings, missing="keep", details=first_row).open_texts(path) as reader:
             reader.format.any_value = True
             for record in reader:
-                if not record.structural or reader.other_columns:
+                if not record.structural or reader.format.other_columns:
                     break
             # Where a text column is misspelt, its absence is what is to be told.
-            absent = settings.missing == "refuse" and reader.gaps.get("missing")
-            return [] if absent else reader.other_columns
+            absent = settings.missing == "refuse" and reader.format.gaps.get("missing")
+            return [] if absent else list(reader.format.other_columns)
     except (WordveilError, OSError):
         return []  # it is told of when its turn comes
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.documents.reader import guess_format
-from wordveil.documents.trees import TreeFiles
+from wordveil.documents.settings import DocumentSettings
+from wordveil.documents.trees import TreeFiles, tree_files
 from wordveil.errors import DocumentFormatError, ParameterError, printable
 from wordveil.files.atomic import is_replaceable
 from wordveil.files.journal import file_identity, is_resumable
@@ -40,18 +41,28 @@ def check_file(source: str, destination: str, *, resume: bool) -> None:
         raise ParameterError("destination", destination, f"stands for {ours}, but the output is {theirs} as the input.")
 
 
-def check_tree(root: Path, destination: str, *, resume: bool, settled: bool = False) -> None:
-    """Refuse outputs that are no new or empty folder outside the input, or one whose run is to be finished."""
+def tree_to_run(
+    root: str, destination: str, settings: DocumentSettings, *, resume: bool, settled: bool = True
+) -> TreeFiles:
+    """Return the files of a tree, and refuse one of which none would be read.
+
+    Outputs are refused that are no folder outside the input; and where that is not settled otherwise, those that are
+    not new or empty, but for one whose run is to be finished.
+    """
     target = Path(destination).resolve()
     if destination == "-" or (target.exists() and not target.is_dir()):
         raise ParameterError("destination", destination, "must be a directory for a tree.")
     if not target.parent.is_dir():
         raise ParameterError("destination", destination, "must lie in an existing directory.")
-    origin = root.resolve()
+    origin = Path(root).resolve()
     if target.is_relative_to(origin) or origin.is_relative_to(target):
         raise ParameterError("destination", destination, "must lie outside the input directory.")
     if not settled and target.is_dir() and any(target.iterdir()) and not (resume and is_resumable(target)):
         raise ParameterError("destination", destination, "must be a new or empty directory for a tree.")
+    found = tree_files(Path(root), settings)
+    if not found.taken:
+        raise ParameterError("source", root, "holds no file of a known format that fits the pattern.")
+    return found
 
 
 def tree_file_identity(root: str, name: str) -> dict[str, Any]:

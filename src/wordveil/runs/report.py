@@ -57,13 +57,8 @@ dl { margin: 0; } dd:last-child { margin: 0; }
 
 def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evidence) -> None:
     """Write the report; the ending `.json` or `.html` chooses the form."""
-    write_facts(report_facts(report, evidence), path)
-
-
-def report_facts(report: RunReport, evidence: Evidence) -> dict[str, Any]:
-    """Return what a report says, as JSON values."""
     kind = "sentences" if "stock" in report.options else "texts"
-    return {"schema": SCHEMA, "kind": kind, **report.as_dict(), **asdict(evidence)}
+    write_facts({"schema": SCHEMA, "kind": kind, **report.as_dict(), **asdict(evidence)}, path)
 
 
 def write_facts(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> None:

@@ -1,23 +1,26 @@
 """Holds a report against itself: whatever it says of a promise is computed again from the mechanism that it names.
 
 What cannot be computed again (counts, names, times, versions) is held by the report's checksum, against an edit that
-does not know of it, and by a signature, against one that does.
+does not know of it, and by a signature, against one that does. Whoever edits such a fact can lie in numbers and names,
+as everywhere where nobody signs, but cannot add a fact or a sentence that no run writes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from datetime import datetime
+from types import UnionType
+from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
-from wordveil.errors import DataFormatError
+from wordveil.denoising.denoiser import Style
+from wordveil.documents.settings import DocumentSettings
 from wordveil.promises.guarantees import Guarantee
-from wordveil.runs.beforehand import UserBudget
+from wordveil.runs.beforehand import Over, UserBudget
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import form
 from wordveil.runs.report_schema import StoredReport, checksum
-from wordveil.runs.report_shape import misfits
 from wordveil.runs.sanitize import RunReport, run_disclosures
 from wordveil.runs.vectors.binding import Binding
 from wordveil.runs.vectors.values import VectorReport, vector_disclosures
@@ -73,10 +76,7 @@ def damage(report: StoredReport) -> list[str]:
     held = report.facts.get("checksum") == checksum(report.facts)
     told = [] if held else ["other facts than its checksum was made of"]
     if not told and report.html and report.text != form(report.facts, html=True):
-        if report.is_of_another_version:
-            version = report.facts["provenance"]["version"]
-            problem = f"is a page of wordveil {version}, which this version writes otherwise; it cannot be checked."
-            raise DataFormatError(report.path, problem, remedy=f"Check it with wordveil {version}.")
+        report.check_version()
         told.append("another page than its facts make")
     return told
 
@@ -146,3 +146,87 @@ def _vectors(facts: Mapping[str, Any], binding: Binding) -> dict[str, Any]:
     right["disclosed"] = list(vector_disclosures(binding.randomizer, kept=facts["kept"], own_source=keyed))
     right["dimensions"] = binding.randomizer.dimensions
     return right | {"warnings": list(guarantee.warnings()), "kind": "vectors", "schema": facts["schema"]}
+
+
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class _Budget(TypedDict):
+    user: str
+    max_nats: float
+    over: Over
+    sentence: str
+    users_over: int
+    documents_left_out: int
+
+
+class _OnPublicText(TypedDict):
+    words: int
+    named: float
+    content: float
+    random: float
+
+
+class _Denoised(TypedDict):
+    style: Style
+    least: float
+    marked: bool
+    prior: str
+    calibrated_on: str
+    words: int
+    refused_texts: int
+    confidence: float
+    attack: float
+    on_public_text: _OnPublicText
+
+
+_HELD = ("guarantee", "provenance", "options")
+"""Computed again, to the letter."""
+_SETTINGS = {
+    name: hint
+    for name, hint in get_type_hints(DocumentSettings).items()
+    if name not in ("block_characters", "line_buffered")
+}
+_OBJECTS: dict[str, Any] = {"settings": _SETTINGS, "budget": _Budget | None, "denoised": _Denoised | None}
+
+
+def misfits(facts: Mapping[str, Any], report: type) -> list[str]:
+    """Return the places of facts that no report of this class holds, or holds as another kind of value."""
+    hints = get_type_hints(report) | _OBJECTS
+    places = [each.name for each in fields(report) if each.default is MISSING and each.name not in facts]
+    places += [
+        place
+        for name, hint in hints.items()
+        if name not in _HELD and name in facts
+        for place in _unlike(facts[name], hint, name)
+    ]
+    try:
+        datetime.strptime(facts["finished"], _TIME)  # the form alone is asked
+    except ValueError:
+        places.append("finished")
+    return places
+
+
+def _unlike(value: Any, hint: Any, place: str) -> Iterator[str]:
+    """Yield the places in which a JSON value is none of a type."""
+    arms = get_args(hint)
+    if isinstance(hint, UnionType):
+        if all(any(_unlike(value, arm, place)) for arm in arms):
+            yield next(_unlike(value, arms[0], place))
+    elif get_origin(hint) is Literal:
+        yield from () if value in arms else (place,)
+    elif get_origin(hint) is tuple and isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _unlike(item, arms[0], f"{place}[{number}]")
+    elif (isinstance(hint, dict) or is_dataclass(hint) or is_typeddict(hint)) and isinstance(value, Mapping):
+        names = hint if isinstance(hint, dict) else get_type_hints(hint)
+        yield from (f"{place}.{name}" for name in sorted(names.keys() ^ value.keys()))
+        for name in names.keys() & value.keys():
+            yield from _unlike(value[name], names[name], f"{place}.{name}")
+    elif get_origin(hint) is dict and isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _unlike(item, get_args(hint)[1], f"{place}.{name}")
+    elif hint is float:
+        yield from () if type(value) in (int, float) else (place,)
+    elif (type(value) is not hint and not (value is None and hint is type(None))) or (hint is int and value < 0):
+        yield place  # no number of a report is negative

@@ -41,10 +41,12 @@ class StoredReport:
         """Major and minor version."""
         return _version(self.facts["schema"])
 
-    @property
-    def is_of_another_version(self) -> bool:
-        """Whether it was not written by this version of wordveil, whose wording it need not have."""
-        return bool(self.facts["provenance"].get("version") != __version__)
+    def check_version(self) -> None:
+        """Raise `DataFormatError` where another version of wordveil wrote it, whose wording it may have."""
+        version = self.facts["provenance"].get("version")
+        if version != __version__:
+            problem = f"was written by wordveil {version}, whose wording is not this version's: it cannot be checked."
+            raise DataFormatError(self.path, problem, remedy=f"Check it with wordveil {version}.")
 
     @property
     def outputs(self) -> tuple[FileDigest, ...]:

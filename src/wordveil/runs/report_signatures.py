@@ -37,7 +37,9 @@ def new_key(path: str | os.PathLike[str]) -> Path:
         MissingExtraError: If `cryptography` is missing.
     """
     ed25519, serialization = _library()
-    private, public = Path(path), public_path(path)
+    private, public = Path(path), Path(path).with_suffix(".pub")
+    if private == public:
+        raise ParameterError("new_key", private.name, "must not end in .pub, which is the ending of the public key.")
     for each in (private, public):
         if each.exists():
             raise ParameterError("new_key", each.name, "must be a new file: a key that is replaced is lost.")
@@ -48,11 +50,6 @@ def new_key(path: str | os.PathLike[str]) -> Path:
         file.write(whole)
     public.write_bytes(key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo))
     return public
-
-
-def public_path(path: str | os.PathLike[str]) -> Path:
-    """Return where the public key of a private one lies: beside it, with the ending `.pub`."""
-    return Path(path).with_suffix(".pub")
 
 
 def signed(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -25,8 +25,7 @@ from wordveil.runs.documents import Answers, DocumentSummary
 from wordveil.runs.engine import Notice
 from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import InputWatch
-from wordveil.sanitizing.rows import release_rows
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer, release_rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 from wordveil.errors import ParameterError, printable
-from wordveil.parameters import copied_columns, similar_name, unique_ids
+from wordveil.parameters import OtherColumns, copied_columns, similar_name, unique_ids
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import KEYED, Provenance
-from wordveil.promises.rows import Rows, RowsReleaser
+from wordveil.promises.rows import Rows
 from wordveil.sanitizing.default import default_sanitizer
-from wordveil.sanitizing.rows import rows_of
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer, release_rows
+from wordveil.withholding.redactor import Redactor
 
+Releaser = Sanitizer | Redactor
 Columns = Mapping[str, Sequence[str | None]]
 
 
@@ -57,10 +58,8 @@ def chosen_columns(
     columns: Sequence[Any],
     present: Sequence[Any],
     *,
-    keep: Collection[Any] | None,
-    keep_others: bool,
-    drop_others: bool,
     also: Sequence[Any] = (),
+    **choice: Unpack[OtherColumns],
 ) -> tuple[list[Any], list[Any]]:
     """Return the columns of a table that are released, and those of the others that are copied: none unasked.
 
@@ -80,9 +79,8 @@ def chosen_columns(
         if chosen.count(name) > 1:
             raise ParameterError("columns", name, "is given twice; give it once.")
     others = [name for name in there if name not in chosen] + list(also)
-    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
-    copied = copied_columns(chosen, others, **how, where="the table")
-    for name in keep or ():
+    copied = copied_columns(chosen, others, where="the table", **choice)
+    for name in choice.get("keep") or ():
         if (times := there.count(name)) > 1:
             raise ParameterError("keep", name, f"is the name of {times} columns. Rename all but one.")
     if both := [name for name in copied if name in there and name in also]:
@@ -94,7 +92,7 @@ def chosen_columns(
 
 def described(
     table: Any,
-    sanitizer: Sanitizer | RowsReleaser | None,
+    sanitizer: Releaser | None,
     columns: Sequence[str],
     others: Sequence[str],
     *,
@@ -115,7 +113,7 @@ def described(
 
 
 def released_columns(
-    columns: Columns, sanitizer: Sanitizer | RowsReleaser | None, ids: Sequence[str] | None = None
+    columns: Columns, sanitizer: Releaser | None, ids: Sequence[str] | None = None
 ) -> dict[str, list[str | None]]:
     """Return columns of texts, released; None stays None.
 
@@ -138,7 +136,11 @@ def released_columns(
     rows = cast(Rows, list(zip(*columns.values(), strict=True)))
     prefix = json.dumps([*columns], default=str)  # other columns draw noise of their own under the same key and ids
     placed = None if ids is None else unique_ids(ids, len(rows))
-    released = rows_of(sanitizer or default_sanitizer(), rows, placed, prefix)
+    used = sanitizer or default_sanitizer()
+    if isinstance(used, Redactor):
+        released = used.release_rows(rows, placed, prefix)
+    else:
+        released, _ = release_rows(used, rows, placed, prefix)
     by_column = zip(*released, strict=True) if released else chain([()] * len(columns))
     return {name: list(values) for name, values in zip(columns, by_column, strict=True)}
 

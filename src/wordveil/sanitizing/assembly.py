@@ -20,8 +20,8 @@ from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures
 from wordveil.sanitizing.fitting import certificate_in_use, fit_words
 from wordveil.sanitizing.places import shown, text_domain
 from wordveil.text.encoding import EncodedBatch, Encoder
-from wordveil.text.schemes import tokenizer_for
 from wordveil.text.surrogates import Surrogates
+from wordveil.text.tokenizer import tokenizer_for
 from wordveil.text.writing import Writer
 from wordveil.vocabulary.table import Embeddings
 

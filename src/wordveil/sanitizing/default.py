@@ -12,8 +12,7 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import NeighbourResponse
 from wordveil.promises.release import BatchRelease, Release, TextOptions
 from wordveil.promises.rows import Rows
-from wordveil.sanitizing.rows import release_rows
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer, release_rows
 from wordveil.vocabulary.table import load_embeddings
 
 

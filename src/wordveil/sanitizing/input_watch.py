@@ -19,8 +19,8 @@ import numpy as np
 
 from wordveil.arrays import IdArray, PrivateText
 from wordveil.errors import ForeignTextWarning, InputWarning
+from wordveil.text.characters import letters_by_script
 from wordveil.text.readings import UNKNOWN
-from wordveil.text.scripts import letters_by_script
 from wordveil.text.surrogates import Surrogates
 from wordveil.vocabulary.packaged import packaged_header
 

@@ -24,6 +24,7 @@ from wordveil.parameters import check_kind, strings, unique_ids
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit
 from wordveil.promises.release import KEYED, BatchRelease, Provenance, Release, TextOptions
+from wordveil.promises.rows import ReleasedRows, Rows, into_rows
 from wordveil.randomness import RandomSource
 from wordveil.sanitizing.assembly import Assembled, assemble
 from wordveil.sanitizing.ids import Counts, Prepared, release_ids
@@ -255,3 +256,14 @@ class Sanitizer:
 
     def __repr__(self) -> str:
         return f"Sanitizer({self.embeddings!r}, {self.mechanism!r}, options={self.options!r})"
+
+
+def release_rows(
+    sanitizer: Sanitizer, rows: Rows, ids: Sequence[str] | None, part: str = ""
+) -> tuple[ReleasedRows, BatchRelease]:
+    """Return the released texts of rows, None where there was none, and their release."""
+    documents = [[text for text in row if text is not None] for row in rows]
+    filled = [row for row, texts in enumerate(documents) if texts]
+    places = None if ids is None else sanitizer.places(unique_ids([ids[row] for row in filled], len(filled)), part)
+    release = sanitizer.release(sanitizer.prepare([documents[row] for row in filled]), places)
+    return into_rows(rows, release.texts), release

@@ -29,7 +29,7 @@ from wordveil.errors import MissingExtraError
 from wordveil.kernels.threads import map_chunks
 from wordveil.text.encoding import Encoder, tokens_per_text
 from wordveil.text.minilm import WIDTH, encode, load_model, sentence_pieces
-from wordveil.text.schemes import tokenizer_for
+from wordveil.text.tokenizer import tokenizer_for
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.table import load_embeddings
 

@@ -17,8 +17,9 @@ from threading import Lock
 from sqlalchemy import insert, select, update
 
 from wordveil.errors import ParameterError
+from wordveil.parameters import check_choice
+from wordveil.service.database import API_KEYS
 from wordveil.service.ledger import Ledger
-from wordveil.service.schema import API_KEYS
 
 SCOPES = ("release", "read")
 """What a key may be for: to release (and spend), and to read budgets."""
@@ -65,8 +66,7 @@ def accounts_of(ledger: Ledger, name: str, *, subject: bool = False) -> list[str
 def make_key(ledger: Ledger, name: str, scopes: tuple[str, ...] = SCOPES) -> str:
     """Make an API key and store its digest; return the key, which nothing can show again."""
     for scope in scopes:
-        if scope not in SCOPES:
-            raise ParameterError("scope", scope, f"must be one of {', '.join(SCOPES)}.")
+        check_choice("scope", scope, SCOPES)
     if len(name) > 64 or not _NAME.fullmatch(name):
         raise ParameterError("name", f"<{len(name)} characters>", "must have 1 to 64 letters, digits or ._@+-")
     if name in key_names(ledger, held=True).values():

@@ -20,18 +20,10 @@ from fastapi.staticfiles import StaticFiles
 from pydantic import TypeAdapter
 
 from wordveil import __version__
+from wordveil.service import messages
 from wordveil.service.access import Callers, accounts_of
 from wordveil.service.desk import Desk
 from wordveil.service.guarding import Guard, Limits
-from wordveil.service.messages import (
-    BatchRequest,
-    DenoiseAnswer,
-    DenoiseRequest,
-    HidesAmong,
-    HidesRequest,
-    ReleaseAnswer,
-    TextRequest,
-)
 from wordveil.service.refusals import KNOWN, MISFIT, RequestRefusedError, told
 from wordveil.service.releasing import Asked, Releaser
 
@@ -41,7 +33,7 @@ _RETRY_LENGTHS = {"idempotency-key": (1, 200), "idempotency-nonce": (16, 200)}
 _JSON = re.compile(r"(?i)application/([^;]*\+)?json *(;|$)")
 
 T = TypeVar("T")
-_ANSWER = TypeAdapter(ReleaseAnswer)
+_ANSWER = TypeAdapter(messages.ReleaseAnswer)
 
 
 class Direct(APIRoute):  # type: ignore[misc, unused-ignore]
@@ -89,15 +81,17 @@ class Service:
                 workers.release_on_behalf_of(own)
         return done
 
-    async def sanitize(self, asked: TextRequest, request: Request) -> Response:
+    async def sanitize(self, asked: messages.TextRequest, request: Request) -> Response:
         """Release one text."""
         return await self._answered([asked.text], asked, request)
 
-    async def sanitize_batch(self, asked: BatchRequest, request: Request) -> Response:
+    async def sanitize_batch(self, asked: messages.BatchRequest, request: Request) -> Response:
         """Release texts together: all are paid for, or none is released."""
         return await self._answered(asked.texts, asked, request)
 
-    async def _answered(self, texts: list[str], how: TextRequest | BatchRequest, request: Request) -> Response:
+    async def _answered(
+        self, texts: list[str], how: messages.TextRequest | messages.BatchRequest, request: Request
+    ) -> Response:
         asked = Asked(texts=texts, how=how, caller=request.state.caller, **_retry(request))
         if self.releaser.soon_done(asked):
             answer = await self._desk.release(asked)
@@ -105,11 +99,11 @@ class Service:
             answer = await self.work(partial(self.releaser.release, asked))
         return Response(_ANSWER.dump_json(answer), media_type="application/json")
 
-    async def denoise(self, asked: DenoiseRequest) -> DenoiseAnswer:
+    async def denoise(self, asked: messages.DenoiseRequest) -> messages.DenoiseAnswer:
         """Read what a release of this service may have said; nothing is charged, and a private text is refused."""
         return await self.work(partial(self.releaser.denoised, asked))
 
-    async def hides_among(self, asked: HidesRequest) -> HidesAmong:
+    async def hides_among(self, asked: messages.HidesRequest) -> messages.HidesAmong:
         """Show what may be released for words: the list or class that each hides among, with chances."""
         return await self.work(partial(self.releaser.hides_among, asked))
 
@@ -178,7 +172,7 @@ def build_routes(service: Service) -> FastAPI:
     app = FastAPI(title="wordveil", version=__version__, docs_url=None, redoc_url=None, redirect_slashes=False)
     for error in KNOWN:
         app.add_exception_handler(error, cast(Any, service.failed))
-    post, get, released = ["POST"], ["GET"], {"response_model": ReleaseAnswer, "route_class_override": Direct}
+    post, get, released = ["POST"], ["GET"], {"response_model": messages.ReleaseAnswer, "route_class_override": Direct}
     for path, handler, methods, headers, more in (
         ("/v1/sanitize", service.sanitize, post, (*_KEY, *_RETRY), released),
         ("/v1/sanitize/batch", service.sanitize_batch, post, (*_KEY, *_RETRY), released),

@@ -1,6 +1,7 @@
-"""Opening a ledger's database: SQLite with every commit on the disk, or PostgreSQL; with the ledger's tables.
+"""The ledger's database, SQLite with every commit on the disk or PostgreSQL, and its tables.
 
-What SQLAlchemy logs shows no value of any statement.
+No column holds text, or anything that depends on one but under a secret key. What SQLAlchemy logs shows no value of any
+statement.
 """
 
 from __future__ import annotations
@@ -9,12 +10,84 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, event, inspect
+import sqlalchemy as sa
+from sqlalchemy import Column, Table, create_engine, event, inspect
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from wordveil.errors import ParameterError, WordveilError
-from wordveil.service.schema import METADATA
+
+METADATA = sa.MetaData()
+
+PROMISES = Table(
+    "promises",
+    METADATA,
+    Column("id", sa.String(16), primary_key=True),
+    Column("description", sa.Text, nullable=False),
+)
+"""What tells a promise from any that its costs do not add up with."""
+
+BUDGETS = Table(
+    "budgets",
+    METADATA,
+    Column("account", sa.String(160), primary_key=True),
+    Column("promise", sa.String(16), sa.ForeignKey("promises.id"), primary_key=True),
+    Column("granted", sa.BigInteger, nullable=False),
+    Column("spent", sa.BigInteger, nullable=False),
+    # Of a budget that an allowance fills up: number of the latest day in UTC, counted from 1970, and its allowance.
+    Column("day", sa.BigInteger),
+    Column("daily", sa.BigInteger),
+    # The second lock on the door: no statement, ours or anybody's, can store a budget that is overspent.
+    sa.CheckConstraint("spent >= 0 AND spent <= granted", name="never_overspent"),
+)
+"""What an account may spend on releases of one promise, and what it has spent."""
+
+RELEASES = Table(
+    "releases",
+    METADATA,
+    Column("id", sa.String(32), primary_key=True),
+    Column("promise", sa.String(16), sa.ForeignKey("promises.id"), nullable=False),
+    Column("units", sa.BigInteger, nullable=False),
+    Column("tokens", sa.BigInteger, nullable=False),
+    Column("time", sa.Float, nullable=False),
+    Column("mechanism", sa.Text, nullable=False),
+    Column("vocabulary", sa.String(64), nullable=False),
+    Column("guarantee", sa.Text, nullable=False),
+    Column("assumptions", sa.Text, nullable=False),
+    # Of a release that may be asked for again; emptied when its time is over.
+    Column("retry", sa.String(64), unique=True),
+    Column("fingerprint", sa.String(64)),
+    Column("setting", sa.String(64)),
+    Column("salt", sa.String(64)),
+)
+
+CHARGES = Table(
+    "charges",
+    METADATA,
+    Column("release", sa.String(32), sa.ForeignKey("releases.id"), primary_key=True),
+    Column("account", sa.String(160), primary_key=True),
+    sa.Index("charges_by_account", "account"),
+)
+"""Which accounts paid for a release, each its whole cost."""
+
+FACTS = Table(
+    "facts",
+    METADATA,
+    Column("name", sa.String(32), primary_key=True),
+    Column("value", sa.String(64), nullable=False),
+)
+"""What the whole ledger was made with."""
+
+API_KEYS = Table(
+    "api_keys",
+    METADATA,
+    Column("id", sa.String(16), primary_key=True),
+    Column("digest", sa.String(64), nullable=False),
+    Column("name", sa.String(64), nullable=False),
+    Column("scopes", sa.Text, nullable=False),
+    Column("time", sa.Float, nullable=False),
+    Column("revoked", sa.Float),
+)
 
 WRITES = {"writes": True}
 """Execution options of a connection whose transaction writes."""

@@ -28,8 +28,7 @@ from sqlalchemy.exc import IntegrityError
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.service.charges import Allowance, BudgetSpentError, Charge, Charged, KeyRevokedError, RetryError
 from wordveil.service.costs import LARGEST, Cost, nats
-from wordveil.service.database import WRITES, open_database
-from wordveil.service.schema import API_KEYS, BUDGETS, CHARGES, FACTS, PROMISES, RELEASES
+from wordveil.service.database import API_KEYS, BUDGETS, CHARGES, FACTS, PROMISES, RELEASES, WRITES, open_database
 
 _DAY = 86_400  # seconds
 _UNITS, _DAILY, _TODAY = (bindparam(name, type_=BigInteger) for name in ("units_", "daily_", "today_"))

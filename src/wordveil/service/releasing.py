@@ -15,19 +15,11 @@ from wordveil.errors import ParameterError
 from wordveil.files.secret import Secret
 from wordveil.randomness import RandomSource
 from wordveil.sanitizing.ids import Prepared
+from wordveil.service import messages
 from wordveil.service.access import Caller
 from wordveil.service.charges import Charge, Charged
 from wordveil.service.costs import cost_of, nats
 from wordveil.service.ledger import Ledger
-from wordveil.service.messages import (
-    BatchRequest,
-    DenoiseAnswer,
-    DenoiseRequest,
-    HidesAmong,
-    HidesRequest,
-    ReleaseAnswer,
-    TextRequest,
-)
 from wordveil.service.refusals import NOTHING_DRAWN, RequestRefusedError
 from wordveil.service.settings import Opened, OpenedRedactor, listed
 
@@ -40,7 +32,7 @@ class Asked:
     """Texts to release together."""
 
     texts: Sequence[str] = field(repr=False)  # the private texts
-    how: TextRequest | BatchRequest = field(repr=False)  # the setting, and whose texts they are
+    how: messages.TextRequest | messages.BatchRequest = field(repr=False)  # the setting, and whose texts they are
     caller: Caller  # whose key pays
     retry: str | None = field(default=None, repr=False)  # the name under which the request is charged once
     # what only the client that made the request knows, with a name always: whoever knows the name alone could else ask
@@ -75,7 +67,7 @@ class Releaser:
         opened = listed("setting", asked.how.setting, self.settings)
         return isinstance(opened, Opened) and opened.soon_done and sum(map(len, asked.texts)) <= _SHORT
 
-    def release(self, asked: Asked) -> ReleaseAnswer:
+    def release(self, asked: Asked) -> messages.ReleaseAnswer:
         """Release what takes longer; what its accounts cannot pay one token of is refused before it is read.
 
         Raises:
@@ -124,12 +116,12 @@ class Releaser:
             **again,
         )
 
-    def draw(self, paid: Sequence[tuple[Counted, Charged]]) -> list[ReleaseAnswer]:
+    def draw(self, paid: Sequence[tuple[Counted, Charged]]) -> list[messages.ReleaseAnswer]:
         """Draw the noise of releases that are paid for, of those without a retry name together.
 
         Each text has draws of its own: what is released together depends on nothing that it is released with.
         """
-        answers: dict[int, ReleaseAnswer] = {}
+        answers: dict[int, messages.ReleaseAnswer] = {}
         together: dict[Hashable, list[int]] = {}
         for place, (counted, charged) in enumerate(paid):
             alone = None if charged.salt is None else place
@@ -150,9 +142,9 @@ class Releaser:
 
     def _answer(
         self, counted: Counted, charged: Charged, disclosed: Sequence[str], texts: Sequence[ReleasedText]
-    ) -> ReleaseAnswer:
+    ) -> messages.ReleaseAnswer:
         charge, opened = counted.charge, counted.opened
-        return ReleaseAnswer(
+        return messages.ReleaseAnswer(
             release=charged.release,
             texts=list(texts),
             tokens=charge.tokens,
@@ -171,7 +163,7 @@ class Releaser:
         around = repr(opened.sanitizer.options)
         return self.secret.digest("seal", around, repr(opened.guarantee), *law, *released)
 
-    def denoised(self, asked: DenoiseRequest) -> DenoiseAnswer:
+    def denoised(self, asked: messages.DenoiseRequest) -> messages.DenoiseAnswer:
         """Read what a release may have said: post-processing, which costs nothing.
 
         Raises:
@@ -183,7 +175,7 @@ class Releaser:
             requirement = "does not belong to these texts and this setting; only what this service released is read."
             raise ParameterError("seal", "<hidden>", requirement)
         found = opened.reader().read([ReleasedText(text) for text in asked.texts])
-        return DenoiseAnswer(
+        return messages.DenoiseAnswer(
             texts=[each.text for each in found],
             read=[not each.refused for each in found],
             attack=[float(each.named.mean()) if len(each.named) else 0.0 for each in found],
@@ -192,11 +184,11 @@ class Releaser:
             disclosed=list(opened.sanitizer.disclosed),
         )
 
-    def hides_among(self, asked: HidesRequest) -> HidesAmong:
+    def hides_among(self, asked: messages.HidesRequest) -> messages.HidesAmong:
         """Return what may be released for words, by the mechanism's own law; nothing of words nobody lists."""
         opened = listed("setting", asked.setting, self.settings)
         if isinstance(opened, OpenedRedactor):
-            return HidesAmong(words={word: opened.becomes(word) for word in asked.words if word})
+            return messages.HidesAmong(words={word: opened.becomes(word) for word in asked.words if word})
         kept = opened.sanitizer
         drawn, among = kept.parts.randomizer, {}
         for word in dict.fromkeys(asked.words):
@@ -205,7 +197,7 @@ class Releaser:
             if rows is not None:
                 first = np.argsort(-rows[0], kind="stable")[:_SHOWN]
                 among[word] = [(kept.embeddings.words[drawn.outputs[i]], float(rows[0][i])) for i in first]
-        return HidesAmong(words=among)
+        return messages.HidesAmong(words=among)
 
     def listed(self) -> list[dict[str, Any]]:
         return [{"name": name, **opened.described()} for name, opened in self.settings.items()]

@@ -21,8 +21,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-from wordveil.documents import DocumentSettings, Record, TreeFiles, tree_files
-from wordveil.documents.blocks import blocks
+from wordveil.documents import DocumentSettings, Record, TreeFiles
 from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.files.atomic import sibling, write_whole
 from wordveil.files.journal import file_identity, is_resumable
@@ -32,13 +31,13 @@ from wordveil.runs.completion import Completion
 from wordveil.runs.documents import UNNAMED, Answers, DocumentSummary, run_tree_file
 from wordveil.runs.engine import Notice, Position, Run, silent
 from wordveil.runs.other_columns import check_kept, other_columns, settle_others
-from wordveil.runs.preconditions import check_tree, tell, tree_file_identity, tree_identity
+from wordveil.runs.preconditions import tell, tree_file_identity, tree_identity, tree_to_run
 from wordveil.runs.sanitize import RunReport, add_counts, fingerprint, release_records, run_report
 from wordveil.sanitizing.input_watch import InputWatch
 from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.spark.budgets import check_columns, leave_out_over_budget, left_out_of
 from wordveil.spark.keys import check_repeatable
 from wordveil.spark.pythons import check_workers
-from wordveil.spark.tree_budgets import check_columns, leave_out_over_budget, left_out_of
 from wordveil.spark.workers import Worker, packed_for_tasks
 
 if TYPE_CHECKING:
@@ -98,21 +97,25 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     origin, settings, started = os.fspath(Path(source).absolute()), settings or DocumentSettings(), time.perf_counter()
     if not Path(origin).is_dir():
         raise ParameterError("source", origin, "must be a directory.")
-    check_tree(Path(origin), os.fspath(destination), resume=resume, settled=True)
-    found = _checked(origin, sanitizer, settings, budget)
+    check_repeatable(sanitizer)
+    found = tree_to_run(origin, os.fspath(destination), settings, resume=resume)
+    if budget is not None:
+        budget.tokens(sanitizer)
+        check_columns(found, settings)
     check_workers(spark)
     watch = watch or sanitizer.watch()
     if not (resume and (is_resumable(destination) or Path(destination).exists())):
         _look(watch, origin, found, sanitizer, settings)
     context = spark.sparkContext
     spread = partial(context.parallelize, numSlices=len(found.taken))
-    others = spread(found.taken).map(_Others(origin, settings)).collect()
+    others = spread(found.taken).map(partial(_other_columns, origin, settings)).collect()
     settle_others(os.fspath(source), settings, others, notice)
-    read, _ = tree_identity(dict(zip(found.taken, spread(found.taken).map(_Identity(origin)).collect(), strict=True)))
+    identities = spread(found.taken).map(partial(tree_file_identity, origin)).collect()
+    read, _ = tree_identity(dict(zip(found.taken, identities, strict=True)))
     folder = str(sibling(destination, "partial"))
     reading: dict[str, Any] = {"root": origin, "folder": folder, "settings": settings}
 
-    bad = _Bad(folder, stop=stop_at_bad_files)
+    bad = partial(_bad, folder, stop_at_bad_files)
     counted: dict[str, Any] = {"names": found.taken, "bad": bad, **reading}
     work = _Tree(
         spread=lambda task, pending: context.parallelize(pending, len(pending)).foreach(task),
@@ -162,7 +165,7 @@ def _look(watch: InputWatch, origin: str, found: TreeFiles, sanitizer: Sanitizer
     for name in found.taken:
         own = settings.for_file(name)
         with suppress(DocumentFormatError, ParameterError), own.open(str(Path(origin) / name)) as reader:
-            for block in blocks(iter(reader), own):
+            for block in own.blocks(iter(reader)):
                 texts = [text for record in block for text in record.texts if text is not None]
                 prepared = sanitizer.prepare([texts])
                 watch.look(texts, prepared.tokens, prepared.exempt)
@@ -173,45 +176,15 @@ def _look(watch: InputWatch, origin: str, found: TreeFiles, sanitizer: Sanitizer
     watch.words = watch.unknown = 0  # of a sample, which says nothing of the whole
 
 
-def _checked(origin: str, sanitizer: Sanitizer, settings: DocumentSettings, budget: UserBudget | None) -> TreeFiles:
-    check_repeatable(sanitizer)
-    found = tree_files(Path(origin), settings)
-    if not found.taken:
-        raise ParameterError("source", origin, "holds no file of a known format that fits the pattern.")
-    if budget is not None:
-        budget.tokens(sanitizer)
-        check_columns(found, settings)
-    return found
+def _other_columns(root: str, settings: DocumentSettings, name: str) -> list[str]:
+    return other_columns(str(Path(root) / name), settings.for_file(name))
 
 
-@dataclass(frozen=True)
-class _Identity:
-    root: str
-
-    def __call__(self, name: str) -> dict[str, Any]:
-        return tree_file_identity(self.root, name)
-
-
-@dataclass(frozen=True)
-class _Others:
-    root: str
-    settings: DocumentSettings
-
-    def __call__(self, name: str) -> list[str]:
-        return other_columns(str(Path(self.root) / name), self.settings.for_file(name))
-
-
-@dataclass(frozen=True)
-class _Bad:
-    """Takes down that a file cannot be read."""
-
-    folder: str
-    stop: bool
-
-    def __call__(self, index: int, problem: str) -> None:
-        _write_receipt(self.folder, index, {"bad": problem})
-        if self.stop:
-            raise DocumentFormatError(str(index), "cannot be read.")  # the driver tells why
+def _bad(folder: str, stop: bool, index: int, problem: str) -> None:
+    """Take down that a file cannot be read."""
+    _write_receipt(folder, index, {"bad": problem})
+    if stop:
+        raise DocumentFormatError(str(index), "cannot be read.")  # the driver tells why
 
 
 def _write_receipt(folder: str, index: int, receipt: Mapping[str, Any]) -> None:
@@ -235,7 +208,7 @@ class _Task(Worker):
         try:
             _write_receipt(self.folder, index, self._one(index, name, attempt))
         except DocumentFormatError as error:
-            _Bad(self.folder, self.stop)(index, str(error))
+            _bad(self.folder, self.stop, index, str(error))
         finally:
             rmtree(attempt, ignore_errors=True)
 
@@ -305,7 +278,7 @@ class _Tree:
         # Some may be done now: those that cannot be read.
         pending = [(n, name) for n, name in enumerate(self.found.taken) if not places[n].exists()]
         if pending:
-            with self._bad_files_told(places), _Watched(folder / _RECEIPTS, len(places), self.progress):
+            with self._bad_files_told(places), _watched(folder / _RECEIPTS, len(places), self.progress):
                 self.spread(self.task, pending)
         self.receipts = _read(places)
         new = [receipt for receipt, done in zip(self.receipts, before, strict=True) if not done]
@@ -359,25 +332,24 @@ def _read(places: list[Path]) -> list[dict[str, Any]]:
     return [json.loads(place.read_bytes()) for place in places if place.exists()]
 
 
-class _Watched:
-    """Tells of progress from the receipts while a job runs."""
+@contextmanager
+def _watched(folder: Path, files: int, progress: Progress) -> Iterator[None]:
+    """Tell of progress from the receipts while a job runs."""
+    end = threading.Event()
 
-    def __init__(self, folder: Path, files: int, progress: Progress) -> None:
-        self._folder, self._files, self._progress, self._end = folder, files, progress, threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
+    def watch() -> None:
         seen: dict[str, int] = {}
-        while not self._end.wait(_POLL):
+        while not end.wait(_POLL):
             # One listing, and each receipt once: a look at every file in turn would not scale.
-            for place in self._folder.glob("[0-9]*.json"):
+            for place in folder.glob("[0-9]*.json"):
                 if place.name not in seen:
                     seen[place.name] = json.loads(place.read_bytes()).get("counts", {}).get("documents", 0)
-            self._progress(len(seen), self._files, sum(seen.values()))
+            progress(len(seen), files, sum(seen.values()))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()

@@ -11,10 +11,11 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.mechanisms.base import VectorMechanism
+from wordveil.parameters import OtherColumns
 from wordveil.runs.tables import TableRelease, chosen_columns, described
 from wordveil.runs.vectors import VectorSettings
 from wordveil.runs.vectors.binding import bind
@@ -39,7 +40,7 @@ JUDGED = 100
 """Rows of which a redactor must keep enough, so that no text in another language is released as holes."""
 
 
-def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
+def sanitize(
     dataframe: DataFrame,
     columns: Sequence[str],
     sanitizer: Sanitizer | Redactor,
@@ -48,9 +49,7 @@ def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
     key_file: str | None = None,
     check_ids: bool = True,
     name: str = "",
-    keep: Sequence[str] | None = None,
-    keep_others: bool = False,
-    drop_others: bool = False,
+    **others: Unpack[OtherColumns],
 ) -> DataFrame:
     """Sanitize text columns of a data frame; a row is one document.
 
@@ -66,10 +65,7 @@ def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
         check_ids: Run a job that makes sure that the ids are unique: two rows of one id would share their noise. Files
             and rows of a frame that is as it was read need none.
         name: What tells this frame from others that are released under the same key file, whose ids may be the same.
-        keep: The other columns to copy. None is copied unasked: where there are others, this or one of the next two
-            must be given.
-        keep_others: Copy all other columns.
-        drop_others: Leave out all other columns.
+        **others: What becomes of the other columns: `keep`, `keep_others` or `drop_others`; see `OtherColumns`.
 
     Returns:
         A frame of these columns, their order and types as they were. Its text columns carry guarantee and disclosures
@@ -82,8 +78,7 @@ def sanitize(  # noqa: PLR0913 (three of them say what else is copied)
         MissingExtraError: If PySpark or PyArrow is missing.
     """
     names = text_columns(dataframe, columns)
-    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
-    written = written_columns(dataframe, names, **how)
+    written = written_columns(dataframe, names, **others)
     frame = chosen_of(with_ids(dataframe, ids, taken=names, check=check_ids), written)
     task: Texts | Redacts
     if isinstance(sanitizer, Redactor):
@@ -109,9 +104,9 @@ def text_columns(dataframe: DataFrame, columns: Sequence[str]) -> tuple[str, ...
     return names
 
 
-def written_columns(dataframe: DataFrame, names: Sequence[str], **how: Any) -> list[str]:
+def written_columns(dataframe: DataFrame, names: Sequence[str], **choice: Unpack[OtherColumns]) -> list[str]:
     """Return the columns of a frame that are written, given the text columns and what is said of the others."""
-    chosen, copied = chosen_columns(names, dataframe.columns, **how)
+    chosen, copied = chosen_columns(names, dataframe.columns, **choice)
     return [column for column in dataframe.columns if column in chosen or column in copied]
 
 
@@ -169,8 +164,7 @@ def release(  # noqa: PLR0913 (five of them say where the noise lies)
         raise ParameterError("column", column, "must be a column of arrays of floats or doubles.")
     check_workers(dataframe.sparkSession)
     settings = settings or VectorSettings()
-    how = {"keep": settings.keep, "keep_others": settings.keep_others, "drop_others": settings.drop_others}
-    written = written_columns(dataframe, [column], **how)
+    written = written_columns(dataframe, [column], **settings.choice)
     first = dataframe.select(functions.size(functions.col(f"`{column}`")).alias("d")).first()
     if first is None:
         return dataframe.select(*(functions.col(f"`{own}`") for own in written))

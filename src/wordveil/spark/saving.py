@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
+from wordveil.parameters import OtherColumns
 from wordveil.runs.beforehand import UserBudget
 from wordveil.runs.tables import TableRelease
 from wordveil.sanitizing.sanitizer import Sanitizer
@@ -48,9 +49,7 @@ def save(  # noqa: PLR0913 (those of `sanitize`, and of what is written)
     key_file: str | None = None,
     check_ids: bool = True,
     name: str = "",
-    keep: Sequence[str] | None = None,
-    keep_others: bool = False,
-    drop_others: bool = False,
+    **others: Unpack[OtherColumns],
 ) -> TableRelease:
     """Sanitize text columns of a data frame and write it; return what is promised, disclosed and counted.
 
@@ -63,10 +62,9 @@ def save(  # noqa: PLR0913 (those of `sanitize`, and of what is written)
     from pyspark.sql import Observation, types
 
     names = text_columns(dataframe, columns)
-    if partition_by and not keep_others:
-        keep, drop_others = [*(keep or ()), *(each for each in partition_by if each not in (keep or ()))], False
-    how: dict[str, Any] = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
-    written = written_columns(dataframe, names, **how)
+    if partition_by and not others.get("keep_others"):
+        others = {"keep": [*dict.fromkeys([*(others.get("keep") or ()), *partition_by])]}
+    written = written_columns(dataframe, names, **others)
     promise, lost = promise_of(written, names, sanitizer), None
     frame = with_ids(dataframe, ids, taken=names, check=check_ids)
     if budget is not None:

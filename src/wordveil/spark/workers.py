@@ -22,8 +22,7 @@ from wordveil.randomness import RandomSource
 from wordveil.runs.sanitize import fingerprint
 from wordveil.runs.vectors.binding import bind
 from wordveil.runs.vectors.releasing import RowReleaser, VectorSettings
-from wordveil.sanitizing.rows import release_rows
-from wordveil.sanitizing.sanitizer import Sanitizer
+from wordveil.sanitizing.sanitizer import Sanitizer, release_rows
 from wordveil.spark.keys import check_host, check_repeatable, check_same_job, keyed
 from wordveil.vocabulary.table import Embeddings
 from wordveil.withholding.redactor import Redactor

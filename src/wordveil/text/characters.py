@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from itertools import chain
 
@@ -147,3 +149,17 @@ def plain_spelling(token: str) -> str:
         return folded
     visible = "".join(c for c in folded if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFC", visible)
+
+
+def letters_by_script(texts: Iterable[str]) -> Counter[str]:
+    """Count letters by script: the first word of a letter's Unicode name, such as LATIN, CYRILLIC or CJK.
+
+    Example:
+        >>> letters_by_script(["Zürich, 10 °C", "Рига"])
+        Counter({'LATIN': 7, 'CYRILLIC': 4})
+    """
+    scripts = Counter[str]()
+    for letter, times in Counter("".join(texts)).items():
+        if letter.isalpha():
+            scripts["LATIN" if letter.isascii() else unicodedata.name(letter, "?").partition(" ")[0]] += times
+    return scripts

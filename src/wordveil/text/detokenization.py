@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,25 +79,20 @@ def _without_dropped(gaps: Sequence[str], words: Sequence[str]) -> tuple[list[st
     return kept_gaps, kept_words
 
 
-def apply_casing(
-    text: ReleasedText, casing: Literal["sentence", "vocabulary"] = "sentence", *, cased: bool = False
-) -> ReleasedText:
+def apply_casing(text: ReleasedText, *, cased: bool = False) -> ReleasedText:
     """Case released text by rules that look at nothing else.
+
+    The first letter of the text is capitalized, and the first after `.`, `!`, `?` or an ellipsis followed by white
+    space or a tag, and the pronoun i.
 
     Args:
         text: The released text.
-        casing: "sentence" capitalizes the first letter of the text and after `.`, `!`, `?` or an ellipsis followed by
-            white space or a tag, and the pronoun i; "vocabulary" changes nothing.
         cased: Whether the words come from a vocabulary that tells case apart; then the pronoun is left alone.
 
     Example:
         >>> apply_casing(ReleasedText("maybe i'm late. (so it goes)"))
         "Maybe I'm late. (So it goes)"
     """
-    if casing == "vocabulary":
-        return text
-    if casing != "sentence":
-        raise ParameterError("casing", casing, "must be 'sentence' or 'vocabulary' where only the text is known.")
     # Splitting leaves the loop over pieces to the expression engine; every second one ends in a letter to be cased.
     pieces = (_STARTS if cased else _STARTS_AND_I).split(text)
     pieces[1::2] = map(_capitalized_end, pieces[1::2])

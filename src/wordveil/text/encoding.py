@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,6 @@ from wordveil.text.characters import plain_characters
 from wordveil.text.joining import joined
 from wordveil.text.readings import FULL_WORDS, FUSED, UNKNOWN, Reading, shape, spellings
 from wordveil.text.reference import Rules, TextReading, caseless, encode_text, read_token
-from wordveil.text.schemes import DEFAULT_SCHEME, SCHEMES
 from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 
@@ -130,7 +129,7 @@ class Encoder:
     index: PackedWords | None = field(default=None, repr=False, compare=False)
     # "lower" if the vocabulary is in lower case; "cased" tries the surface, lower case, Capitalized
     casing: Literal["lower", "cased"] = "lower"
-    tokenizer: Tokenizer = SCHEMES[DEFAULT_SCHEME]  # cuts the texts
+    tokenizer: Tokenizer = field(default_factory=Tokenizer)  # cuts the texts
     # "unknown" makes every token with a digit (Unicode Nd, Nl, No) unknown; "vocabulary" looks it up, which discloses
     # more and is to be declared on the release
     numbers: Literal["unknown", "vocabulary"] = "unknown"
@@ -181,9 +180,15 @@ class Encoder:
         return texts if self.typed is None else map(joined, texts)
 
     def _reading(self) -> Callable[[Sequence[str], Sequence[bool]], EncodedBatch]:
-        if self.index is None or text_library() is None:
-            return partial(self._batch, Assembler(self._read_tokens))
-        return _Compiled(self, self._compiled)
+        fields: Callable[[Sequence[str]], dict[str, Any]] = partial(self._assembled, Assembler(self._read_tokens))
+        if self.index is not None and text_library() is not None:
+            fields = CompiledReader(self._compiled, self._left).read
+
+        def read(texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
+            found = fields(texts) if self.keep_shapes else fields(texts) | {"shapes": None}
+            return EncodedBatch(**found, last=np.array(last, np.bool_))
+
+        return read
 
     @cached_property
     def _compiled(self) -> ReaderSettings:
@@ -199,14 +204,12 @@ class Encoder:
             numbers=self.numbers == "unknown" and self.typed is None,
         )
 
-    def _batch(self, assemble: Assembler, texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
+    def _assembled(self, assemble: Assembler, texts: Sequence[str]) -> dict[str, Any]:
+        """Return the fields of a batch but for `last`, put together by arrays."""
         split = [self.tokenizer.split(PrivateText(text)) for text in texts]
         if self.tokenizer.markup != "none":
             split = [[piece if i % 2 else piece.lower() for i, piece in enumerate(pieces)] for pieces in split]
-        fields = assemble(split)
-        if not self.keep_shapes:
-            fields["shapes"] = None
-        return EncodedBatch(**fields, last=np.array(last, np.bool_))
+        return assemble(split)
 
     def _read_tokens(self, tokens: Sequence[str]) -> list[Reading]:
         plain = {token: token.lower() for token in tokens if self._is_plain(token)}
@@ -230,28 +233,9 @@ class Encoder:
         readings = dict(zip(tokens, self._read_tokens(tokens), strict=True))
         return [encode_text(pieces, readings, self.tokenizer.markup) for pieces in split]
 
-    def known(self, words: Iterable[str]) -> dict[str, int]:
-        """Return the ids of the words that are in the vocabulary."""
-        asked = list(words)
-        ids = self.lookup(asked).tolist() if asked else []
-        return {word: id_ for word, id_ in zip(asked, ids, strict=True) if id_ != UNKNOWN}
-
-
-class _Compiled:
-    """Reads the texts of one call with compiled kernels."""
-
-    def __init__(self, encoder: Encoder, settings: ReaderSettings) -> None:
-        self._encoder = encoder
-        self._reader = CompiledReader(settings, self._left)
-
-    def __call__(self, texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:
-        fields = self._reader.read(texts)
-        if not self._encoder.keep_shapes:
-            fields["shapes"] = None
-        return EncodedBatch(**fields, last=np.array(last, np.bool_))
-
     def _left(self, stretches: list[str]) -> Left:
-        read = self._encoder.read_texts(stretches)
+        """Read what the compiled reader leaves alone."""
+        read = self.read_texts(stretches)
         return Left(
             [len(own.ids) for own in read],
             [own.exempt for own in read],
@@ -259,6 +243,12 @@ class _Compiled:
             chain.from_iterable(own.shapes for own in read),
             chain.from_iterable(own.gaps for own in read),
         )
+
+    def known(self, words: Iterable[str]) -> dict[str, int]:
+        """Return the ids of the words that are in the vocabulary."""
+        asked = list(words)
+        ids = self.lookup(asked).tolist() if asked else []
+        return {word: id_ for word, id_ in zip(asked, ids, strict=True) if id_ != UNKNOWN}
 
 
 def _portions(

@@ -119,18 +119,15 @@ def sentence_pieces(model: MiniLM, sentence: str) -> list[int]:
     return [model.pieces["[CLS]"], *inner[: LONGEST_INPUT - 2], model.pieces["[SEP]"]]
 
 
-def encode(
-    model: MiniLM, inputs: Sequence[Sequence[int]], *, layers: Sequence[int] = (LAYERS,)
-) -> Iterator[tuple[list[int], Float32Array]]:
+def encode(model: MiniLM, inputs: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Float32Array]]:
     """Run the model on inputs grouped by length.
 
     Args:
         model: The model.
         inputs: Piece ids of each input, [CLS] and [SEP] included.
-        layers: Which layers' states, side by side, counted from 1.
 
     Yields:
-        The positions in `inputs` of one batch, and their states, shape (batch, length, 384 * layers).
+        The positions in `inputs` of one batch, and their states, shape (batch, length, 384).
     """
     by_length: dict[int, list[int]] = {}
     for position, ids in enumerate(inputs):
@@ -139,18 +136,17 @@ def encode(
         size = max(1, TOKENS_PER_BATCH // length)
         for start in range(0, len(positions), size):
             batch = positions[start : start + size]
-            yield batch, _forward(model.weights, np.array([inputs[i] for i in batch]), layers)
+            yield batch, _forward(model.weights, np.array([inputs[i] for i in batch]))
 
 
-def _forward(weights: dict[str, Float32Array], ids: NDArray[np.int64], layers: Sequence[int]) -> Float32Array:
-    """Return the states of some layers of a batch of equal lengths, shape (batch, length, 384 * layers)."""
+def _forward(weights: dict[str, Float32Array], ids: NDArray[np.int64]) -> Float32Array:
+    """Return the states of a batch of equal lengths, shape (batch, length, 384)."""
     batch, length = ids.shape
     states = weights["embeddings.word_embeddings.weight"][ids]
     states = states + weights["embeddings.position_embeddings.weight"][:length]
     states = states + weights["embeddings.token_type_embeddings.weight"][0]
     # Two dimensions from here on: NumPy multiplies stacks of small matrices one by one, far slower.
     x = _normalize(weights, "embeddings.LayerNorm", states.reshape(batch * length, WIDTH))
-    found = {}
     for layer in range(LAYERS):
         name = f"encoder.layer.{layer}"
         mixed = _attention(weights, f"{name}.attention.self", x, batch, length)
@@ -159,8 +155,7 @@ def _forward(weights: dict[str, Float32Array], ids: NDArray[np.int64], layers: S
         inner = _linear(weights, f"{name}.intermediate.dense", x)
         inner = np.float32(0.5) * inner * (np.float32(1) + erf(inner * np.float32(2**-0.5)))
         x = _normalize(weights, f"{name}.output.LayerNorm", x + _linear(weights, f"{name}.output.dense", inner))
-        found[layer + 1] = x
-    return np.concatenate([found[layer] for layer in layers], axis=1).reshape(batch, length, -1)
+    return x.reshape(batch, length, WIDTH)
 
 
 def _attention(weights: dict[str, Float32Array], name: str, x: Float32Array, batch: int, length: int) -> Float32Array:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wordveil.arrays import PrivateText
+from wordveil.errors import ParameterError
 from wordveil.parameters import check_choice
 from wordveil.text.patterns import markup_pattern, token_pattern
 
@@ -50,3 +51,17 @@ class Tokenizer:
             pieces[-1] += tag + following[0]
             pieces += following[1:]
         return pieces
+
+
+def tokenizer_for(scheme: str, *, markup: Literal["none", "html"] = "none") -> Tokenizer:
+    """The tokenizer of the scheme that a vocabulary's header names: what its words were made for; so far there is one.
+
+    Markup is not part of a scheme: it is a fact about the documents, chosen per run.
+
+    Example:
+        >>> tokenizer_for("words", markup="html")
+        Tokenizer(markup='html')
+    """
+    if scheme != "words":
+        raise ParameterError("scheme", scheme, "is not a tokenizer scheme; the schemes are: words.")
+    return Tokenizer(markup=markup)

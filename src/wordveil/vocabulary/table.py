@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ChecksumError, ParameterError
 from wordveil.kernels.compiled.text import PackedWords
-from wordveil.text.scripts import letters_by_script
+from wordveil.text.characters import letters_by_script
 from wordveil.vocabulary.candidates import build_table, checked_rows, detect_casing, packed_words
 from wordveil.vocabulary.checksums import candidates_checksum, table_checksum, verify_table
 from wordveil.vocabulary.header import VocabularyHeader

@@ -22,6 +22,8 @@ MAY_SAY_MOVED = MAY_SAY.replace(
     "Dates written in full leave moved, all of a document or person by one number of days; many documents of one "
     "person that are not linked show how far. Of every other token nothing",
 )
+COUNTED = "how many tokens of each kind are hidden in all texts together: several may stand behind one placeholder"
+"""What a report shows besides the texts, and what they show."""
 _PRINTED = ("name", "number", "link", "word")
 
 
@@ -51,17 +53,13 @@ class Claim:
         kinds = ", ".join(
             f"{counts[kind]:,} {kind}{'' if counts[kind] == 1 else 's'}" for kind in _PRINTED if counts.get(kind)
         )
-        more = (
-            " Values in the place of hidden tokens are made up and may be taken for facts."
-            if law == "surrogate"
-            else ""
-        )
+        made_up = " Values in the place of hidden tokens are made up and may be taken for facts."
         listed = f"all on a list of {_size(words)}"
         return cls(
             kept=f"{counts.get('kept', 0):,} of {tokens:,} tokens{share}, {listed}",
             hidden=f"{counts.get('hidden', 0):,} tokens{f': {kinds}' if kinds else ''}",
             may_say=MAY_SAY if days is None else MAY_SAY_MOVED,
-            must_say=MUST_SAY + more,
+            must_say=MUST_SAY + made_up * (law == "surrogate"),
         )
 
     def lines(self) -> tuple[str, str, str, str]:

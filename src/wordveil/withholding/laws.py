@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from wordveil.randomness import Stream, random_bits
 from wordveil.text.surrogates import GENERATORS, Generator
@@ -25,11 +25,8 @@ class Slot(NamedTuple):
     number: int = 0
 
 
-class Law(Protocol):
-    """Writes what stands in slots; it is given nothing else of a text."""
-
-    def __call__(self, slots: Sequence[Slot], stream: Stream) -> list[str]:
-        """Return what stands in each slot."""
+Law = Callable[[Sequence[Slot], Stream], list[str]]
+"""Returns what stands in each slot; it is given nothing else of a text."""
 
 
 def placeholders(slots: Sequence[Slot], stream: Stream) -> list[str]:

@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import unicodedata
-from typing import Protocol
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
@@ -29,13 +28,6 @@ _NOBODY = frozenset(("", "nan", "NaN"))
 _BYTES = 4  # two of a person's n hidden words share a number with a probability below n**2 / 2**33
 
 
-class Links(Protocol):
-    """Numbers hidden tokens, so that equal ones share a number."""
-
-    def number(self, token: str, kind: Kind) -> int:
-        """Return the number of a hidden token among those that print alike, from 1; 0 where nothing is linked."""
-
-
 def spelled_alike(token: str) -> str:
     """Return what tokens share that are linked: letters by compatibility, without capitals and what is not seen.
 
@@ -45,14 +37,6 @@ def spelled_alike(token: str) -> str:
     """
     seen = "".join("'" if c in _APOSTROPHES else c for c in _UNSEEN.sub("", token))
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
-
-
-class NoLinks:
-    """Links nothing."""
-
-    def number(self, token: str, kind: Kind) -> int:
-        """Return 0."""
-        return 0
 
 
 class DocumentLinks:
@@ -92,9 +76,21 @@ class PersonLinks:
         return 1 + int.from_bytes(digest.digest(), "big")
 
 
+Links = DocumentLinks | PersonLinks
+"""Numbers hidden tokens from 1 on, so that equal ones among those that print alike share a number."""
+
+
 def owner_name(person: str | None, document: str | None) -> str:
     """Return what is hashed for a person, or for a document of nobody's; None for one that is no other's."""
     return f"#{os.urandom(16).hex() if document is None else document}" if person is None else f"={person}"
+
+
+def check_linked(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> None:
+    """Raise `ParameterError` for what is no file or has no columns, and where records are left out."""
+    if not os.path.isfile(source) or settings.missing == "skip" or not settings.columns:
+        raise ParameterError(
+            "link", column, "names a column, which needs one file with columns, and no --missing skip; or use document."
+        )
 
 
 def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> list[str | None]:
@@ -108,16 +104,10 @@ def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSe
         settings: How the file is read.
 
     Raises:
-        ParameterError: If the input can be read only once or is a folder, records are left out, it has no columns, or
-            a document names several persons.
+        ParameterError: If a document names several persons.
         DocumentFormatError: If the column lies in a list, such as one of turns, of which some may name nobody.
     """
-    path = os.fspath(source)
-    if not os.path.isfile(path) or settings.missing == "skip" or not settings.columns:
-        raise ParameterError(
-            "link", column, "names a column, which needs one file with columns, and no --missing skip; or use document."
-        )
-    with settings.open_values(path, column) as reader:
+    with settings.open_values(os.fspath(source), column) as reader:
         records = [record.texts for record in reader if not record.structural]
     if any(len(texts) > 1 for texts in records):
         raise ParameterError("link", column, "names several persons in one document; give each a record of their own.")

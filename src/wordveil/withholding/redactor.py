@@ -11,13 +11,14 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, get_args
 
 from wordveil import __version__
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError, TooLittleKeptError
 from wordveil.kernels.compiled.withholding import CompiledWithholding
+from wordveil.parameters import check_choice
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
 from wordveil.promises.release import Provenance, Reported
 from wordveil.promises.rows import ReleasedRows, Rows, into_rows
@@ -28,7 +29,7 @@ from wordveil.withholding.compiled import compiled_pass
 from wordveil.withholding.dates import MOST_DAYS, date_at, drawn_shift
 from wordveil.withholding.kinds import Kind
 from wordveil.withholding.laws import LAWS, LawName, Slot
-from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, NoLinks, PersonLinks, owner_name
+from wordveil.withholding.linking import DOCUMENT, NONE, DocumentLinks, Links, PersonLinks, owner_name
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.tokens import Tokens, layout, tokenize
 from wordveil.withholding.words import PublicWords
@@ -66,10 +67,6 @@ class Redaction(Reported):
     disclosed: tuple[str, ...]
     claim: Claim
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.guarantee, Guarantee):
-            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Redactor:
@@ -103,8 +100,7 @@ class Redactor:
     source: RandomSource = field(default_factory=RandomSource, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.law not in get_args(LawName):
-            raise ParameterError("law", self.law, f"must be one of {', '.join(get_args(LawName))}.")
+        check_choice("law", self.law, get_args(LawName))
         if self.days is not None and not 1 <= self.days <= MOST_DAYS:
             raise ParameterError("days", self.days, f"must be a number of days from 1 to {MOST_DAYS}.")
         if self.days is not None and (self.rule.calendar or self.rule.numbers is not None):
@@ -156,7 +152,7 @@ class Redactor:
         tokens = tokenize(text, self.words)
         kept = self.rule.kept(tokens)
         moved = self.shift() if shift is None else shift
-        pieces, slots = self._pieces(tokens, kept, self.links() if links is None else links, moved)
+        pieces, slots = self._pieces(tokens, kept, links or self.links(), moved)
         counts["kept"] += sum(kept)
         counts["hidden"] += len(kept) - sum(kept)
         counts.update(s.kind.printed for s, stays in zip(tokens.spellings, kept, strict=True) if not stays)
@@ -223,11 +219,8 @@ class Redactor:
 
     def _compiled(self) -> CompiledWithholding | None:
         """Return the compiled pass, which writes placeholders that nothing links."""
-        return (
-            compiled_pass(self.words, self.rule)
-            if (self.law, self.link, self.days) == ("placeholder", NONE, None)
-            else None
-        )
+        plain = (self.law, self.link, self.days) == ("placeholder", NONE, None)
+        return compiled_pass(self.words, self.rule) if plain else None
 
     def spans(self, text: str) -> list[Span]:
         """Return the tokens of a text and what becomes of each: for its owner, as it says where the hidden ones are."""
@@ -239,15 +232,15 @@ class Redactor:
             spans.append(Span(start, end, tokens.spellings[i].kind, kept))
         return spans
 
-    def links(self, person: str | None = None, document: str | None = None) -> Links:
-        """Return what numbers the hidden tokens of a document.
+    def links(self, person: str | None = None, document: str | None = None) -> Links | None:
+        """Return what numbers the hidden tokens of a document; None where nothing is linked.
 
         Args:
             person: Whose document it is, where persons are linked; None for nobody's.
             document: Id of the document under which a resumed run finds the same numbers; None for others every time.
         """
         if self.link == NONE:
-            return NoLinks()
+            return None
         if self.link == DOCUMENT and self.law == "placeholder":
             return DocumentLinks()
         self._check_repeats(person, document)
@@ -271,7 +264,7 @@ class Redactor:
             self.source.check_repeats()
 
     def _pieces(
-        self, tokens: Tokens, kept: list[bool], links: Links, shift: int
+        self, tokens: Tokens, kept: list[bool], links: Links | None, shift: int
     ) -> tuple[list[str | None], list[Slot]]:
         """Return what is written, None for a slot, and the slots."""
         pieces: list[str | None] = []
@@ -287,20 +280,15 @@ class Redactor:
                 pieces += [layout(gap), date]
                 dated, open_slot = i + 3, False
                 continue
-            if open_slot and not stays and not self.link_numbers and _runs_on(slots[-1].kind, gap, kind):
+            if open_slot and not stays and links is None and _runs_on(slots[-1].kind, gap, kind):
                 continue
             pieces.append(layout(gap))
             pieces.append(tokens.texts[i].replace("’", "'") if stays else None)
             if not stays:
-                slots.append(Slot(kind, links.number(tokens.texts[i], kind)))
+                slots.append(Slot(kind, 0 if links is None else links.number(tokens.texts[i], kind)))
             open_slot = not stays
         pieces.append(layout(tokens.gaps[-1]))
         return pieces, slots
-
-    @property
-    def link_numbers(self) -> bool:
-        """Whether equal hidden tokens are linked."""
-        return self.link != NONE
 
     @property
     def guarantee(self) -> Guarantee:
@@ -311,7 +299,7 @@ class Redactor:
         agreeing = ["kept tokens", "where they stand", "the kinds of all others", "layout"]
         whose = "a document" if self.link == DOCUMENT else "a person"
         agreeing += ["dates written in full"] if self.days is not None else []
-        agreeing += [f"which hidden tokens of {whose} are equal"] if self.link_numbers else []
+        agreeing += [f"which hidden tokens of {whose} are equal"] if self.link != NONE else []
         keyed = () if self.link in (NONE, DOCUMENT) and self.days is None else (_KEYED,)
         return Withholding(
             agreeing=f"{', '.join(agreeing[:-1])} and {agreeing[-1]}",
@@ -335,17 +323,10 @@ class Redactor:
 
     def choices(self) -> dict[str, Any]:
         """Return all choices as plain values that JSON can hold, of the owner's words how many: see `own_words`."""
-        rule = {name: getattr(self.rule, name) for name in ("strict", "titles", "calendar")}
+        own = {name: getattr(self, name) for name in ("law", "link", "days")}
         numbers = None if self.rule.numbers is None else list(self.rule.numbers)
-        chosen = {
-            "law": self.law,
-            "link": self.link,
-            "days": self.days,
-            **rule,
-            "numbers": numbers,
-            "version": __version__,
-        }
-        return {**chosen, "words": self.words.choices()}
+        rule = asdict(self.rule) | {"numbers": numbers}
+        return {**own, **rule, "version": __version__, "words": self.words.choices()}
 
 
 def _count(counts: Counter[str], found: Mapping[str, int]) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
 from wordveil.runs.frame import run_shows
-from wordveil.runs.report_shape import misfits
-from wordveil.withholding.claim import Claim
+from wordveil.runs.report_check import misfits
+from wordveil.withholding.claim import COUNTED, Claim
 from wordveil.withholding.redactor import Redactor
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.runs import RedactionReport
@@ -32,14 +33,14 @@ def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> li
     counts = Counter({**facts["hidden"], "kept": facts["kept"], "hidden": sum(facts["hidden"].values())})
     right = {
         "guarantee": redactor.guarantee.as_dict(),
-        "disclosed": [*redactor.disclosed, *run_shows(facts)],
+        "disclosed": [*redactor.disclosed, COUNTED, *run_shows(facts)],
         "claim": asdict(Claim.of(counts, words, law=redactor.law, days=redactor.days)),
         "options": redactor.choices() | {"version": facts["options"]["version"]},
         "tokens": counts["kept"] + counts["hidden"],
         "provenance": asdict(redactor.provenance) | {"test_source": bool(facts["provenance"]["test_source"])},
         "hidden": {kind: counts[kind] for kind in ("name", "number", "link", "word")},
     }
-    plain = {name: _as_json(value) for name, value in right.items()}
+    plain = json.loads(json.dumps(right))
     wrong = [f"{name}: the report says other than its choices come to" for name in plain if facts[name] != plain[name]]
     strange = facts.keys() - {each.name for each in fields(RedactionReport)} - _AROUND
     return wrong + [f"{place}: no run writes this" for place in [*sorted(strange), *misfits(facts, RedactionReport)]]
@@ -49,10 +50,3 @@ def _redactor(options: Mapping[str, Any], words: PublicWords) -> Redactor:
     numbers = None if options["numbers"] is None else tuple(options["numbers"])
     rule = Rule(strict=options["strict"], titles=options["titles"], calendar=options["calendar"], numbers=numbers)
     return Redactor(words=words, rule=rule, law=options["law"], link=options["link"], days=options["days"])
-
-
-def _as_json(value: Any) -> Any:
-    """Return a value as it is read back from JSON."""
-    if isinstance(value, Mapping):
-        return {name: _as_json(each) for name, each in value.items()}
-    return [_as_json(each) for each in value] if isinstance(value, list | tuple) else value

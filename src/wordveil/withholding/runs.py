@@ -13,18 +13,18 @@ from wordveil.documents import DocumentSettings, Record
 from wordveil.files.journal import UNDER_KEY
 from wordveil.files.records import known_again
 from wordveil.promises.rows import into_rows
-from wordveil.runs.documents import Answers, DocumentSummary
+from wordveil.runs.documents import Answers, DocumentSummary, Known, stamp_of
 from wordveil.runs.engine import Notice
 from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import Warn, nothing_read, warn_caller
-from wordveil.withholding.claim import Claim
-from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
+from wordveil.withholding.claim import COUNTED, Claim
+from wordveil.withholding.linking import DOCUMENT, NONE, check_linked, persons_of
 from wordveil.withholding.redactor import Redactor, check_share
 
 
 @dataclass(frozen=True, kw_only=True)
 class RedactionReport(DocumentReport):
-    """What a run released; no private word. Texts that are released alike have equal counts of tokens and kinds.
+    """What a run released; no private word, but how many tokens are hidden, which placeholders do not show.
 
     Attributes:
         claim: What may and must be said of it.
@@ -43,13 +43,13 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     redactor: Redactor,
     *,
     settings: DocumentSettings | None = None,
+    warn: Warn = warn_caller,
+    word_files: Sequence[Path] = (),
     resume: bool = False,
     again: bool = False,
     progress: RunProgress | None = None,
     notice: Notice | None = None,
     deliver: Callable[[RedactionReport], None] | None = None,
-    warn: Warn = warn_caller,
-    word_files: Sequence[Path] = (),
 ) -> RedactionReport:
     """Redact a file, a directory tree or standard input, in its own format.
 
@@ -58,13 +58,13 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         destination: A file, a directory for a directory, or "-".
         redactor: Give it `run_source(destination, resume=resume)` as its source to be able to resume.
         settings: How documents are read.
+        warn: Called with an `InputWarning` at the end where the input held nothing.
+        word_files: The files of the owner's words: an output is complete for `resume` as long as they are as they were.
         resume: As for `sanitize_documents`, like the next four.
         again: The same.
         progress: The same.
         notice: The same.
         deliver: The same.
-        warn: Called with an `InputWarning` at the end where the input held nothing.
-        word_files: The files of the owner's words: an output is complete for `resume` as long as they are as they were.
 
     Returns:
         The report of the run.
@@ -79,7 +79,16 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     settings = settings or DocumentSettings()
     counts = Counter[str]()
     prefix = "".join(f"\0{column}" for column in settings.columns)
-    persons = None if redactor.link in (NONE, DOCUMENT) else persons_of(source, redactor.link, settings)
+    persons: list[str | None] | None = None
+    if redactor.link not in (NONE, DOCUMENT):
+        check_linked(source, redactor.link, settings)
+        persons = []
+
+    def linked(files: Sequence[tuple[str, DocumentSettings]]) -> list[Known]:
+        ((path, own),) = files
+        before = stamp_of(path)
+        persons[:] = persons_of(path, redactor.link, own)
+        return [Known(documents=len(persons), stamp=before)]
 
     def released(records: list[Record]) -> list[ReleasedText]:
         together = redactor.release_all([t for record in records for t in record.texts if t is not None], counts)
@@ -99,7 +108,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         facts = run_facts(source, destination, settings, summary)
         return RedactionReport(
             guarantee=redactor.guarantee,
-            disclosed=(*redactor.disclosed, *run_shows(facts)),
+            disclosed=(*redactor.disclosed, COUNTED, *run_shows(facts)),
             claim=Claim.of(counts, redactor.words, law=redactor.law, days=redactor.days),
             provenance=redactor.provenance,
             options=redactor.choices(),
@@ -118,13 +127,14 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         settings=settings,
         fingerprint={"redact": redactor.choices(), **_own_words(redactor, word_files)},
         randomness=redactor.source,
-        resume=resume,
-        again=again,
         counts=counts,
         tokens=["kept", "hidden"],
+        resume=resume,
+        again=again,
         progress=progress,
         notice=notice,
         deliver=deliver,
+        beforehand=None if persons is None else linked,
         read=lambda: check_share(counts),  # not earlier: where blocks end depends on the length of hidden tokens
     )
     if empty := nothing_read(report.documents, report.tokens):

@@ -157,8 +157,8 @@ def test_the_propositions_at_round_numbers():
     assert inner_product_bound(10, 2.0, 0.5, 0.1, **given) == pytest.approx(0.5 * 9 + 4 * 3 * noise + noise**2)
     loss = linear_loss_bound(10, 2.0, 0.5, 0.1, **given, lipschitz=1.5, diameter=2.0)
     assert loss == pytest.approx(1.5 * 2 * (2 * noise + 0.5 * 3))
-    page = linear_loss_bound(89, 5.0, 0.7, 0.05, n=100, tau=0.0, lipschitz=1.0, diameter=1.0)
-    assert page == pytest.approx(910.1, abs=0.1)
+    page = linear_loss_bound(89, 5.0, 0.7, 0.05, n=100, tau=8.494, lipschitz=1.0, diameter=1.0)
+    assert page == pytest.approx(916.1, abs=0.1)
 
 
 @pytest.mark.parametrize("wrong", [{"m": 0}, {"epsilon": 0.0}, {"beta": -1.0}, {"gamma": 0.0}, {"gamma": 1.0}])

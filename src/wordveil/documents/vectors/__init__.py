@@ -33,4 +33,4 @@ def open_vectors(path: str | os.PathLike[str], name: str | None = None) -> Vecto
     form = vector_format(path)
     if not Path(path).is_file():
         raise DataFormatError(path, "no such file.", remedy="Check the path.")
-    return form.open(Path(path), name)
+    return form.reader(Path(path), name)

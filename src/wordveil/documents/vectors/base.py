@@ -7,11 +7,13 @@ prefix and a suffix, or rewritten in one bounded pass at the end: that is what m
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,7 @@ from wordveil.errors import DataFormatError, ParameterError
 COPY_BYTES = 1 << 22
 
 
-class VectorReader(ABC):
+class VectorReader(AbstractContextManager["VectorReader"]):
     """An (n, d) array in a file, read in row order; a context manager."""
 
     path: str  # the file, as the caller named it
@@ -32,15 +34,16 @@ class VectorReader(ABC):
     others: tuple[str, ...] = ()  # names of what else the file holds
 
     @abstractmethod
+    def __init__(self, path: Path, name: str | None) -> None:
+        """Open the array of this name, or the only one."""
+
+    @abstractmethod
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
         """Yield the rows from `start` on, in blocks of at most `size` rows of a real number type."""
 
     @abstractmethod
     def close(self) -> None:
         """Close the file."""
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -68,10 +71,7 @@ class VectorFormat(ABC):
     name: str
     ending: str
     has_names: bool
-
-    @abstractmethod
-    def open(self, path: Path, name: str | None) -> VectorReader:
-        """Open the array of this name, or the only one."""
+    reader: type[VectorReader]
 
     @abstractmethod
     def prefix(self, plan: OutputPlan) -> bytes:
@@ -121,32 +121,38 @@ def pick(path: str, name: str | None, usable: Sequence[str], what: str) -> str:
     return usable[0]
 
 
-def raw_blocks(
-    path: str,
-    stream: BinaryIO | Any,
-    offset: int,
-    dtype: np.dtype[Any],
-    shape: tuple[int, int],
-    *,
-    fortran: bool,
-    start: int,
-    size: int,
-) -> Iterator[NDArray[Any]]:
-    """Yield rows of an array of raw numbers in a seekable stream, from `start` on, `size` at a time."""
-    rows, columns = shape
-    for low in range(start, rows, size):
-        count = min(size, rows - low)
-        if fortran:
-            block = np.empty((count, columns), dtype=dtype)
-            for column in range(columns):
-                stream.seek(offset + (column * rows + low) * dtype.itemsize)
-                block[:, column] = np.frombuffer(_exactly(path, stream, count * dtype.itemsize), dtype=dtype)
-        else:
-            if low == start:
-                stream.seek(offset + low * columns * dtype.itemsize)
-            data = _exactly(path, stream, count * columns * dtype.itemsize)
-            block = np.frombuffer(data, dtype=dtype).reshape(count, columns)
-        yield block
+@dataclass(frozen=True, kw_only=True)
+class RawArray:
+    """Raw numbers in a stream."""
+
+    path: str  # the file, for errors
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    offset: int  # where they begin
+    fortran: bool = False  # whether columns come first
+
+    @property
+    def size(self) -> int:
+        """Their bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def blocks(self, stream: BinaryIO | Any, start: int, size: int) -> Iterator[NDArray[Any]]:
+        """Yield the rows of a matrix in a stream that seeks, from `start` on, `size` at a time."""
+        rows, columns = self.shape
+        width, dtype = self.dtype.itemsize, self.dtype
+        for low in range(start, rows, size):
+            count = min(size, rows - low)
+            if self.fortran:
+                block = np.empty((count, columns), dtype=dtype)
+                for column in range(columns):
+                    stream.seek(self.offset + (column * rows + low) * width)
+                    block[:, column] = np.frombuffer(_exactly(self.path, stream, count * width), dtype=dtype)
+            else:
+                if low == start:
+                    stream.seek(self.offset + low * columns * width)
+                data = _exactly(self.path, stream, count * columns * width)
+                block = np.frombuffer(data, dtype=dtype).reshape(count, columns)
+            yield block
 
 
 def _exactly(path: str, stream: BinaryIO | Any, length: int) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import MALFORMED
-from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorReader, check_matrix, raw_blocks
+from wordveil.documents.vectors.base import OutputPlan, RawArray, VectorFormat, VectorReader, check_matrix
 from wordveil.errors import DataFormatError
 
 
-def read_npy_header(path: str, stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, whether columns come first, and the type; the stream then stands at the numbers."""
+def read_npy_header(path: str, stream: Any) -> RawArray:
+    """Return the array whose header a stream stands at; the stream then stands at the numbers."""
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    try:
+    with suppress(KeyError, *MALFORMED):
         version = np.lib.format.read_magic(stream)
         shape, fortran, dtype = readers[version](stream)
-    except (KeyError, *MALFORMED):
-        broken = True
-    else:
-        return shape, fortran, dtype
-    assert broken
+        return RawArray(path=path, shape=shape, dtype=dtype, offset=stream.tell(), fortran=fortran)
     raise DataFormatError(path, "not a readable .npy array.", remedy="Write it with numpy.save.")
 
 
@@ -43,25 +40,23 @@ def npy_header_of(shape: tuple[int, ...], dtype: np.dtype[Any], *, fortran: bool
 
 
 class _NpyReader(VectorReader):
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, name: str | None) -> None:
+        if name is not None:
+            raise DataFormatError(path, f"an .npy file names no array, so none is {name!r}.", remedy="Leave it out.")
         self.path, self.name = str(path), "vectors"
         self._stream = path.open("rb")
         try:
-            shape, self._fortran, self._dtype = read_npy_header(self.path, self._stream)
-            self.rows, self.dimensions = check_matrix(self.path, shape, self._dtype)
-            self._offset = self._stream.tell()
-            if path.stat().st_size < self._offset + self.rows * self.dimensions * self._dtype.itemsize:
+            self._array = array = read_npy_header(self.path, self._stream)
+            self.rows, self.dimensions = check_matrix(self.path, array.shape, array.dtype)
+            if path.stat().st_size < array.offset + array.size:
                 raise DataFormatError(path, "the file is shorter than its header says.", remedy="Fetch it again.")
         except BaseException:
             self._stream.close()
             raise
-        self.kind = self._dtype.name
+        self.kind = array.dtype.name
 
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
-        shape = (self.rows, self.dimensions)
-        return raw_blocks(
-            self.path, self._stream, self._offset, self._dtype, shape, fortran=self._fortran, start=start, size=size
-        )
+        return self._array.blocks(self._stream, start, size)
 
     def close(self) -> None:
         self._stream.close()
@@ -70,12 +65,7 @@ class _NpyReader(VectorReader):
 class Npy(VectorFormat):
     """NumPy .npy files."""
 
-    name, ending, has_names = "npy", ".npy", False
-
-    def open(self, path: Path, name: str | None) -> VectorReader:
-        if name is not None:
-            raise DataFormatError(path, f"an .npy file names no array, so none is {name!r}.", remedy="Leave it out.")
-        return _NpyReader(path)
+    name, ending, has_names, reader = "npy", ".npy", False, _NpyReader
 
     def prefix(self, plan: OutputPlan) -> bytes:
         return npy_header(plan)

@@ -5,28 +5,27 @@ What else a member holds, a comment in its header or bytes behind its values, is
 
 from __future__ import annotations
 
-import math
 import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.documents.vectors.base import (
     COPY_BYTES,
     OutputPlan,
+    RawArray,
     VectorFormat,
     VectorReader,
     check_matrix,
     check_names,
     copy_values,
     pick,
-    raw_blocks,
 )
 from wordveil.documents.vectors.npy import npy_header, npy_header_of, read_npy_header
 from wordveil.errors import DataFormatError
@@ -50,58 +49,42 @@ class _NpzReader(VectorReader):
             usable = names if name is not None else [n for n in names if self._is_matrix(n)]
             self.name = pick(self.path, name, usable or names, "array")
             self.others = tuple(n for n in names if n != self.name)
-            shape, self._fortran, self._dtype, self._offset = self._header(self.name)
-            self.rows, self.dimensions = check_matrix(self.path, shape, self._dtype)
-            if self._info(self.name).file_size < self._offset + self.rows * self.dimensions * self._dtype.itemsize:
+            self._array = array = self._header(self.name)
+            self.rows, self.dimensions = check_matrix(self.path, array.shape, array.dtype)
+            if self._info(self.name).file_size < array.offset + array.size:
                 raise DataFormatError(path, "the array is shorter than its header says.", remedy="Fetch it again.")
-            if self._fortran and self._info(self.name).compress_type != zipfile.ZIP_STORED:
+            if array.fortran and self._info(self.name).compress_type != zipfile.ZIP_STORED:
                 raise DataFormatError(
                     path, "the array lies column by column under compression.", remedy="Save it in C order."
                 )
         except BaseException:
             self._zip.close()
             raise
-        self.kind = self._dtype.name
+        self.kind = array.dtype.name
 
     @staticmethod
     def _opened(path: Path) -> zipfile.ZipFile:
-        try:
+        with suppress(zipfile.BadZipFile):
             return zipfile.ZipFile(path)
-        except zipfile.BadZipFile:
-            broken = True
-        assert broken
         raise DataFormatError(path, "not a readable .npz file.", remedy="Write it with numpy.savez.")
 
     def _info(self, name: str) -> zipfile.ZipInfo:
         return self._zip.getinfo(f"{name}.npy")
 
-    def _header(self, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-        problem = False
-        try:
-            with self._zip.open(self._info(name)) as member:
-                shape, fortran, dtype = read_npy_header(self.path, member)
-                return shape, fortran, dtype, member.tell()
-        except _DAMAGE:
-            problem = True
-        assert problem
+    def _header(self, name: str) -> RawArray:
+        with suppress(*_DAMAGE), self._zip.open(self._info(name)) as member:
+            return read_npy_header(self.path, member)
         raise DataFormatError(self.path, "a member of the file cannot be read.", remedy="Fetch it again.")
 
     def _is_matrix(self, name: str) -> bool:
-        shape, _, dtype, _ = self._header(name)
-        return len(shape) == 2 and dtype.kind in "fiu"
+        array = self._header(name)
+        return len(array.shape) == 2 and array.dtype.kind in "fiu"
 
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
-        damaged = False
-        try:
-            with self._zip.open(self._info(self.name)) as member:
-                shape = (self.rows, self.dimensions)
-                yield from raw_blocks(
-                    self.path, member, self._offset, self._dtype, shape, fortran=self._fortran, start=start, size=size
-                )
-        except _DAMAGE:
-            damaged = True
-        if damaged:
-            raise DataFormatError(self.path, "the array is damaged.", remedy="Fetch the file again.")
+        with suppress(*_DAMAGE), self._zip.open(self._info(self.name)) as member:
+            yield from self._array.blocks(member, start, size)
+            return
+        raise DataFormatError(self.path, "the array is damaged.", remedy="Fetch the file again.")
 
     def _check_apart(self) -> None:
         """Refuse members that share bytes: a kept one must not hold what is released with noise."""
@@ -119,21 +102,22 @@ class _NpzReader(VectorReader):
 
     def check_kept(self, name: str) -> None:
         """Refuse another member that holds more than values."""
-        shape, _, dtype, offset = self._header(name)
+        array = self._header(name)
+        dtype = array.dtype
         if dtype.kind not in _KEPT_KINDS or dtype.itemsize > _WIDEST.get(dtype.kind, dtype.itemsize):
             raise DataFormatError(
                 self.path, f"an array to keep holds {dtype.name}.", remedy="Save numbers or text, or leave it out."
             )
-        if self._info(name).file_size < offset + math.prod(shape) * dtype.itemsize:
+        if self._info(name).file_size < array.offset + array.size:
             raise DataFormatError(self.path, "an array to keep is shorter than its header says.", remedy="Fetch again.")
 
     def copy_member(self, name: str, target: Any) -> None:
         """Write another member's values under a header of our own."""
-        shape, fortran, dtype, offset = self._header(name)
-        target.write(npy_header_of(shape, dtype, fortran=fortran))
+        array = self._header(name)
+        target.write(npy_header_of(array.shape, array.dtype, fortran=array.fortran))
         with self._zip.open(self._info(name)) as member:
-            member.seek(offset)
-            copy_values(self.path, member, target, math.prod(shape) * dtype.itemsize, truths=dtype.kind == "b")
+            member.seek(array.offset)
+            copy_values(self.path, member, target, array.size, truths=array.dtype.kind == "b")
 
     def close(self) -> None:
         self._zip.close()
@@ -142,10 +126,7 @@ class _NpzReader(VectorReader):
 class Npz(VectorFormat):
     """NumPy .npz files."""
 
-    name, ending, has_names = "npz", ".npz", True
-
-    def open(self, path: Path, name: str | None) -> VectorReader:
-        return _NpzReader(path, name)
+    name, ending, has_names, reader = "npz", ".npz", True, _NpzReader
 
     def prefix(self, plan: OutputPlan) -> bytes:
         for name in plan.keep:

@@ -7,41 +7,26 @@ fixed size. Metadata of the file and of its columns, and categories that no row 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.documents.arrow_types import bare_schema, bare_table
+from wordveil.documents.arrow_types import bare_schema, bare_table, even_tables, pa, pq
 from wordveil.documents.vectors.base import OutputPlan, VectorFormat, VectorReader, check_matrix, check_names, pick
-from wordveil.errors import DataFormatError, MissingExtraError, ParameterError
+from wordveil.errors import DataFormatError, ParameterError
 from wordveil.files.atomic import sync
 
 GROUP_VALUES = 1 << 22  # numbers in one row group of the output
 GROUP_ROWS = 1 << 16
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("The parquet format", "pyarrow", "parquet") from None
-    return pyarrow, pyarrow.parquet
-
-
 class _ParquetReader(VectorReader):
     def __init__(self, path: Path, name: str | None) -> None:
         self.path = str(path)
-        pa, pq = _pyarrow()
-        broken = False
-        try:
-            self._file = pq.ParquetFile(path)
-        except pa.ArrowException:
-            broken = True
-        if broken:
-            raise DataFormatError(path, "not a readable Parquet file.", remedy="Fetch it again.")
+        self._file = self._opened(path)
         self.schema = self._file.schema_arrow
         try:
             check_names(self.path, self.schema.names)
@@ -58,6 +43,12 @@ class _ParquetReader(VectorReader):
             raise
         self.kind = self._dtype.name
 
+    @staticmethod
+    def _opened(path: Path) -> Any:
+        with suppress(pa.ArrowException):
+            return pq.ParquetFile(path)
+        raise DataFormatError(path, "not a readable Parquet file.", remedy="Fetch it again.")
+
     def _first_length(self) -> int:
         for batch in self._batches(0, 1, [self.name]):
             length = batch.column(self.name).value_lengths()[0].as_py()
@@ -67,9 +58,8 @@ class _ParquetReader(VectorReader):
         )
 
     def _batches(self, start: int, size: int, columns: list[str]) -> Iterator[Any]:
-        pa, _ = _pyarrow()
-        left, broken = start, False
-        try:
+        left = start
+        with suppress(pa.ArrowException, OSError):
             for group in range(self._file.metadata.num_row_groups):
                 rows = self._file.metadata.row_group(group).num_rows
                 if rows <= left:
@@ -81,13 +71,10 @@ class _ParquetReader(VectorReader):
                     left -= cut
                     if cut < batch.num_rows:
                         yield batch.slice(cut)
-        except (pa.ArrowException, OSError):
-            broken = True
-        if broken:
-            raise DataFormatError(self.path, "a column cannot be read.", remedy="Fetch the file again.")
+            return
+        raise DataFormatError(self.path, "a column cannot be read.", remedy="Fetch the file again.")
 
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
-        pa, _ = _pyarrow()
         row = start
         for batch in self._batches(start, size, [self.name]):
             column = batch.column(self.name)  # by name: asked for "a.b", pyarrow gives the member b of "a" too
@@ -110,25 +97,13 @@ class _ParquetReader(VectorReader):
 
     def tables(self, columns: tuple[str, ...], size: int) -> Iterator[Any]:
         """Yield tables of exactly `size` rows (the last may be shorter) of other columns."""
-        pa, _ = _pyarrow()
-        held, have = [], 0
-        for batch in self._batches(0, size, list(columns)):
-            held.append(batch)
-            have += batch.num_rows
-            if have >= size:
-                table = pa.Table.from_batches(held)
-                yield table.slice(0, size)
-                rest = table.slice(size)
-                held, have = rest.to_batches(), rest.num_rows
-        if have:
-            yield pa.Table.from_batches(held)
+        return even_tables(self._batches(0, size, list(columns)), size)
 
     def close(self) -> None:
         self._file.close()
 
 
 def _number_type(kind: Any) -> Any:
-    pa, _ = _pyarrow()
     types = pa.types
     if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
         return None
@@ -139,19 +114,15 @@ def _number_type(kind: Any) -> Any:
 class ParquetVectors(VectorFormat):
     """Parquet files with a column of vectors."""
 
-    name, ending, has_names = "parquet", ".parquet", True
-
-    def open(self, path: Path, name: str | None) -> VectorReader:
-        return _ParquetReader(path, name)
+    name, ending, has_names, reader = "parquet", ".parquet", True, _ParquetReader
 
     def prefix(self, plan: OutputPlan) -> bytes:
-        _pyarrow()  # better now than after the work
+        self._schema(plan)  # what is missing shows now, and not after the work
         if plan.rows and plan.dimensions > GROUP_VALUES:
             raise ParameterError("dimensions", plan.dimensions, f"must be at most {GROUP_VALUES} in Parquet.")
         return b""
 
     def finish(self, plan: OutputPlan, rows: Path, merged: Path) -> Path:
-        pa, pq = _pyarrow()
         size = min(GROUP_ROWS, GROUP_VALUES // plan.dimensions)
         schema, tables = self._schema(plan), iter(())
         others = pa.schema([schema.field(name) for name in plan.keep])
@@ -172,7 +143,6 @@ class ParquetVectors(VectorFormat):
 
     @staticmethod
     def _schema(plan: OutputPlan) -> Any:
-        pa, _ = _pyarrow()
         number = pa.float32() if plan.dtype == "<f4" else pa.float64()
         vectors = pa.field(plan.name, pa.list_(number, plan.dimensions))
         if not plan.keep:

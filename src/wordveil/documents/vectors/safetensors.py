@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from wordveil.documents.vectors.base import (
     OutputPlan,
+    RawArray,
     VectorFormat,
     VectorReader,
     check_matrix,
     copy_values,
     pick,
-    raw_blocks,
 )
 from wordveil.files.atomic import sync
 from wordveil.files.safetensors import NUMBERS, SafetensorsFile, widened
@@ -37,19 +37,16 @@ class _SafetensorsReader(VectorReader):
             usable = [n for n, tensor in tensors.items() if len(tensor.shape) == 2 and tensor.kind in NUMBERS]
             self.name = pick(self.path, name, usable, "tensor")
             self.others = tuple(n for n in tensors if n != self.name)
-            self.kind, shape, self._start, _ = tensors[self.name]
-            self._dtype = np.dtype(NUMBERS[self.kind])
-            self.rows, self.dimensions = check_matrix(self.path, shape, self._dtype)
+            self.kind, shape, start, _ = tensors[self.name]
+            self._array = RawArray(path=self.path, shape=shape, dtype=np.dtype(NUMBERS[self.kind]), offset=start)
+            self.rows, self.dimensions = check_matrix(self.path, shape, self._array.dtype)
             self.file.checked(self.name)
         except BaseException:
             self.close()
             raise
 
     def blocks(self, start: int, size: int) -> Iterator[NDArray[Any]]:
-        shape = (self.rows, self.dimensions)
-        for block in raw_blocks(
-            self.path, self.file.stream, self._start, self._dtype, shape, fortran=False, start=start, size=size
-        ):
+        for block in self._array.blocks(self.file.stream, start, size):
             yield widened(block, self.kind)
 
     def copy_tensor(self, name: str, target: Any) -> None:
@@ -64,10 +61,7 @@ class _SafetensorsReader(VectorReader):
 class Safetensors(VectorFormat):
     """safetensors files."""
 
-    name, ending, has_names = "safetensors", ".safetensors", True
-
-    def open(self, path: Path, name: str | None) -> VectorReader:
-        return _SafetensorsReader(path, name)
+    name, ending, has_names, reader = "safetensors", ".safetensors", True, _SafetensorsReader
 
     def prefix(self, plan: OutputPlan) -> bytes:
         kind = {"<f4": "F32", "<f8": "F64"}[plan.dtype]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from wordveil.randomness import RandomSource
 from wordveil.runs.completion import Completion
 from wordveil.runs.digests import file_digests
 from wordveil.runs.engine import Notice, Position, Run, silent
+from wordveil.runs.preconditions import check_file
 from wordveil.runs.vectors.binding import bind
 from wordveil.runs.vectors.releasing import RowReleaser, VectorSettings
 from wordveil.runs.vectors.values import VectorReport, vector_disclosures
@@ -117,7 +119,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
             if deliver is not None:
                 deliver(reports[0])
 
-        work = _Rows(reader, releaser, settings, plan, vector_format(destination), progress, finish)
+        work = _Rows(plan, releaser, vector_format(destination), settings, progress, finish)
         facts = _identity(releaser, plan, vector_format(destination).name)
         run = Run(destination=destination, work=work, identity=facts, source=source, resume=resume, notice=notice)
         run.completion = Completion(
@@ -128,9 +130,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
 
 
 def _kept(reader: VectorReader, same_format: bool, settings: VectorSettings) -> tuple[str, ...]:
-    how: dict[str, Any] = {"keep": settings.keep, "keep_others": settings.keep_others}
-    how |= {"drop_others": settings.drop_others, "where": reader.path}
-    kept = copied_columns([reader.name], reader.others, **how)
+    kept = copied_columns([reader.name], reader.others, where=reader.path, **settings.choice)
     if kept and not same_format:
         form = vector_format(reader.path).name
         raise ParameterError("keep", ", ".join(kept), f"needs an output in the input's format, {form}.")
@@ -140,12 +140,9 @@ def _kept(reader: VectorReader, same_format: bool, settings: VectorSettings) -> 
 def _check_destination(path: Path, destination: Path) -> None:
     vector_format(path)
     vector_format(destination)
-    if not is_replaceable(destination) or destination.is_dir():
+    if not is_replaceable(destination):
         raise ParameterError("destination", os.fspath(destination), "must be a file.")
-    if not destination.resolve().parent.is_dir():
-        raise ParameterError("destination", os.fspath(destination), "must lie in an existing directory.")
-    if destination.exists() and path.exists() and os.path.samefile(path, destination):
-        raise ParameterError("destination", os.fspath(destination), "must differ from the input.")
+    check_file(os.fspath(path), os.fspath(destination), resume=True)
 
 
 def _plan(reader: VectorReader, releaser: RowReleaser, settings: VectorSettings, kept: tuple[str, ...]) -> OutputPlan:
@@ -171,22 +168,19 @@ def _identity(releaser: RowReleaser, plan: OutputPlan, form: str) -> dict[str, A
     }
 
 
+@dataclass
 class _Rows:
     """The rows of a file on their way; a `Work`."""
 
-    def __init__(
-        self,
-        reader: VectorReader,
-        releaser: RowReleaser,
-        settings: VectorSettings,
-        plan: OutputPlan,
-        form: VectorFormat,
-        progress: Progress | None,
-        finish: Callable[[str], None],
-    ) -> None:
-        self._reader, self._releaser, self._plan, self._form = reader, releaser, plan, form
-        self._size, self._progress, self.finish = settings.rows_at_once(reader.dimensions), progress, finish
-        self._prefix = form.prefix(plan)  # now: it finds out what cannot be written
+    plan: OutputPlan
+    releaser: RowReleaser
+    form: VectorFormat
+    settings: VectorSettings
+    progress: Progress | None
+    finish: Callable[[str], None]
+
+    def __post_init__(self) -> None:
+        self._prefix = self.form.prefix(self.plan)  # now: it finds out what cannot be written
         self._done = self.resumed = 0
 
     def restore(self, tally: Mapping[str, Any]) -> str:
@@ -198,19 +192,19 @@ class _Rows:
 
     def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
         assert folder is not None  # the destination is a file
-        rows = folder / "rows"
-        start = len(self._prefix) + self._done * self._plan.row_bytes if position else None
+        rows, reader = folder / "rows", self.plan.reader
+        start = len(self._prefix) + self._done * self.plan.row_bytes if position else None
         with open_private(rows, start=start) as file:
             if start is None:
                 file.write(self._prefix)
-            for block in self._reader.blocks(self._done, self._size):
-                file.write(self._releaser.release(block, self._done).tobytes())
+            for block in reader.blocks(self._done, self.settings.rows_at_once(reader.dimensions)):
+                file.write(self.releaser.release(block, self._done).tobytes())
                 sync(file)
                 self._done += len(block)
                 yield {"rows": self._done}
-                if self._progress is not None:
-                    self._progress(self._done, self._reader.rows)
+                if self.progress is not None:
+                    self.progress(self._done, reader.rows)
             sync(file)
-        if self._done != self._reader.rows:
-            raise DataFormatError(self._reader.path, "it has fewer rows than it says.", remedy="Fetch it again.")
-        return self._form.finish(self._plan, rows, folder / "merged").name
+        if self._done != reader.rows:
+            raise DataFormatError(reader.path, "it has fewer rows than it says.", remedy="Fetch it again.")
+        return self.form.finish(self.plan, rows, folder / "merged").name

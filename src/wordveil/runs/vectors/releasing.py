@@ -25,7 +25,7 @@ from wordveil.documents.vectors import open_vectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks, resolve_threads
 from wordveil.mechanisms.base import VectorMechanism
-from wordveil.parameters import check_other_columns, strings, unique_ids
+from wordveil.parameters import OtherColumns, check_choice, check_other_columns, strings, unique_ids
 from wordveil.randomness import RandomSource
 from wordveil.runs.vectors.binding import Binding, bind
 from wordveil.runs.vectors.grid import STEPS, check_grid, public_grid, round_to_grid
@@ -71,11 +71,15 @@ class VectorSettings:
         strings("keep", self.keep or ())
         if self.grid is not None:
             check_grid(self.grid)
-        if self.dtype not in STEPS:
-            raise ParameterError("dtype", self.dtype, f"must be one of {', '.join(STEPS)}.")
+        check_choice("dtype", self.dtype, STEPS)
         if self.block_rows is not None and self.block_rows < 1:
             raise ParameterError("block_rows", self.block_rows, "must be at least 1.")
         resolve_threads(self.threads)
+
+    @property
+    def choice(self) -> OtherColumns:
+        """What becomes of the other columns."""
+        return {"keep": self.keep, "keep_others": self.keep_others, "drop_others": self.drop_others}
 
     def rows_at_once(self, dimensions: int) -> int:
         """Return the number of rows of a block."""

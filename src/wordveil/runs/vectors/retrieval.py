@@ -91,19 +91,16 @@ def _opened_like(original: VectorReader, released: str | os.PathLike[str]) -> Ve
     return open_vectors(released, original.name if vector_format(released).has_names else None)
 
 
+@dataclass
 class _Search:
     """Exact nearest rows of some rows of a file, a block at a time."""
 
-    def __init__(
-        self,
-        asked: NDArray[np.int64],
-        k: int,
-        threads: int | None,
-        progress: Callable[[int, int], None] | None,
-        total: int,
-    ) -> None:
-        self._asked, self._k, self._threads = asked, k, threads
-        self._progress, self._total, self._done = progress, total, 0
+    asked: NDArray[np.int64]
+    k: int
+    threads: int | None
+    progress: Callable[[int, int], None] | None
+    total: int
+    done: int = 0
 
     def neighbours(self, reader: VectorReader) -> NDArray[np.int64]:
         """Return the k nearest other rows of each row asked about, shape (rows asked, k)."""
@@ -114,20 +111,20 @@ class _Search:
         low = 0
         for block in reader.blocks(0, size):
             searched = NearestWords(block.astype(np.float32), np.arange(len(block), dtype=np.int32))
-            ids, distances = searched.top(queries, min(self._k + 1, len(block)), threads=self._threads)
+            ids, distances = searched.top(queries, min(self.k + 1, len(block)), threads=self.threads)
             near, far = self._merge(near, far, ids.astype(np.int64) + low, distances)
             low += len(block)
-            self._done += len(block)
-            if self._progress is not None:
-                self._progress(self._done, self._total)
-        return near[:, : self._k]
+            self.done += len(block)
+            if self.progress is not None:
+                self.progress(self.done, self.total)
+        return near[:, : self.k]
 
     def _queries(self, reader: VectorReader, size: int) -> Float64Array:
         parts, low = [], 0
         for block in reader.blocks(0, size):
             if not (np.abs(block.astype(np.float64)) <= LARGEST).all():
                 raise ParameterError("vectors", "<hidden>", f"must be within {LARGEST:g} to measure retrieval.")
-            here = self._asked[(self._asked >= low) & (self._asked < low + len(block))]
+            here = self.asked[(self.asked >= low) & (self.asked < low + len(block))]
             parts.append(block[here - low].astype(np.float32).astype(np.float64))
             low += len(block)
         return np.concatenate(parts)
@@ -137,6 +134,6 @@ class _Search:
     ) -> tuple[NDArray[np.int64], Float64Array]:
         """Return the k nearest of two lists of each row, the row itself left out, lowest row first on ties."""
         ids, distances = np.hstack((near, ids)), np.hstack((far, distances))
-        distances = np.where(ids == self._asked[:, None], np.inf, distances)
-        order = np.lexsort((ids, distances), axis=1)[:, : self._k]
+        distances = np.where(ids == self.asked[:, None], np.inf, distances)
+        order = np.lexsort((ids, distances), axis=1)[:, : self.k]
         return np.take_along_axis(ids, order, 1), np.take_along_axis(distances, order, 1)

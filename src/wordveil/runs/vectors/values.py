@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from wordveil.runs.report_schema import SCHEMA
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorRelease:
+class VectorRelease(Reported):
     """Released vectors.
 
     Attributes:
@@ -36,21 +36,12 @@ class VectorRelease:
     disclosed: tuple[str, ...]
     provenance: Provenance
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.guarantee, Guarantee):
-            raise ParameterError("guarantee", self.guarantee, "must be a Guarantee; NoGuarantee(reason=...) is one.")
-
     def as_dict(self) -> dict[str, Any]:
         """Return a JSON-ready dictionary of everything but the vectors."""
-        return {
-            "rows": len(self.vectors),
-            "dimensions": self.vectors.shape[1],
-            "dtype": self.vectors.dtype.name,
-            "grid": self.grid,
-            "guarantee": self.guarantee.as_dict(),
-            "disclosed": list(self.disclosed),
-            "provenance": asdict(self.provenance),
-        }
+        facts = super().as_dict()
+        del facts["vectors"]
+        rows, dimensions = self.vectors.shape
+        return {"rows": rows, "dimensions": dimensions, "dtype": self.vectors.dtype.name, **facts}
 
 
 @dataclass(frozen=True, kw_only=True)
