@@ -15,7 +15,7 @@ from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.metric_rows import named_metric
 from wordveil.metrics.distances import AnyMetric, VocabularyMetric
-from wordveil.parameters import check_positive
+from wordveil.parameters import check_choice, check_positive
 from wordveil.promises.certificates import Certificate, Scalar, identity
 from wordveil.vocabulary.table import Embeddings
 
@@ -41,9 +41,7 @@ class SelectionMechanism(WordMechanism):
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        if self.calibration not in get_args(Sizing):
-            known = ", ".join(get_args(Sizing))
-            raise ParameterError("calibration", self.calibration, f"must be one of {known}.")
+        check_choice("calibration", self.calibration, get_args(Sizing))
         if not isinstance(self.metric, AnyMetric):
             raise ParameterError("metric", self.metric, "must be a metric, such as Euclidean().")
 

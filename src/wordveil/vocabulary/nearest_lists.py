@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from wordveil.arrays import Float32Array, IdArray
+from wordveil.arrays import Float32Array, IdArray, Int64Array
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.nearest_outputs import own_first
 
-EdgeArray = NDArray[np.int64]
+EdgeArray = Int64Array
 """Edges of an undirected graph, shape (e, 2), first id below second, sorted, each once."""
 
 CHUNK = 1 << 14

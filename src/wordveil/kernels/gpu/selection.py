@@ -43,18 +43,11 @@ class _Rows(NamedTuple):
 
 
 class GpuSelection(ChannelRows):
-    """Rows of an exponential-family channel, drawn from on a graphics card.
+    """Rows of an exponential-family channel, as the processor has them in a norm, drawn from on a graphics card.
 
-    Args:
-        rows: The rows as the processor has them; their metric must be a norm.
-        device: "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks.
-
-    Attributes:
-        engine: "cuda", or "torch-cpu" on CPU tensors.
-
-    Raises:
-        MissingExtraError: If PyTorch is not installed.
-        ParameterError: If the device cannot be used here, or the metric is no norm.
+    The device is "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks; `engine` is "cuda", or "torch-cpu" on
+    CPU tensors. `MissingExtraError` if PyTorch is not installed; `ParameterError` if the device cannot be used here, or
+    the metric is no norm.
     """
 
     def __init__(self, rows: SelectionRows, *, device: str = "cuda") -> None:
