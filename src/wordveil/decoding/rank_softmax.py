@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, Int64Array, Progress, ReleasedIds, ReleasedVectors
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array, Progress, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
 from wordveil.parameters import check_draws, check_positive, check_within
@@ -78,7 +77,7 @@ class FittedRankSoftmax(SearchingDecoder):
 
     draws: ClassVar[int] = 1
     decay: float
-    vectors: NDArray[np.float32] = field(repr=False, compare=False)
+    vectors: Float32Array = field(repr=False, compare=False)
     words: NearestWords = field(repr=False, compare=False)
 
     def decode(
@@ -107,7 +106,7 @@ class FittedRankSoftmax(SearchingDecoder):
         return answer
 
 
-def by_distance(vectors: NDArray[np.float32], centre: Any, outputs: IdArray) -> Int64Array:
+def by_distance(vectors: Float32Array, centre: Any, outputs: IdArray) -> Int64Array:
     """Return the places of outputs by their distance from a word, lowest id first on ties."""
     difference = vectors[centre].astype(np.float64) - vectors[outputs]
     return np.argsort(np.einsum("ij,ij->i", difference, difference), kind="stable")

@@ -58,7 +58,10 @@ class Mechanism(ABC):
     @classmethod
     def rebuild(cls, certificate: Certificate) -> Self:
         """Return the mechanism that a certificate names, which says all its parameters."""
-        parameters = {name: value for name, value in certificate.parameters.items() if name != "mechanism"}
+        return cls._of({name: value for name, value in certificate.parameters.items() if name != "mechanism"})
+
+    @classmethod
+    def _of(cls, parameters: dict[str, Any]) -> Self:
         try:
             return cls(**parameters)
         except TypeError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, get_args, get_type_hints
+from typing import Literal, Self, get_args, get_type_hints
 
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
@@ -61,12 +61,7 @@ class SelectionMechanism(WordMechanism):
                 "which cannot be rebuilt from it; pass the mechanism itself."
             )
         calibration: Sizing = "certified-local" if certificate.method == LARGEST_LOSS else "certified"
-        rebuild: Any = cls
-        try:
-            found: Self = rebuild(metric=metric, calibration=calibration, **parameters)
-        except TypeError:
-            raise CertificateError(f"The certificate's parameters are not those of {cls.__name__}.") from None
-        return found
+        return cls._of({**parameters, "metric": metric, "calibration": calibration})
 
     @property
     def needs_certificate(self) -> bool:

@@ -121,13 +121,15 @@ def call(function: Any, *values: Any) -> Any:
     return function(*map(_passed, values))
 
 
+_NUMBERS: dict[type, Any] = {bool: ctypes.c_int, int: ctypes.c_int64, float: ctypes.c_double}
+
+
 def _passed(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return pointer(value)
     if isinstance(value, ctypes.Structure):
         return ctypes.byref(value)
-    kinds = {bool: ctypes.c_int, int: ctypes.c_int64, float: ctypes.c_double}
-    return kinds[type(value)](value) if type(value) in kinds else value
+    return _NUMBERS.get(type(value), lambda other: other)(value)
 
 
 @cache
