@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Unpack
 
 from wordveil.arrays import Progress
-from wordveil.certification.normalizer_lipschitz import Effort, ExactLoss
+from wordveil.certification.normalizer_lipschitz import ExactLoss, PassOptions
 from wordveil.certification.rate_losses import rate_losses
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.selection import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
@@ -72,14 +72,14 @@ def largest_rate(
 
 
 def certify_selection(
-    mechanism: SelectionMechanism, embeddings: Embeddings, *, rate: float | None = None, **effort: Unpack[Effort]
+    mechanism: SelectionMechanism, embeddings: Embeddings, *, rate: float | None = None, **options: Unpack[PassOptions]
 ) -> Certificate:
     """Certify that a selection mechanism keeps its epsilon on this vocabulary at a rate, as `certify` says.
 
     `CertificateError` if the rate given costs more than epsilon; the checkpoint is kept, so that asking again with a
     larger epsilon takes no time.
     """
-    work = rate_losses(mechanism, embeddings, **effort)
+    work = rate_losses(mechanism, embeddings, **options)
     best = largest_rate(work.at, mechanism.epsilon, within=work.within()) if rate is None else work.at(rate)
     if best.epsilon > mechanism.epsilon:
         raise CertificateError(
@@ -125,7 +125,7 @@ def certify_rate(
 
 
 def repeat_selection(
-    certificate: Certificate, mechanism: SelectionMechanism, embeddings: Embeddings, **effort: Unpack[Effort]
+    certificate: Certificate, mechanism: SelectionMechanism, embeddings: Embeddings, **options: Unpack[PassOptions]
 ) -> Certificate:
     """Certify again at the rate a certificate names; a base measure is taken from the certificate.
 
@@ -134,7 +134,7 @@ def repeat_selection(
     rate = certificate.numbers.get("rate")
     if rate is None or not 0 < rate <= mechanism.highest_rate:
         raise CertificateError(f"The certificate's rate={rate!r} must be in (0, {mechanism.highest_rate!r}].")
-    work = rate_losses(mechanism, embeddings, repeat=certificate, **effort)
+    work = rate_losses(mechanism, embeddings, repeat=certificate, **options)
     found = work.at(rate)
     if found.epsilon > mechanism.epsilon * (1 + 2e-9):
         raise CertificateError(f"The repetition found epsilon={found.epsilon!r}, above {mechanism.epsilon!r}.")

@@ -91,7 +91,7 @@ TOLERANCE = 1e-9
 is not divided by their distance."""
 
 
-class Effort(TypedDict, total=False):
+class PassOptions(TypedDict, total=False):
     """How a computation over all pairs is run, which no answer depends on; as for `certify`."""
 
     threads: int | None

@@ -16,7 +16,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array
 from wordveil.certification.barred_words import PairSpace
-from wordveil.certification.normalizer_lipschitz import Effort, ExactLoss, LossComputation
+from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, PassOptions
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.tight_constraints import solve_tight_constraints, tight_loss
 from wordveil.certification.vocabulary import DistinctVectors
@@ -34,7 +34,7 @@ def rate_losses(
     embeddings: Embeddings,
     *,
     repeat: Certificate | None = None,
-    **effort: Unpack[Effort],
+    **options: Unpack[PassOptions],
 ) -> PairRates | TightRates:
     """Return the computation that certifies a mechanism.
 
@@ -42,27 +42,27 @@ def rate_losses(
     where none can be kept.
     """
     if mechanism.certificate_method != TIGHT:
-        return PairRates(mechanism, embeddings, **effort)
-    if effort.get("checkpoint") is not None:
+        return PairRates(mechanism, embeddings, **options)
+    if options.get("checkpoint") is not None:
         raise CertificateError("Tight constraints are solved in one go; leave the checkpoint out.")
     base = None
     if repeat is not None:
         base = unpack_base(repeat.parameters.get("base"), len(embeddings.candidates))
     tight = cast(TightConstraints, mechanism)  # no other has this certificate
-    return TightRates(tight, embeddings, base, **effort)
+    return TightRates(tight, embeddings, base, **options)
 
 
 class PairRates:
     """Losses of a mechanism whose outputs all have the same base measure."""
 
-    def __init__(self, mechanism: SelectionMechanism, embeddings: Embeddings, **effort: Unpack[Effort]) -> None:
+    def __init__(self, mechanism: SelectionMechanism, embeddings: Embeddings, **options: Unpack[PassOptions]) -> None:
         self._mechanism, self._embeddings = mechanism, embeddings
         self._local = mechanism.certificate_method == LARGEST_LOSS
         metric = bound_metric(mechanism.metric, embeddings)
         pairs: PairSpace = (
             DistinctVectors.of(embeddings, metric) if isinstance(metric, Metric) else WordPairs(embeddings, metric)
         )
-        self._work = LossComputation(pairs, **effort)
+        self._work = LossComputation(pairs, **options)
 
     def at(self, rate: float) -> ExactLoss:
         """Return what a rate costs, in the unit of the mechanism's epsilon."""
@@ -102,16 +102,20 @@ class TightRates:
     """Losses of tight constraints: each rate has its own base measure, solved for unless one is given."""
 
     def __init__(
-        self, mechanism: TightConstraints, embeddings: Embeddings, base: Float64Array | None, **effort: Unpack[Effort]
+        self,
+        mechanism: TightConstraints,
+        embeddings: Embeddings,
+        base: Float64Array | None,
+        **options: Unpack[PassOptions],
     ) -> None:
-        self._mechanism, self._embeddings, self._base, self._effort = mechanism, embeddings, base, effort
+        self._mechanism, self._embeddings, self._base, self._options = mechanism, embeddings, base, options
         self._found: dict[float, Float64Array] = {}
 
     def at(self, rate: float) -> ExactLoss:
         if self._base is not None:
             self._found[rate] = self._base
-            return tight_loss(self._mechanism, self._embeddings, self._base, rate, **self._effort)
-        solution = solve_tight_constraints(self._mechanism, self._embeddings, rate, **self._effort)
+            return tight_loss(self._mechanism, self._embeddings, self._base, rate, **self._options)
+        solution = solve_tight_constraints(self._mechanism, self._embeddings, rate, **self._options)
         self._found[rate] = solution.base
         return solution.loss
 

@@ -17,7 +17,7 @@ from typing import Unpack
 import numpy as np
 
 from wordveil.arrays import Float64Array, Int64Array
-from wordveil.certification.normalizer_lipschitz import Effort, ExactLoss, LossComputation
+from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, PassOptions
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
@@ -45,7 +45,7 @@ def solve_tight_constraints(
     *,
     tolerance: float = 1e-8,
     most_iterations: int = 2000,
-    **effort: Unpack[Effort],
+    **options: Unpack[PassOptions],
 ) -> TightSolution:
     """Find a base measure that flattens the normalizer at one rate, and certify the loss it leaves.
 
@@ -68,23 +68,23 @@ def solve_tight_constraints(
 
     def product(measure: Float64Array) -> Float64Array:
         sums = NormaliserSums(tiles, measure, rate=rate, cap=math.inf)
-        for visited in sums.steps(effort.get("threads")):
-            if (progress := effort.get("progress")) is not None:
+        for visited in sums.steps(options.get("threads")):
+            if (progress := options.get("progress")) is not None:
                 progress(visited)
         return sums.values[: tiles.v]
 
     solution = _conjugate_gradients(product, tiles.v, tolerance, most_iterations)
     base = _clipped(solution, place_of)
-    loss = tight_loss(mechanism, embeddings, base, rate, **effort)
+    loss = tight_loss(mechanism, embeddings, base, rate, **options)
     return TightSolution(base=base, negative=float(np.mean(solution < 0)), loss=loss)
 
 
 def tight_loss(
-    mechanism: TightConstraints, embeddings: Embeddings, base: Float64Array, rate: float, **effort: Unpack[Effort]
+    mechanism: TightConstraints, embeddings: Embeddings, base: Float64Array, rate: float, **options: Unpack[PassOptions]
 ) -> ExactLoss:
     """Return the exact loss that a base measure over the candidates leaves at a rate, whoever made the measure."""
     vocabulary = DistinctVectors.of(embeddings, mechanism.metric, base)
-    return LossComputation(vocabulary, **effort).metric(rate, mechanism.cap(rate, len(base)))
+    return LossComputation(vocabulary, **options).metric(rate, mechanism.cap(rate, len(base)))
 
 
 def _conjugate_gradients(
