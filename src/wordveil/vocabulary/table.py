@@ -107,8 +107,7 @@ class Embeddings:
     @property
     def packed_words(self) -> PackedWords:
         """The words and their index as compiled kernels take them."""
-        words, index = self._table.words, self._table.index
-        return PackedWords(blob=words.blob, offsets=words.offsets, hashes=index.hashes, ids=index.ids)
+        return self._table.index.packed(self.words)
 
     @property
     def vectors(self) -> Float32Array:

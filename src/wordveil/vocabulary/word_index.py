@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import BoolArray, IdArray, Int64Array
+from wordveil.kernels.compiled.text import PackedWords
 from wordveil.vocabulary.wordlist import ByteArray, WordList
 
 HashArray = NDArray[np.uint64]
@@ -48,6 +49,9 @@ class WordIndex:
             open_ = open_[~equal]
             slots[open_] += 1
         return found
+
+    def packed(self, words: WordList) -> PackedWords:
+        return PackedWords(blob=words.blob, offsets=words.offsets, hashes=self.hashes, ids=self.ids)
 
 
 def build_index(words: WordList) -> WordIndex:
