@@ -14,8 +14,8 @@ from wordveil.names import EXPORTS
 
 _HOMES = {
     "wordveil.arrays": (
-        "Float32Array, Float64Array, FloatArray, IdArray, PrivateIds, PrivateText, ReleasedIds, ReleasedText, "
-        "ReleasedVectors"
+        "Progress as FitProgress, Float32Array, Float64Array, FloatArray, IdArray, PrivateIds, PrivateText, "
+        "ReleasedIds, ReleasedText, ReleasedVectors"
     ),
     "wordveil.auditing.black_box": "audit_pair",
     "wordveil.auditing.cases": "Inputs as AuditInputs, make_case",
@@ -52,7 +52,7 @@ _HOMES = {
     "wordveil.kernels.nearest": "NearestWords",
     "wordveil.kernels.selection": "SelectionRows",
     "wordveil.kernels.threads": "resolve_threads",
-    "wordveil.mechanisms.base": "Progress as FitProgress, VectorRandomizer, WordRandomizer",
+    "wordveil.mechanisms.base": "VectorRandomizer, WordRandomizer",
     "wordveil.mechanisms.clipped_l2": "clipped_diameter",
     "wordveil.mechanisms.common": "Mechanism, with_vocabulary",
     "wordveil.mechanisms.exponential": "FittedExponential",

@@ -6,6 +6,7 @@ from wordveil.arrays import FloatArray as FloatArray
 from wordveil.arrays import IdArray as IdArray
 from wordveil.arrays import PrivateIds as PrivateIds
 from wordveil.arrays import PrivateText as PrivateText
+from wordveil.arrays import Progress as FitProgress
 from wordveil.arrays import ReleasedIds as ReleasedIds
 from wordveil.arrays import ReleasedText as ReleasedText
 from wordveil.arrays import ReleasedVectors as ReleasedVectors
@@ -98,7 +99,6 @@ from wordveil.kernels.threads import resolve_threads as resolve_threads
 from wordveil.meaning.calibration import calibrate as calibrate
 from wordveil.meaning.explanations import explain as explain
 from wordveil.meaning.neighbour_points import neighbour_points as neighbour_points
-from wordveil.mechanisms.base import Progress as FitProgress
 from wordveil.mechanisms.base import VectorMechanism as VectorMechanism
 from wordveil.mechanisms.base import VectorRandomizer as VectorRandomizer
 from wordveil.mechanisms.base import WordMechanism as WordMechanism

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating]
 Float32Array = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
+Int64Array = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 IdArray = NDArray[np.int32]
 """Token ids, shape (n,); -1 stands for a token outside the vocabulary."""
 

@@ -35,13 +35,9 @@ def as_floats(name: str, value: object) -> Float64Array:
 
 
 def check_number(name: str, value: object, holds: Callable[[float], bool], domain: str) -> None:
-    """Raise `ParameterError` unless the parameter is a real number of which `holds` is true; NaN never passes.
+    """Raise `ParameterError` unless the parameter is a real number inside its domain, which is printed as given.
 
-    Args:
-        name: The parameter.
-        value: Its value, of any type.
-        holds: Whether a number is inside the domain; comparisons alone, so that NaN is not.
-        domain: The domain, as it is printed.
+    `holds` tells whether a number is inside, by comparisons alone, so that NaN never is.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ParameterError(name, value, f"must be a number in {domain}, an int or a float of 64 bits.")

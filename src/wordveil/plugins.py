@@ -41,11 +41,9 @@ def mechanism_class(name: str) -> Any:
 def build_mechanism(name: str, values: Mapping[str, Any]) -> Any:
     """Return the mechanism of a name with these public parameters.
 
-    Raises:
-        ParameterError: If there is no such mechanism, or a parameter is not one it takes, missing, of another type or
-            outside its domain.
-        RefutedClaimError: If a refuted calibration is asked for without `allow_refuted`.
-        WordveilError: If another package's mechanism cannot be used.
+    `ParameterError` if there is no such mechanism, or a parameter is not one it takes, missing, of another type or
+    outside its domain; `RefutedClaimError` if a refuted calibration is asked for without `allow_refuted`;
+    `WordveilError` if another package's mechanism cannot be used.
     """
     return _built(mechanism_class(name), name, values)
 
@@ -87,8 +85,7 @@ def foreign_names(group: str, own: Collection[str]) -> tuple[str, ...]:
 def foreign_object(group: str, name: str, base: type) -> Any | None:
     """Return the class that another package offers under a name; None where none does.
 
-    Raises:
-        WordveilError: If it cannot be loaded, is no such class, has another name of its own, or two packages offer it.
+    `WordveilError` if it cannot be loaded, is no such class, has another name of its own, or two packages offer it.
     """
     points = [point for point in _entry_points(group) if point.name == name]
     if not points:
@@ -123,8 +120,7 @@ def load_foreign(points: Sequence[EntryPoint]) -> tuple[Any, str]:
 def object_at(place: str) -> Any:
     """Return what a Python path names: "MODULE:NAME", or "FILE.py:NAME", which is run as a module of its own.
 
-    Raises:
-        ParameterError: If the path leads nowhere.
+    `ParameterError` if the path leads nowhere.
     """
     module, _, attribute = place.rpartition(":")
     try:

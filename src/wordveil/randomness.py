@@ -70,8 +70,7 @@ def multiply_high(a: BitArray, b: BitArray | np.uint64) -> BitArray:
 def document_nonce(key: bytes, document_id: str, content: str | bytes) -> int:
     """Return the 80-bit place of a document, a text or the bytes of a row, in the run's counter space.
 
-    Returns:
-        BLAKE2b-80 of both, keyed. Two of n documents collide with probability below n**2 * 2**-81.
+    It is BLAKE2b-80 of both, keyed. Two of n documents collide with probability below n**2 * 2**-81.
     """
     name = document_id.encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(len(name).to_bytes(8, "little"), key=key, digest_size=NONCE_BITS // 8)
@@ -184,11 +183,7 @@ class RandomSource:
 
     @classmethod
     def seeded_for_tests(cls, seed: int) -> RandomSource:
-        """Return a source anyone can repeat: for tests, examples and benchmarks, never for a release.
-
-        Args:
-            seed: Any integer.
-        """
+        """Return a source anyone can repeat, by any integer: for tests, examples and benchmarks, never a release."""
         source = cls(hashlib.blake2b(str(seed).encode(), digest_size=KEY_BYTES).digest())
         source.is_test_source, source._is_given, source.lasts = True, False, False
         return source
@@ -197,8 +192,7 @@ class RandomSource:
     def public(cls, label: str) -> Stream:
         """Return a stream anyone can repeat, for what is public by its nature, such as a sample of a vocabulary.
 
-        Args:
-            label: What it serves: equal labels draw the same, others independently.
+        The label says what it serves: equal labels draw the same, others independently.
         """
         return cls.seeded_for_tests(0).stream(label)
 
@@ -209,8 +203,7 @@ class RandomSource:
     def check_repeats(self) -> None:
         """Refuse ids where a retry would draw other noise: in a fork, under a key that only this process has.
 
-        Raises:
-            WordveilError: If the key was drawn before a fork, and drawn again in this child of it.
+        `WordveilError` if the key was drawn before a fork, and drawn again in this child of it.
         """
         if self._is_orphan:
             raise WordveilError(
@@ -261,12 +254,9 @@ LaneBits = Callable[[bytes, Sequence[int], NDArray[np.int64], int, int], BitArra
 
 
 class DocumentStreams:
-    """The streams of a batch of documents, drawn from in token order.
+    """The streams of a batch of documents, of these nonces and counts of tokens, drawn from in token order.
 
-    Args:
-        stream: The stream object to move from document to document.
-        nonces: One per document.
-        counts: Tokens per document, same length.
+    The stream given is moved from document to document.
     """
 
     def __init__(self, stream: Stream, nonces: Sequence[int], counts: Sequence[int]) -> None:
@@ -299,11 +289,8 @@ class DocumentStreams:
     def lane_bits(self, lane: int, size: int, width: int = 1, draw: LaneBits | None = None) -> Iterator[BitArray]:
         """Yield words from one lane of each token's document, those of `size` tokens at a time (the last may be fewer).
 
-        Args:
-            lane: In [0, 256).
-            size: At least 1.
-            width: Words for each token.
-            draw: What can draw for many documents at once; None draws from one after the other.
+        Of a lane in [0, 256), so many words for each token as the width says. `draw` can draw for many documents at
+        once; None draws from one after the other.
         """
         if draw is None:
             for (drawn,) in self.chunks(lambda stream, n: (random_bits(stream.lane(lane), (n * width,)),), size):

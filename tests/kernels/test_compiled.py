@@ -27,7 +27,7 @@ from worlds import clustered
 def test_every_exact_score_lies_within_the_stated_bound(engine, seed, v, d, exponent):
     vectors = (rng(seed).standard_normal((v, d)) * 10.0**exponent).astype(np.float32)
     queries = rng(seed + 1).standard_normal((5, d)) * 10.0**exponent
-    screen = CompiledScreen(vectors=vectors, outputs=np.arange(v, dtype=np.int32))
+    screen = CompiledScreen(vectors, np.arange(v, dtype=np.int32))
     centred, words = queries - screen.centre, vectors.astype(np.float64) - screen.centre
     screened = screen.type.queries(centred)
     scales = screened.scales

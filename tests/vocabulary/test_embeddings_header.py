@@ -88,12 +88,12 @@ def folder(tmp_path):
 def test_rows_are_codes_times_scales(folder, final_newline):
     if final_newline:
         (folder / "words.txt").write_bytes("\n".join([*WORDS, ""]).encode())
-    table = read_packaged(folder)
-    assert list(table.words) == WORDS
+    header, words, vectors = read_packaged(folder)
+    assert list(words) == WORDS
     expected = [[np.float32(int(c)) * s for c, s in zip(row, SCALES, strict=True)] for row in CODES]
-    assert table.vectors.dtype == np.float32
-    assert table.vectors.tolist() == np.array(expected).tolist()
-    assert table_checksum(table.words, table.vectors) == table.header.checksum
+    assert vectors.dtype == np.float32
+    assert vectors.tolist() == np.array(expected).tolist()
+    assert table_checksum(words, vectors) == header.checksum
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, Int64Array
 from wordveil.auditing.intervals import EventCounts, check_alpha, lower_bound, upper_bound
 from wordveil.auditing.scorers import KnownDensity, Score, Scorer, scorers_for
 from wordveil.auditing.subjects import Subject
@@ -203,7 +202,7 @@ def choose_event(
     found = []
     for swapped in (False, True):
 
-        def promise(places: NDArray[np.int64], swapped: bool = swapped) -> Float64Array:
+        def promise(places: Int64Array, swapped: bool = swapped) -> Float64Array:
             at_least = [len(part) - np.searchsorted(part, pooled[places], side="left") for part in ordered]
             hits = (len(second) - at_least[1], len(first) - at_least[0]) if swapped else (at_least[0], at_least[1])
             scale = n / len(first)
@@ -220,7 +219,7 @@ def choose_event(
     return max(found, key=lambda item: item[0])
 
 
-def _places(size: int) -> NDArray[np.int64]:
+def _places(size: int) -> Int64Array:
     """Return places in the sorted scores to try first: an even grid, and a finer and finer one towards both ends."""
     last = size - 1
     tails = np.unique(np.geomspace(1, size, 80).astype(np.int64)) - 1

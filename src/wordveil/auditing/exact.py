@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray, Progress
+from wordveil.arrays import BoolArray, Float64Array, FloatArray, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.files.journal import Journal
 from wordveil.kernels.threads import map_chunks
@@ -225,7 +224,7 @@ class _Job:
             result["delta"] = self._hockey(start, stop, distance)
         return result
 
-    def _claimed(self, start: int, distance: Float64Array) -> NDArray[np.bool_]:
+    def _claimed(self, start: int, distance: Float64Array) -> BoolArray:
         later = np.arange(self.v)[None, :] > np.arange(start, start + len(distance))[:, None]
         return np.asarray(later & np.isfinite(distance))
 

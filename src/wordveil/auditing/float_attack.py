@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, Int64Array
 from wordveil.auditing.findings import Finding, result
 from wordveil.errors import ParameterError
 
@@ -21,7 +20,7 @@ SHARE = 0.05  # a release that leaves at most this share of the candidates is co
 ALPHA = 1e-10
 
 
-def possible_words(released: FloatArray, candidates: FloatArray, *, grid: float = 0.0) -> NDArray[np.int64]:
+def possible_words(released: FloatArray, candidates: FloatArray, *, grid: float = 0.0) -> Int64Array:
     """Return the rows of `candidates` that float addition, and rounding, could have turned into the released vector.
 
     The arithmetic assumed is that of the released type, float32 or float64, and a grid of 0 stands for no rounding. The

@@ -17,12 +17,12 @@ from scipy.special import betaincinv
 
 from wordveil.arrays import Float64Array
 from wordveil.errors import ParameterError
+from wordveil.parameters import check_delta
 
 
 def check_alpha(alpha: float) -> None:
     """Raise `ParameterError` unless alpha is in (0, 1)."""
-    if not 0 < alpha < 1:
-        raise ParameterError("alpha", alpha, "must be in (0, 1).")
+    check_delta(alpha, name="alpha")
 
 
 def lower_bound(hits: ArrayLike, n: int, alpha: float) -> Float64Array:

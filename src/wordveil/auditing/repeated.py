@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import BoolArray, Float64Array, IdArray
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.frequencies import word_frequencies
@@ -52,7 +51,7 @@ def named_after(
     prior: Float64Array,
     source: RandomSource,
     releases: Sequence[int] = RELEASES,
-) -> NDArray[np.bool_] | None:
+) -> BoolArray | None:
     """Return whether each word is the likeliest one after each number of its releases, shape (words, numbers).
 
     The attacker knows a multiple of every word's probability, `prior`. None where the mechanism states no law.

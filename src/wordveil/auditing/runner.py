@@ -113,17 +113,10 @@ def audit_mechanism(
     name: str = "",
     options: AuditOptions | None = None,
 ) -> AuditReport:
-    """Audit a mechanism object, a randomizer, or any callable; arguments as for `audit`.
+    """Audit a mechanism object, a randomizer, any callable, or what else `adapters.adapt` takes; the rest as `audit`.
 
-    Args:
-        mechanism: A wordveil mechanism, or what `adapters.adapt` takes.
-        embeddings: The public vocabulary.
-        dimensions: For vector mechanisms without a vocabulary.
-        kind: "vectors" or "text", for a plain callable.
-        texts: For text mechanisms without a vocabulary.
-        claim: epsilon and delta of things that state none, or in place of what they state.
-        name: Shown in the report.
-        options: Samples, pairs, alpha, seed.
+    `claim` holds epsilon and delta of things that state none, or in place of what they state; `name` is shown in the
+    report.
     """
     options = options or AuditOptions()
     source = RandomSource() if options.seed is None else RandomSource.seeded_for_tests(options.seed)

@@ -60,33 +60,24 @@ def _texts(canary: str) -> list[str]:
     ]
 
 
-class _Keeper(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(level=0)
-        self.lines: list[str] = []
-        self.setFormatter(logging.Formatter("%(name)s %(message)s"))
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(self.format(record))
-
-
 @contextlib.contextmanager
-def _logs() -> Iterator[_Keeper]:
-    root, keeper = logging.getLogger(), _Keeper()
-    level = root.level
-    root.addHandler(keeper)
+def _logs() -> Iterator[io.StringIO]:
+    root, lines = logging.getLogger(), io.StringIO()
+    handler, level = logging.StreamHandler(lines), root.level
+    handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
+    root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     try:
-        yield keeper
+        yield lines
     finally:
-        root.removeHandler(keeper)
+        root.removeHandler(handler)
         root.setLevel(level)
 
 
 def _watch(function: TextFunction, text: str) -> dict[str, str]:
     printed, errors = io.StringIO(), ""
     home = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder, _logs() as keeper, warnings.catch_warnings(record=True) as warned:
+    with tempfile.TemporaryDirectory() as folder, _logs() as logged, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         os.chdir(folder)
         try:
@@ -98,7 +89,7 @@ def _watch(function: TextFunction, text: str) -> dict[str, str]:
             os.chdir(home)
         files = _files(Path(folder))
     return {
-        "logs": "\n".join(keeper.lines),
+        "logs": logged.getvalue(),
         "warnings": "\n".join(str(item.message) for item in warned),
         "standard output": printed.getvalue(),
         "errors": errors,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -75,42 +75,42 @@ class Subject(ABC):
         return None
 
 
-def _stream(source: RandomSource, calls: Iterator[int]) -> Stream:
-    """Return the stream of one call: asked of the source each time, so that a forked child gets its own key's."""
-    return source.stream("audit", str(next(calls)))
-
-
 def _repeated(private: Any, n: int) -> Float64Array:
     return np.repeat(np.asarray(private, dtype=np.float64)[None, :], n, axis=0)
 
 
-class VectorSubject(Subject):
+class _Randomized(Subject):
+    """A randomizer of wordveil."""
+
+    def __init__(self, randomizer: Any, source: RandomSource) -> None:
+        self.randomizer, self._source, self._calls = randomizer, source, count(1)  # threads share it, unlike a `+= 1`
+
+    def stream(self) -> Stream:
+        """Return the stream of one call: asked of the source each time, so that a forked child gets its own key's."""
+        return self._source.stream("audit", str(next(self._calls)))
+
+
+class VectorSubject(_Randomized):
     """A vector randomizer of wordveil."""
 
     discrete = False
-
-    def __init__(self, randomizer: VectorRandomizer, source: RandomSource) -> None:
-        self.randomizer, self._source, self._calls = randomizer, source, count(1)  # threads share it, unlike a `+= 1`
+    randomizer: VectorRandomizer
 
     def sample(self, private: Any, n: int) -> Outputs:
-        rows = _repeated(private, n)
-        return self.randomizer.randomize(rows, self.randomizer.sample(_stream(self._source, self._calls), n))
+        return self.randomizer.randomize(_repeated(private, n), self.randomizer.sample(self.stream(), n))
 
     def log_ratio(self, pair: Pair) -> LogRatio | None:
         return claimed_log_ratio(self.randomizer, pair.first, pair.second)
 
 
-class WordSubject(Subject):
+class WordSubject(_Randomized):
     """A word randomizer of wordveil; inputs and outputs are word ids."""
 
     discrete = True
-
-    def __init__(self, randomizer: WordRandomizer, source: RandomSource) -> None:
-        self.randomizer, self._source, self._calls = randomizer, source, count(1)  # threads share it, unlike a `+= 1`
+    randomizer: WordRandomizer
 
     def sample(self, private: Any, n: int) -> Outputs:
-        ids = np.full(n, int(private), dtype=np.int32)
-        return self.randomizer.for_batch_job().trial(ids, _stream(self._source, self._calls))
+        return self.randomizer.for_batch_job().trial(np.full(n, int(private), dtype=np.int32), self.stream())
 
 
 class VectorFunctionSubject(Subject):

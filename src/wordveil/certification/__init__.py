@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from wordveil.arrays import Progress
 from wordveil.certification.certified_rate import RATE_METHODS, certify_rate, certify_selection, repeat_selection
 from wordveil.certification.fitted_constants import PROFILE, certify_constants, certify_profile, repeat_profile
-from wordveil.certification.normalizer_lipschitz import Progress
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.common import Mechanism

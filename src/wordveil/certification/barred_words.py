@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import BoolArray, Float64Array, Int64Array
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.kernels.pair_maximum import PairProblem
@@ -42,7 +41,7 @@ PairSpace = DistinctVectors | WordPairs
 class Reach:
     """How far words are from the outputs, but for a few outlying outputs that are looked at one by one."""
 
-    outliers: NDArray[np.int64]  # places of outputs far from everything
+    outliers: Int64Array  # places of outputs far from everything
     farthest: Float64Array  # from every place to the farthest other output, as `block` has it; -inf without any
 
     @classmethod
@@ -94,7 +93,7 @@ class BarredMaximum(Maximum):
 class _Group:
     """Some barred words and any partners; the first axis is 0 for the loss of a partner over one, 1 the reverse."""
 
-    def __init__(self, pairs: PairSpace, problem: PairProblem, reach: Reach, words: NDArray[np.int64]) -> None:
+    def __init__(self, pairs: PairSpace, problem: PairProblem, reach: Reach, words: Int64Array) -> None:
         self.words = words
         self._pairs, self._problem = pairs, problem
         self._far = np.minimum(reach.farthest, problem.cap)
@@ -108,7 +107,7 @@ class _Group:
         # Outputs that are not looked at one by one are at least as far as the next.
         self._next = sorted_rows[:, k:].min(axis=1, initial=np.inf)[:, None]
 
-    def leads(self, chunk: NDArray[np.int64], known: WorstPair) -> WorstPair:
+    def leads(self, chunk: Int64Array, known: WorstPair) -> WorstPair:
         """Return the worst of a few likely pairs, judged by what is attained at the nearest outputs."""
         s, gap, reach = self._seen(chunk)
         values = np.stack([self._graded(self._loss(s, s, -gap), s), self._graded(self._loss(s, reach, gap), s)])
@@ -117,7 +116,7 @@ class _Group:
         chosen.flat[order] = True
         return self._worst(chunk, s, chosen, known, reach)
 
-    def rest(self, chunk: NDArray[np.int64], known: WorstPair) -> WorstPair:
+    def rest(self, chunk: Int64Array, known: WorstPair) -> WorstPair:
         """Return the worst pair with partners of a chunk, if it is worse than the one known."""
         s, gap, reach = self._seen(chunk)
         reach = np.minimum(np.maximum(reach, self._far[chunk] - self._next), s)
@@ -128,7 +127,7 @@ class _Group:
         values[:, (shorter == 0) & (self.words[:, None] != chunk)] = np.inf  # the error hides how far they are
         return self._worst(chunk, s, values >= known.value * (1 - 1e-12), known)
 
-    def _seen(self, chunk: NDArray[np.int64]) -> tuple[Float64Array, Float64Array, Float64Array]:
+    def _seen(self, chunk: Int64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
         """Return s to partners, ln Z of partners less one's own, and s(x', y) - s(x, y) at the nearest outputs y."""
         cap, z = self._problem.cap, self._problem.values
         s = np.minimum(self._pairs.block(self.words, chunk), cap)
@@ -151,9 +150,9 @@ class _Group:
 
     def _worst(
         self,
-        chunk: NDArray[np.int64],
+        chunk: Int64Array,
         rough: Float64Array,
-        chosen: NDArray[np.bool_],
+        chosen: BoolArray,
         known: WorstPair,
         reach: Float64Array | None = None,
     ) -> WorstPair:
@@ -173,7 +172,7 @@ class _Group:
             known = pair if pair.beats(known) else known
         return known
 
-    def _exact_reach(self, row: NDArray[np.int64], other: NDArray[np.int64]) -> Float64Array:
+    def _exact_reach(self, row: Int64Array, other: Int64Array) -> Float64Array:
         """Return the largest s(x', y) - s(x, y) over all outputs y, of pairs (x of the group, x'), rounded up."""
         reach = np.empty(len(row))
         partners = np.unique(other)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Unpack
 
-from wordveil.certification.normalizer_lipschitz import ExactLoss, Progress
+from wordveil.arrays import Progress
+from wordveil.certification.normalizer_lipschitz import ExactLoss, PassOptions
 from wordveil.certification.rate_losses import rate_losses
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.selection import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
@@ -28,10 +30,7 @@ _MOST_EVALUATIONS = 8
 
 
 def largest_rate(
-    loss: Callable[[float], ExactLoss],
-    epsilon: float,
-    *,
-    within: tuple[float, float] | None = None,
+    loss: Callable[[float], ExactLoss], epsilon: float, *, within: tuple[float, float] | None = None
 ) -> ExactLoss:
     """Return the exact loss at the largest rate found whose epsilon is at most the target.
 
@@ -73,20 +72,14 @@ def largest_rate(
 
 
 def certify_selection(
-    mechanism: SelectionMechanism,
-    embeddings: Embeddings,
-    *,
-    rate: float | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | None = None,
+    mechanism: SelectionMechanism, embeddings: Embeddings, *, rate: float | None = None, **options: Unpack[PassOptions]
 ) -> Certificate:
     """Certify that a selection mechanism keeps its epsilon on this vocabulary at a rate, as `certify` says.
 
     `CertificateError` if the rate given costs more than epsilon; the checkpoint is kept, so that asking again with a
     larger epsilon takes no time.
     """
-    work = rate_losses(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
+    work = rate_losses(mechanism, embeddings, **options)
     best = largest_rate(work.at, mechanism.epsilon, within=work.within()) if rate is None else work.at(rate)
     if best.epsilon > mechanism.epsilon:
         raise CertificateError(
@@ -132,12 +125,7 @@ def certify_rate(
 
 
 def repeat_selection(
-    certificate: Certificate,
-    mechanism: SelectionMechanism,
-    embeddings: Embeddings,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    certificate: Certificate, mechanism: SelectionMechanism, embeddings: Embeddings, **options: Unpack[PassOptions]
 ) -> Certificate:
     """Certify again at the rate a certificate names; a base measure is taken from the certificate.
 
@@ -146,7 +134,7 @@ def repeat_selection(
     rate = certificate.numbers.get("rate")
     if rate is None or not 0 < rate <= mechanism.highest_rate:
         raise CertificateError(f"The certificate's rate={rate!r} must be in (0, {mechanism.highest_rate!r}].")
-    work = rate_losses(mechanism, embeddings, threads=threads, progress=progress, repeat=certificate)
+    work = rate_losses(mechanism, embeddings, repeat=certificate, **options)
     found = work.at(rate)
     if found.epsilon > mechanism.epsilon * (1 + 2e-9):
         raise CertificateError(f"The repetition found epsilon={found.epsilon!r}, above {mechanism.epsilon!r}.")

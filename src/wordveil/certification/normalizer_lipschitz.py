@@ -20,15 +20,15 @@ import io
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
-from wordveil.arrays import MALFORMED
+from wordveil.arrays import MALFORMED, Progress
 from wordveil.certification.barred_words import MOST_TRIPLES, BarredMaximum, PairSpace, Reach
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.atomic import write_whole
@@ -90,8 +90,13 @@ TOLERANCE = 1e-9
 """Nats of |ln Z - ln Z'| that are claimed as slack instead of slope, so that the rounding of two words a hair apart
 is not divided by their distance."""
 
-Progress = Callable[[int], None]
-"""Called with the number of pair visits done since the last call."""
+
+class PassOptions(TypedDict, total=False):
+    """How a computation over all pairs is run, which no answer depends on; as for `certify`."""
+
+    threads: int | None
+    progress: Progress | None
+    checkpoint: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +181,7 @@ class LossComputation:
         for suffix in ("sums", "pairs", "barred"):
             self._saved.forget(f"{stage}:{suffix}")
         log_error = sums.log_error()
-        self._saved.put(f"{stage}:done", {**best.as_dict(), "log_error": log_error}, final=True)
+        self._saved.put(f"{stage}:done", {**vars(best), "log_error": log_error}, final=True)
         return self._loss(rate, cap, best, log_error, per_distance=per_distance)
 
     def _run(self, stage: str, work: Pass) -> None:

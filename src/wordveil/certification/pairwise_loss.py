@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, Int64Array
 from wordveil.kernels.distance_sources import TableSource
 from wordveil.kernels.pair_maximum import PairProblem
 from wordveil.kernels.pair_tiles import UNIT
@@ -39,10 +38,10 @@ class WordPairs:
         self.distance_error = self.block_error = self.source.error
         self._inputs = (embeddings.checksum_in_use, embeddings.candidates_checksum)
 
-    def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
+    def block(self, first: Int64Array, second: Int64Array) -> Float64Array:
         return self.source.block(self.source.canonical[first], self.ids[second])
 
-    def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
+    def judged(self, first: Int64Array, second: Int64Array, rough: Float64Array) -> Float64Array:
         return rough  # a matrix has no others
 
     def digest(self) -> str:
@@ -51,7 +50,7 @@ class WordPairs:
     def sums(self, rate: float, cap: float) -> RowSums:
         return RowSums(self, rate=rate, cap=cap)
 
-    def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> RowMaximum:
+    def maximum(self, problem: PairProblem, places: Int64Array) -> RowMaximum:
         return RowMaximum(self, problem, places)
 
 
@@ -85,7 +84,7 @@ class RowSums(Sums):
 class RowMaximum(Maximum):
     """Search for the worst pair of some words."""
 
-    def __init__(self, pairs: WordPairs, problem: PairProblem, places: NDArray[np.int64]) -> None:
+    def __init__(self, pairs: WordPairs, problem: PairProblem, places: Int64Array) -> None:
         self._source, self._problem = pairs.source, problem.among(places)
         self._words = pairs.ids[places]
         self.blocks = -(-len(places) // ROWS)

@@ -10,13 +10,13 @@ Neither chooses the rate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Unpack, cast
 
 import numpy as np
 
 from wordveil.arrays import Float64Array
 from wordveil.certification.barred_words import PairSpace
-from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, Progress
+from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, PassOptions
 from wordveil.certification.pairwise_loss import WordPairs
 from wordveil.certification.tight_constraints import solve_tight_constraints, tight_loss
 from wordveil.certification.vocabulary import DistinctVectors
@@ -33,46 +33,36 @@ def rate_losses(
     mechanism: SelectionMechanism,
     embeddings: Embeddings,
     *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | None = None,
     repeat: Certificate | None = None,
+    **options: Unpack[PassOptions],
 ) -> PairRates | TightRates:
-    """Return the computation that certifies a mechanism; threads, progress and checkpoint as for `certify`.
+    """Return the computation that certifies a mechanism.
 
     What a certificate to repeat found is taken from it, not solved for. `CertificateError` if a checkpoint is asked for
     where none can be kept.
     """
     if mechanism.certificate_method != TIGHT:
-        return PairRates(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
-    if checkpoint is not None:
+        return PairRates(mechanism, embeddings, **options)
+    if options.get("checkpoint") is not None:
         raise CertificateError("Tight constraints are solved in one go; leave the checkpoint out.")
     base = None
     if repeat is not None:
         base = unpack_base(repeat.parameters.get("base"), len(embeddings.candidates))
     tight = cast(TightConstraints, mechanism)  # no other has this certificate
-    return TightRates(tight, embeddings, base=base, threads=threads, progress=progress)
+    return TightRates(tight, embeddings, base, **options)
 
 
 class PairRates:
     """Losses of a mechanism whose outputs all have the same base measure."""
 
-    def __init__(
-        self,
-        mechanism: SelectionMechanism,
-        embeddings: Embeddings,
-        *,
-        threads: int | None,
-        progress: Progress | None,
-        checkpoint: str | None,
-    ) -> None:
+    def __init__(self, mechanism: SelectionMechanism, embeddings: Embeddings, **options: Unpack[PassOptions]) -> None:
         self._mechanism, self._embeddings = mechanism, embeddings
         self._local = mechanism.certificate_method == LARGEST_LOSS
         metric = bound_metric(mechanism.metric, embeddings)
         pairs: PairSpace = (
             DistinctVectors.of(embeddings, metric) if isinstance(metric, Metric) else WordPairs(embeddings, metric)
         )
-        self._work = LossComputation(pairs, threads=threads, progress=progress, checkpoint=checkpoint)
+        self._work = LossComputation(pairs, **options)
 
     def at(self, rate: float) -> ExactLoss:
         """Return what a rate costs, in the unit of the mechanism's epsilon."""
@@ -115,21 +105,17 @@ class TightRates:
         self,
         mechanism: TightConstraints,
         embeddings: Embeddings,
-        *,
         base: Float64Array | None,
-        threads: int | None,
-        progress: Progress | None,
+        **options: Unpack[PassOptions],
     ) -> None:
-        self._mechanism, self._embeddings, self._base = mechanism, embeddings, base
-        self._threads, self._progress = threads, progress
+        self._mechanism, self._embeddings, self._base, self._options = mechanism, embeddings, base, options
         self._found: dict[float, Float64Array] = {}
 
     def at(self, rate: float) -> ExactLoss:
-        threads, progress = self._threads, self._progress
         if self._base is not None:
             self._found[rate] = self._base
-            return tight_loss(self._mechanism, self._embeddings, self._base, rate, threads=threads, progress=progress)
-        solution = solve_tight_constraints(self._mechanism, self._embeddings, rate, threads=threads, progress=progress)
+            return tight_loss(self._mechanism, self._embeddings, self._base, rate, **self._options)
+        solution = solve_tight_constraints(self._mechanism, self._embeddings, rate, **self._options)
         self._found[rate] = solution.base
         return solution.loss
 

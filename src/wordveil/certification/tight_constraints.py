@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array
-from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, Progress
+from wordveil.arrays import Float64Array, Int64Array
+from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, PassOptions
 from wordveil.certification.vocabulary import DistinctVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
@@ -28,9 +28,6 @@ from wordveil.vocabulary.table import Embeddings
 
 _FLOOR = 1e-3
 
-Iteration = Callable[[int, float], None]
-"""Called with the iteration and the relative residual."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class TightSolution:
@@ -38,8 +35,6 @@ class TightSolution:
 
     base: Float64Array  # base measure over the candidates, shape (candidates,), in [0, 1], largest 1; float32 numbers
     negative: float  # share of the distinct output vectors where the solution was below zero
-    iterations: int  # conjugate gradient steps taken
-    residual: float  # relative residual of the unclipped solution
     loss: ExactLoss  # the exact loss with this base measure, for outputs capped at `loss.cap`
 
 
@@ -50,16 +45,14 @@ def solve_tight_constraints(
     *,
     tolerance: float = 1e-8,
     most_iterations: int = 2000,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    iteration: Iteration | None = None,
+    **options: Unpack[PassOptions],
 ) -> TightSolution:
     """Find a base measure that flattens the normalizer at one rate, and certify the loss it leaves.
 
     Metric and cap are the mechanism's; its epsilon does not matter. Constraints hold at the candidates, the certificate
     at all words. Steps end at a relative residual of `tolerance`, in (0, 1), or after `most_iterations`: the
-    certificate holds all the same. `iteration` is called once a step. `ParameterError` if a parameter is outside its
-    domain, or more words may be output than can be solved for.
+    certificate holds all the same. `ParameterError` if a parameter is outside its domain, or more words may be output
+    than can be solved for.
     """
     check_positive("rate", rate)
     check_delta(tolerance, name="tolerance")
@@ -75,44 +68,28 @@ def solve_tight_constraints(
 
     def product(measure: Float64Array) -> Float64Array:
         sums = NormaliserSums(tiles, measure, rate=rate, cap=math.inf)
-        for visited in sums.steps(threads):
-            if progress is not None:
+        for visited in sums.steps(options.get("threads")):
+            if (progress := options.get("progress")) is not None:
                 progress(visited)
         return sums.values[: tiles.v]
 
-    solution, iterations, residual = _conjugate_gradients(product, tiles.v, tolerance, most_iterations, iteration)
+    solution = _conjugate_gradients(product, tiles.v, tolerance, most_iterations)
     base = _clipped(solution, place_of)
-    return TightSolution(
-        base=base,
-        negative=float(np.mean(solution < 0)),
-        iterations=iterations,
-        residual=residual,
-        loss=tight_loss(mechanism, embeddings, base, rate, threads=threads, progress=progress),
-    )
+    loss = tight_loss(mechanism, embeddings, base, rate, **options)
+    return TightSolution(base=base, negative=float(np.mean(solution < 0)), loss=loss)
 
 
 def tight_loss(
-    mechanism: TightConstraints,
-    embeddings: Embeddings,
-    base: Float64Array,
-    rate: float,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    mechanism: TightConstraints, embeddings: Embeddings, base: Float64Array, rate: float, **options: Unpack[PassOptions]
 ) -> ExactLoss:
     """Return the exact loss that a base measure over the candidates leaves at a rate, whoever made the measure."""
     vocabulary = DistinctVectors.of(embeddings, mechanism.metric, base)
-    work = LossComputation(vocabulary, threads=threads, progress=progress)
-    return work.metric(rate, mechanism.cap(rate, len(base)))
+    return LossComputation(vocabulary, **options).metric(rate, mechanism.cap(rate, len(base)))
 
 
 def _conjugate_gradients(
-    product: Callable[[Float64Array], Float64Array],
-    n: int,
-    tolerance: float,
-    most_iterations: int,
-    progress: Iteration | None,
-) -> tuple[Float64Array, int, float]:
+    product: Callable[[Float64Array], Float64Array], n: int, tolerance: float, most_iterations: int
+) -> Float64Array:
     """Solve K b = 1 for a positive definite K given by its products, from a start that gets the mean right."""
     start = np.ones(n)
     image = product(start)
@@ -120,8 +97,9 @@ def _conjugate_gradients(
     residual = 1.0 - image * (x[0] / start[0])
     direction = residual.copy()
     square = float(residual @ residual)
-    step = 0
-    while step < most_iterations and math.sqrt(square / n) > tolerance:
+    for _ in range(most_iterations):
+        if math.sqrt(square / n) <= tolerance:
+            break
         image = product(direction)
         curvature = float(direction @ image)
         if not curvature > 0:
@@ -131,13 +109,10 @@ def _conjugate_gradients(
         residual -= length * image
         previous, square = square, float(residual @ residual)
         direction = residual + (square / previous) * direction
-        step += 1
-        if progress is not None:
-            progress(step, math.sqrt(square / n))
-    return x, step, math.sqrt(square / n)
+    return np.asarray(x)
 
 
-def _clipped(solution: Float64Array, place_of: NDArray[np.int64]) -> Float64Array:
+def _clipped(solution: Float64Array, place_of: Int64Array) -> Float64Array:
     """Return the base measure over candidates: negatives and dust removed, shared among equal words, largest 1."""
     positive = np.where(solution > _FLOOR * solution.max(), solution, 0.0)
     base = (positive / np.bincount(place_of, minlength=len(solution)))[place_of]

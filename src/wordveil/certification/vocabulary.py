@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Int64Array
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_maximum import PairMaximum, PairProblem
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
@@ -50,7 +49,7 @@ class DistinctVectors:
         )
 
     @cached_property
-    def outputs(self) -> NDArray[np.int64]:
+    def outputs(self) -> Int64Array:
         """Places of the words that may be output, ascending."""
         return np.flatnonzero(self.measure)
 
@@ -78,18 +77,18 @@ class DistinctVectors:
         """How far a distance of `block` may be from the metric's own, in its unit."""
         return self._tiles.distance_error()
 
-    def block(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
+    def block(self, first: Int64Array, second: Int64Array) -> Float64Array:
         """Return the distances between two lots of places, shape (n, k)."""
         return self._tiles.between(first, second)
 
-    def judged(self, first: NDArray[np.int64], second: NDArray[np.int64], rough: Float64Array) -> Float64Array:
+    def judged(self, first: Int64Array, second: Int64Array, rough: Float64Array) -> Float64Array:
         """Return the distances of pairs by direct differences, as `block`, which gave the rough ones, hides a hair."""
         return self._tiles.of_pairs(first, second)
 
     def sums(self, rate: float, cap: float) -> NormaliserSums:
         return NormaliserSums(self._tiles, self.measure, rate=rate, cap=cap)
 
-    def maximum(self, problem: PairProblem, places: NDArray[np.int64]) -> PairMaximum:
+    def maximum(self, problem: PairProblem, places: Int64Array) -> PairMaximum:
         """Return the pass that finds the worst pair of some places, numbered among themselves; the problem is of all.
 
         Of a place that is no output what it finds is a bound: the normalizers alone do not say where the loss is most.

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.arrays import PrivateIds, ReleasedIds
+from wordveil.arrays import PrivateIds, Progress, ReleasedIds
 from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
-from wordveil.mechanisms.base import Progress, VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
 from wordveil.mechanisms.checks import check_mechanism
 from wordveil.mechanisms.common import answered_by, with_vocabulary
 from wordveil.mechanisms.worst_pairs import word_relation

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, Progress, ReleasedIds, ReleasedVectors
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array, Progress, ReleasedIds, ReleasedVectors
 from wordveil.decoding.base import Decoder, SearchingDecoder
 from wordveil.kernels.nearest import NearestWords
 from wordveil.parameters import check_draws, check_positive, check_within
@@ -78,7 +77,7 @@ class FittedRankSoftmax(SearchingDecoder):
 
     draws: ClassVar[int] = 1
     decay: float
-    vectors: NDArray[np.float32] = field(repr=False, compare=False)
+    vectors: Float32Array = field(repr=False, compare=False)
     words: NearestWords = field(repr=False, compare=False)
 
     def decode(
@@ -89,7 +88,7 @@ class FittedRankSoftmax(SearchingDecoder):
         ranks = truncated_geometric(draws[0], self.decay, len(self.words.outputs))
         return ReleasedIds(self.neighbours(nearest, ranks, threads=threads))
 
-    def neighbours(self, nearest: IdArray, ranks: NDArray[np.int64], *, threads: int | None = None) -> IdArray:
+    def neighbours(self, nearest: IdArray, ranks: Int64Array, *, threads: int | None = None) -> IdArray:
         """Return each x*'s neighbour of its rank, 0 for x* itself, (n,), found once for all the rows of one x*."""
         answer = np.array(nearest, dtype=np.int32)
         near = (ranks > 0) & (ranks < NEAR)
@@ -107,13 +106,13 @@ class FittedRankSoftmax(SearchingDecoder):
         return answer
 
 
-def by_distance(vectors: NDArray[np.float32], centre: Any, outputs: IdArray) -> NDArray[np.int64]:
+def by_distance(vectors: Float32Array, centre: Any, outputs: IdArray) -> Int64Array:
     """Return the places of outputs by their distance from a word, lowest id first on ties."""
     difference = vectors[centre].astype(np.float64) - vectors[outputs]
     return np.argsort(np.einsum("ij,ij->i", difference, difference), kind="stable")
 
 
-def truncated_geometric(uniforms: Float64Array, decay: float, v: int) -> NDArray[np.int64]:
+def truncated_geometric(uniforms: Float64Array, decay: float, v: int) -> Int64Array:
     """Turn uniforms in [0, 1) into ranks in [0, v) with probability proportional to exp(-decay * rank), by inversion.
 
     i = floor(log1p(-U (1 - q^v))/log q), q = exp(-decay); decay = 0 is uniform. Both of shape (n,).

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import BoolArray, Float32Array, Float64Array, IdArray
 from wordveil.denoising.posterior import Posterior
 from wordveil.denoising.prior import Prior
 from wordveil.errors import ParameterError
@@ -31,7 +30,7 @@ class Trial:
 
     true: IdArray = field(repr=False)  # their states, end to end, shape (m,)
     released: list[IdArray] = field(repr=False)  # as released, segment by segment
-    counted: NDArray[np.bool_] = field(repr=False)  # which places hold words that the mechanism drew for, shape (m,)
+    counted: BoolArray = field(repr=False)  # which places hold words that the mechanism drew for, shape (m,)
 
 
 def trial_releases(segments: Sequence[IdArray], randomizer: WordRandomizer, exempt: IdArray) -> tuple[Trial, Trial]:
@@ -73,7 +72,7 @@ class ConfidenceCurve:
     shares: Float64Array = field(repr=False)  # share that was right in it, not descending
 
     @classmethod
-    def of(cls, trials: Sequence[Trial], found: Sequence[Posterior], prior: Prior, v: int) -> ConfidenceCurve:
+    def of(cls, trials: Sequence[Trial], found: Sequence[Posterior], prior: Prior) -> ConfidenceCurve:
         """Compare what was read with what was there, for trials of released and of random words."""
         hits = [(own.states[:, 0] == trial.true)[trial.counted] for trial, own in zip(trials, found, strict=True)]
         right, counted = hits[0], trials[0].counted

@@ -14,19 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, ReleasedText
+from wordveil.arrays import BoolArray, Float64Array, IdArray, Int64Array, Progress, ReleasedText
 from wordveil.denoising.prior import STEP, Prior, probabilities
 from wordveil.denoising.reading import STATES, STOP, ReleaseReader
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import Progress
 from wordveil.vocabulary.table import Embeddings
 
 BLOCK = 20_000  # texts read at a time
 EVERY = 200  # of so many texts one is held out
 SMOOTHING = 0.5
 LEAST = 2  # times seen; what was seen once is the larger part of a text's triples, and noise
-
-_Ints = NDArray[np.int64]
 
 
 def build_prior(
@@ -99,7 +96,7 @@ def _states(texts: Iterable[str], embeddings: Embeddings, progress: Progress | N
     return np.concatenate(parts) if parts else np.empty(0, np.int32), held_out
 
 
-def _counted(states: _Ints, base: Float64Array, pairs: int | None, triples: int | None) -> dict[str, Any]:
+def _counted(states: Int64Array, base: Float64Array, pairs: int | None, triples: int | None) -> dict[str, Any]:
     n = len(base)
     stop = n - STATES + STOP
     inside = (states[:-1] != stop) | (states[1:] != stop)
@@ -145,7 +142,7 @@ def _counted(states: _Ints, base: Float64Array, pairs: int | None, triples: int 
     }
 
 
-def _discounted(times: _Ints, context: _Ints) -> Float64Array:
+def _discounted(times: Int64Array, context: Int64Array) -> Float64Array:
     """Return (times - discount) / all times of the context, with the discounts of Chen and Goodman's equation 26."""
     counts = np.maximum([np.count_nonzero(times == k) for k in (1, 2, 3, 4)], 1)
     share = counts[0] / (counts[0] + 2 * counts[1])
@@ -154,13 +151,11 @@ def _discounted(times: _Ints, context: _Ints) -> Float64Array:
     return np.asarray((times - cut[np.minimum(times, 3) - 1]) / np.bincount(place, weights=times)[place])
 
 
-def _left(seen: Float64Array, context: _Ints, contexts: int) -> Float64Array:
+def _left(seen: Float64Array, context: Int64Array, contexts: int) -> Float64Array:
     return np.asarray(1 - np.bincount(context, weights=seen, minlength=contexts), dtype=np.float64)
 
 
-def _best(
-    times: _Ints, seen: Float64Array, rest: Float64Array, most: int | None, needed: NDArray[np.bool_]
-) -> NDArray[np.int64]:
+def _best(times: Int64Array, seen: Float64Array, rest: Float64Array, most: int | None, needed: BoolArray) -> Int64Array:
     """Return which n-grams to keep, ascending: the needed ones, then those worth most, times * ln of what they add."""
     if most is None:
         return np.arange(len(times))

@@ -193,7 +193,7 @@ class Denoiser:
         layouts = self._reader.read([ReleasedText(text) for text in self._public])
         trials = trial_releases(self._segments(layouts), self.randomizer, self._exempt)
         readings = [self._posterior(trial.released) for trial in trials]
-        return ConfidenceCurve.of(trials, readings, self.prior, len(self.embeddings))
+        return ConfidenceCurve.of(trials, readings, self.prior)
 
     def read(self, texts: Sequence[ReleasedText]) -> list[ReadRelease]:
         """Read released texts, in order; none changes another. Where noise leaves little, `UnreadableReleaseError`."""

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, IdArray
+from wordveil.arrays import Float32Array, IdArray, Int64Array
 from wordveil.denoising.prior import Prior
 from wordveil.mechanisms.base import WordRandomizer
 
@@ -105,7 +105,7 @@ def posteriors(
     return found
 
 
-def _batches(lengths: NDArray[np.int64], c: int) -> Iterator[NDArray[np.int64]]:
+def _batches(lengths: Int64Array, c: int) -> Iterator[Int64Array]:
     """Yield segments of one length together: what would fill shorter ones up would show in their last bits."""
     for length in np.unique(lengths).tolist():
         rows = np.flatnonzero(lengths == length)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import MALFORMED, Float32Array
+from wordveil.arrays import MALFORMED, Float32Array, Int64Array
 from wordveil.denoising.reading import STATES
 from wordveil.errors import ChecksumError, DataFormatError
 from wordveil.files.atomic import write_whole
@@ -168,12 +168,12 @@ class _Stored(NamedTuple):
 class _Table:
     """Numbers of sorted keys by open addressing: what is absent mostly costs one look."""
 
-    keys: NDArray[np.int64]
+    keys: Int64Array
     numbers: NDArray[np.int32]
     shift: int
 
     @classmethod
-    def of(cls, keys: NDArray[np.int64]) -> _Table:
+    def of(cls, keys: Int64Array) -> _Table:
         bits = max(4, int(3 * max(len(keys), 1) - 1).bit_length())
         home = _hashed(keys, 64 - bits)
         order = np.argsort(home, kind="stable")
@@ -185,13 +185,13 @@ class _Table:
         table.keys[place], table.numbers[place] = keys[order], order
         return table
 
-    def find(self, wanted: NDArray[np.int64]) -> NDArray[np.int32]:
+    def find(self, wanted: Int64Array) -> NDArray[np.int32]:
         flat, found = wanted.ravel(), np.empty(wanted.size, np.int32)
         for start in range(0, len(flat), BLOCK):  # worked on in the processor's cache: a third of the time
             found[start : start + BLOCK] = self._find(flat[start : start + BLOCK])
         return found.reshape(wanted.shape)
 
-    def _find(self, flat: NDArray[np.int64]) -> NDArray[np.int32]:
+    def _find(self, flat: Int64Array) -> NDArray[np.int32]:
         place = _hashed(flat, self.shift)
         held = self.keys[place]
         found = np.where(held == flat, self.numbers[place], np.int32(-1))
@@ -205,7 +205,7 @@ class _Table:
         return np.asarray(found)
 
 
-def _hashed(keys: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+def _hashed(keys: Int64Array, shift: int) -> Int64Array:
     return np.asarray((keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift)).astype(np.int64)
 
 

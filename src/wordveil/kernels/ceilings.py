@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array
 from wordveil.kernels.compiled.ceilings import LANES, ceiling_sums
 from wordveil.kernels.compiled.library import NUMPY
 
@@ -58,7 +58,7 @@ class WholeGrid(NamedTuple):
     """The public grid of one vocabulary."""
 
     step: float  # a power of two, unit of the coordinates
-    centre: NDArray[np.int64]  # what rounded coordinates are taken from, shape (d,)
+    centre: Int64Array  # what rounded coordinates are taken from, shape (d,)
     apart: float  # by how much a distance may be below the grid's, in the metric's unit
 
 
@@ -82,7 +82,7 @@ class Ceilings:
         coordinates: Callable[[Any], Float64Array],
         v: int,
         outputs: IdArray,
-        edges: NDArray[np.int64],
+        edges: Int64Array,
         base: Float64Array | None,
         engine: str,
         *,

@@ -18,9 +18,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Int64Array
 from wordveil.kernels.ideal_distances import UNIT, IdealDistances, decimal
 from wordveil.randomness import BitArray
 
@@ -55,7 +54,7 @@ class IdealRows:
     rate: float
     cap: float
 
-    def columns(self, word: int, low: int, high: int, draws: list[Draw]) -> NDArray[np.int64]:
+    def columns(self, word: int, low: int, high: int, draws: list[Draw]) -> Int64Array:
         """Return where draws of one word fall among outputs low .. high, from low on; -1 beyond their weights."""
         sums, error = self._sums(word, low, high)
         points = np.array([draw.bits(64) for draw in draws], dtype=np.uint64)
@@ -67,7 +66,7 @@ class IdealRows:
         columns[columns == high - low] = -1
         return columns
 
-    def whole(self, word: int, words: BitArray) -> NDArray[np.int64]:
+    def whole(self, word: int, words: BitArray) -> Int64Array:
         """Return where numbers that begin with the first of each token's random words fall among all outputs."""
         sums, error = self._sums(word, 0, len(self.outputs))
         least, most = ends(words[:, 0], sums[-1], error)
@@ -147,7 +146,7 @@ def ends(
     return shares * tops * (1 - error) * (1 - 2.0**-50), (shares + 2.0**-63) * tops * (1 + error) * (1 + 2.0**-50)
 
 
-def _place(sums: Float64Array, error: float, least: Float64Array, most: Float64Array) -> NDArray[np.int64]:
+def _place(sums: Float64Array, error: float, least: Float64Array, most: Float64Array) -> Int64Array:
     """Return the column of each point by running sums with a relative error; OPEN where they do not tell."""
     passed = np.searchsorted(sums, least / (1 + error), side="right")
     return np.where(passed == np.searchsorted(sums, most / (1 - error), side="left"), passed, OPEN)

@@ -15,7 +15,7 @@ from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import NUMPY, kernel_engine
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.rescoring import decide, decide_all
-from wordveil.kernels.threads import even_size, map_chunks
+from wordveil.kernels.threads import by_spans, even_size
 from wordveil.kernels.tile_screen import TileScreen
 from wordveil.parameters import as_floats
 
@@ -33,8 +33,9 @@ class NearestWords:
         self._vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         self.outputs = np.ascontiguousarray(outputs, dtype=np.int32)
         self.engine = kernel_engine("nearest.c")
+        kind: type[TileScreen | CompiledScreen] = TileScreen if self.engine == NUMPY else CompiledScreen
         with np.errstate(over="ignore", invalid="ignore"):  # such words are answered for by the float64 path
-            self._screen = _screen(self.engine, self._vectors, self.outputs)
+            self._screen = kind(self._vectors, self.outputs)
         self._largest = self._screen.largest + float(np.linalg.norm(self._screen.centre))
 
     def nearest(self, queries: FloatArray, *, threads: int | None = None, progress: Progress | None = None) -> IdArray:
@@ -56,25 +57,13 @@ class NearestWords:
             raise ParameterError("queries", f"shape {rows.shape}", f"must have shape (n, {self._vectors.shape[1]}).")
         if not np.all(np.isfinite(rows)):
             raise ParameterError("queries", "<hidden>", "must be finite.")
-        ids = np.empty((len(rows), k), dtype=np.int32)
-        squared = np.empty((len(rows), k))
+        ids, squared = np.empty((len(rows), k), dtype=np.int32), np.empty((len(rows), k))
         size = even_size(len(rows), self._screen.rows, FEWEST, threads)
-        spans = [slice(low, min(low + size, len(rows))) for low in range(0, len(rows), size)]
-        for span, (some_ids, some_squared) in zip(
-            spans, map_chunks(lambda s: self._chunk(rows[s], k), spans, threads), strict=True
-        ):
-            ids[span], squared[span] = some_ids, some_squared
-            if progress is not None:
-                progress(len(some_ids))
+        for span, found in by_spans(len(rows), size, lambda s: self._chunk(rows[s], k), threads, progress):
+            ids[span], squared[span] = found
         return ids, np.sqrt(squared)
 
     def _chunk(self, rows: Float64Array, k: int) -> tuple[IdArray, Float64Array]:
         if max(np.linalg.norm(rows, axis=1).max(), self._largest) > LARGEST_NORM:
             return decide_all(rows, self._vectors, self.outputs, k)
         return decide(rows, self._vectors, self.outputs, self._screen.candidates(rows, k), k)
-
-
-def _screen(engine: str, vectors: Float32Array, outputs: IdArray) -> TileScreen | CompiledScreen:
-    if engine == NUMPY:
-        return TileScreen(vectors, outputs)
-    return CompiledScreen(vectors=vectors, outputs=outputs)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import BoolArray, Float64Array, IdArray, Int64Array
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.threads import filled, map_chunks
@@ -35,7 +34,7 @@ class BlockSearch:
     def __init__(self, source: DistanceSource, outputs: IdArray) -> None:
         self._source, self._outputs, self.canonical = source, outputs, source.canonical
 
-    def nearest(self, inputs: IdArray, k: int, *, threads: int | None = None) -> NDArray[np.int64]:
+    def nearest(self, inputs: IdArray, k: int, *, threads: int | None = None) -> Int64Array:
         """Return the places in the list of the k nearest outputs, shape (n, k), nearest first, lowest on ties."""
         height = max(1, TILE // len(self._outputs))
         places = np.empty((len(inputs), k), dtype=np.int64)
@@ -57,7 +56,7 @@ class CoordinateSearch:
         usable = np.isfinite(self._residue) and np.isfinite(narrow).all()
         self._near = NearestWords(narrow, np.arange(len(outputs), dtype=np.int32)) if usable else None
 
-    def nearest(self, inputs: IdArray, k: int, *, threads: int | None = None) -> NDArray[np.int64]:
+    def nearest(self, inputs: IdArray, k: int, *, threads: int | None = None) -> Int64Array:
         rows = self._coordinates(inputs)
         places = np.empty((len(rows), k), dtype=np.int64)
         left, wanted = np.arange(len(rows)), k + SPARE
@@ -69,9 +68,7 @@ class CoordinateSearch:
             places[row] = found
         return places
 
-    def _attempt(
-        self, rows: Float64Array, k: int, wanted: int, threads: int | None
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    def _attempt(self, rows: Float64Array, k: int, wanted: int, threads: int | None) -> tuple[BoolArray, Int64Array]:
         """Return which rows are certain, and the k nearest of the outputs whose float32 form is among the nearest."""
         assert self._near is not None
         ids, reached = self._near.top(rows, wanted, threads=threads)
@@ -85,11 +82,11 @@ class CoordinateSearch:
         certain = last * (1 + rounding) < reached[:, -1] * (1 - rounding) - self._residue
         return certain, np.take_along_axis(proposed, order, axis=1)
 
-    def _squared(self, rows: Float64Array, places: NDArray[np.int64]) -> Float64Array:
+    def _squared(self, rows: Float64Array, places: Int64Array) -> Float64Array:
         difference = (self._words[places] - rows[:, None, :]).reshape(-1, rows.shape[1])
         return np.asarray(np.einsum("ij,ij->i", difference, difference).reshape(places.shape))
 
-    def _direct(self, row: Float64Array, k: int) -> NDArray[np.int64]:
+    def _direct(self, row: Float64Array, k: int) -> Int64Array:
         difference = self._words - row
         return np.asarray(_smallest(np.einsum("ij,ij->i", difference, difference)[None, :], k)[0])
 
@@ -107,7 +104,7 @@ def own_first(words: IdArray, lists: IdArray) -> IdArray:
     return np.concatenate((words[:, None], np.take_along_axis(lists, order, axis=1)), axis=1)
 
 
-def _smallest(rows: Float64Array, k: int) -> NDArray[np.int64]:
+def _smallest(rows: Float64Array, k: int) -> Int64Array:
     """Return the places of the k smallest entries of each row, smallest first, lowest place on ties."""
     reached = np.partition(rows, k - 1, axis=1)[:, k - 1]
     places = np.empty((len(rows), k), dtype=np.int64)

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array
+from wordveil.arrays import Float32Array, Float64Array, Int64Array
 from wordveil.kernels.pair_tiles import SIDE, PairTiles
 from wordveil.kernels.passes import Maximum, WorstPair
 from wordveil.metrics.distances import Angular, is_norm
@@ -38,7 +37,7 @@ class PairProblem:
     tolerance: float  # nats forgiven on |z - z'|
     per_distance: bool  # True for the slope g / s, False for the loss rate * s + g
 
-    def among(self, rows: NDArray[np.int64]) -> PairProblem:
+    def among(self, rows: Int64Array) -> PairProblem:
         return replace(self, values=self.values[rows])
 
     def score(self, distance: Float64Array, gap: Float64Array) -> Float64Array:
@@ -105,10 +104,10 @@ class PairMaximum(Maximum):
         top = np.argpartition(-scores, min(4, v - 1))[:4]
         self._offer(np.full(len(top), row), top)
 
-    def _offer(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> None:
+    def _offer(self, first: Int64Array, second: Int64Array) -> None:
         self.take(0, self._judge(first, second))
 
-    def _judge(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> WorstPair | None:
+    def _judge(self, first: Int64Array, second: Int64Array) -> WorstPair | None:
         worst: WorstPair | None = None
         for low in range(0, len(first), CHUNK):
             i = np.minimum(first[low : low + CHUNK], second[low : low + CHUNK])
@@ -137,7 +136,7 @@ class PairMaximum(Maximum):
             right.append(second)
         return self._judge(np.concatenate(left), np.concatenate(right)) if left else None
 
-    def _screened_fast(self, i: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def _screened_fast(self, i: int) -> Iterator[tuple[Int64Array, Int64Array]]:
         """Screen by one float32 product: T^2 |x - y|^2 - (z - z')^2 is positive unless the pair's slope exceeds T."""
         slope = self._threshold
         own = slice(i * SIDE, (i + 1) * SIDE)
@@ -163,7 +162,7 @@ class PairMaximum(Maximum):
         size = float((slope * radius) ** 2 + 2 * reach**2)
         return float(1.01 * (d + 10) * UNIT32 * size + (d + 8) * 2.0**-126 * (1 + size))
 
-    def _screened(self, i: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def _screened(self, i: int) -> Iterator[tuple[Int64Array, Int64Array]]:
         problem, error = self._problem, self._tiles.distance_error()
         tile, z = np.empty((SIDE, SIDE)), self._z
         for j in range(i, self.blocks):

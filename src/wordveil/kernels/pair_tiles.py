@@ -8,9 +8,8 @@ Answers are bitwise the same for any number of threads and any resume point. No 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import Float64Array, Int64Array
 from wordveil.kernels.passes import Sums
 from wordveil.metrics.distances import Metric
 
@@ -46,7 +45,7 @@ class PairTiles:
             np.maximum(tile, 0.0, out=tile)
         self.metric.from_squared(tile)
 
-    def between(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
+    def between(self, first: Int64Array, second: Int64Array) -> Float64Array:
         """Return the distances between any two lots of vectors, shape (n, k), of a vector to itself exactly 0."""
         norms = self._left[:, -2]
         tile = (-2.0 * self.rows[first]) @ self.rows[second].T
@@ -57,7 +56,7 @@ class PairTiles:
         self.metric.from_squared(tile)
         return np.asarray(tile)
 
-    def of_pairs(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> Float64Array:
+    def of_pairs(self, first: Int64Array, second: Int64Array) -> Float64Array:
         difference = self.coordinates[first] - self.coordinates[second]
         squared = np.einsum("ij,ij->i", difference, difference)
         self.metric.from_squared(squared)

@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, Progress
+from wordveil.arrays import Float64Array, IdArray, Int64Array, Progress
 from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.distance_sources import TableSource
 from wordveil.kernels.ideal import IdealRows
 from wordveil.kernels.ideal_distances import Entries
-from wordveil.kernels.threads import filled, map_chunks
+from wordveil.kernels.threads import by_spans, filled
 from wordveil.metrics.distances import AnyMetric
 from wordveil.randomness import BitArray
 
@@ -55,12 +54,11 @@ class PairwiseRows(ChannelRows):
         inputs, starts = np.unique(canonical[order], return_index=True)
         words = list(zip(inputs.tolist(), np.split(order, starts[1:]), strict=False))  # no tokens are one part
 
-        def some(start: int) -> list[NDArray[np.int64]]:
-            return [self.ideal.whole(word, bits[tokens]) for word, tokens in words[start : start + INPUTS]]
+        def some(span: slice) -> list[Int64Array]:
+            return [self.ideal.whole(word, bits[tokens]) for word, tokens in words[span]]
 
-        chunks = range(0, len(words), INPUTS)
-        for start, found in zip(chunks, map_chunks(some, chunks, threads), strict=True):
-            for (_, tokens), columns in zip(words[start : start + INPUTS], found, strict=True):
+        for span, found in by_spans(len(words), INPUTS, some, threads):
+            for (_, tokens), columns in zip(words[span], found, strict=True):
                 answer[tokens] = self.outputs[columns]
                 if progress is not None:
                     progress(len(tokens))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from wordveil.arrays import Float64Array
@@ -82,12 +82,9 @@ class WorstPair:
         """Return whether this pair comes before the other: a larger value, or lower ids at the same value."""
         return (-self.value, self.first, self.second) < (-other.value, other.first, other.second)
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> WorstPair:
-        """Return the pair that `as_dict` gave, however its numbers were stored; other entries are ignored."""
+        """Return the pair of these fields, however its numbers were stored; other entries are ignored."""
         return cls(value=float(saved["value"]), first=int(saved["first"]), second=int(saved["second"]))
 
 
@@ -101,7 +98,7 @@ class Maximum(Pass):
             self.best = found
 
     def state(self) -> dict[str, Any]:
-        return {**self.best.as_dict(), "next": self.next}
+        return {**vars(self.best), "next": self.next}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.best, self.next = WorstPair.from_dict(state), int(state["next"])

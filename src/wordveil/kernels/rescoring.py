@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array
 
 CHUNK = 1 << 12  # pairs whose differences are held at once
 
@@ -19,8 +18,8 @@ CHUNK = 1 << 12  # pairs whose differences are held at once
 class Pairs(NamedTuple):
     """Candidates: rows of queries, and places in the list of outputs."""
 
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    rows: Int64Array
+    columns: Int64Array
 
 
 def decide(
@@ -58,7 +57,7 @@ def squared_distances(rows: Float64Array, vectors: Float32Array, outputs: IdArra
     return squared
 
 
-def nearest_pairs(pairs: Pairs, squared: Float64Array, n: int, k: int) -> NDArray[np.int64]:
+def nearest_pairs(pairs: Pairs, squared: Float64Array, n: int, k: int) -> Int64Array:
     """Return where each row's k nearest pairs stand, nearest first, shape (n, k); -1 where a row has fewer."""
     pair_rows, pair_columns = pairs
     order = np.lexsort((pair_columns, squared, pair_rows))

@@ -26,15 +26,14 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, FloatArray, IdArray, Progress
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.ceilings import Ceilings
-from wordveil.kernels.compiled.library import kernel_engine
 from wordveil.kernels.ideal import FARTHEST, OPEN, WHOLE, Draw, IdealRows, ends
 from wordveil.kernels.ideal_distances import Angles, Lengths
 from wordveil.kernels.threads import even_size, map_chunks
 from wordveil.kernels.weight_rows import UNIT, WeightRows
-from wordveil.metrics.distances import Metric, is_known, is_norm
+from wordveil.metrics.distances import is_known, is_norm
 from wordveil.randomness import BitArray
 
 _CACHES: WeakSet[RowCache] = WeakSet()
@@ -114,29 +113,19 @@ class SelectionRows(WeightRows):
     share of the draws again as if they were open, so that their time does not tell which words were rejected.
     """
 
-    ideal: IdealRows
+    _cache: RowCache | None = None
 
-    def __init__(
-        self,
-        vectors: FloatArray,
-        metric: Metric,
-        outputs: IdArray,
-        canonical: IdArray,
-        *,
-        rate: float,
-        cap: float = math.inf,
-        base: Float64Array | None = None,
-    ) -> None:
-        super().__init__(vectors, metric, outputs, canonical, rate=rate, cap=cap, base=base)
-        self.base, self.engine, norm = base, kernel_engine("ceilings.c"), is_norm(metric)
-        self._ceilings = Ceilings(
-            self._coordinates, len(canonical), outputs, self._edges, base, self.engine, is_angle=not norm
-        )
+    @cached_property
+    def ideal(self) -> IdealRows:  # type: ignore[override]
         own = Angles(self._coordinates, self._coordinates, off=2.0**-41)  # of unit length within 2^-44
-        angles = Angles(self._coordinates, vectors.__getitem__) if is_known(metric) else own
-        distances = Lengths(self._coordinates) if norm else angles
-        self.ideal = IdealRows(distances=distances, outputs=outputs, base=base, rate=rate, cap=cap)
-        self._cache: RowCache | None = None
+        angles = Angles(self._coordinates, self._vectors.__getitem__) if is_known(self.metric) else own
+        distances = Lengths(self._coordinates) if is_norm(self.metric) else angles
+        return IdealRows(distances=distances, outputs=self.outputs, base=self.base, rate=self.rate, cap=self.cap)
+
+    @cached_property
+    def _ceilings(self) -> Ceilings:
+        size, is_angle = len(self.canonical), not is_norm(self.metric)
+        return Ceilings(self._coordinates, size, self.outputs, self._edges, self.base, self.engine, is_angle=is_angle)
 
     @cached_property
     def _raised(self) -> float:
@@ -194,7 +183,7 @@ class SelectionRows(WeightRows):
             )
         return self.ideal.arithmetic_slack()
 
-    def _spans(self, canonical: IdArray, threads: int | None) -> list[NDArray[np.int64]]:
+    def _spans(self, canonical: IdArray, threads: int | None) -> list[Int64Array]:
         """Cut the tokens, sorted by input, into spans of at most 512 inputs, as a rule all of them kept or none."""
         key = canonical.astype(np.int64)
         if self._cache is not None:
@@ -207,7 +196,7 @@ class SelectionRows(WeightRows):
         edges = [*starts[:new:size], *starts[new::SPAN], len(order)]
         return [order[low:high] for low, high in itertools.pairwise(edges)]
 
-    def _draw_chunk(self, canonical: IdArray, bits: BitArray) -> tuple[NDArray[np.int64], IdArray, Float32Array | None]:
+    def _draw_chunk(self, canonical: IdArray, bits: BitArray) -> tuple[Int64Array, IdArray, Float32Array | None]:
         """Return the positions of some tokens, their inputs, each once, and the ceilings computed for these."""
         inputs, row_of = np.unique(canonical, return_inverse=True)
         rows = new_rows = None
@@ -237,12 +226,7 @@ class SelectionRows(WeightRows):
         return _Ceilings(bounds, np.uint64(1 << 63) // bounds[:, -1], scale)
 
     def _draw_by_ceilings(
-        self,
-        positions: NDArray[np.int64],
-        inputs: IdArray,
-        ceilings: _Ceilings,
-        row_of: NDArray[np.int64],
-        bits: BitArray,
+        self, positions: Int64Array, inputs: IdArray, ceilings: _Ceilings, row_of: Int64Array, bits: BitArray
     ) -> None:
         """Fill in where each token's first accepted attempt falls; a job makes one after another, others all."""
         at_once = self.attempts if self._cache is None else 1
@@ -256,8 +240,8 @@ class SelectionRows(WeightRows):
                 break
 
     def _attempt(
-        self, inputs: IdArray, ceilings: _Ceilings, row_of: NDArray[np.int64], bits: BitArray, numbers: range
-    ) -> NDArray[np.int64]:
+        self, inputs: IdArray, ceilings: _Ceilings, row_of: Int64Array, bits: BitArray, numbers: range
+    ) -> Int64Array:
         """Return some draws by ceilings of each token, shape (n, numbers): -1 where one is rejected."""
         pairs = bits[:, 2 * numbers.start : 2 * numbers.stop].reshape(-1, 2)
         rows = np.repeat(row_of, len(numbers))
@@ -291,13 +275,8 @@ class SelectionRows(WeightRows):
         return error + 2.0**-40
 
     def _draw_within(
-        self,
-        inputs: IdArray,
-        row_of: NDArray[np.int64],
-        block_of: NDArray[np.int64],
-        bits: BitArray,
-        tops: Float64Array,
-    ) -> NDArray[np.int64]:
+        self, inputs: IdArray, row_of: Int64Array, block_of: Int64Array, bits: BitArray, tops: Float64Array
+    ) -> Int64Array:
         """Draw the position of each token inside its block, computing each needed (input, block) row once.
 
         By the ceilings of the tokens' blocks: a draw beyond the weights gives -1, and one that is open, OPEN.
@@ -320,7 +299,7 @@ class SelectionRows(WeightRows):
             positions[tokens] = np.where(columns < 0, columns, self._edges[block_of[tokens]] + columns)
         return positions
 
-    def _close_weights(self, left: Float64Array, rows: NDArray[np.int64], blocks: NDArray[np.int64]) -> Float64Array:
+    def _close_weights(self, left: Float64Array, rows: Int64Array, blocks: Int64Array) -> Float64Array:
         """Return the weights of some (row, block), sorted by block, whatever their last bits: shape (n, width)."""
         tile, left = np.empty((len(rows), self.width)), left[rows]
         begins = [*np.flatnonzero(np.diff(blocks, prepend=-1)).tolist(), len(blocks)]
@@ -330,7 +309,7 @@ class SelectionRows(WeightRows):
         return tile
 
 
-def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], targets: BitArray) -> NDArray[np.int64]:
+def _pick_blocks(bounds: NDArray[np.uint64], row_of: Int64Array, targets: BitArray) -> Int64Array:
     """Return the block that each number falls into, by running sums; `row_of` is sorted."""
     block_of = np.empty(len(targets), dtype=np.int64)
     edges = np.searchsorted(row_of, np.arange(len(bounds) + 1))
@@ -340,9 +319,7 @@ def _pick_blocks(bounds: NDArray[np.uint64], row_of: NDArray[np.int64], targets:
     return block_of
 
 
-def _place_points(
-    tile: Float64Array, row: NDArray[np.int64], bits: BitArray, tops: Float64Array, error: float
-) -> NDArray[np.int64]:
+def _place_points(tile: Float64Array, row: Int64Array, bits: BitArray, tops: Float64Array, error: float) -> Int64Array:
     """Return the column of each random word, a share of its ceiling; OPEN where weights may be off by the error."""
     sums, reach = np.cumsum(tile, axis=1), math.exp(error)
     least, most = (end * off for end, off in zip(ends(bits, tops, 0.0), (1 / reach, reach), strict=True))

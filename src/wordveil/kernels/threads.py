@@ -111,9 +111,17 @@ def filled(
     progress: Progress | None = None,
 ) -> NDArray[_Scalar]:
     """Return an array with what `work` gives of its rows written into them, `size` at a time, by several threads."""
-    spans = [slice(low, min(low + size, len(out))) for low in range(0, len(out), size)]
-    for span, part in zip(spans, map_chunks(work, spans, threads), strict=True):
+    for span, part in by_spans(len(out), size, work, threads, progress):
         out[span] = part
+    return out
+
+
+def by_spans(
+    n: int, size: int, work: Callable[[slice], _Result], threads: int | None, progress: Progress | None = None
+) -> Iterator[tuple[slice, _Result]]:
+    """Yield spans of n rows, `size` at a time, in order, each with what `work` gives of it, by several threads."""
+    spans = [slice(low, min(low + size, n)) for low in range(0, n, size)]
+    for span, found in zip(spans, map_chunks(work, spans, threads), strict=True):
+        yield span, found
         if progress is not None:
             progress(span.stop - span.start)
-    return out

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array
 from wordveil.kernels.rescoring import Pairs, nearest_pairs, squared_distances
 from wordveil.kernels.screening import NumberType, mean_word
 
@@ -65,7 +65,7 @@ class TileScreen:
             found.offer(np.matmul(queries.factor, factor, out=scores), t * self._wide, bounds[t])
         return found.pairs()
 
-    def _nearest_of(self, rows: Float64Array, pairs: Pairs, k: int) -> NDArray[np.int64]:
+    def _nearest_of(self, rows: Float64Array, pairs: Pairs, k: int) -> Int64Array:
         squared = squared_distances(rows, self._vectors, self._outputs, pairs)
         kept = nearest_pairs(pairs, squared, len(rows), k)
         return kept[kept >= 0]
@@ -79,11 +79,11 @@ class _Survivors:
     many tie, `thin` says which of some pairs are among the k nearest of their query's.
     """
 
-    def __init__(self, n: int, k: int, thin: Callable[[Pairs], NDArray[np.int64]]) -> None:
+    def __init__(self, n: int, k: int, thin: Callable[[Pairs], Int64Array]) -> None:
         self._k, self._thin, self._all = k, thin, np.arange(n)
         self._reached = np.full((n, k), -np.inf)  # the k largest scores less bounds so far, in no order
         self._floor = np.full(n, -np.inf)
-        self._found: list[tuple[NDArray[np.int64], NDArray[np.int64], Float64Array]] = []  # rows, columns, uppers
+        self._found: list[tuple[Int64Array, Int64Array, Float64Array]] = []  # rows, columns, uppers
         self._held, self._room = 0, max(MOST_PAIRS, 4 * n * k)
 
     def offer(self, tile: Float32Array, first: int, bound: Float64Array) -> None:
@@ -111,7 +111,7 @@ class _Survivors:
         rows, columns, _ = self._standing()
         return Pairs(rows, columns)
 
-    def _raise_floor(self, rows: NDArray[np.int64], scores: Float32Array, bound: Float64Array) -> None:
+    def _raise_floor(self, rows: Int64Array, scores: Float32Array, bound: Float64Array) -> None:
         # Each maximum of a group of words stands for one word; halves are compared, which runs at memory speed.
         while self._k <= FEW and scores.shape[1] > GROUPS and scores.shape[1] % 2 == 0:
             half = scores.shape[1] // 2
@@ -120,7 +120,7 @@ class _Survivors:
         reached = np.partition(reached, reached.shape[1] - self._k, axis=1)[:, -self._k :]
         self._reached[rows], self._floor[rows] = reached, reached[:, 0]
 
-    def _standing(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Float64Array]:
+    def _standing(self) -> tuple[Int64Array, Int64Array, Float64Array]:
         """Return the pairs that the floor has not passed."""
         rows, columns, uppers = (np.concatenate([part[i] for part in self._found]) for i in range(3))
         kept = uppers >= self._floor[rows]

@@ -11,10 +11,10 @@ import math
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray, Progress
+from wordveil.arrays import Float64Array, FloatArray, IdArray, Int64Array, Progress
 from wordveil.kernels.channel_rows import ChannelRows
+from wordveil.kernels.compiled.library import kernel_engine
 from wordveil.kernels.threads import filled
 from wordveil.metrics.distances import Metric, coordinate_rows, is_norm
 
@@ -48,8 +48,9 @@ class WeightRows(ChannelRows):
         cap: float = math.inf,
         base: Float64Array | None = None,
     ) -> None:
-        self.rate, self.cap, self.metric = rate, cap, metric
-        self.outputs, self.canonical = outputs, canonical
+        self.rate, self.cap, self.metric, self.base = rate, cap, metric, base
+        self.outputs, self.canonical, self._vectors = outputs, canonical, vectors
+        self.engine = kernel_engine("ceilings.c")  # of what draws
         self._coordinates = coordinate_rows(metric, vectors)
         self.blocks = -(-len(outputs) // COLUMNS)
         self._edges = np.linspace(0, len(outputs), self.blocks + 1).round().astype(np.int64)
@@ -64,7 +65,7 @@ class WeightRows(ChannelRows):
         tops = np.ones(self.blocks) if self._base is None else self._base.max(axis=1)
         self._inner_units = 2.0 ** (62 - np.ceil(np.log2(self.width * tops + 1)))
 
-    def lay_out(self, blocks: NDArray[np.int64] | None = None) -> Float64Array:
+    def lay_out(self, blocks: Int64Array | None = None) -> Float64Array:
         """Return the outputs as (blocks, d + 2, width): [y; 1; |y|^2], so that one product gives squared distances.
 
         Only the blocks asked for, None for all, are sure to be there: a few draws need few. Threads that lay out the
@@ -97,7 +98,7 @@ class WeightRows(ChannelRows):
         left[:n, -1] = 1.0
         return left
 
-    def weigh(self, squared: Float64Array, blocks: NDArray[np.int64]) -> None:
+    def weigh(self, squared: Float64Array, blocks: Int64Array) -> None:
         """Turn squared distances into weights b(y) exp(-rate * min(dist, cap)), in place; beyond a block they are 0.
 
         Blocks are those of each row, or one of all rows.

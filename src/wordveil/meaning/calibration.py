@@ -16,6 +16,7 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.decoded import as_words
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
+from wordveil.parameters import check_delta
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.public_sample import SAMPLE, public_sample
 from wordveil.vocabulary.table import Embeddings
@@ -69,8 +70,7 @@ def calibrate(
         ParameterError: If a parameter is outside its domain, the calibration is a certified one, no listed word is a
             candidate, or no epsilon reaches the target.
     """
-    if not 0 < keep < 1:
-        raise ParameterError("keep", keep, "must be in (0, 1).")
+    check_delta(keep, name="keep")
     if sample < 1:
         raise ParameterError("sample", sample, "must be at least 1.")
     if mechanism.needs_certificate:

@@ -20,6 +20,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import USUAL, NeighbourResponse
+from wordveil.parameters import check_choice
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.table import Embeddings
 
@@ -128,8 +129,7 @@ def neighbour_points(
     Raises:
         ParameterError: If the target is unknown, or no k reaches the value.
     """
-    if target not in TARGETS:
-        raise ParameterError("target", target, f"must be one of {', '.join(TARGETS)}.")
+    check_choice("target", target, TARGETS)
     if tokens < 1:
         raise ParameterError("tokens", tokens, "must be at least 1.")
     prior = word_frequencies(embeddings, smoothing=SMOOTHING)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray, PrivateIds, ReleasedIds, ReleasedVectors
+from wordveil.arrays import Float64Array, FloatArray, IdArray, PrivateIds, Progress, ReleasedIds, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import NUMPY
 from wordveil.mechanisms.common import Mechanism, Randomizer
@@ -34,12 +34,8 @@ from wordveil.vocabulary.table import Embeddings
 
 if TYPE_CHECKING:
     from wordveil.kernels.channel_rows import ChannelRows
-    from wordveil.mechanisms.rows import CoordinateNoise
 
 LAW_ROWS = 64  # rows of a law held at a time
-
-Progress = Callable[[int], None]
-"""Called with the number of tokens or rows done since the last call."""
 
 InputDomain = Literal["any vectors", "vocabulary vectors"]
 """Which vectors a claim covers."""
@@ -88,11 +84,6 @@ class VectorRandomizer(Randomizer):
     @property
     def clip_norm(self) -> float | None:
         """Radius of the ball that inputs are clipped to; None where they are not."""
-        return None
-
-    @property
-    def coordinate_noise(self) -> CoordinateNoise | None:
-        """What `randomize` adds to every coordinate of every (clipped) input alike; None where it does more."""
         return None
 
     @property

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Literal
 
 from wordveil.errors import RefutedClaimError
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
+from wordveil.mechanisms.exact_noise import NormalLaw
 from wordveil.mechanisms.gaussian_scale import (
     analytic_scale,
     classical_scale,
@@ -16,7 +18,6 @@ from wordveil.mechanisms.gaussian_scale import (
     gaussian_log_delta,
     gaussian_pair,
 )
-from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.parameters import check_choice, check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss
@@ -125,9 +126,13 @@ class FittedClippedGaussian(FittedClipped):
     sigma: float
     claim: LocalDP | NoGuarantee
 
+    @cached_property
+    def scale(self) -> float:
+        return self.sigma
+
     @property
-    def coordinate_noise(self) -> CoordinateNoise:
-        return CoordinateNoise(law="gaussian", scale=self.sigma)
+    def law(self) -> NormalLaw:
+        return NormalLaw(self.dimensions)
 
     def guarantee(self) -> LocalDP | NoGuarantee:
         return self.claim

@@ -12,11 +12,10 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import InputDomain
-from wordveil.mechanisms.clipping import ClippedMechanism
-from wordveil.mechanisms.exact_noise import RadialLaw, RealSums
+from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
+from wordveil.mechanisms.exact_noise import RadialLaw
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace, MultivariateLaplace
-from wordveil.mechanisms.on_grid import GridRandomizer
-from wordveil.mechanisms.rows import checked_rows, clip_to_ball
+from wordveil.mechanisms.rows import clip_to_ball
 from wordveil.parameters import check_choice, check_number, check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss
@@ -130,21 +129,16 @@ class ClippedL2(ClippedMechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedClippedL2(GridRandomizer):
+class FittedClippedL2(FittedClipped):
     """The clipped l2 mechanism for vectors of a fixed dimension."""
 
     mechanism: ClippedL2
-    dimensions: int
     diameter: float  # largest distance between two clipped inputs
     noise: MultivariateLaplace  # the noise; its epsilon is the rate
 
     @property
     def inputs(self) -> InputDomain:
         return "vocabulary vectors" if self.mechanism.diameter == "vocabulary" else "any vectors"
-
-    @property
-    def clip_norm(self) -> float:
-        return self.mechanism.clip_norm
 
     @property
     def deviation(self) -> float:
@@ -168,15 +162,15 @@ class FittedClippedL2(GridRandomizer):
         return replace(pair, assumptions=self.guarantee().assumptions)
 
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
-        return self._noise.log_density(outputs, clip_to_ball(vectors, self.clip_norm))
+        return self._noise.log_density(outputs, self.sums(vectors).rows)
 
     @property
     def law(self) -> RadialLaw:
         return RadialLaw(self.dimensions)
 
-    def sums(self, vectors: FloatArray) -> RealSums:
-        rows = clip_to_ball(checked_rows(vectors, self.dimensions), self.clip_norm)
-        return RealSums(rows=rows, scale=self._noise.scale)
+    @cached_property
+    def scale(self) -> float:
+        return self._noise.scale
 
 
 def clipped_diameter(vectors: FloatArray, clip_norm: float) -> float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
-from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.promises.rounding import scale_at_least
@@ -69,16 +69,12 @@ class FittedClippedLaplace(FittedClipped):
 
     mechanism: ClippedLaplace
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """Scale of the Laplace noise of one coordinate, in the units of the embedding."""
         d, radius, epsilon = self.dimensions, self.mechanism.clip_norm, self.mechanism.epsilon
         least = 4 * d * (Fraction(radius) / Fraction(epsilon)) ** 2
         return scale_at_least(2 * math.sqrt(d) * radius / epsilon, least)
-
-    @property
-    def coordinate_noise(self) -> CoordinateNoise:
-        return CoordinateNoise(law="laplace", scale=self.scale)
 
     def guarantee(self) -> LocalDP:
         return self.mechanism.promise(Standing.PROVED)

@@ -1,16 +1,17 @@
-"""What mechanisms share that clip vectors to a ball and add independent noise of one law to every coordinate."""
+"""What mechanisms share that clip vectors to a ball of public radius."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.common import answered_by
-from wordveil.mechanisms.exact_noise import LaplaceLaw, NoiseLaw, NormalLaw, RealSums
+from wordveil.mechanisms.exact_noise import LaplaceLaw, NoiseLaw, RealSums
 from wordveil.mechanisms.on_grid import GridRandomizer
-from wordveil.mechanisms.rows import CoordinateNoise, checked_rows, clip_to_ball
+from wordveil.mechanisms.rows import checked_rows, clip_to_ball, laplace_log_density, row_distances
 from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
 
 
@@ -28,32 +29,26 @@ class ClippedMechanism(VectorMechanism):
 @answered_by("mechanism", "clip_norm")
 @dataclass(frozen=True, kw_only=True)
 class FittedClipped(GridRandomizer):
-    """Clipping and coordinate noise for vectors of a fixed dimension."""
+    """Clipping and noise for vectors of a fixed dimension: as a rule independent Laplace noise in every coordinate."""
 
     mechanism: ClippedMechanism
     dimensions: int
-
-    @property
-    @abstractmethod
-    def coordinate_noise(self) -> CoordinateNoise: ...
 
     def published(self) -> Guarantee:
         stated = self.guarantee()
         return self.mechanism.promise(Standing.REFUTED) if stated.epsilon is None else stated
 
     def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
-        return replace(self.coordinate_noise, step=self.grid).log_density(
-            outputs, clip_to_ball(vectors, self.mechanism.clip_norm)
-        )
+        centres, law = self.sums(vectors).rows, self.law
+        if isinstance(law, LaplaceLaw):
+            reach = law.reach * self.scale
+            return laplace_log_density(outputs, centres, scale=self.scale, reach=reach, step=self.grid)
+        return np.asarray(-np.square(row_distances(outputs, centres)) / (2 * self.scale**2))
 
     @property
     def law(self) -> NoiseLaw:
-        return NormalLaw(self.dimensions) if self.coordinate_noise.law == "gaussian" else LaplaceLaw(self.dimensions)
-
-    @property
-    def deviation(self) -> float:
-        return self.law.deviation * self.coordinate_noise.scale
+        return LaplaceLaw(self.dimensions)
 
     def sums(self, vectors: FloatArray) -> RealSums:
         rows = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
-        return RealSums(rows=rows, scale=self.coordinate_noise.scale)
+        return RealSums(rows=rows, scale=self.scale)

@@ -28,23 +28,14 @@ UNCHECKED = "the vocabulary's files are whole and belong together, which this ru
 
 
 class Mechanism(ABC):
-    """Parameters of a mechanism.
+    """Parameters of a mechanism."""
 
-    Attributes:
-        name: The mechanism's name on the command line and in reports.
-        paper: Where it comes from.
-        releases: Whether it turns vectors into vectors or words into words.
-        epsilon: The loss promised, in the unit its guarantee says.
-        certificate_method: Name of the computation that certifies it; empty where there is nothing to certify.
-        calibration: Which of several ways to keep epsilon it takes; empty where there is one.
-    """
-
-    name: ClassVar[str]
-    paper: ClassVar[str]
-    releases: ClassVar[Literal["vectors", "words"]]
-    epsilon: float
-    certificate_method: str = ""
-    calibration: str = ""
+    name: ClassVar[str]  # on the command line and in reports
+    paper: ClassVar[str]  # where it comes from
+    releases: ClassVar[Literal["vectors", "words"]]  # whether it turns vectors into vectors or words into words
+    epsilon: float  # the loss promised, in the unit its guarantee says
+    certificate_method: str = ""  # name of the computation that certifies it; empty where there is nothing to certify
+    calibration: str = ""  # which of several ways to keep epsilon it takes; empty where there is one
 
     @classmethod
     def examples(cls) -> Sequence[Self]:
@@ -67,7 +58,10 @@ class Mechanism(ABC):
     @classmethod
     def rebuild(cls, certificate: Certificate) -> Self:
         """Return the mechanism that a certificate names, which says all its parameters."""
-        parameters = {name: value for name, value in certificate.parameters.items() if name != "mechanism"}
+        return cls._of({name: value for name, value in certificate.parameters.items() if name != "mechanism"})
+
+    @classmethod
+    def _of(cls, parameters: dict[str, Any]) -> Self:
         try:
             return cls(**parameters)
         except TypeError:

@@ -20,9 +20,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array
+from wordveil.arrays import BoolArray, Float64Array
 from wordveil.mechanisms import fixed_point
 from wordveil.mechanisms.fixed_point import Bits, Interval, around, times
 from wordveil.mechanisms.rows import multiply_rows
@@ -58,7 +57,7 @@ class NoiseLaw(ABC):
     def words(self) -> int: ...
 
     @abstractmethod
-    def floats(self, words: BitArray) -> tuple[Float64Array, float | Float64Array, NDArray[np.bool_] | None]:
+    def floats(self, words: BitArray) -> tuple[Float64Array, float | Float64Array, BoolArray | None]:
         """Return noise, shape (n, d), a bound on its error (of all, or of each row), and which have none, if any."""
 
     @abstractmethod
@@ -81,7 +80,7 @@ class NormalLaw(NoiseLaw):
     def words(self) -> int:
         return 2 * self.pairs
 
-    def floats(self, words: BitArray) -> tuple[Float64Array, float | Float64Array, NDArray[np.bool_] | None]:
+    def floats(self, words: BitArray) -> tuple[Float64Array, float | Float64Array, BoolArray | None]:
         pairs, d = self.pairs, self.dimensions
         sizes, angles = words[:, :pairs], words[:, pairs : 2 * pairs]
         radii = _uniforms(sizes)
@@ -131,7 +130,7 @@ class RadialLaw(NoiseLaw):
     def words(self) -> int:
         return self.normals.words + self.whole + 2 * (self.dimensions % 2 == 0)
 
-    def floats(self, words: BitArray) -> tuple[Float64Array, float | Float64Array, NDArray[np.bool_] | None]:
+    def floats(self, words: BitArray) -> tuple[Float64Array, float | Float64Array, BoolArray | None]:
         noise, error, steep = self.normals.floats(words)
         first, m = self.normals.words, self.whole
         parts = _uniforms(words[:, first : first + m])
@@ -195,7 +194,7 @@ class LaplaceLaw(NoiseLaw):
         low, high = around(fixed_point.exp_of_minus(numerator, denominator.bit_length() - 1, p))
         return max(low, 0), high
 
-    def floats(self, words: BitArray) -> tuple[Float64Array, float | Float64Array, NDArray[np.bool_] | None]:
+    def floats(self, words: BitArray) -> tuple[Float64Array, float | Float64Array, BoolArray | None]:
         sizes = _uniforms(words)
         if not math.isinf(self.reach):
             q = self._cut(256)[1] / 2**256
@@ -278,7 +277,7 @@ def _steps(
     scales: Float64Array,
     centres: Float64Array,
     missing: Float64Array,
-) -> tuple[Float64Array, NDArray[np.bool_]]:
+) -> tuple[Float64Array, BoolArray]:
     """Return float64's steps of the grid from 0, and for which coordinates they are not sure; all in steps."""
     noise, error, steep = law.floats(words)
     if mixing is not None:
@@ -343,7 +342,7 @@ def _uniforms(words: BitArray) -> Float64Array:
     return floats
 
 
-def _outside(words: BitArray, largest: np.uint64 | None = None) -> NDArray[np.bool_] | None:
+def _outside(words: BitArray, largest: np.uint64 | None = None) -> BoolArray | None:
     """Return which words make a logarithm too steep; None where there are none."""
     top = words.max(initial=0) if largest is not None else 0
     if not words.size or (words.min() >= SMALL and (largest is None or top < largest)):

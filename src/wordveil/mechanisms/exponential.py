@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray, PrivateIds, ReleasedIds
+from wordveil.arrays import Float64Array, IdArray, PrivateIds, Progress, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.selection import SelectionRows
-from wordveil.mechanisms.base import Progress, WordRandomizer
+from wordveil.mechanisms.base import WordRandomizer
 from wordveil.mechanisms.certificate_check import check_certificate
 from wordveil.mechanisms.common import answered_by
 from wordveil.mechanisms.metric_rows import bound_metric, metric_assumptions, rows_for, stated_name
@@ -72,10 +72,6 @@ class FittedExponential(WordRandomizer):
         return self.rows
 
     @cached_property
-    def _size(self) -> int:
-        return len(self.embeddings)
-
-    @cached_property
     def _metric_name(self) -> str:
         return stated_name(self.metric)
 
@@ -95,7 +91,7 @@ class FittedExponential(WordRandomizer):
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def distances(self, ids: IdArray) -> Float64Array:
-        return word_distances(self.embeddings, self.metric)(checked_ids(ids, self._size), self.outputs)
+        return word_distances(self.embeddings, self.metric)(checked_ids(ids, len(self.embeddings)), self.outputs)
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         claim = self.guarantee()
@@ -125,7 +121,7 @@ class FittedExponential(WordRandomizer):
     def randomize(
         self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
-        ids = checked_ids(ids, self._size)
+        ids = checked_ids(ids, len(self.embeddings))
         check_draws(draws, (len(ids), self.draw_width))
         return ReleasedIds(self.rows.draw(ids, draws[0], threads=threads, progress=progress))
 

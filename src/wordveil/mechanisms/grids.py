@@ -29,7 +29,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, PrivateIds, Progress, ReleasedIds
+from wordveil.arrays import Float64Array, IdArray, Int64Array, PrivateIds, Progress, ReleasedIds
 from wordveil.mechanisms.base import WordRandomizer
 from wordveil.parameters import check_draws, checked_ids
 from wordveil.promises.guarantees import Guarantee
@@ -90,7 +90,7 @@ def _steps(first: NDArray[np.integer], second: NDArray[np.integer]) -> Float64Ar
     return np.asarray(np.abs(np.subtract.outer(first.astype(np.float64), second)))
 
 
-def moved(grid: NumberGrid, points: NDArray[np.integer], words: BitArray) -> NDArray[np.int64]:
+def moved(grid: NumberGrid, points: NDArray[np.integer], words: BitArray) -> Int64Array:
     """Return the released points, given uniform 64-bit words, one each.
 
     The step count is found from the word alone, so the time taken says nothing of the point.

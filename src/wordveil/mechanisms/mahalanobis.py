@@ -99,7 +99,7 @@ class FittedMahalanobis(RadialRandomizer):
     mechanism: Mahalanobis
     dimensions: int
     root: Float64Array = field(repr=False, compare=False)  # R near S^(1/2), shape (d, d)
-    scale: float  # of the noise before it is stretched: 1/epsilon and a little more
+    scale: float  # of the noise before it is stretched, on average by 1, as the trace of S is d: 1/epsilon and a little
     distance: MahalanobisMetric = field(repr=False, compare=False)  # the guarantee's metric: ||S^(-1/2)(x - x')||
     smallest_eigenvalue: float  # lambda_min(S), rounded down
 
@@ -130,10 +130,6 @@ class FittedMahalanobis(RadialRandomizer):
         """Return what the same release promises for the Euclidean distance."""
         epsilon, standing = self.euclidean_epsilon, Standing.PROVED
         return MetricDP(epsilon=epsilon, metric="euclidean", unit=PrivacyUnit.VECTOR, standing=standing)
-
-    @property
-    def deviation(self) -> float:
-        return self.law.deviation * self.scale  # on average: the trace of S is d
 
     def sums(self, vectors: FloatArray) -> RealSums:
         shortest = math.sqrt(self.smallest_eigenvalue) * self.scale  # of its axes

@@ -7,11 +7,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import FloatArray
 from wordveil.mechanisms.base import VectorMechanism
 from wordveil.mechanisms.exact_noise import RealSums
 from wordveil.mechanisms.on_grid import RadialRandomizer
-from wordveil.mechanisms.rows import checked_rows, row_distances
+from wordveil.mechanisms.rows import checked_rows
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
 from wordveil.promises.rounding import scale_at_least
@@ -69,17 +69,10 @@ class FittedMultivariateLaplace(RadialRandomizer):
         epsilon, standing = self.mechanism.epsilon, Standing.PROVED
         return MetricDP(epsilon=epsilon, metric="euclidean", unit=PrivacyUnit.VECTOR, standing=standing)
 
-    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
-        return -self.mechanism.epsilon * row_distances(outputs, vectors)
-
     @cached_property
     def scale(self) -> float:
         """1/epsilon, rounded up, in the units of the embedding."""
         return laplace_scale(1.0, self.mechanism.epsilon)
-
-    @property
-    def deviation(self) -> float:
-        return self.law.deviation * self.scale
 
     def sums(self, vectors: FloatArray) -> RealSums:
         return RealSums(rows=checked_rows(vectors, self.dimensions, scale=self.scale), scale=self.scale)

@@ -16,11 +16,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, IdArray, PrivateIds, ReleasedIds
+from wordveil.arrays import Float64Array, IdArray, PrivateIds, Progress, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.threads import resolve_threads
-from wordveil.mechanisms.base import Progress, WordMechanism, WordRandomizer
+from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.parameters import check_draws, check_positive, check_whole, checked_ids
 from wordveil.promises.guarantees import Guarantee, LocalDP, Standing
 from wordveil.promises.pair_loss import PairLoss, discretized

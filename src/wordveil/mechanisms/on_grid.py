@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from wordveil.arrays import FloatArray, ReleasedVectors
+from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.mechanisms.exact_noise import FARTHEST, TAIL_WORDS, NoiseLaw, RadialLaw, RealSums, nearest_points
+from wordveil.mechanisms.rows import row_distances
 from wordveil.parameters import check_draws
 from wordveil.randomness import Draws, Stream, random_bits
 
@@ -22,16 +24,22 @@ class GridRandomizer(VectorRandomizer):
 
     Attributes:
         law: The law of the noise at scale 1.
+        scale: Scale of the noise, in the units of the embedding, where all rows have one.
         deviation: Standard deviation of a coordinate's noise.
     """
+
+    if TYPE_CHECKING:  # it would be the default of a dataclass's field
+
+        @property
+        def scale(self) -> float: ...
 
     @property
     @abstractmethod
     def law(self) -> NoiseLaw: ...
 
     @property
-    @abstractmethod
-    def deviation(self) -> float: ...
+    def deviation(self) -> float:
+        return self.law.deviation * self.scale
 
     @abstractmethod
     def sums(self, vectors: FloatArray) -> RealSums:
@@ -74,6 +82,9 @@ class RadialRandomizer(GridRandomizer):
     @property
     def laplace_dimensions(self) -> int:
         return self.dimensions
+
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        return -row_distances(outputs, self.sums(vectors).centres()[0]) / self.scale
 
 
 def grid_below(deviation: float) -> float:

@@ -18,16 +18,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, Progress
+from wordveil.arrays import Float64Array, IdArray, Int64Array, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.distance_sources import DistanceSource
 from wordveil.kernels.ideal import IdealRows, ends
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.kernels.selection import SelectionRows
-from wordveil.kernels.threads import filled, map_chunks
+from wordveil.kernels.threads import by_spans, filled
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.metric_rows import distance_source
 from wordveil.randomness import BitArray
@@ -68,21 +67,16 @@ def near_size(
 
 def _blocks(
     source: DistanceSource, outputs: IdArray, cap: float, threads: int | None, progress: Progress | None
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+) -> Iterator[tuple[Int64Array, Int64Array]]:
     """Yield (words, output positions) of the pairs closer than the cap, or that may be, sorted."""
     words = np.unique(source.canonical)
-    height = max(1, TILE // len(outputs))
-    starts = range(0, len(words), height)
 
-    def near(start: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        some = words[start : start + height]
-        rows, columns = np.nonzero(source.block(some, outputs) < cap + 2 * source.error)
-        return some[rows].astype(np.int64), columns
+    def near(span: slice) -> tuple[Int64Array, Int64Array]:
+        rows, columns = np.nonzero(source.block(words[span], outputs) < cap + 2 * source.error)
+        return words[span][rows].astype(np.int64), columns
 
-    for start, found in zip(starts, map_chunks(near, starts, threads), strict=True):
+    for _, found in by_spans(len(words), max(1, TILE // len(outputs)), near, threads, progress):
         yield found
-        if progress is not None:
-            progress(min(height, len(words) - start))
 
 
 TOKENS = 1 << 14
@@ -145,7 +139,7 @@ class NearRows(ChannelRows):
 
         return filled(np.empty(len(ids), dtype=np.int32), TOKENS, some, threads, progress)
 
-    def _columns(self, inputs: IdArray, bits: BitArray) -> NDArray[np.int64]:
+    def _columns(self, inputs: IdArray, bits: BitArray) -> Int64Array:
         error = self.ideal.error(len(self.outputs))
         least, most = ends(bits[:, 0], self._totals[inputs], error)
         columns, edges = self._place(inputs, least / (1 + error))
@@ -153,7 +147,7 @@ class NearRows(ChannelRows):
             columns[i] = self.ideal.exact_column(int(inputs[i]), bits[i])
         return columns
 
-    def _place(self, inputs: IdArray, points: Float64Array) -> tuple[NDArray[np.int64], Float64Array]:
+    def _place(self, inputs: IdArray, points: Float64Array) -> tuple[Int64Array, Float64Array]:
         """Return the first place whose running sum is above each point, and that sum.
 
         The place is a near word's, or one of those before it; past the last one the sum is 0.

@@ -25,7 +25,7 @@ from wordveil.mechanisms.projection_matrices import (
     published_dimensions,
     random_rows,
 )
-from wordveil.mechanisms.rows import checked_rows, multiply_rows, row_distances
+from wordveil.mechanisms.rows import checked_rows, multiply_rows
 from wordveil.mechanisms.stretch import exact_stretch, spectral_stretch
 from wordveil.parameters import check_choice, check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import MetricDP, PrivacyUnit, Standing
@@ -231,10 +231,6 @@ class FittedProjection(RadialRandomizer):
     def input_dimensions(self) -> int:
         return int(self.matrix.shape[1])
 
-    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
-        images = np.asarray(vectors, dtype=np.float64) @ self.matrix.T
-        return -self.mechanism.epsilon / self.stretch * row_distances(outputs, images)
-
     def guarantee(self) -> MetricDP:
         kind = self.mechanism.sensitivity
         delta, standing = 0.0, Standing.CERTIFIED
@@ -267,10 +263,6 @@ class FittedProjection(RadialRandomizer):
     def scale(self) -> float:
         """Delta/epsilon, rounded up, in the units of the embedding."""
         return laplace_scale(self.stretch, self.mechanism.epsilon)
-
-    @property
-    def deviation(self) -> float:
-        return self.law.deviation * self.scale
 
     def sums(self, vectors: FloatArray) -> RealSums:
         rows = checked_rows(vectors, self.matrix.shape[1])

@@ -5,10 +5,6 @@ No randomness, no claim.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
 
 from wordveil.arrays import Float64Array, FloatArray
@@ -85,22 +81,17 @@ def row_distances(outputs: Float64Array, vectors: FloatArray) -> Float64Array:
     return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class CoordinateNoise:
-    """Independent noise of one law in every coordinate."""
+def laplace_log_density(
+    outputs: Float64Array, centres: Float64Array, *, scale: float, reach: float, step: float
+) -> Float64Array:
+    """Return the log density, up to a constant, of outputs, shape (n, d), around k centres, shape (n, k).
 
-    law: Literal["gaussian", "laplace"]  # of one coordinate
-    scale: float  # standard deviation of the Gaussian, scale parameter of the Laplace law
-    reach: float = math.inf  # where the law is cut off, symmetrically; inf for nowhere
-    step: float = 0.0  # of the grid that sums are rounded to, which carries them half a step beyond the reach
+    Of independent Laplace noise of a scale in every coordinate, cut off beyond the reach, inf for nowhere. The step is
+    of the grid that sums are rounded to, which carries them half a step beyond the reach.
+    """
+    from scipy.spatial.distance import cdist  # releasing needs no SciPy
 
-    def log_density(self, outputs: Float64Array, centres: Float64Array) -> Float64Array:
-        """Return the log density, up to a constant, of outputs, shape (n, d), around k centres, shape (n, k)."""
-        if self.law == "gaussian":
-            return np.asarray(-np.square(row_distances(outputs, centres)) / (2 * self.scale**2))
-        from scipy.spatial.distance import cdist  # releasing needs no SciPy
-
-        total, largest = (cdist(outputs, centres, name) for name in ("cityblock", "chebyshev"))
-        # a point whose cell meets the support is possible; one a hair beyond is not.
-        beyond = largest > self.reach * (1 + 1e-9) + self.step / 2 + 1e-9 * float(np.abs(centres).max(initial=0.0))
-        return np.where(beyond, -np.inf, -total / self.scale)
+    total, largest = (cdist(outputs, centres, name) for name in ("cityblock", "chebyshev"))
+    # a point whose cell meets the support is possible; one a hair beyond is not.
+    beyond = largest > reach * (1 + 1e-9) + step / 2 + 1e-9 * float(np.abs(centres).max(initial=0.0))
+    return np.where(beyond, -np.inf, -total / scale)

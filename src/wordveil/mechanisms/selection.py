@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, get_args, get_type_hints
+from typing import Literal, Self, get_args, get_type_hints
 
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.metric_rows import named_metric
 from wordveil.metrics.distances import AnyMetric, VocabularyMetric
-from wordveil.parameters import check_positive
+from wordveil.parameters import check_choice, check_positive
 from wordveil.promises.certificates import Certificate, Scalar, identity
 from wordveil.vocabulary.table import Embeddings
 
@@ -41,9 +41,7 @@ class SelectionMechanism(WordMechanism):
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        if self.calibration not in get_args(Sizing):
-            known = ", ".join(get_args(Sizing))
-            raise ParameterError("calibration", self.calibration, f"must be one of {known}.")
+        check_choice("calibration", self.calibration, get_args(Sizing))
         if not isinstance(self.metric, AnyMetric):
             raise ParameterError("metric", self.metric, "must be a metric, such as Euclidean().")
 
@@ -63,12 +61,7 @@ class SelectionMechanism(WordMechanism):
                 "which cannot be rebuilt from it; pass the mechanism itself."
             )
         calibration: Sizing = "certified-local" if certificate.method == LARGEST_LOSS else "certified"
-        rebuild: Any = cls
-        try:
-            found: Self = rebuild(metric=metric, calibration=calibration, **parameters)
-        except TypeError:
-            raise CertificateError(f"The certificate's parameters are not those of {cls.__name__}.") from None
-        return found
+        return cls._of({**parameters, "metric": metric, "calibration": calibration})
 
     @property
     def needs_certificate(self) -> bool:

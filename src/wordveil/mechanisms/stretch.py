@@ -12,9 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, FloatArray
+from wordveil.arrays import Float64Array, FloatArray, Int64Array
 from wordveil.errors import ParameterError
 from wordveil.kernels.threads import map_chunks
 from wordveil.mechanisms.rows import multiply_rows
@@ -74,7 +73,7 @@ class _Pairs:
             self.decide(some[i], some[j]), self.decide(np.arange(len(self.rows) - 1), np.arange(1, len(self.rows)))
         )
 
-    def decide(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> float:
+    def decide(self, i: Int64Array, j: Int64Array) -> float:
         """Return the largest squared ratio of the given pairs by direct differences; 0 for none."""
         best = 0.0
         for low in range(0, len(i), 1 << 14):

@@ -17,7 +17,6 @@ from wordveil.errors import ParameterError, RefutedClaimError
 from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
 from wordveil.mechanisms.exact_noise import LaplaceLaw
 from wordveil.mechanisms.gaussian_scale import analytic_scale
-from wordveil.mechanisms.rows import CoordinateNoise
 from wordveil.mechanisms.truncated_law import (
     certified_half_width,
     exact_half_width,
@@ -170,10 +169,6 @@ class FittedTruncatedLaplace(FittedClipped):
     def half_width(self) -> float:
         """A, in the units of the embedding."""
         return self.reach * self.scale
-
-    @property
-    def coordinate_noise(self) -> CoordinateNoise:
-        return CoordinateNoise(law="laplace", scale=self.scale, reach=self.half_width)
 
     @property
     def law(self) -> LaplaceLaw:

@@ -25,8 +25,7 @@ TOLERANCE = 1e-9  # relative, of the branch and bound and of the bracket of A
 def published_half_width(dimensions: int, epsilon: float, delta: float) -> float:
     """Return A/C of Theorem 3: -(1/alpha) ln(1 - epsilon/(2 delta^(1/d) sqrt d)).
 
-    Raises:
-        ParameterError: Unless epsilon < 2 delta^(1/d) sqrt(d), where the formula has a value.
+    `ParameterError` unless epsilon < 2 delta^(1/d) sqrt(d), where the formula has a value.
     """
     limit = 2 * delta ** (1 / dimensions) * math.sqrt(dimensions)
     if epsilon >= limit:

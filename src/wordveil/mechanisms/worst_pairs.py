@@ -184,22 +184,16 @@ def worst_vectors(
     count: int = 8,
     seed: int = 0,
 ) -> list[Pair]:
-    """Return diameters of the ball that inputs are clipped to, or extreme words, or vectors at stated distances."""
-    if isinstance(relation, EveryPair) and clip_norm is not None:
-        return vector_pairs(dimensions, relation, clip_norm=clip_norm)
-    if embeddings is None:
-        return vector_pairs(dimensions, relation)
-    return worst_words(embeddings, relation, metric=metric, count=count, vectors=True, seed=seed)
+    """Return diameters of the ball that inputs are clipped to, or extreme words, or vectors at stated distances.
 
-
-def vector_pairs(dimensions: int, relation: Relation, *, clip_norm: float | None = None) -> list[Pair]:
-    """Return pairs of vectors for a mechanism that needs no vocabulary.
-
-    Where inputs are clipped to a ball, pairs are its diameters, spread over all coordinates or along one; elsewhere
-    they lie at distances 1/epsilon and sqrt(d)/epsilon from the origin.
+    Diameters are spread over all coordinates or along one; without a vocabulary, distances from the origin are
+    1/epsilon and sqrt(d)/epsilon.
     """
+    is_ball = isinstance(relation, EveryPair) and clip_norm is not None
+    if embeddings is not None and not is_ball:
+        return worst_words(embeddings, relation, metric=metric, count=count, vectors=True, seed=seed)
     axis, root = np.eye(1, dimensions)[0], math.sqrt(dimensions)
-    if clip_norm is not None:
+    if clip_norm is not None and is_ball:
         spread = np.full(dimensions, 1 / root)
         units = {"a diameter spread over all coordinates": spread, "a diameter along one axis": axis}
         ends = [(label, clip_norm * unit, -clip_norm * unit) for label, unit in units.items()]

@@ -33,7 +33,7 @@ from wordveil.promises.worked import CERTAIN, WEAK, InWords, WorkedPair
 
 
 class Standing(StrEnum):
-    """On what grounds a guarantee is claimed."""
+    """On what grounds a guarantee is claimed, the strongest first."""
 
     PROVED = "proved"
     CERTIFIED = "certified"
@@ -339,12 +339,9 @@ class NoGuarantee(Guarantee):
         return f"no guarantee ({self.standing}): {self.reason}"
 
 
-_ORDER = [Standing.PROVED, Standing.CERTIFIED, Standing.PUBLISHED, Standing.REFUTED]
-
-
 def weakest(standings: Sequence[Standing]) -> Standing:
     """Return the weakest of several standings: a chain stands no better than its weakest link."""
-    return max(standings, key=_ORDER.index)
+    return max(standings, key=[*Standing].index)
 
 
 def within_scope(claim: Guarantee, *parts: str, assuming: Sequence[str] = ()) -> Guarantee:

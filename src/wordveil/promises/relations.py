@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import Float64Array, IdArray, Int64Array
 from wordveil.errors import ParameterError
 from wordveil.promises.guarantees import Guarantee, LocalDP, MetricDP, NeighbourDP
 
@@ -126,7 +126,7 @@ class Adjacent(Relation):
         return np.where(spoken, 1.0, math.inf)
 
 
-def _keys(a: NDArray[np.integer], b: NDArray[np.integer]) -> NDArray[np.int64]:
+def _keys(a: NDArray[np.integer], b: NDArray[np.integer]) -> Int64Array:
     """Return one number for each unordered pair of ids."""
     low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
     return np.asarray((high << 32) + low)

@@ -108,33 +108,23 @@ def _word_set(given: Any) -> frozenset[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """What a reader needs to repeat or check a claim.
+    """What a reader needs to repeat or check a claim."""
 
-    Attributes:
-        version: wordveil's version.
-        mechanism: The mechanism with its parameters, as Python that rebuilds it; arrays by their SHA-256.
-        vocabulary: The vocabulary's name.
-        checksum: SHA-256 of its words and matrix, as they are in use.
-        candidates_checksum: SHA-256 of the ids that may be output.
-        engine: What computed: "numpy", a compiled kernel's instruction set or a graphics card. Words drawn on the
-            processor are the same on each; a card is named in `arithmetic` too, where it draws others.
-        test_source: True if the noise came from a seeded test source: such a release protects nothing.
-        certificate: SHA-256 of the certificate's JSON form, "" where the mechanism needs none.
-        public_data: SHA-256 of what the law is made of beyond vocabulary and parameters: what fitting computed, lists
-            or classes that lay beside the vocabulary; "" where there is nothing.
-        arithmetic: What else the words drawn depend on: BLAS, NumPy and its instruction sets, the C library and who
-            made the processor, or the card; "" where they do not.
-    """
-
-    version: str
-    mechanism: str
-    vocabulary: str
-    checksum: str
-    candidates_checksum: str
+    version: str  # wordveil's version
+    mechanism: str  # the mechanism with its parameters, as Python that rebuilds it; arrays by their SHA-256
+    vocabulary: str  # the vocabulary's name
+    checksum: str  # SHA-256 of its words and matrix, as they are in use
+    candidates_checksum: str  # SHA-256 of the ids that may be output
+    # what computed: "numpy", a compiled kernel's instruction set or a graphics card; words drawn on the processor are
+    # the same on each, and a card is named in `arithmetic` too, where it draws others
     engine: str = "numpy"
-    test_source: bool = False
-    certificate: str = ""
+    test_source: bool = False  # True if the noise came from a seeded test source: such a release protects nothing
+    certificate: str = ""  # SHA-256 of the certificate's JSON form, "" where the mechanism needs none
+    # SHA-256 of what the law is made of beyond vocabulary and parameters: what fitting computed, lists or classes that
+    # lay beside the vocabulary; "" where there is nothing
     public_data: str = ""
+    # what else the words drawn depend on: BLAS, NumPy and its instruction sets, the C library and who made the
+    # processor, or the card; "" where they do not
     arithmetic: str = ""
 
 

@@ -15,8 +15,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import PrivateIds, PrivateText, ReleasedIds, write_ids
-from wordveil.mechanisms.base import Progress
+from wordveil.arrays import PrivateIds, PrivateText, Progress, ReleasedIds, write_ids
 from wordveil.randomness import RandomSource
 from wordveil.sanitizing.assembly import Assembled, TextReader
 from wordveil.text.encoding import EncodedBatch, tokens_per_document, tokens_per_text

@@ -15,11 +15,11 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from wordveil.arrays import PrivateIds, PrivateText, ReleasedIds
+from wordveil.arrays import PrivateIds, PrivateText, Progress, ReleasedIds
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled import pinned_engine
 from wordveil.meaning.explanations import Explanation, InWords, in_words
-from wordveil.mechanisms.base import Progress, VectorMechanism, WordMechanism
+from wordveil.mechanisms.base import VectorMechanism, WordMechanism
 from wordveil.parameters import check_kind, strings, unique_ids
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit

@@ -28,11 +28,10 @@ from wordveil.files.journal import file_identity
 from wordveil.parameters import check_whole
 from wordveil.runs.engine import Notice, Position, Run, silent
 from wordveil.sentences.clustering import ROUNDS, prototypes
-from wordveil.sentences.curve import measured_levels
 from wordveil.sentences.encoding import STATIC, SentenceEncoder, StaticEncoder, encoder_named, fitted_map
 from wordveil.sentences.slots import clean, fill, slots_of
 from wordveil.sentences.splitting import split_sentences
-from wordveil.sentences.stock import MAP_FILE, NOTICE_FILE, Stock, StockFacts, load_stock
+from wordveil.sentences.stock import MAP_FILE, NOTICE_FILE, Level, Stock, StockFacts, load_stock
 from wordveil.vocabulary.storage import require_free
 from wordveil.vocabulary.table import Embeddings
 
@@ -246,7 +245,7 @@ class _Build:
             encoder=settings.encoder,
             identity=space,
             judge=settings.judge or settings.encoder,
-            levels=measured_levels(table, levels, queries, judged[: len(table)], judged[len(table) :]),
+            levels=_levels(table, levels, queries, judged[: len(table)], judged[len(table) :]),
             sources=tuple(self.sources),
             kept=len(kept) + len(held),
             dropped=dict(counted["dropped"].most_common()),
@@ -266,6 +265,34 @@ class _Build:
 
     def finish(self, ended: str) -> None:
         """Nothing is left to report."""
+
+
+def _levels(
+    table: Embeddings,
+    levels: Sequence[Sequence[int]],
+    queries: Mapping[str, Float32Array],
+    those: Float32Array,
+    these: Float32Array,
+) -> tuple[Level, ...]:
+    """Return the stock of each size, given as rows of a table of all prototypes at length 1, with its curve.
+
+    That is how near public sentences, none of which is a prototype, come to the prototypes, exactly, without a draw.
+    The judge may be another encoder than finds them: measured by its own, each looks better than it is. Queries are, by
+    the name of an encoder, the rows of n public sentences that compare with the table's; those and these are the rows
+    of the prototypes, and of the n sentences, by the judge.
+    """
+    found = []
+    for ids in map(list, levels):
+        own = Embeddings.from_arrays(
+            [table.words[i] for i in ids], table.vectors[ids], casing="cased", candidate_rule="all"
+        )
+        similar = these @ those[ids].T
+        near = {
+            name: float(similar[np.arange(len(rows)), (rows @ own.vectors.T).argmax(axis=1)].mean())
+            for name, rows in queries.items()
+        }
+        found.append(Level(ids=tuple(map(int, ids)), near=near, anywhere=float(similar.mean())))
+    return tuple(found)
 
 
 def _texts(path: Path, settings: DocumentSettings) -> Iterator[str]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Progress
+from wordveil.arrays import Float32Array, Int64Array, Progress
 from wordveil.errors import ParameterError
 from wordveil.vocabulary.classes import nearest_centres
 
 ROUNDS = 20
-Ids = NDArray[np.int64]
 
 
-def prototypes(rows: Float32Array, n: int, progress: Progress | None = None) -> Ids:
+def prototypes(rows: Float32Array, n: int, progress: Progress | None = None) -> Int64Array:
     """Return n different rows such that each row is near one of them, ascending."""
     if n > len(rows):
         raise ParameterError("prototypes", n, f"must be at most {len(rows)}, the number of different sentences.")
@@ -35,7 +33,7 @@ def prototypes(rows: Float32Array, n: int, progress: Progress | None = None) -> 
     return np.sort(np.concatenate([chosen, left[: n - len(chosen)]]))
 
 
-def _spread(rows: Float32Array, n: int) -> Ids:
+def _spread(rows: Float32Array, n: int) -> Int64Array:
     """Return n rows to begin with, each drawn with a chance that grows with its distance from those before it.
 
     Reference:
@@ -50,7 +48,7 @@ def _spread(rows: Float32Array, n: int) -> Ids:
     return chosen
 
 
-def _centres(rows: Float32Array, owner: Ids, score: Float32Array, n: int) -> Float32Array:
+def _centres(rows: Float32Array, owner: Int64Array, score: Float32Array, n: int) -> Float32Array:
     """Return the mean directions of the groups; an empty one starts anew at a row that is served worst."""
     order = np.argsort(owner, kind="stable")
     held, starts = np.unique(owner[order], return_index=True)

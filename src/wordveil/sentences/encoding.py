@@ -22,9 +22,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, PrivateText, Progress
+from wordveil.arrays import Float32Array, Int64Array, PrivateText, Progress
 from wordveil.errors import MissingExtraError
 from wordveil.kernels.threads import map_chunks
 from wordveil.text.encoding import Encoder, tokens_per_text
@@ -135,7 +134,7 @@ class MiniLMEncoder(SentenceEncoder):
         size = SENTENCES_TOGETHER if together else 1
         groups = [order[low : low + size] for low in range(0, len(order), size)]
 
-        def work(group: NDArray[np.int64]) -> Float32Array:
+        def work(group: Int64Array) -> Float32Array:
             found = np.zeros((len(group), WIDTH), dtype=np.float32)
             for places, states in encode(self._model, [pieces[i] for i in group]):
                 found[places] = states.mean(axis=1)

@@ -171,11 +171,10 @@ def load_stock(path: str | PathLike[str] | None = None) -> Stock:
 
 
 def _packaged() -> Embeddings:
-    packaged = read_packaged(GENERAL)
-    header = packaged.header
+    header, words, vectors = read_packaged(GENERAL)
     made = Embeddings.from_arrays(
-        list(packaged.words),
-        packaged.vectors,
+        list(words),
+        vectors,
         name=header.name,
         source=header.source,
         licence=header.licence,

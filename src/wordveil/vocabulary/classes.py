@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array
 from wordveil.errors import ChecksumError, ParameterError
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.neighbour_lists import Keyed, ListsKey, lists_key
@@ -32,8 +31,6 @@ COMMON = 0.05  # what the logarithm of a count is worth beside a cosine, when a 
 READ = 5e6  # tokens that such a count is of
 ROUNDS = 100
 BLOCK = 1 << 12  # words looked at together
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,12 +65,9 @@ class WordClasses(Keyed):
 def build_classes(embeddings: Embeddings, k: int, *, roots: int = 1) -> WordClasses:
     """Compute the classes; seconds for 32 000 words.
 
-    Words whose count is not known weigh least. A cell without a word that may be output joins the nearest that has one.
-
-    Args:
-        embeddings: The public vocabulary.
-        k: Cells, from 2 to 4 096 and at most the number of words that may be output.
-        roots: How often the square root of a count is taken: once for those that are stored; from 30 on all weigh 1.
+    There are k cells, from 2 to 4 096 and at most as many as words that may be output. Words whose count is not known
+    weigh least. A cell without a word that may be output joins the nearest that has one. The square root of a count is
+    taken `roots` times: once for classes that are stored; from 30 times on all words weigh 1.
     """
     key = classes_key(embeddings, k)
     if roots != 1:
@@ -110,7 +104,7 @@ def _whole(rows: Float64Array, length: float) -> Float64Array:
     return np.asarray(np.rint(rows * (length / np.where(norms > 0, norms, 1.0))))
 
 
-def _first_centres(rows: Float32Array, weights: Ids, k: int) -> Float32Array:
+def _first_centres(rows: Float32Array, weights: Int64Array, k: int) -> Float32Array:
     """Return rows chosen one after the other, each with a chance of its weight times its distance to those before.
 
     The draws are public: digests of numbers. The distance is of cosines, in whole numbers, so that the choice is exact.
@@ -127,7 +121,7 @@ def _first_centres(rows: Float32Array, weights: Ids, k: int) -> Float32Array:
     return centres
 
 
-def nearest_centres(rows: Float32Array, centres: Float32Array) -> tuple[Ids, Float32Array]:
+def nearest_centres(rows: Float32Array, centres: Float32Array) -> tuple[Int64Array, Float32Array]:
     """Return the place of the centre of largest product with each row, and that product."""
     near, products = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.float32)
     for low in range(0, len(rows), BLOCK):
@@ -137,7 +131,7 @@ def nearest_centres(rows: Float32Array, centres: Float32Array) -> tuple[Ids, Flo
     return near, products
 
 
-def _centres(rows: Float32Array, weights: Ids, cell: Ids, before: Float32Array) -> Float32Array:
+def _centres(rows: Float32Array, weights: Int64Array, cell: Int64Array, before: Float32Array) -> Float32Array:
     sums = np.zeros(before.shape, dtype=np.int64)
     np.add.at(sums, cell, rows.astype(np.int64) * weights[:, None])
     # Integers up to their square: the same length on every machine, whatever order it adds in.
@@ -151,7 +145,7 @@ def _centres(rows: Float32Array, weights: Ids, cell: Ids, before: Float32Array) 
 
 
 def _faces(
-    embeddings: Embeddings, rows: Float32Array, shares: Float64Array, centres: Float32Array, cell: Ids
+    embeddings: Embeddings, rows: Float32Array, shares: Float64Array, centres: Float32Array, cell: Int64Array
 ) -> IdArray:
     allowed = np.zeros(len(rows), dtype=np.bool_)
     allowed[embeddings.candidates] = True

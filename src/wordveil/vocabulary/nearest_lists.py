@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from wordveil.arrays import Float32Array, IdArray
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array
 from wordveil.errors import ParameterError
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.nearest_outputs import own_first
 
-EdgeArray = NDArray[np.int64]
+EdgeArray = Int64Array
 """Edges of an undirected graph, shape (e, 2), first id below second, sorted, each once."""
 
 CHUNK = 1 << 14
@@ -36,7 +36,7 @@ def unique_edges(first: NDArray[np.integer], second: NDArray[np.integer]) -> Edg
     return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
 
 
-def edge_lengths(vectors: Float32Array, edges: EdgeArray) -> NDArray[np.float64]:
+def edge_lengths(vectors: Float32Array, edges: EdgeArray) -> Float64Array:
     """Return the Euclidean length of every edge, shape (e,), by float64 differences."""
     lengths = np.empty(len(edges))
     for low in range(0, len(edges), CHUNK):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray
+from wordveil.arrays import BoolArray, Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.parameters import check_within
 from wordveil.vocabulary.nearest_lists import EdgeArray, components, edge_lengths, nearest_lists, unique_edges
@@ -25,7 +24,7 @@ class OverlapGraph:
     reach: Float64Array = field(repr=False)  # longest edge of each component, rounded up; 0 without different vectors
 
     @property
-    def isolated(self) -> NDArray[np.bool_]:
+    def isolated(self) -> BoolArray:
         """Words of components without an edge between different vectors, shape (v,)."""
         return np.asarray(self.reach[self.component] == 0)
 

@@ -13,7 +13,6 @@ The matrix used everywhere is codes * scales in float32. Nothing is downloaded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,17 +28,8 @@ NEVER_OUTPUT = "never_output.txt"
 REMEDY = "Reinstall wordveil."
 
 
-@dataclass(frozen=True, kw_only=True)
-class PackagedTable:
-    """The packaged header, words, and the float32 matrix they stand for."""
-
-    header: VocabularyHeader
-    words: WordList
-    vectors: Float32Array
-
-
-def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
-    """Read the packaged vocabulary, or another folder of the same layout, whose parts must fit each other."""
+def read_packaged(folder: Path = PACKAGED_FOLDER) -> tuple[VocabularyHeader, WordList, Float32Array]:
+    """Return header, words and float32 matrix of the packaged vocabulary, or of another folder of the same layout."""
     header = packaged_header(folder)
     words = WordList.from_lines(_read(folder / "words.txt"))
     codes = load_array(folder / "vectors.npy", np.int8, (header.rows, header.dimensions), remedy=REMEDY)
@@ -47,7 +37,7 @@ def read_packaged(folder: Path = PACKAGED_FOLDER) -> PackagedTable:
     if len(words) != header.rows:
         problem = f"has {len(words)} words, the header says {header.rows}."
         raise EmbeddingFormatError(folder / "words.txt", problem, remedy=REMEDY)
-    return PackagedTable(header=header, words=words, vectors=np.multiply(codes, scales, dtype=np.float32))
+    return header, words, np.multiply(codes, scales, dtype=np.float32)
 
 
 def packaged_header(folder: Path = PACKAGED_FOLDER) -> VocabularyHeader:

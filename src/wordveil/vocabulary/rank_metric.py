@@ -17,14 +17,13 @@ from fractions import Fraction
 from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial.distance import cdist
 
-from wordveil.arrays import Float64Array, FloatArray, IdArray
+from wordveil.arrays import Float64Array, FloatArray, IdArray, Int64Array
 from wordveil.errors import ParameterError
-from wordveil.kernels.threads import filled, map_chunks
+from wordveil.kernels.threads import by_spans, filled
 from wordveil.metrics.distances import PathMatrix, Precomputed, VocabularyMetric
 from wordveil.metrics.table import DistanceTable
 from wordveil.parameters import check_positive, check_whole
@@ -42,7 +41,7 @@ class RankGraph:
 
     words: int
     edges: EdgeArray = field(repr=False)  # pairs with an edge, shape (e, 2)
-    ranks: NDArray[np.int64] = field(repr=False)  # the larger of both full ranks of each, shape (e,)
+    ranks: Int64Array = field(repr=False)  # the larger of both full ranks of each, shape (e,)
     component: IdArray = field(repr=False)  # component of each word, shape (v,)
 
     @property
@@ -154,7 +153,7 @@ def rank_distances(graph: RankGraph, *, cap: float = math.inf, threads: int | No
     return np.asarray(np.minimum(distances, cap, out=distances))
 
 
-def _ranked(rows: Float64Array, start: int) -> NDArray[np.int64]:
+def _ranked(rows: Float64Array, start: int) -> Int64Array:
     """Return all words by distance from each of 128 words, itself first, then ties by id."""
     squared = cdist(rows[start : start + ROWS], rows, "sqeuclidean")
     own = np.arange(len(squared))
@@ -162,21 +161,20 @@ def _ranked(rows: Float64Array, start: int) -> NDArray[np.int64]:
     return np.asarray(np.argsort(squared, axis=1, kind="stable"))
 
 
-def _larger_ranks(rows: Float64Array, edges: EdgeArray, threads: int | None) -> NDArray[np.int64]:
+def _larger_ranks(rows: Float64Array, edges: EdgeArray, threads: int | None) -> Int64Array:
     v = len(rows)
     both = np.concatenate((edges, edges[:, ::-1]))
     order = np.argsort(both[:, 0], kind="stable")
     ranks = np.empty(len(both), dtype=np.int64)
-    starts = range(0, v, ROWS)
 
-    def some(start: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        ordered = _ranked(rows, start)
+    def some(span: slice) -> tuple[Int64Array, Int64Array]:
+        start, ordered = span.start, _ranked(rows, span.start)
         rank = np.empty_like(ordered)
         np.put_along_axis(rank, ordered, np.arange(v)[None, :].repeat(len(ordered), axis=0), axis=1)
         low, high = np.searchsorted(both[order, 0], [start, start + len(ordered)])
         which = order[low:high]
         return which, rank[both[which, 0] - start, both[which, 1]]
 
-    for which, found in map_chunks(some, starts, threads):
+    for _, (which, found) in by_spans(v, ROWS, some, threads):
         ranks[which] = found
     return np.maximum(ranks[: len(edges)], ranks[len(edges) :])

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import MALFORMED, Float32Array, IdArray
+from wordveil.arrays import MALFORMED, Float32Array, IdArray, Int64Array
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.files.atomic import sync, write_whole
 from wordveil.vocabulary.header import VocabularyHeader
@@ -178,7 +178,7 @@ def load_array(
     return np.asarray(array)
 
 
-def _map_words(directory: Path, offsets: NDArray[np.int64]) -> WordList:
+def _map_words(directory: Path, offsets: Int64Array) -> WordList:
     path = directory / "words.txt"
     try:
         blob = np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))

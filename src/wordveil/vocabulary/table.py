@@ -286,9 +286,9 @@ def load_embeddings(path: str | PathLike[str] | None = None, *, every_output: bo
         FileNotFoundError: If there is nothing at the path.
     """
     if path is None:
-        packaged = read_packaged()
-        header = replace(packaged.header, candidates_checksum="") if every_output else packaged.header
-        whole = Embeddings(build_table(header, packaged.words, packaged.vectors))
+        header, words, vectors = read_packaged()
+        header = replace(header, candidates_checksum="") if every_output else header
+        whole = Embeddings(build_table(header, words, vectors))
         return whole if every_output else whole.without_outputs(never_output())
     location = Path(path)
     if is_vocabulary(location):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray
+from wordveil.arrays import BoolArray, IdArray, Int64Array
 from wordveil.kernels.compiled.text import PackedWords
-from wordveil.vocabulary.wordlist import ByteArray, OffsetArray, WordList
+from wordveil.vocabulary.wordlist import ByteArray, WordList
 
 HashArray = NDArray[np.uint64]
 
@@ -89,7 +89,7 @@ def hash_words(words: WordList) -> HashArray:
     return out
 
 
-def _hash_chunk(blob: ByteArray, offsets: OffsetArray) -> HashArray:
+def _hash_chunk(blob: ByteArray, offsets: Int64Array) -> HashArray:
     lengths = np.diff(offsets)
     powers = np.full(int(lengths.max()), _BASE, dtype=np.uint64)
     powers[0] = 1
@@ -105,7 +105,7 @@ def _hash_chunk(blob: ByteArray, offsets: OffsetArray) -> HashArray:
     return np.asarray(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)
 
 
-def _equal_words(words: WordList, ids: IdArray, queries: WordList, positions: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _equal_words(words: WordList, ids: IdArray, queries: WordList, positions: NDArray[np.intp]) -> BoolArray:
     """Compare words[ids[j]] with queries[positions[j]] byte by byte, shape (len(ids),)."""
     at, end = words.offsets[ids], words.offsets[ids + 1]
     query_at, query_end = queries.offsets[positions], queries.offsets[positions + 1]

@@ -14,8 +14,9 @@ from typing import final, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from wordveil.arrays import Int64Array
+
 ByteArray = NDArray[np.uint8]
-OffsetArray = NDArray[np.int64]
 
 
 @final
@@ -24,7 +25,7 @@ class WordList(Sequence[str]):
 
     __slots__ = ("blob", "offsets")
 
-    def __init__(self, blob: ByteArray, offsets: OffsetArray) -> None:
+    def __init__(self, blob: ByteArray, offsets: Int64Array) -> None:
         self.blob = blob
         self.offsets = offsets
 

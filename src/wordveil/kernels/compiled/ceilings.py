@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array
-from wordveil.kernels.compiled.library import pointer, require
+from wordveil.kernels.compiled.library import call, require
 
 SIDE = 32  # rows, and columns, that ceilings.c takes together
 LANES = 16
@@ -25,19 +25,12 @@ def ceiling_sums(
 ) -> Float32Array:
     """Return what `wordveil_ceilings` sums over every block, shape (n, blocks), of inputs and their squared lengths."""
     placed, squares = inputs
-    words, norms, shares = packed
+    words, norms, _ = packed
     n, k = len(placed), words.shape[2] * 2
     height = -(-n // SIDE) * SIDE
     left, own = np.zeros((height, k), dtype=np.int16), np.zeros(height, dtype=np.int32)
     left[:n, : placed.shape[1]], own[:n] = placed, squares
     out = np.empty((height, len(norms)), dtype=np.float32)
-    require(engine).wordveil_ceilings(
-        *map(pointer, (left, own)),
-        ctypes.c_int64(height),
-        *map(pointer, (words, norms, shares)),
-        *map(ctypes.c_int64, (k, *norms.shape)),
-        *map(ctypes.c_float, (scale, lowest)),
-        ctypes.c_int(shift),
-        pointer(out),
-    )
+    numbers = ctypes.c_float(scale), ctypes.c_float(lowest), ctypes.c_int(shift)
+    call(require(engine).wordveil_ceilings, left, own, height, *packed, k, *norms.shape, *numbers, out)
     return out[:n]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wordveil.arrays import Int64Array
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.building import LEVELS, built_directories, library_name
 from wordveil.randomness import BitArray, DocumentStreams
@@ -115,6 +116,22 @@ def pointer(array: Any) -> ctypes.c_void_p:
     return ctypes.c_void_p(None if array is None else array.__array_interface__["data"][0])
 
 
+def call(function: Any, *values: Any) -> Any:
+    """Call a function of C: arrays by where they lie, structures by reference, numbers as 64 bits, bools as int."""
+    return function(*map(_passed, values))
+
+
+_NUMBERS: dict[type, Any] = {bool: ctypes.c_int, int: ctypes.c_int64, float: ctypes.c_double}
+
+
+def _passed(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return pointer(value)
+    if isinstance(value, ctypes.Structure):
+        return ctypes.byref(value)
+    return _NUMBERS.get(type(value), lambda other: other)(value)
+
+
 @cache
 def _open(name: str) -> ctypes.CDLL | None:
     places = (directory / library_name(name) for directory in built_directories())
@@ -134,7 +151,7 @@ def document_bits(documents: DocumentStreams, lane: int, size: int, width: int =
 
 
 def _aes_bits(
-    key: bytes, nonces: Sequence[int], counts: NDArray[np.int64], lane: int, skip: int, *, by_bits: bool = False
+    key: bytes, nonces: Sequence[int], counts: Int64Array, lane: int, skip: int, *, by_bits: bool = False
 ) -> NDArray[np.uint64]:
     """Return the words of one lane, in [0, 256), of each document, all end to end, less the first `skip`.
 
@@ -145,8 +162,6 @@ def _aes_bits(
     assert 0 <= lane < 256
     places = b"".join([nonce.to_bytes(10, "little") for nonce in nonces])
     words = np.empty(int(counts.sum()), np.uint64)
-    library.wordveil_draw(
-        ctypes.c_char_p(key), ctypes.c_char_p(places), pointer(counts),
-        *map(ctypes.c_int64, (len(nonces), lane, skip)), ctypes.c_int(by_bits), pointer(words),
-    )  # fmt: skip
+    keys = map(ctypes.c_char_p, (key, places))
+    call(library.wordveil_draw, *keys, counts, len(nonces), lane, skip, by_bits, words)
     return words

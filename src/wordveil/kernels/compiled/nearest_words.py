@@ -7,14 +7,13 @@ group whose maximum plus bound reaches the best maximum less its bound.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray
-from wordveil.kernels.compiled.library import pointer, require
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array
+from wordveil.kernels.compiled.library import call, pointer, require
 from wordveil.kernels.rescoring import Pairs
 from wordveil.kernels.screening import NumberType, ScreenedQueries, mean_word
 
@@ -36,42 +35,27 @@ class _Table(ctypes.Structure):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class CompiledScreen:
-    """Vectors, float32, C-contiguous, shape (v, d), of ascending outputs, packed for the matrix registers."""
+    """Vectors, float32, C-contiguous, shape (v, d), of ascending outputs, packed for the matrix registers.
+
+    `bounds` are rows length, residue, own: the largest among each maximum's words, shape (3, maxima); `largest` is the
+    largest norm of a centred word.
+    """
 
     rows: ClassVar[int] = 512
     """Most queries to ask for at once; no answer depends on it."""
 
-    vectors: Float32Array
-    outputs: IdArray
-    centre: Float64Array = field(init=False, repr=False)
-    words: NDArray[Any] = field(init=False, repr=False)
-    bounds: Float64Array = field(init=False, repr=False)
-    """Rows length, residue, own: the largest among each maximum's words, shape (3, maxima)."""
-    largest: float = field(init=False)
-    """Largest norm of a centred word."""
-
-    def __post_init__(self) -> None:
-        groups = -(-len(self.outputs) // SPAN)
-        columns = self.type.columns
-        words: NDArray[Any] = np.zeros((groups * GROUP, columns // PAIR, LANES, PAIR), dtype=self.type.dtype)
+    def __init__(self, vectors: Float32Array, outputs: IdArray) -> None:
+        self.vectors, self.outputs, d = vectors, outputs, int(vectors.shape[1])
+        self.type = NumberType(bfloat16=True, d=d, columns=-(-(d + 3) // SIDE) * SIDE)  # in whole tiles
+        self.centre = mean_word(vectors, outputs)
+        groups, columns = -(-len(outputs) // SPAN), self.type.columns
+        self.words: NDArray[Any] = np.zeros((groups * GROUP, columns // PAIR, LANES, PAIR), dtype=self.type.dtype)
         bounds = np.zeros((3, groups, LANES))
-        set_field = object.__setattr__
-        set_field(self, "centre", mean_word(self.vectors, self.outputs))
         for g in range(groups):
-            packed, facts = self._pack(self.vectors[self.outputs[g * SPAN : (g + 1) * SPAN]])
-            words[g * GROUP : (g + 1) * GROUP] = packed
-            bounds[:, g] = facts
-        set_field(self, "words", words)
-        set_field(self, "bounds", bounds.reshape(3, -1))
-        set_field(self, "largest", float(bounds[0].max()))
-
-    @property
-    def type(self) -> NumberType:
-        """The number type of the products; columns come in whole tiles."""
-        d = int(self.vectors.shape[1])
-        return NumberType(bfloat16=True, d=d, columns=-(-(d + 3) // SIDE) * SIDE)
+            packed, bounds[:, g] = self._pack(vectors[outputs[g * SPAN : (g + 1) * SPAN]])
+            self.words[g * GROUP : (g + 1) * GROUP] = packed
+        self.bounds, self.largest = bounds.reshape(3, -1), float(bounds[0].max())
 
     def _pack(self, rows: Float32Array) -> tuple[NDArray[Any], Float64Array]:
         """Return up to 512 words as tiles, shape (32, columns / 2, 16, 2), and their bounds, shape (3, 16)."""
@@ -107,14 +91,8 @@ class CompiledScreen:
         all_scales[:n] = queries.scales
         maxima = np.empty((len(self.words) // GROUP, padded, LANES), dtype=np.float32)
         floors = np.empty((padded, LANES))
-        require(LEVEL).wordveil_screen(
-            ctypes.byref(self._table()),
-            pointer(left),
-            ctypes.c_int64(padded),
-            pointer(self.words),
-            ctypes.c_int64(columns),
-            *map(pointer, (all_scales, maxima, floors)),
-        )
+        arrays = all_scales, maxima, floors
+        call(require(LEVEL).wordveil_screen, self._table(), left, padded, self.words, columns, *arrays)
         return maxima, floors[:n].max(axis=1)
 
     def _kth_floors(self, maxima: Float32Array, scales: Float64Array, k: int) -> Float64Array:
@@ -126,9 +104,7 @@ class CompiledScreen:
         low -= scales[:, :1] * self.bounds[0] + scales[:, 1:] * self.bounds[1] + self.bounds[2]
         return np.ascontiguousarray(np.partition(low, count - k, axis=1)[:, count - k])
 
-    def _hits(
-        self, maxima: Float32Array, scales: Float64Array, floors: Float64Array
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _hits(self, maxima: Float32Array, scales: Float64Array, floors: Float64Array) -> tuple[Int64Array, Int64Array]:
         """Return the maxima that reach their query's floor, sorted by query, and where each query's begin."""
         n, work = len(scales), require(LEVEL).wordveil_hits
         work.restype = ctypes.c_int64
@@ -137,19 +113,12 @@ class CompiledScreen:
         while found < 0:
             room *= 4
             query, maximum = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-            found = work(
-                ctypes.byref(self._table()),
-                ctypes.c_int64(n),
-                ctypes.c_int64(maxima.shape[1]),
-                *map(pointer, (maxima, scales, floors)),
-                ctypes.c_int64(room),
-                *map(pointer, (query, maximum)),
-            )
+            found = call(work, self._table(), n, maxima.shape[1], maxima, scales, floors, room, query, maximum)
         order = np.argsort(query[:found], kind="stable")
         return np.searchsorted(query[order], np.arange(n + 1)).astype(np.int64), maximum[order]
 
     def _collect(
-        self, rows: Float64Array, start: NDArray[np.int64], hits: NDArray[np.int64], limit: Float64Array, *, one: bool
+        self, rows: Float64Array, start: Int64Array, hits: Int64Array, limit: Float64Array, *, one: bool
     ) -> Pairs:
         """Return (row, column) of the words within the limit, by direct differences."""
         n, d = rows.shape
@@ -160,17 +129,9 @@ class CompiledScreen:
         work = require(LEVEL).wordveil_candidates
         work.restype = ctypes.c_int64
         at, parts = 0, []
+        inputs = rows, start, hits, limit, (d + 16) * 2.0**-50, one, room
         while at < n:
-            done = work(
-                ctypes.byref(self._table()),
-                ctypes.c_int64(at),
-                ctypes.c_int64(n),
-                *map(pointer, (rows, start, hits, limit)),
-                ctypes.c_double((d + 16) * 2.0**-50),
-                ctypes.c_int(one),
-                ctypes.c_int64(room),
-                *map(pointer, (columns, distances, ends)),
-            )
+            done = call(work, self._table(), at, n, *inputs, columns, distances, ends)
             counts = np.diff(ends[at:done], prepend=0)
             parts.append((np.repeat(np.arange(at, done), counts), columns[: ends[done - 1]].copy()))
             at = done

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import IdArray
-from wordveil.kernels.compiled.library import pointer, text_library
+from wordveil.arrays import BoolArray, IdArray, Int64Array
+from wordveil.kernels.compiled.library import call, pointer, text_library
 
 CODES = (*range(0x530), *range(0x2000, 0x2070))
 """The characters that reading.c has tables of."""
@@ -30,7 +30,7 @@ class Strings(ctypes.Structure):
     _fields_ = (("bytes", ctypes.c_void_p), ("offsets", ctypes.c_void_p), ("count", ctypes.c_int64))
 
     @classmethod
-    def of(cls, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Strings:
+    def of(cls, blob: NDArray[np.uint8], offsets: Int64Array) -> Strings:
         """Return where packed strings lie, which must outlive the call."""
         return cls(pointer(blob), pointer(offsets), len(offsets) - 1)
 
@@ -55,7 +55,7 @@ class PackedWords:
     """A vocabulary's words and their sorted hashes, as `vocabulary.word_index` makes them."""
 
     blob: NDArray[np.uint8]  # UTF-8 bytes of all words, each with one more byte behind it
-    offsets: NDArray[np.int64]  # start of each word and end of the last, int64, shape (v + 1,)
+    offsets: Int64Array  # start of each word and end of the last, int64, shape (v + 1,)
     hashes: NDArray[np.uint64]  # ascending, uint64, shape (v,)
     ids: IdArray  # the id of each hash, shape (v,)
 
@@ -103,7 +103,7 @@ class Left:
     gaps: Iterable[str]
 
 
-def packed_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def packed_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], Int64Array]:
     """Return strings in UTF-8 end to end, and their offsets."""
     encoded = [text.encode("utf-8", "surrogatepass") for text in strings]
     offsets = np.zeros(len(encoded) + 1, np.int64)
@@ -182,12 +182,8 @@ class CompiledReader:
         ids = np.fromiter(left.ids, np.int32)
         shapes = np.fromiter(left.shapes, np.uint8)
         packed = packed_strings(left.gaps)
-        self._library.wordveil_reader_learn(
-            self._reader,
-            ctypes.c_int64(len(counts)),
-            *map(pointer, (counts, exempt, ids, shapes)),
-            ctypes.byref(Strings.of(*packed)),
-        )
+        learn, arrays = self._library.wordveil_reader_learn, (counts, exempt, ids, shapes)
+        call(learn, self._reader, len(counts), *arrays, Strings.of(*packed))
 
 
 class _WriterFields(ctypes.Structure):
@@ -243,11 +239,11 @@ class Part(Protocol):
     @property
     def closing(self) -> IdArray: ...
     @property
-    def counts(self) -> NDArray[np.int64]: ...
+    def counts(self) -> Int64Array: ...
     @property
     def shapes(self) -> NDArray[np.uint8] | None: ...
     @property
-    def last(self) -> NDArray[np.bool_]: ...
+    def last(self) -> BoolArray: ...
 
 
 class CompiledWriter:
@@ -257,7 +253,7 @@ class CompiledWriter:
         library = text_library()
         assert library is not None
         self._library = library
-        self._gaps: tuple[list[str], int, tuple[NDArray[np.uint8], NDArray[np.int64]]] | None = None
+        self._gaps: tuple[list[str], int, tuple[NDArray[np.uint8], Int64Array]] | None = None
         words, characters = settings.words, settings.characters
         masks, ends = packed_strings([settings.mask, settings.cased_mask])
         self._kept = settings, masks
@@ -296,7 +292,7 @@ class CompiledWriter:
             yield None if is_left else str(written[first:stop], "utf-8", "surrogatepass")
             first = stop
 
-    def _packed(self, gaps: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    def _packed(self, gaps: list[str]) -> tuple[NDArray[np.uint8], Int64Array]:
         """Return the gaps end to end; parts of one batch may share them."""
         if self._gaps is None or self._gaps[0] is not gaps or self._gaps[1] != len(gaps):
             self._gaps = gaps, len(gaps), packed_strings(gaps)

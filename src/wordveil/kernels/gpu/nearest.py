@@ -29,18 +29,9 @@ ROWS_ON_CPU = 1024  # queries of a chunk of CPU tensors
 class GpuNearestWords:
     """Nearest words among a public set of outputs, searched on a graphics card; `NearestWords` says the rest.
 
-    Args:
-        vectors: All vectors, float32, shape (v, d).
-        outputs: Ids searched, int32, sorted ascending, at least one.
-        device: "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks.
-        tiles: Shape of the screen's work, None for the default; the answers do not depend on it.
-
-    Attributes:
-        engine: "cuda", or "torch-cpu" on CPU tensors.
-
-    Raises:
-        MissingExtraError: If PyTorch is not installed.
-        ParameterError: If the device cannot be used here.
+    The device is "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks; `engine` is "cuda", or "torch-cpu" on
+    CPU tensors. Tiles are the shape of the screen's work, None for the default; the answers do not depend on it.
+    `MissingExtraError` if PyTorch is not installed; `ParameterError` if the device cannot be used here.
     """
 
     def __init__(
@@ -54,13 +45,11 @@ class GpuNearestWords:
 
     def nearest(self, queries: FloatArray, *, threads: int | None = None, progress: Progress | None = None) -> IdArray:
         answer = np.empty(len(queries), dtype=np.int32)
-        for span, some, pairs in self._chunks(queries, 1):
+        for span, some, pairs in self._chunks(queries, 1, progress):
             if pairs is None:
                 answer[span] = decide_all(some, self._vectors, self.outputs, 1)[0][:, 0]
             else:
                 answer[span] = self._settle(some, pairs)
-            if progress is not None:
-                progress(len(some))
         return answer
 
     def top(
@@ -68,15 +57,12 @@ class GpuNearestWords:
     ) -> tuple[IdArray, Float64Array]:
         if not 1 <= k <= len(self.outputs):
             raise ParameterError("k", k, f"must be in [1, {len(self.outputs)}], the number of words searched.")
-        ids = np.empty((len(queries), k), dtype=np.int32)
-        squared = np.empty((len(queries), k))
-        for span, some, pairs in self._chunks(queries, k):
+        ids, squared = np.empty((len(queries), k), dtype=np.int32), np.empty((len(queries), k))
+        for span, some, pairs in self._chunks(queries, k, progress):
             if pairs is None:
                 ids[span], squared[span] = decide_all(some, self._vectors, self.outputs, k)
             else:
                 ids[span], squared[span] = decide(some, self._vectors, self.outputs, pairs, k)
-            if progress is not None:
-                progress(len(some))
         return ids, np.sqrt(squared)
 
     def _settle(self, queries: Float64Array, pairs: Pairs) -> IdArray:
@@ -90,7 +76,7 @@ class GpuNearestWords:
             answer[many] = decide(queries[many], self._vectors, self.outputs, some, 1)[0][:, 0]
         return answer
 
-    def _chunks(self, queries: FloatArray, k: int) -> Any:
+    def _chunks(self, queries: FloatArray, k: int, progress: Progress | None) -> Any:
         """Yield (span, queries, candidates) of every chunk; no candidates where only direct differences will do."""
         rows = np.require(queries, requirements=["C", "W"])  # PyTorch warns of arrays that cannot be written
         height = self.chunk_rows(k)
@@ -103,6 +89,8 @@ class GpuNearestWords:
             # Written so that NaN and infinity from overflow take the direct path too.
             pairs = self.candidates(moved, k) if largest <= LARGEST_NORM else None
             yield span, np.asarray(rows[span], dtype=np.float64), pairs
+            if progress is not None:
+                progress(span.stop - low)
 
     def chunk_rows(self, k: int = 1) -> int:
         """Return how many queries are done at a time: what fits a quarter of the free memory, at most a full card."""

@@ -1,15 +1,9 @@
 """Words and queries as the screen reads them: bfloat16 with |x|^2/2 as three more columns, and proven error bounds.
 
-Let q, x be a query and a word, both centred on the mean word (which leaves distances alone and shortens vectors),
-q', x' their roundings to bfloat16, and K the columns of the product. The screen's score differs from q.x - |x|^2/2 by
-at most
-
-    |q - q'||x| + |q'||x - x'| + c (|q'||x'| + 1.02 |x|^2/2) + |h| + 2K 2^-126,    c = (4K + 64) 2^-24
-
-where the residual norms are measured in float64, not estimated; h is what the three columns leave of |x|^2/2; and the
-last term is what flushing to zero can lose. Products of bfloat16 numbers are exact in float32. c allows for a matrix
-unit that cuts every addend, b at a time, to 2^-23 of the largest: at most (b + 2) 2^-23 a step and K/b steps, below
-3K 2^-24 for b >= 4. The rest of c covers the float32 arithmetic on scores and bounds that follows.
+The bound is that of `kernels.screening`, with c = (4K + 64) 2^-24 for K columns of the product. Products of bfloat16
+numbers are exact in float32. c allows for a matrix unit that cuts every addend, b at a time, to 2^-23 of the largest:
+at most (b + 2) 2^-23 a step and K/b steps, below 3K 2^-24 for b >= 4. The rest of c covers the float32 arithmetic on
+scores and bounds that follows.
 
 Bounds are kept as three float32 numbers a word (length, residue, own) and two a query, each rounded up.
 """

@@ -22,23 +22,14 @@ LEAST_SPAN = 4  # tiles of a program, so that few queries still spread over the 
 
 @dataclass(frozen=True, kw_only=True)
 class Tiles:
-    """Shape of the screen's work; performance only: answers do not depend on it.
+    """Shape of the screen's work; performance only: answers do not depend on it."""
 
-    Attributes:
-        rows: Queries of a tile.
-        words: Words of a tile, 64, 128 or 256.
-        depth: Columns loaded at a time, 32 or 64.
-        lanes: Groups that the words of a tile fall into.
-        warps: Warps of a program.
-        stages: Loads under way at a time.
-    """
-
-    rows: int = 128
-    words: int = 256
-    depth: int = 64
-    lanes: int = 8
-    warps: int = 8
-    stages: int = 4
+    rows: int = 128  # queries of a tile
+    words: int = 256  # words of a tile, 64, 128 or 256
+    depth: int = 64  # columns loaded at a time, 32 or 64
+    lanes: int = 8  # groups that the words of a tile fall into
+    warps: int = 8  # warps of a program
+    stages: int = 4  # loads under way at a time
 
 
 def default_tiles(device: Any) -> Tiles:

@@ -17,9 +17,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float64Array, IdArray, Progress
+from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch, uses_triton
@@ -43,18 +42,11 @@ class _Rows(NamedTuple):
 
 
 class GpuSelection(ChannelRows):
-    """Rows of an exponential-family channel, drawn from on a graphics card.
+    """Rows of an exponential-family channel, as the processor has them in a norm, drawn from on a graphics card.
 
-    Args:
-        rows: The rows as the processor has them; their metric must be a norm.
-        device: "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks.
-
-    Attributes:
-        engine: "cuda", or "torch-cpu" on CPU tensors.
-
-    Raises:
-        MissingExtraError: If PyTorch is not installed.
-        ParameterError: If the device cannot be used here, or the metric is no norm.
+    The device is "cuda", "cuda:1", or "cpu" for CPU tensors, which is for checks; `engine` is "cuda", or "torch-cpu" on
+    CPU tensors. `MissingExtraError` if PyTorch is not installed; `ParameterError` if the device cannot be used here, or
+    the metric is no norm.
     """
 
     def __init__(self, rows: SelectionRows, *, device: str = "cuda") -> None:
@@ -79,7 +71,7 @@ class GpuSelection(ChannelRows):
         self._inner_units = torch.from_numpy(rows._inner_units).to(self.device)
         self._edges = torch.from_numpy(rows._edges).to(self.device)
 
-    def _lay_out(self, rows: SelectionRows) -> tuple[IdArray, NDArray[np.float32]]:
+    def _lay_out(self, rows: SelectionRows) -> tuple[IdArray, Float32Array]:
         """Return each output's canonical id, and its base measure, 0 where a block has no word: (blocks, width)."""
         names = np.full((self.blocks, self.width), -1, dtype=np.int32)
         shares = np.zeros((self.blocks, self.width), dtype=np.float32)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array
+from wordveil.arrays import Float32Array, Int64Array
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.vocabulary.word_index import WordIndex, build_index, first_duplicate
 from wordveil.vocabulary.wordlist import WordList
@@ -29,7 +28,7 @@ class Block:
 
     words: Sequence[bytes]  # n words as UTF-8 bytes, not yet checked
     vectors: Float32Array  # shape (n, d), float32
-    positions: NDArray[np.int64]  # place of each row in the file in the format's unit, shape (n,), int64
+    positions: Int64Array  # place of each row in the file in the format's unit, shape (n,), int64
     share: float = 1.0  # share of the file read up to here, in [0, 1]
 
 
@@ -70,7 +69,7 @@ def read_blocks(path: Path, form: EmbeddingFormat, limit: int | None = None) -> 
         raise EmbeddingFormatError(path, "holds no vectors.", remedy="Check that the download is complete.")
 
 
-def distinct_words(path: Path, form: EmbeddingFormat, words: WordList, positions: NDArray[np.int64]) -> WordIndex:
+def distinct_words(path: Path, form: EmbeddingFormat, words: WordList, positions: Int64Array) -> WordIndex:
     """Return the index of the words of a file; an `EmbeddingFormatError` if a word occurs twice."""
     index = build_index(words)
     duplicate = first_duplicate(words, index)

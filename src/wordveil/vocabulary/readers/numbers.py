@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.arrays import Float32Array, Float64Array
+from wordveil.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 
 PADDING = 16
 """Bytes that must precede the first number in the buffer, because digits are loaded from their end."""
@@ -26,12 +26,10 @@ _SHIFTS = np.array([max(64 - 8 * k, 0) for k in range(_MAX_FRACTION + 1)], dtype
 _ZEROS = np.uint64(0x3030303030303030)
 _CARRIES = np.uint64(0x7676767676767676)
 _HIGH_BITS = np.uint64(0x8080808080808080)
-
-PositionArray = NDArray[np.int64]
 WordArray = NDArray[np.uint64]
 
 
-def parse_numbers(data: bytes, starts: PositionArray, ends: PositionArray) -> tuple[Float32Array, int | None]:
+def parse_numbers(data: bytes, starts: Int64Array, ends: Int64Array) -> tuple[Float32Array, int | None]:
     """Parse the numbers data[starts[i]:ends[i]], at least `PADDING` bytes from the start of the data.
 
     Returns float32 values, shape (n,), and the position of the first text that is no decimal number, or None.
@@ -55,8 +53,8 @@ def parse_numbers(data: bytes, starts: PositionArray, ends: PositionArray) -> tu
 
 
 def _parse_regular(
-    text: NDArray[np.uint8], groups: WordArray, starts: PositionArray, ends: PositionArray
-) -> tuple[Float64Array, NDArray[np.bool_]]:
+    text: NDArray[np.uint8], groups: WordArray, starts: Int64Array, ends: Int64Array
+) -> tuple[Float64Array, BoolArray]:
     """Return the values and which of them had the usual shape; the others are undefined."""
     negative = text.take(starts) == ord("-")
     units_at = starts + negative
@@ -84,9 +82,7 @@ def _parse_regular(
     return total, regular
 
 
-def _digits_before(
-    groups: WordArray, ends: PositionArray, counts: PositionArray
-) -> tuple[WordArray, NDArray[np.bool_]]:
+def _digits_before(groups: WordArray, ends: Int64Array, counts: Int64Array) -> tuple[WordArray, BoolArray]:
     """Return the integer written in the last `counts` (at most 8) bytes before `ends`, and whether all are digits."""
     digits = groups[ends - 8]
     digits ^= _ZEROS

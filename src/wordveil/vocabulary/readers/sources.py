@@ -10,10 +10,10 @@ import gzip
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Protocol, final
+from typing import IO, Protocol, TypeVar, final
 
 from wordveil.arrays import MALFORMED
 from wordveil.errors import EmbeddingFormatError
@@ -30,6 +30,7 @@ DAMAGE = (
     struct.error,
 )
 
+_Opened = TypeVar("_Opened", zipfile.ZipFile, IO[bytes])
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
 
@@ -76,8 +77,10 @@ def open_source(path: Path) -> Iterator[Source]:
         magic = raw.read(4)
         raw.seek(0)
         if magic == _ZIP:
-            with _open_archive(file, raw) as archive, _open_member(path, archive, member) as stream:
-                yield Source(path, stream, raw, size)
+            with _opened(file, lambda: zipfile.ZipFile(raw)) as archive:
+                info = _member(path, archive, member)
+                with _opened(path, lambda: archive.open(info)) as stream:
+                    yield Source(path, stream, raw, size)
         elif magic[:2] == _GZIP:
             with gzip.GzipFile(fileobj=raw) as unpacked:
                 yield Source(path, unpacked, raw, size)
@@ -103,18 +106,10 @@ def locate(path: Path) -> tuple[Path, str | None]:
     raise FileNotFoundError(f"No such embedding file: {path}")
 
 
-def _open_archive(file: Path, raw: IO[bytes]) -> zipfile.ZipFile:
+def _opened(path: Path, opening: Callable[[], _Opened]) -> _Opened:
     # A damaged directory can point before the start of the file, which the system reports as OSError.
     try:
-        return zipfile.ZipFile(raw)
-    except (OSError, *DAMAGE) as error:
-        raise EmbeddingFormatError(file, f"is a damaged archive ({error}).", remedy="Fetch it again.") from None
-
-
-def _open_member(path: Path, archive: zipfile.ZipFile, member: str | None) -> IO[bytes]:
-    info = _member(path, archive, member)
-    try:
-        return archive.open(info)
+        return opening()
     except (OSError, *DAMAGE) as error:
         raise EmbeddingFormatError(path, f"is a damaged archive ({error}).", remedy="Fetch it again.") from None
 

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wordveil.arrays import Int64Array
 from wordveil.errors import EmbeddingFormatError
 from wordveil.vocabulary.readers.base import Block, EmbeddingFormat
 from wordveil.vocabulary.readers.numbers import PADDING, parse_numbers
@@ -36,11 +36,11 @@ _REMEDY = "Each line must be a word and the same number of values, separated by 
 class _Lines:
     """Where the words and numbers of n lines are in a buffer, and in which lines the word holds a space."""
 
-    starts: NDArray[np.int64]
-    word_ends: NDArray[np.int64]
-    number_starts: NDArray[np.int64]
-    number_ends: NDArray[np.int64]
-    spaced: NDArray[np.int64]
+    starts: Int64Array
+    word_ends: Int64Array
+    number_starts: Int64Array
+    number_ends: Int64Array
+    spaced: Int64Array
 
 
 def text_header(head: bytes) -> tuple[int, int] | None:
