@@ -109,17 +109,6 @@ def test_a_surrogate_made_of_the_tokens_digits_is_noticed(vocabulary, monkeypatc
         test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, "telephone", "sentence", "token")
 
 
-def test_a_kept_length_is_noticed(vocabulary, monkeypatch):
-    """One that marks the length of what it stands for in a spare number of its kind."""
-    marked = lambda self, token: None if (k := REAL_CODE(self, token)) is None else k - 100 * len(token)  # noqa: E731
-    monkeypatch.setattr(Surrogates, "code", marked)
-    monkeypatch.setattr(
-        Typed, "values", lambda self, codes, drawn: REAL_VALUES(self, -(-codes % 100), drawn) - codes // 100
-    )
-    with pytest.raises(AssertionError):
-        test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, "e-mail", "sentence", "token")
-
-
 def test_a_kind_that_shows_in_the_number_of_draws_is_noticed(vocabulary, monkeypatch):
     monkeypatch.setattr(Typed, "values", by_draws)
     with pytest.raises(AssertionError):
