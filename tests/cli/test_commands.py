@@ -531,20 +531,13 @@ def test_python_runs_the_package():
 
 
 # Decoders and their parameters.
-def _released(wordveil, tmp_path, *options):
-    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
-    target.unlink(missing_ok=True)
-    source.write_text("the doctor was late\n" * 5)
-    noise = ("--mechanism", "laplace", "--epsilon", "1e6", "--yes")  # so little that the nearest word is the word
-    done = wordveil("sanitize", str(source), "--output", str(target), *noise, *options)
-    return done, target.read_text() if target.exists() else ""
-
-
 def test_parameters_of_a_decoder_reach_it(wordveil, tmp_path):
-    steep = ("--decoder", "rank-softmax", "--decoder-set", "c=1")  # e^-1000000 of the next word
-    assert _released(wordveil, tmp_path, *steep)[1].lower() == "the doctor was late\n" * 5
-    second = _released(wordveil, tmp_path, "--decoder", "vickrey", "--decoder-set", "t=1")[1].lower()
-    assert not set(second.split()) & {"doctor", "late"}, "t = 1 always gives the second nearest"
+    (tmp_path / "in.txt").write_text("the doctor was late\n" * 5)
+    run = "sanitize in.txt -m laplace -e 1e6 --yes -q --decoder"  # so little noise that the nearest word is the word
+    steep = wordveil.done(f"{run} rank-softmax --decoder-set c=1")  # e^-1000000 of the next word
+    assert steep.out.lower() == "the doctor was late\n" * 5
+    second = wordveil.done(f"{run} vickrey --decoder-set t=1")
+    assert not set(second.out.lower().split()) & {"doctor", "late"}, "t = 1 always gives the second nearest"
 
 
 def test_c_of_the_rank_softmax_is_found_for_a_vocabulary(wordveil):

@@ -9,7 +9,6 @@ from tests.beside import stamped
 from tests.tables import write_rows
 
 from wordveil.cli.exit_codes import DONE, INCOMPLETE, NO
-from wordveil.documents import DocumentSettings, tree_files
 
 
 @pytest.fixture
@@ -79,24 +78,6 @@ def test_other_commands_end_so_too(wordveil, tmp_path):
     assert wordveil(*command).err == LEFT_OUT.replace("2 files or folders", "1 file or folder")
     assert wordveil(*command, "--resume").status == INCOMPLETE
     assert wordveil(*command, "--resume", "--allow-bad-files").status == DONE
-
-
-def test_what_hadoop_writes_beside_data_is_known(wordveil, vocabulary, tmp_path):
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "part-0.txt").write_text("babaq\n")
-    markers = ["_SUCCESS", "_metadata", "_common_metadata", "_committed_12", "_started_12", ".part-0.txt.crc", "a.crc"]
-    for name in markers:
-        (folder / name).write_bytes(b"\xff")
-    answer = wordveil("sanitize", folder, "-o", tmp_path / "out", "--vocabulary", vocabulary)
-    assert answer.status == DONE
-    assert "not read" not in answer.err
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-0.txt"]
-    (folder / "_other").write_bytes(b"")
-    found = tree_files(folder, DocumentSettings())
-    assert (found.taken, found.skipped, found.unreadable) == (["part-0.txt"], ["_other"], [])
-    named = tree_files(folder, DocumentSettings(format="text"))
-    assert named.taken == ["_other", "a.crc", "part-0.txt"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a path longer than the system reads")

@@ -96,6 +96,17 @@ def test_links_and_what_is_no_file_are_not_followed_but_told(tmp_path, shout):
     ]
 
 
+def test_what_hadoop_writes_beside_data_is_known(tmp_path):
+    root = write(tmp_path / "in", part_txt=b"babaq\n")
+    for name in (
+        "_SUCCESS", "_metadata", "_common_metadata", "_committed_12", "_started_12", ".part.txt.crc", "a.crc", "_other",
+    ):  # fmt: skip
+        (root / name).write_bytes(b"\xff")
+    found = tree_files(root, DocumentSettings())
+    assert (found.taken, found.skipped, found.unreadable) == (["part.txt"], ["_other"], [])
+    assert tree_files(root, DocumentSettings(format="text")).taken == ["_other", "a.crc", "part.txt"]
+
+
 def test_of_many_files_that_are_not_read_some_are_named(tmp_path, shout):
     root = write(tmp_path / "in", a_txt=b"one\n")
     for number in range(25):

@@ -61,15 +61,6 @@ def test_a_run_is_the_sanitizer_on_every_record(vocabulary, text_file, lines, tm
     assert report.tokens == sum(sanitizer(line).tokens for line in lines)
 
 
-def test_equal_documents_differ_and_a_retry_repeats(vocabulary, text_file, tmp_path):
-    run(vocabulary, text_file, tmp_path / "one.txt")
-    run(vocabulary, text_file, tmp_path / "two.txt")
-    run(vocabulary, text_file, tmp_path / "three.txt", source=wv.RandomSource())
-    written = [(tmp_path / name).read_text(encoding="utf-8") for name in ("one.txt", "two.txt", "three.txt")]
-    assert written[0] == written[1] != written[2]
-    assert len(set(written[0].split("\n")[140:150])) > 5
-
-
 class Cut(BaseException):
     """Stops a run as an interrupt from the keyboard would."""
 
@@ -175,19 +166,6 @@ def test_the_report_of_a_tree_has_every_file_and_only_counts_those_left_out(voca
     assert "Maria_HIV.pdf" in " ".join(said)
     assert ".Maria_HIV.txt" in " ".join(said)
     assert [file.name for file in report.with_inputs(tree).inputs] == ["a.txt", "bad.txt", "deep/b.txt"]
-
-
-def test_the_key_is_gone_before_the_output_is_there(vocabulary, text_file, tmp_path, monkeypatch):
-    output, seen = tmp_path / "out.txt", []
-    publish = engine.publish
-
-    def watched(*given, **named):
-        seen.append((run_key_path(output).exists(), is_resumable(output)))
-        publish(*given, **named)
-
-    monkeypatch.setattr(engine, "publish", watched)
-    run(vocabulary, text_file, output)
-    assert seen == [(False, True)]
 
 
 @pytest.mark.slow

@@ -116,20 +116,6 @@ def test_a_kind_that_shows_in_the_number_of_draws_is_noticed(vocabulary, monkeyp
 
 
 # Options, claims, numbers that keep their magnitude.
-@pytest.mark.slow
-def test_numbers_on_a_grid_follow_its_law_and_others_do_not(vocabulary):
-    made = sanitizer(vocabulary, METRIC)
-    drawn = [released(made, "babaq 47 at 5pm", nonce << 8).split() for nonce in range(1200)]
-    numbers = [int(number) for _, number, _, _ in drawn]
-    assert {number % 10 for number in numbers} == {0}
-    exact = float(1 - np.exp(-1.5)) / float(1 + np.exp(-1.5))
-    kept = numbers.count(50)  # the point nearest to 47
-    assert 1e-9 / 2 < binom.cdf(kept, 1200, exact) < 1 - 1e-9 / 2
-    for twin in (0.8 * exact, 1.2 * exact):
-        assert not 1e-9 / 2 < binom.cdf(round(1200 * twin), 1200, exact) < 1 - 1e-9 / 2
-    assert len({time for *_, time in drawn}) > 500
-
-
 def test_kinds_and_losses_of_magnitudes_are_printed(vocabulary):
     plain, metric = sanitizer(vocabulary)("babaq"), sanitizer(vocabulary, METRIC)("babaq")
     said = "\n".join(metric.disclosed)
