@@ -34,6 +34,7 @@ from wordveil.service.costs import LARGEST, cost_of, nats, promise_of, units
 from wordveil.service.ledger import Ledger
 
 KILLS = 50
+NAMED = charge(retry="name", fingerprint="body", setting="now")
 LOCAL = wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=("a vocabulary",))
 
 
@@ -202,13 +203,12 @@ def test_an_allowance_that_changed_holds_for_every_account_at_once(opened, most,
 
 def test_what_cannot_pay_is_known_before_it_is_counted_and_a_repeat_is_let_through(opened):
     ledger = opened(DAILY)
-    asked = charge(retry="name", fingerprint="body", setting="now")
     for _ in range(2):
-        ledger.check_paying(asked)
-    ledger.charge(asked)
+        ledger.check_paying(NAMED)
+    ledger.charge(NAMED)
     ledger.charge(charge())
-    ledger.check_paying(asked)
-    for refused in (charge(), replace(asked, retry="another"), charge(accounts=("key:x",))):
+    ledger.check_paying(NAMED)
+    for refused in (charge(), replace(NAMED, retry="another"), charge(accounts=("key:x",))):
         with pytest.raises(BudgetSpentError, match="has 0 nats left"):
             ledger.check_paying(refused)
     assert len(list(ledger.history())) == 2
@@ -235,12 +235,11 @@ def test_what_the_database_itself_refuses(ledger):
 
 def test_the_same_request_is_charged_once_and_keeps_its_salt(ledger):
     ledger.grant(ACCOUNT, granted(COST.units))
-    asked = charge(retry="name", fingerprint="body", setting="now")
-    first, again = ledger.charge(asked), ledger.charge(asked)
+    first, again = ledger.charge(NAMED), ledger.charge(NAMED)
     assert (first.repeated, again.repeated) == (False, True)
     assert (first.release, first.salt, first.left) == (again.release, again.salt, again.left)
     assert len(first.salt) == 64
-    for other in (replace(asked, fingerprint="another"), replace(asked, setting="later")):
+    for other in (replace(NAMED, fingerprint="another"), replace(NAMED, setting="later")):
         with pytest.raises(RetryError):
             ledger.charge(other)
     assert recorded(ledger) == Fraction(COST.units, 10**9)
@@ -248,14 +247,13 @@ def test_the_same_request_is_charged_once_and_keeps_its_salt(ledger):
 
 def test_after_its_time_nothing_is_left_that_would_draw_the_noise_again(ledger):
     ledger.grant(ACCOUNT, granted(2 * COST.units))
-    asked = charge(retry="name", fingerprint="body", setting="now")
-    salt = ledger.charge(asked).salt
+    salt = ledger.charge(NAMED).salt
     assert ledger.forget(before=0.0) == 0
     assert ledger.forget(before=math.inf) == 1
     with ledger.engine.connect() as connection:
         rows = connection.execute(text("SELECT retry, fingerprint, setting, salt FROM releases")).all()
     assert rows == [(None, None, None, None)]
-    again = ledger.charge(asked)
+    again = ledger.charge(NAMED)
     assert not again.repeated
     assert again.salt != salt
     assert left(ledger) == 0
@@ -309,9 +307,8 @@ def test_a_ledger_that_checks_before_it_charges_is_caught(url, ledger):
 @pytest.mark.slow
 def test_a_retry_by_many_at_once_is_charged_once(ledger):
     begun(ledger, 100)
-    asked = charge(retry="name", fingerprint="body", setting="now")
     with ThreadPoolExecutor(40) as pool:
-        charged = list(pool.map(ledger.charge, [asked] * 40))
+        charged = list(pool.map(ledger.charge, [NAMED] * 40))
     assert len({each.salt for each in charged}) == 1
     assert sum(not each.repeated for each in charged) == 1
     assert recorded(ledger) == Fraction(COST.units, 10**9)
@@ -363,9 +360,8 @@ def test_what_one_is_refused_for_refuses_no_other_that_shares_its_way_to_the_dis
 @pytest.mark.parametrize("order", [[0, 1], [1, 0], [0, 1, 0], [1, 0, 1]])
 def test_another_request_under_a_used_name_is_refused_whatever_it_shares_its_way_with(ledger, order):
     ledger.grant(ACCOUNT, granted(9 * COST.units))
-    asked = charge(retry="name", fingerprint="body", setting="now")
-    salt = ledger.charge(asked).salt
-    both = [asked, replace(asked, fingerprint="another body")]
+    salt = ledger.charge(NAMED).salt
+    both = [NAMED, replace(NAMED, fingerprint="another body")]
     found = ledger.charge_all([both[i] for i in order])
     for i, each in zip(order, found, strict=True):
         assert isinstance(each, RetryError) if i else each.salt == salt
