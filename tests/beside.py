@@ -1,4 +1,4 @@
-"""What lies in a folder but for the records of complete releases, which stay beside their outputs."""
+"""What lies in a folder, but for the records of complete releases, which stay beside their outputs."""
 
 from pathlib import Path
 
@@ -13,3 +13,14 @@ def names(folder: Path) -> list[str]:
 def hidden(folder: Path) -> list[str]:
     """The names of what only an unfinished run needs, sorted."""
     return [name for name in names(folder) if name.startswith(".")]
+
+
+def content(path: Path) -> dict[str, bytes]:
+    """The bytes of a file, or of all files of a folder by their paths in it."""
+    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    return {one.relative_to(path).as_posix(): one.read_bytes() for one in files}
+
+
+def stamped(path: Path) -> list[tuple[str, bytes, int]]:
+    """The names, the bytes and the times of the same files: equal where nothing was written meanwhile."""
+    return [(name, data, (path / name).stat().st_mtime_ns) for name, data in content(path).items()]

@@ -1,17 +1,23 @@
 """Death at a chosen step: a child process that kills itself with SIGKILL before or after it touches the disk.
 
-For driver programs, which try every step in turn and look at what a run leaves behind: `python -m tests.AREA.DRIVER`.
-Beside them what tests need that fork, or that interrupt a run by what it tells of its progress.
+Beside it what tests need that fork, or that interrupt a run by what it tells of its progress.
 """
 
 import json
 import os
-import pathlib
+import shutil
 import signal
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from tests.beside import content, names
+
+from wordveil.files.journal import is_resumable
+from wordveil.files.run_key import run_key_path
 
 
 class Death:
@@ -26,7 +32,9 @@ class Death:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function with a step before it and one after it."""
+        """Return the function with a step before it and one after it, or as it is where nothing is to die."""
+        if self.left <= 0:
+            return function
 
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             self.step()
@@ -41,28 +49,28 @@ class Death:
 
         Nothing waits for the disk: what a killed process has written, the system keeps.
         """
-        os.fsync = self.around(lambda _handle: None)
+        if self.left > 0:
+            os.fsync = self.around(lambda _handle: None)
         for name in ("replace", "unlink", "mkdir", "rmdir"):
-            setattr(pathlib.Path, name, self.around(getattr(pathlib.Path, name)))
+            setattr(Path, name, self.around(getattr(Path, name)))
 
 
-def in_child(run: Callable[[], None]) -> tuple[int, list[int]]:
-    """Run in a forked child; return its exit status (-9 when killed) and the JSON list that it printed."""
+def in_child(run: Callable[[], Any]) -> tuple[int, Any]:
+    """Run in a forked child; return its exit status (-9 when killed) and what the function returned there."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.dup2(writing, 1)
         try:
-            run()
+            os.write(writing, json.dumps(run()).encode())
         except BaseException as error:  # noqa: BLE001 (a forked child must not return into the parent's code)
-            print(repr(error), file=sys.stderr, flush=True)
+            print(repr(error), file=sys.__stderr__, flush=True)
             os._exit(1)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
-        printed = pipe.read()
+        said = pipe.read()
     _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), json.loads(printed or "[]")
+    return os.waitstatus_to_exitcode(status), json.loads(said or "null")
 
 
 def interrupt_after(steps: int) -> Callable[..., None]:
@@ -93,13 +101,49 @@ def in_fork(function: Callable[[], bytes]) -> bytes:
     return answer
 
 
-def check_deaths(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Hold what a driver program found: after each of many deaths, and of the one run that lives, the same bytes."""
-    assert [outcome["killed"] for outcome in outcomes] == [-9] * (len(outcomes) - 1) + [0]
-    assert len(outcomes) > 21
-    for step, outcome in enumerate(outcomes, 1):
-        assert outcome["resumed"] == 0, step
-        assert outcome["same"], step
-        assert not outcome["early_and_wrong"], step
-        assert outcome["left"] == [], step
-    return outcomes
+@dataclass(frozen=True)
+class Outcome:
+    """What a death left, and what the run said that went on."""
+
+    resumable: bool
+    has_key: bool
+    has_output: bool
+    said: Any
+
+
+def check_deaths(run: Callable[..., Any], target: Path, *, every: int = 1) -> list[Outcome]:
+    """Kill a run at each step in turn, and hold that it leaves nothing wrong and goes on to the same bytes.
+
+    Every fifth time the run that goes on is killed, too. What is complete has no key any more.
+
+    Args:
+        run: Writes the target: takes a `Death`, whose steps it may place, and whether it goes on.
+        target: A file or folder that stands alone in its folder, but for its record.
+        every: Two for every second step.
+
+    Returns:
+        What each death left; the last run lives. What the first, undisturbed one said stands before them.
+    """
+
+    def killed(steps: int, *, resume: bool) -> bool:
+        status, _ = in_child(lambda: run(Death(steps), resume=resume) and None)
+        assert status in (0, -signal.SIGKILL)
+        return status != 0
+
+    said = run(Death(0), resume=False)
+    whole, found, died, steps = content(target), [Outcome(False, False, True, said)], True, 0
+    while died:
+        steps += every
+        for path in target.parent.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        died = killed(steps, resume=False)
+        left = is_resumable(target), run_key_path(target).exists(), target.exists()
+        assert not left[2] or content(target) == whole, steps
+        assert not (left[1] and left[2]), steps
+        if steps % 5 == 0:
+            killed(3 + steps % 4, resume=True)
+        said = run(Death(0), resume=True)
+        assert (content(target), names(target.parent)) == (whole, [target.name]), steps
+        found.append(Outcome(*left, said))
+    assert len(found) > 21
+    return found

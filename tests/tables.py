@@ -8,8 +8,11 @@ import json
 import pytest
 
 
-def write_rows(path, rows):
-    """Write rows, which have the same columns where the format is a table; of plain text, the column `text` alone."""
+def write_rows(path, rows, columns=None):
+    """Write rows, which have the same columns where the format is a table; of plain text, the column `text` alone.
+
+    A table of no rows is told its columns.
+    """
     kind, _, packing = path.name.partition(".")[2].partition(".")
     if kind == "parquet":
         arrow = pytest.importorskip("pyarrow")
@@ -24,7 +27,7 @@ def write_rows(path, rows):
     elif kind == "jsonl":
         out.writelines(json.dumps(row) + "\n" for row in rows)
     else:
-        writer = csv.DictWriter(out, rows[0], delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
+        writer = csv.DictWriter(out, columns or rows[0], delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     data = out.getvalue().encode()

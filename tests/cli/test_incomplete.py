@@ -1,20 +1,14 @@
 """What ends a run that left files out, and what a retry of the command does."""
 
-import hashlib
 import json
 import os
 import sys
 
 import pytest
+from tests.beside import stamped
 from tests.tables import write_rows
 
-from wordveil.cli.exit_codes import DONE, INCOMPLETE, MISTAKE, NO
-from wordveil.documents import DocumentSettings, tree_files
-
-
-def digests(path):
-    files = [path] if path.is_file() else sorted(path.rglob("*.*"))
-    return [(str(one), hashlib.sha256(one.read_bytes()).hexdigest(), one.stat().st_mtime_ns) for one in files]
+from wordveil.cli.exit_codes import DONE, INCOMPLETE, NO
 
 
 @pytest.fixture
@@ -43,14 +37,14 @@ def test_files_left_out_are_an_exit_code_and_a_line_that_quiet_does_not_hide(
     assert (answer.status, answer.out, answer.err) == (INCOMPLETE, "", LEFT_OUT)
     assert sorted(path.name for path in out.iterdir()) == ["part-0.parquet", "part-3.parquet"]
     assert json.loads(report.read_text())["bad_files"] == 2
-    before = digests(out)
+    before = stamped(out)
     retried = wordveil(*command, "-q", "--resume")
     assert (retried.status, retried.err) == (INCOMPLETE, LEFT_OUT)
     accepted = wordveil(*command, "--resume", "--allow-bad-files")
     assert accepted.status == DONE
     assert "complete already" in accepted.err
     assert "malformed files: 2" in accepted.err
-    assert digests(out) == before
+    assert stamped(out) == before
     verified = wordveil("report", out, "--verify", report, "--vocabulary", vocabulary)
     assert verified.status == DONE
     assert "2 of the files of the input could not be read and are left out of the release\n" in verified.out
@@ -86,24 +80,6 @@ def test_other_commands_end_so_too(wordveil, tmp_path):
     assert wordveil(*command, "--resume", "--allow-bad-files").status == DONE
 
 
-def test_what_hadoop_writes_beside_data_is_known(wordveil, vocabulary, tmp_path):
-    folder = tmp_path / "in"
-    folder.mkdir()
-    (folder / "part-0.txt").write_text("babaq\n")
-    markers = ["_SUCCESS", "_metadata", "_common_metadata", "_committed_12", "_started_12", ".part-0.txt.crc", "a.crc"]
-    for name in markers:
-        (folder / name).write_bytes(b"\xff")
-    answer = wordveil("sanitize", folder, "-o", tmp_path / "out", "--vocabulary", vocabulary)
-    assert answer.status == DONE
-    assert "not read" not in answer.err
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-0.txt"]
-    (folder / "_other").write_bytes(b"")
-    found = tree_files(folder, DocumentSettings())
-    assert (found.taken, found.skipped, found.unreadable) == (["part-0.txt"], ["_other"], [])
-    named = tree_files(folder, DocumentSettings(format="text"))
-    assert named.taken == ["_other", "a.crc", "part-0.txt"]
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="a path longer than the system reads")
 def test_a_folder_that_cannot_be_read_counts_as_left_out(wordveil, vocabulary, tmp_path):
     folder = tmp_path / "in"
@@ -123,34 +99,23 @@ def test_a_folder_that_cannot_be_read_counts_as_left_out(wordveil, vocabulary, t
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.txt"]
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_a_retry_after_success_ends_well_and_touches_nothing(wordveil, vocabulary, tmp_path, kind):
-    source = tmp_path / "in.txt" if kind == "file" else tmp_path / "in" / "in.txt"
-    source.parent.mkdir(exist_ok=True)
-    source.write_text("babaq dadaq\n" * 20)
-    given, out = (source, tmp_path / "out.txt") if kind == "file" else (source.parent, tmp_path / "out")
-    command = ["sanitize", given, "--yes", "-o", out, "--vocabulary", vocabulary, "--resume"]
-    command += ["--report", tmp_path / "r.json"]
-    assert wordveil(*command).status == DONE
-    before = digests(out), digests(tmp_path / "r.json")
-    retried = wordveil(*command)
-    assert retried.status == DONE
-    assert retried.err.startswith("complete already, since ")
-    assert (digests(out), digests(tmp_path / "r.json")) == before
-    assert wordveil(*command, "-q").err == ""
-    (tmp_path / "r.json").unlink()
-    assert wordveil(*command).status == DONE
-    assert json.loads((tmp_path / "r.json").read_text())["tokens"] == 40
-    assert wordveil("report", out, "--verify", tmp_path / "r.json", "--vocabulary", vocabulary).status == DONE
-    assert digests(out) == before[0]
-    refused = wordveil(*[word for word in command if word != "--resume"])
-    assert refused.status == MISTAKE
-    assert refused.err == (
-        f"wordveil: --output='{out.name}' is there already. --resume tells whether it is complete; --again writes over "
+def test_a_retry_after_success_ends_well_and_touches_nothing(wordveil, vocabulary, tmp_path):
+    (tmp_path / "in.txt").write_text("babaq dadaq\n" * 20)
+    out, report = tmp_path / "out.txt", tmp_path / "r.json"
+    run = f"sanitize in.txt --yes -o out.txt --vocabulary {vocabulary} --report r.json"
+    wordveil.done(f"{run} --resume")
+    before = stamped(out), stamped(report)
+    assert wordveil.done(f"{run} --resume").err.startswith("complete already, since ")
+    assert wordveil.done(f"{run} --resume -q").err == ""
+    assert (stamped(out), stamped(report)) == before
+    report.unlink()
+    wordveil.done(f"{run} --resume")
+    assert json.loads(report.read_text())["tokens"] == 40
+    wordveil.done(f"report out.txt --verify r.json --vocabulary {vocabulary}")
+    assert wordveil.refused(run) == (
+        "wordveil: --output='out.txt' is there already. --resume tells whether it is complete; --again writes over "
         "it (a second release of the same texts adds its loss to the first's).\n"
     )
-    assert wordveil(*command, "-e", "3").status == MISTAKE
-    assert digests(out) == before[0]
-    second = wordveil(*[word for word in command if word != "--resume"], "--again")
-    assert second.status == DONE
-    assert f"writing over {out.name}: a second release of the same texts adds its loss to the first's." in second.err
+    assert stamped(out) == before[0]
+    second = wordveil.done(f"{run} --again")
+    assert "writing over out.txt: a second release of the same texts adds its loss to the first's." in second.err

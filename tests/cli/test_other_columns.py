@@ -4,16 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from tests.documents.test_other_columns import NAMES, ROWS
 from tests.tables import write_rows
 
 import seeds
 
 WAYS = "--keep NAME copies one, --keep-others copies all, --drop-others leaves them out."
-NAMES = ["in.csv", "in.tsv", "in.jsonl", "in.json", "in.csv.gz", "in.parquet"]
-ROWS = [
-    {"customer": "maria", "email": "m@clinic.org", "text": "good film"},
-    {"customer": "jon", "email": "j@clinic.org", "text": "bad food"},
-]
 
 
 @pytest.fixture

@@ -20,41 +20,18 @@ from wordveil.files.run_key import run_key_path
 pytestmark = pytest.mark.slow
 
 
-def test_the_overview_needs_no_numpy():
-    program = (
-        "import sys\nfrom wordveil.cli.main import main\n"
-        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
-        "print('numpy' in sys.modules)"
-    )
-    for words in (["--help"], ["--version"], ["sanitize", "--help"], ["calibrate", "--help"]):
-        done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
-        assert done.stdout.splitlines()[-1] == "False", words
-
-
-def end_of_a_first_sentence(tmp_path, program):
-    """Return the last line that a new process prints; the program's arguments sanitize one sentence."""
+def test_a_first_sentence_needs_no_scipy_and_waits_for_no_whole_garbage_collection(tmp_path):
     (tmp_path / "note.txt").write_text("Maria lives here.")
-    arguments = ["sanitize", str(tmp_path / "note.txt"), "-o", str(tmp_path / "out.txt"), "--quiet"]
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[-1]
-
-
-def test_a_first_sentence_needs_no_scipy(tmp_path):
-    program = (
-        "import sys\nfrom wordveil.cli.main import main\n"
-        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
-        "print(sorted({'scipy', 'wordveil.certification', 'sklearn', 'rich'} & set(sys.modules)))"
-    )
-    assert end_of_a_first_sentence(tmp_path, program) == "[]"
-
-
-def test_a_first_sentence_waits_for_no_whole_garbage_collection(tmp_path):
     program = (
         "import atexit, gc, sys\nfrom wordveil.cli.main import main\n"
-        "atexit.register(lambda: print(gc.get_stats()[2]['collections'], gc.get_freeze_count() > 10_000))\n"
+        "atexit.register(lambda: print(\n"
+        "    sorted({'scipy', 'wordveil.certification', 'sklearn', 'rich'} & set(sys.modules)),\n"
+        "    gc.get_stats()[2]['collections'], gc.get_freeze_count() > 10_000))\n"
         "main(sys.argv[1:])"
     )
-    assert end_of_a_first_sentence(tmp_path, program) == "0 True"
+    arguments = ["sanitize", str(tmp_path / "note.txt"), "-o", str(tmp_path / "out.txt"), "--quiet"]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[] 0 True"
 
 
 def test_a_pipe_gives_one_line_for_each_line(process):

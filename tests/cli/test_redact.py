@@ -3,12 +3,8 @@
 import json
 import os
 import re
-import signal
-import subprocess
-import time
 
 import pytest
-from tests.cli.conftest import PROGRAM
 from tests.cli.forging import facts_of, forged
 from tests.tables import read_rows, write_rows
 from tests.withholding.swapping import GERMAN
@@ -210,23 +206,6 @@ def test_dates_of_a_person_are_moved_alike_and_the_report_says_so(wordveil, tmp_
         assert wordveil(*given, *wrong).status == 2
 
 
-@pytest.mark.parametrize(("given", "problem"), [
-    (["--words", "common:3000"], "1000, 2000, 4000, 8000"),
-    (["--words", "all"], "common:1000"),
-    (["--pack", "law"], "spoken, clinic, bank, food"),
-    (["--keep-words", "names"], "titles, calendar, sensitive"),
-    (["--keep-numbers", "ten"], "0-10"),
-    (["--keep-numbers", "3-1"], "must be a range within 0 to 100"),
-    (["--link", ""], "the name of a column"),
-    (["--law", "class"], "placeholder, surrogate"),
-    (["--link", "who"], "one file with columns"),
-])  # fmt: skip
-def test_mistakes_are_told_in_one_line(wordveil, wires, given, problem):
-    answer = wordveil.refused("redact", wires / "in.txt", *given)
-    assert problem in answer
-    assert len(answer.splitlines()) == 1
-
-
 def test_another_language_is_refused_and_leaves_nothing(wordveil, tmp_path):
     (tmp_path / "in.txt").write_text(GERMAN)
     answer = wordveil.refused("redact", tmp_path / "in.txt", "-o", tmp_path / "out.txt")
@@ -235,34 +214,13 @@ def test_another_language_is_refused_and_leaves_nothing(wordveil, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
-@pytest.mark.slow
-def test_a_run_killed_and_resumed_gives_the_bytes_of_an_uninterrupted_run(tmp_path):
-    rows = "".join(f"{json.dumps({'text': f'{TEXTS[n % 3]} It was number {n}.' * 40})}\n" for n in range(300))
-    (tmp_path / "in.jsonl").write_text(rows)
-    # Links are for the reference in Python, which is slow enough to be interrupted.
-    command = [*PROGRAM, "redact", str(tmp_path / "in.jsonl"), "-c", "text", "-q", "--link", "document", "-o"]
-    whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
-    subprocess.run([*command, str(whole)], check=True)
-    running = subprocess.Popen([*command, str(cut)])
-    try:
-        while running.poll() is None and not any(p.stat().st_size for p in tmp_path.glob("*cut*")):
-            time.sleep(0.001)  # until the unfinished output, its journal or its key holds something
-    finally:
-        running.send_signal(signal.SIGKILL)
-        running.wait()
-    assert running.returncode == -signal.SIGKILL
-    assert not cut.exists()
-    subprocess.run([*command, str(cut), "--resume"], check=True)
-    assert cut.read_bytes() == whole.read_bytes()
-
-
 def test_a_preview_on_a_terminal_shows_the_owners_first_rows_too(wires):
-    pty = pytest.importorskip("pty", reason="needs a terminal of Unix")
-    mine, theirs = pty.openpty()
-    with open(mine, "rb", buffering=0) as screen, open(theirs, "wb", buffering=0) as terminal:
-        command = [*PROGRAM, "redact", str(wires / "in.txt"), "--preview", "2"]
-        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=terminal, check=True)
-        shown = os.read(screen.fileno(), 1 << 16).decode().splitlines()
+    pytest.importorskip("pty", reason="needs a terminal of Unix")
+    from tests.cli.test_terminal import Terminal
+
+    terminal = Terminal("redact", wires / "in.txt", "--preview", "2", terminal=("stdout",))
+    assert terminal.end() == 0
+    shown = terminal.seen.splitlines()
     own = shown[1 + next(i for i, line in enumerate(shown) if line.endswith("on this screen alone:")) :]
     pairs = zip(TEXTS[:2], RELEASED[:2], strict=True)
     assert own == [line for text, release in pairs for line in (f"  {text}", f"> {release}")]
@@ -317,16 +275,18 @@ def test_words_are_shown_with_the_faces_of_their_classes(wordveil):
     assert every["doctor"] == face
 
 
-@pytest.mark.parametrize("how", ["", "--hide hidden.txt", "--dates shift --days 30"])
-def test_a_run_whose_report_failed_is_finished_by_resume(wordveil, tmp_path, how):
+@pytest.mark.parametrize("command", [
+    "redact", "redact --hide hidden.txt", "redact --dates shift --days 30", "sanitize -e 4",
+])  # fmt: skip
+def test_a_run_whose_report_failed_is_finished_by_resume(wordveil, tmp_path, command):
     (tmp_path / "in.txt").write_text("Please call Maria Garcia at 555-0147.\n")
     (tmp_path / "hidden.txt").write_text("call\n")
     (tmp_path / "r.json").mkdir()
-    run = f"redact in.txt -o o.txt --report r.json {how}"
+    run = f"{command} in.txt -o o.txt --report r.json"
     assert wordveil(run).status == 2
     released = (tmp_path / "o.txt").read_bytes()
     (tmp_path / "r.json").rmdir()
     wordveil.done(f"{run} --resume")
     assert (tmp_path / "o.txt").read_bytes() == released
-    wordveil.done("report o.txt --verify r.json" + (" --hide hidden.txt" if "hide" in how else ""))
+    wordveil.done("report o.txt --verify r.json" + (" --hide hidden.txt" if "hide" in command else ""))
     assert sorted(path.name for path in tmp_path.iterdir() if "journal" in path.name) == []

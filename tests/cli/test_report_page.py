@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.cli.conftest import NOTE
 from tests.cli.forging import facts_of, forged, named, places
 
 import seeds
@@ -25,7 +26,7 @@ from wordveil.runs.report_schema import sealed
 @pytest.fixture
 def notes(tmp_path):
     path = tmp_path / "notes.txt"
-    path.write_text("babaq dabaq, Zzyzx.\nbabaq dabaq fabaq gabaq 3.\nbabaq\n")
+    path.write_text(NOTE)
     return path
 
 

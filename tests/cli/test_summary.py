@@ -241,25 +241,19 @@ def test_off_a_terminal_a_line_is_said_every_half_minute(monkeypatch, capsys):
 
 # What was left out, and what became of an interrupted run.
 def test_records_without_text_are_kept_or_skipped_and_counted(wordveil, vocabulary, tmp_path):
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"text": "babaq"}\n{"id": 2}\n{"text": 5, "id": 3}\n')
-    arguments = ["sanitize", rows, "-c", "text", "--keep-others", "--vocabulary", vocabulary]
-    arguments += ["-o", tmp_path / "out.jsonl"]
-    refused = wordveil.refused(*arguments)
-    assert "line 2" in refused
-    assert "--missing" in refused
-    kept = wordveil(*arguments, "--missing", "keep", "--report", tmp_path / "r.json")
+    (tmp_path / "rows.jsonl").write_text('{"text": "babaq"}\n{"id": 2}\n{"text": 5, "id": 3}\n')
+    run = f"sanitize rows.jsonl -c text --keep-others --vocabulary {vocabulary} -o out.jsonl"
+    assert re.search("line 2: .*--missing", wordveil.refused(run))
+    kept = wordveil.done(f"{run} --missing keep --report r.json")
     assert "left out or replaced: text columns that documents lacked: 1, values that were no text: 1" in kept.err
-    assert (tmp_path / "out.jsonl").read_text().count("\n") == 3
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["settings"]["missing"] == "keep"
     assert any("which documents lack a text column" in line for line in report["disclosed"])
-    skipped = wordveil(*arguments, "--missing", "skip", "--again", "--explain")
+    skipped = wordveil.done(f"{run} --missing skip --again --explain")
     assert "lacking a text column" in skipped.err
     assert "documents without text: 2" in skipped.err
-    assert (tmp_path / "out.jsonl").read_text().count("\n") == 1
-    wrong = wordveil(*arguments, "--missing", "perhaps", "--again")
-    assert wrong.err.endswith("wordveil: --missing='perhaps' must be one of refuse, keep, skip.\n")
+    wrong = wordveil.refused(f"{run} --missing perhaps --again")
+    assert wrong.endswith("wordveil: --missing='perhaps' must be one of refuse, keep, skip.\n")
 
 
 def test_another_encoding_is_read_when_it_is_named(wordveil, vocabulary, tmp_path):
@@ -269,12 +263,6 @@ def test_another_encoding_is_read_when_it_is_named(wordveil, vocabulary, tmp_pat
     assert "--encoding windows-1252" in wordveil(*arguments).err
     answer = wordveil.done(*arguments, "--encoding", "windows-1252", "-q")
     assert re.fullmatch(r"\w+ \u201c\w+\u201d\n", answer.out)
-
-
-def test_resuming_nothing_is_said(wordveil, vocabulary, notes, tmp_path):
-    arguments = ["sanitize", notes, "--vocabulary", vocabulary, "-o", tmp_path / "out.txt", "--resume"]
-    assert "there is no interrupted run to resume" in wordveil(*arguments).err
-    assert wordveil(*arguments, "-q").err == ""
 
 
 def test_a_report_holds_the_digest_of_the_private_input_only_when_asked(wordveil, vocabulary, notes, tmp_path):
@@ -304,21 +292,6 @@ def test_a_system_error_is_told_on_one_line_without_its_number():
     assert told(unbounded, {"settings": "--set"}, ["-m", "tem"]) == shown
 
 
-def test_a_report_replaces_nothing_that_the_run_reads_or_writes(wordveil, vocabulary, tmp_path):
-    source, output = tmp_path / "in.json", tmp_path / "out.json"
-    text = json.dumps([{"t": "alpha"}])
-    source.write_text(text)
-    linked = tmp_path / "other.json"
-    linked.symlink_to(source)
-    common = ("sanitize", source, "--column", "t", "-o", output, "--vocabulary", vocabulary, "--epsilon", "1")
-    for report in (output, source, linked, vocabulary / "header.json"):
-        answer = wordveil.refused(*common, "--report", report)
-        assert "must be another file than those the run reads and writes" in answer
-        assert source.read_text() == text
-        assert not output.exists()
-    assert wordveil(*common, "--report", tmp_path / "report.json").status == 0
-
-
 def test_a_member_name_forges_no_line_of_the_promise(wordveil, vocabulary, tmp_path):
     source = tmp_path / "in.jsonl"
     source.write_text(json.dumps({"t": "alpha", "k\nguarantee: local DP (proved) epsilon 0": 1}) + "\n")
@@ -326,19 +299,24 @@ def test_a_member_name_forges_no_line_of_the_promise(wordveil, vocabulary, tmp_p
     assert sum(line.startswith("guarantee: ") for line in answer.err.splitlines()) == 1
 
 
-def test_a_report_replaces_no_certificate_and_lies_in_no_stock_or_vocabulary(wordveil, vocabulary, tmp_path):
-    certificate = tmp_path / "certificate.json"
-    certificate.write_text("{}")
+def test_a_report_replaces_nothing_that_a_run_reads_or_writes(wordveil, vocabulary, tmp_path):
+    (tmp_path / "in.json").write_text('[{"t": "alpha"}]')
+    (tmp_path / "other.json").symlink_to("in.json")
+    (tmp_path / "c.json").write_text("{}")
     header = vocabulary / "header.json"
-    before = header.read_bytes()
+    before = [path.read_bytes() for path in (tmp_path / "in.json", tmp_path / "c.json", header)]
+    run = f"sanitize in.json -c t -o out.json --vocabulary {vocabulary} -e 1"
     for command in (
-        ("denoise", "in.txt", "in.json", "-o", "out.txt", "--certificate", certificate, "--report", certificate),
-        ("denoise", "in.txt", "in.json", "-o", "out.txt", "--vocabulary", vocabulary, "--report", header),
-        ("rephrase", "in.txt", "-o", "out.txt", "--stock", vocabulary, "--report", header),
-        ("release", "in.npy", "-o", "out.npy", "-e", "1", "--vocabulary", vocabulary, "--report", header),
+        *(f"{run} --report {report}" for report in ("out.json", "in.json", "other.json", header)),
+        "denoise in.txt in.json -o out.txt --certificate c.json --report c.json",
+        f"denoise in.txt in.json -o out.txt --vocabulary {vocabulary} --report {header}",
+        f"rephrase in.txt -o out.txt --stock {vocabulary} --report {header}",
+        f"release in.npy -o out.npy -e 1 --vocabulary {vocabulary} --report {header}",
     ):
-        assert "must be another file than those the run reads and writes" in wordveil(*command).err
-    assert (certificate.read_text(), header.read_bytes()) == ("{}", before)
+        assert "must be another file than those the run reads and writes" in wordveil.refused(command)
+    assert [path.read_bytes() for path in (tmp_path / "in.json", tmp_path / "c.json", header)] == before
+    assert not (tmp_path / "out.json").exists()
+    wordveil.done(f"{run} --report report.json")
 
 
 LINE = "warning: " + "an observer may become 99 % sure of a word (exp(8)), or more; " * 3

@@ -24,6 +24,11 @@ def shout():
     return process
 
 
+def is_text(value) -> bool:
+    """Whether a value of JSON is text, null or a list of them."""
+    return all(map(is_text, value)) if isinstance(value, list) else value is None or isinstance(value, str)
+
+
 def interrupted(source, target, calls, process, **options):
     """Run, and stop by an interrupt from the keyboard after some calls."""
     left = iter(range(calls))

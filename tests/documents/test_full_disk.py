@@ -1,13 +1,14 @@
 """A full disk: the path is named, and what is left can be continued or is nothing."""
 
-import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.dying import in_child
 from tests.tables import write_rows
 
 from wordveil.documents import DocumentSettings, FormatDetails
@@ -19,36 +20,30 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of file sizes and tmpfs of Linux"),
 ]
 
-LIMITED = """
-import json, resource, sys
-from wordveil.documents import DocumentSettings, FormatDetails
-from wordveil.runs.documents import run_documents
-source, target, columns, limit, block = sys.argv[1:]
-def process(block):
-    return [[text and text.upper() for text in record.texts] for record in block]
-settings = DocumentSettings(
-    columns=tuple(columns.split()),
-    keep_others=True,
-    block_characters=int(block),
-    details=FormatDetails(section_documents=50, row_group_rows=50),
-)
-if int(limit):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
-try:
-    run_documents(source, target, process, settings=settings)
-except OSError as error:
-    print(json.dumps([error.filename, error.strerror]))
-"""
-
-
-def run(source, target, columns, limit, block):
-    command = [sys.executable, "-c", LIMITED, *map(str, (source, target, columns, limit, block))]
-    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    return json.loads(answer.stdout or "null")
-
 
 def shout(block):
     return [[text and text.upper() for text in record.texts] for record in block]
+
+
+def settings_of(columns, block=24_000_000):
+    details = FormatDetails(section_documents=50, row_group_rows=50)
+    chosen = {"columns": tuple(columns.split()), "keep_others": True, "details": details}
+    return DocumentSettings(block_characters=block, **chosen)
+
+
+def run(source, target, columns, limit, block):
+    """Run in a process that may write no larger file; returns the path and the advice of its error, if there is one."""
+
+    def limited():
+        if limit:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        try:
+            run_documents(source, target, shout, settings=settings_of(columns, block))
+        except OSError as error:
+            return error.filename, error.strerror
+        return None
+
+    return in_child(limited)[1]
 
 
 def prepare(folder: Path, kind: str) -> tuple[Path, str]:
@@ -76,9 +71,7 @@ def test_with_something_done_the_run_can_be_continued(tmp_path, kind):
     assert told == "File too large: make room and add --resume"
     assert is_resumable(target)
     assert not target.exists()
-    details = FormatDetails(section_documents=50, row_group_rows=50)
-    settings = DocumentSettings(columns=tuple(columns.split()), keep_others=True, details=details)
-    summary = run_documents(source, target, shout, settings=settings, resume=True)
+    summary = run_documents(source, target, shout, settings=settings_of(columns), resume=True)
     assert summary.resumed_documents > 0
     run(source, tmp_path / f"whole{target.suffix}", columns, 0, 50_000)
     whole = tmp_path / f"whole{target.suffix}"
@@ -123,9 +116,5 @@ def test_a_disk_that_is_really_full(tmp_path, small_disk, block, kept):
     if kept:
         assert "add --resume" in told
         subprocess.run(["mount", "-o", "remount,size=9m", small_disk], check=True)
-        summary = run_documents(source, small_disk / "out.txt", shout, resume=True, settings=settings_of(block))
+        summary = run_documents(source, small_disk / "out.txt", shout, resume=True, settings=settings_of(columns))
         assert 0 < summary.resumed_documents < summary.documents == 2000
-
-
-def settings_of(block):
-    return DocumentSettings(keep_others=True, details=FormatDetails(section_documents=50, row_group_rows=50))

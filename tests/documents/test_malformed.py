@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.documents.conftest import is_text
 
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.documents.base import Selection
@@ -124,10 +125,6 @@ def test_a_line_is_accepted_exactly_where_the_json_module_accepts_it(before, aft
     assert accepted == expected or (accepted is False and line.count('"t"') > 1)
 
 
-def is_text(value) -> bool:
-    return all(map(is_text, value)) if isinstance(value, list) else value is None or isinstance(value, str)
-
-
 class Dribble(io.BytesIO):
     """A stream that gives a few bytes at a time, as a slow pipe does."""
 
@@ -181,16 +178,6 @@ def test_unknown_formats_list_the_known_ones(tmp_path):
         DocumentSettings().open(tmp_path / "notes.docx")
     with pytest.raises(ParameterError, match="format='xml' must be one of"):
         DocumentSettings(format="xml").open(tmp_path / "notes.txt")
-
-
-@pytest.mark.parametrize(("options", "message"), [
-    ({"keep": ["t"], "columns": ["t"]}, "keep='t' is a text column"),
-    ({"columns": "text"}, "sequence of names"),
-])  # fmt: skip
-def test_contradicting_columns_are_refused(tmp_path, options, message):
-    (tmp_path / "in.jsonl").write_bytes(b"")
-    with pytest.raises(ParameterError, match=message):
-        DocumentSettings(**options).open(tmp_path / "in.jsonl")
 
 
 def test_tables_without_a_chosen_column_are_refused(tmp_path):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.documents.conftest import interrupted
+from tests.documents.conftest import interrupted, is_text
 from tests.documents.test_round_trip import check_output, json_values
 from tests.tables import read_rows, write_rows
 
@@ -19,10 +19,6 @@ from wordveil.runs.documents import run_documents, run_tree_file
 
 SHOUT = lambda block: [[text and text.upper() for text in record.texts] for record in block]  # noqa: E731
 ODD = [12345, 1.5, True, False, {"zebra": "fish"}, {}, [["a", 7]], [{"zebra": 1}]]
-
-
-def is_text(value) -> bool:
-    return all(map(is_text, value)) if isinstance(value, list) else value is None or isinstance(value, str)
 
 
 def shouted(value):
@@ -38,12 +34,10 @@ records = st.lists(st.tuples(rows, contents, st.booleans()))
 
 
 def written(name, given_rows, missing):
-    if name == "in.jsonl":
-        content = "".join(json.dumps(row) + "\n" for row in given_rows)
-        out = check_output(name, content.encode(), process=SHOUT, columns=("t",), missing=missing).decode()
-        return [json.loads(line) for line in out.split("\n") if line]
-    content = json.dumps(given_rows, indent=1)
-    return json.loads(check_output(name, content.encode(), process=SHOUT, columns=("t",), missing=missing))
+    lines = name == "in.jsonl"
+    content = "".join(json.dumps(row) + "\n" for row in given_rows) if lines else json.dumps(given_rows, indent=1)
+    out = check_output(name, content.encode(), process=SHOUT, columns=("t",), missing=missing).decode()
+    return [json.loads(line) for line in out.split("\n") if line] if lines else json.loads(out)
 
 
 @given(records, st.sampled_from(["in.jsonl", "in.json"]))
@@ -73,9 +67,9 @@ LINES = (
 )
 
 
-def run(tmp_path, missing, **options):
-    (tmp_path / "in.jsonl").write_bytes(LINES)
-    settings = DocumentSettings(columns=("t",), keep_others=True, missing=missing, **options)
+def run(tmp_path, missing, content=LINES):
+    (tmp_path / "in.jsonl").write_bytes(content)
+    settings = DocumentSettings(columns=("t",), keep_others=True, missing=missing)
     summary = run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", SHOUT, settings=settings)
     return summary, (tmp_path / "out.jsonl").read_bytes()
 
@@ -90,11 +84,8 @@ def test_records_are_kept_with_null_for_what_is_no_text_and_counted(tmp_path):
 
 
 def test_records_are_left_out_and_counted_and_nothing_of_them_is_listed(tmp_path):
-    (tmp_path / "in.jsonl").write_bytes(LINES.replace(b'"id": 2', b'"Maria": 2'))
-    settings = DocumentSettings(columns=("t",), keep_others=True, missing="skip")
-    summary = run_documents(tmp_path / "in.jsonl", tmp_path / "out.jsonl", SHOUT, settings=settings)
-    expected = b'{"id": 1, "t": "ONE"}\n\n{"id": 4, "t": null}\n{"id": 6, "t": "SIX"}'
-    assert (tmp_path / "out.jsonl").read_bytes() == expected
+    summary, out = run(tmp_path, "skip", LINES.replace(b'"id": 2', b'"Maria": 2'))
+    assert out == b'{"id": 1, "t": "ONE"}\n\n{"id": 4, "t": null}\n{"id": 6, "t": "SIX"}'
     assert (summary.documents, summary.gaps) == (3, {"skipped": 3})
     assert summary.copied_columns == ["id"]
 
@@ -271,41 +262,34 @@ def test_parquet_columns_of_one_name_are_refused_or_sanitized(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     arrays = [pyarrow.array(["maria"]), pyarrow.array(["maria"])]
     parquet.write_table(pyarrow.Table.from_arrays(arrays, names=["t", "t"]), tmp_path / "in.parquet")
+    settings = DocumentSettings(columns=("t",), keep_others=True)
     with pytest.raises(DocumentFormatError, match="two columns of one name"):
-        run_documents(
-            tmp_path / "in.parquet",
-            tmp_path / "out.parquet",
-            SHOUT,
-            settings=DocumentSettings(columns=("t",), keep_others=True),
-        )
+        run_documents(tmp_path / "in.parquet", tmp_path / "out.parquet", SHOUT, settings=settings)
 
 
 ROWS = [{"user": n % 3 or None, "text": f"secret {n}", "kind": f"only in {n}"} for n in range(40)]
-FORMATS = ("jsonl", "jsonl.gz", "json", "csv", "no header.csv", "parquet")
+FORMATS = ("jsonl", "jsonl.gz", "json", "csv", "headless csv", "parquet")
 
 
 def write(folder, form, rows):
     folder.mkdir(exist_ok=True)
-    place, lines = folder / f"a.{form}", "".join(json.dumps(row) + "\n" for row in rows)
-    if form == "jsonl":
-        place.write_text("\n" + lines)
-    elif form == "jsonl.gz":
-        place.write_bytes(gzip.compress(lines.encode()))
-    elif form == "json":
-        place.write_text(json.dumps(rows, indent=1))
-    elif form.endswith("csv"):
-        header = "" if "header" in form else "user,text,kind\n"
-        place.write_text(header + "".join(f"{row['user'] or ''},{row['text']},{row['kind']}\n" for row in rows))
-    else:
+    place = folder / f"a.{form.removeprefix('headless ')}"
+    if form == "parquet":
         schema = {"user": pa.int64(), "text": pa.string(), "kind": pa.string()}
         columns = {name: pa.array([row[name] for row in rows], kind) for name, kind in schema.items()}
         columns["kind"] = columns["kind"].dictionary_encode()
         pq.write_table(pa.table(columns), place, row_group_size=7)
+        return place.name
+    write_rows(place, rows, columns=ROWS[0])
+    if form == "jsonl":
+        place.write_text("\n" + place.read_text())
+    elif "headless" in form:
+        place.write_text(place.read_text().partition("\n")[2])
     return place.name
 
 
 def choices_of(form):
-    headless = "header" in form
+    headless = "headless" in form
     details = FormatDetails(row_group_rows=8, section_documents=4, header=not headless)
     return DocumentSettings(
         columns=("2" if headless else "text",), keep_others=True, details=details, block_characters=200
@@ -339,7 +323,7 @@ def test_the_file_is_as_if_they_had_never_stood_in_it(form, lost, tmp_path):
     kept = [n for n in range(40) if n not in lost]
     if form == "json":  # white space between elements may stay
         assert [row["text"] for row in json.loads(out)] == [f"SECRET {n}!" for n in kept]
-    elif form == "no header.csv" and not kept:
+    elif form == "headless csv" and not kept:
         assert not out.strip()
     else:
         expected, _ = released(tmp_path / "less", form, tmp_path / "expected")
@@ -352,25 +336,20 @@ def test_the_file_is_as_if_they_had_never_stood_in_it(form, lost, tmp_path):
 @pytest.mark.parametrize("form", FORMATS)
 def test_values_of_any_kind_are_read_as_they_are_written(form, tmp_path):
     name = write(tmp_path / "all", form, ROWS)
-    with choices_of(form).open_values(str(tmp_path / "all" / name), "1" if "header" in form else "user") as reader:
+    with choices_of(form).open_values(str(tmp_path / "all" / name), "1" if "headless" in form else "user") as reader:
         read = [record.texts for record in reader if not record.structural]
     none = [""] if "csv" in form else [None]
     assert read == [[str(row["user"])] if row["user"] else none for row in ROWS]
 
 
 def test_a_column_that_is_absent_is_no_value_in_json_and_an_error_in_a_table(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"text": "secret"}\n{"text": "secret", "user": 7}\n')
-    with DocumentSettings(columns=("text",), keep=("user",)).open_values(str(tmp_path / "a.jsonl"), "user") as reader:
-        assert [record.texts for record in reader] == [[], ["7"]]
-    (tmp_path / "b.jsonl").write_text('{"text": "secret", "user": {"id": [1, "b"]}}\n')
-    with (
-        pytest.raises(DocumentFormatError, match="column 'user' holds an object"),
-        DocumentSettings(columns=("text",), keep=("user",)).open_values(str(tmp_path / "b.jsonl"), "user") as reader,
-    ):
-        list(reader)
-    (tmp_path / "a.csv").write_text("text\nsecret\n")
-    with (
-        pytest.raises(DocumentFormatError, match="no column 'user'"),
-        DocumentSettings(columns=("text",), keep_others=True).open_values(str(tmp_path / "a.csv"), "user") as reader,
-    ):
-        list(reader)
+    def users(name, content):
+        (tmp_path / name).write_text(content)
+        with DocumentSettings(columns=("text",), keep_others=True).open_values(str(tmp_path / name), "user") as reader:
+            return [record.texts for record in reader]
+
+    assert users("a.jsonl", '{"text": "secret"}\n{"text": "secret", "user": 7}\n') == [[], ["7"]]
+    with pytest.raises(DocumentFormatError, match="column 'user' holds an object"):
+        users("b.jsonl", '{"text": "secret", "user": {"id": [1, "b"]}}\n')
+    with pytest.raises(DocumentFormatError, match="no column 'user'"):
+        users("a.csv", "text\nsecret\n")

@@ -16,8 +16,8 @@ from wordveil.runs.documents import Callbacks, run_documents
 
 NAMES = ["in.csv", "in.tsv", "in.jsonl", "in.jsonl.gz", "in.json", "in.parquet"]
 ROWS = [
-    {"customer": "maria", "email": "m@clinic.org", "text": "one"},
-    {"customer": "jon", "email": "j@clinic.org", "text": "two"},
+    {"customer": "maria", "email": "m@clinic.org", "text": "good film"},
+    {"customer": "jon", "email": "j@clinic.org", "text": "bad food"},
 ]
 
 
@@ -99,7 +99,7 @@ def test_a_file_of_texts_alone_asks_nothing(tmp_path, name):
     else:
         write_rows(tmp_path / name, [{"text": row["text"]} for row in ROWS])
         assert run(tmp_path / name, target).records == 2
-        assert read_rows(target) == [{"text": "ONE"}, {"text": "TWO"}]
+        assert read_rows(target) == [{"text": "GOOD FILM"}, {"text": "BAD FOOD"}]
 
 
 @pytest.mark.parametrize(("name", "content", "kept"), [
@@ -121,10 +121,14 @@ def test_two_choices_are_one_too_many():
     for first, second in (("keep", "keep_others"), ("keep", "drop_others"), ("keep_others", "drop_others")):
         with pytest.raises(ParameterError, match=f"{first}=None cannot be combined with {second}=True"):
             Selection(columns=("t",), **{name: both[name] for name in (first, second)})
-    with pytest.raises(ParameterError, match="put a single one in brackets"):
-        DocumentSettings(columns=["t"], keep="id").open("in.csv")
-    with pytest.raises(ParameterError, match="the format text has no columns"):
-        DocumentSettings(keep=["id"]).open("in.txt")
+    for options, name, problem in (
+        ({"columns": ["t"], "keep": "id"}, "in.csv", "put a single one in brackets"),
+        ({"columns": "text"}, "in.jsonl", "sequence of names"),
+        ({"columns": ["t"], "keep": ["t"]}, "in.jsonl", "keep='t' is a text column"),
+        ({"keep": ["id"]}, "in.txt", "the format text has no columns"),
+    ):
+        with pytest.raises(ParameterError, match=problem):
+            DocumentSettings(**options).open(name)
 
 
 def test_a_format_that_forgets_to_ask_copies_nothing():

@@ -94,7 +94,7 @@ def laden():
         "used": (used, used.type),
         "ordered": (ordered, ordered.type),
         "pairs": (pairs, inner),
-        "lists": (pa.ListArray.from_arrays(ends, pairs), pa.list_(field("item", inner))),
+        "lists": (pa.ListArray.from_arrays(ends, pairs), pa.list_(field("SECRET", inner))),
         "more": (pa.LargeListArray.from_arrays(ends.cast(pa.int64()), pairs), pa.large_list(field("item", inner))),
         "fixed": (pa.array([["a", "b"]] * 3, pa.list_(pa.string(), 2)), pa.list_(field("item", pa.string()), 2)),
         "map": (pa.MapArray.from_arrays(pa.array([0, 1, None, 1], pa.int32()), pa.array(["k"]), used[:1]), kinds),

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,9 @@ from wordveil.documents import DocumentSettings, FormatDetails, tree_files
 from wordveil.errors import DocumentFormatError
 from wordveil.runs.documents import Callbacks, run_documents
 
+SMALL = DocumentSettings(
+    columns=("t",), keep_others=True, block_characters=30, details=FormatDetails(section_documents=1)
+)
 posix = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names of any bytes, links and pipes of Linux")
 
 
@@ -92,6 +96,17 @@ def test_links_and_what_is_no_file_are_not_followed_but_told(tmp_path, shout):
     ]
 
 
+def test_what_hadoop_writes_beside_data_is_known(tmp_path):
+    root = write(tmp_path / "in", part_txt=b"babaq\n")
+    for name in (
+        "_SUCCESS", "_metadata", "_common_metadata", "_committed_12", "_started_12", ".part.txt.crc", "a.crc", "_other",
+    ):  # fmt: skip
+        (root / name).write_bytes(b"\xff")
+    found = tree_files(root, DocumentSettings())
+    assert (found.taken, found.skipped, found.unreadable) == (["part.txt"], ["_other"], [])
+    assert tree_files(root, DocumentSettings(format="text")).taken == ["_other", "a.crc", "part.txt"]
+
+
 def test_of_many_files_that_are_not_read_some_are_named(tmp_path, shout):
     root = write(tmp_path / "in", a_txt=b"one\n")
     for number in range(25):
@@ -120,10 +135,7 @@ def test_malformed_files_are_left_out_and_told_and_the_others_are_done(tmp_path,
         counts["characters"] += sum(len(text) for record in block for text in record.texts)
         return shout(block)
 
-    settings = DocumentSettings(
-        columns=("t",), keep_others=True, block_characters=30, details=FormatDetails(section_documents=1)
-    )
-    summary, said = run(mixed(tmp_path), tmp_path / "out", counting, settings=settings, counts=counts)
+    summary, said = run(mixed(tmp_path), tmp_path / "out", counting, settings=SMALL, counts=counts)
     assert sorted(os.listdir(tmp_path / "out")) == ["a.jsonl", "d.jsonl", "i.txt"]
     assert (summary.files, summary.documents, counts["characters"]) == (3, 4, 16)
     assert [message.split(": ")[0].removeprefix(f"{tmp_path}/in/") for message in summary.bad_files] == [
@@ -136,10 +148,7 @@ def test_malformed_files_are_left_out_and_told_and_the_others_are_done(tmp_path,
 
 
 def test_a_resumed_tree_remembers_the_malformed_files(tmp_path, shout):
-    settings = DocumentSettings(
-        columns=("t",), keep_others=True, block_characters=30, details=FormatDetails(section_documents=1)
-    )
-    whole, _ = run(mixed(tmp_path), tmp_path / "whole", shout, settings=settings)
+    whole, _ = run(mixed(tmp_path), tmp_path / "whole", shout, settings=SMALL)
 
     def stopping(block):
         if block[0].source == "i.txt":
@@ -147,8 +156,8 @@ def test_a_resumed_tree_remembers_the_malformed_files(tmp_path, shout):
         return shout(block)
 
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "in", tmp_path / "out", stopping, settings=settings)
-    summary, _ = run(tmp_path / "in", tmp_path / "out", shout, settings=settings, resume=True)
+        run(tmp_path / "in", tmp_path / "out", stopping, settings=SMALL)
+    summary, _ = run(tmp_path / "in", tmp_path / "out", shout, settings=SMALL, resume=True)
     assert summary.bad_files == whole.bad_files
     assert (summary.documents, summary.files, summary.resumed_documents) == (whole.documents, whole.files, 3)
     for name in os.listdir(tmp_path / "whole"):
@@ -167,7 +176,5 @@ def test_a_tree_without_any_good_file_fails_and_leaves_nothing(tmp_path, shout):
 def test_records_without_text_are_counted_over_all_files(tmp_path, shout):
     line = b'{"t": "a"}\n{"u": 1}\n{"t": 7}\n'
     root = write(tmp_path / "in", a_jsonl=line, b_jsonl=line * 2)
-    summary, _ = run(
-        root, tmp_path / "out", shout, settings=DocumentSettings(columns=("t",), keep_others=True, missing="keep")
-    )
+    summary, _ = run(root, tmp_path / "out", shout, settings=replace(SMALL, missing="keep"))
     assert summary.gaps == {"missing": 3, "not_text": 3}

@@ -1,6 +1,5 @@
 """Small public vocabularies and what the pipeline tests share."""
 
-import importlib
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,21 +44,18 @@ def service(tmp_path):
     """Makes a service's releaser of a sanitizer, over a ledger of its own; gives what a request is made of, too."""
     for library in ("fastapi", "sqlalchemy"):
         pytest.importorskip(library, reason="needs the extra serve")
-    releasing, messages, access, charges, costs, ledgers, settings = (
-        importlib.import_module(f"wordveil.service.{name}")
-        for name in ("releasing", "messages", "access", "charges", "costs", "ledger", "settings")
-    )
-    ledger = ledgers.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
+    from wordveil.service import access, charges, costs, ledger, messages, releasing, settings
+
+    opened = ledger.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}")
 
     def made(sanitizer):
-        opened = settings.Opened(sanitizer)
-        promise = costs.cost_of(opened.guarantee, 1).promise_id
-        ledger.allowance = charges.Allowance(promise=promise, units={"key": 10**18})
-        releaser = releasing.Releaser(ledger, Secret(b"s" * 32), {"default": opened})
+        default = settings.Opened(sanitizer)
+        promise = costs.cost_of(default.guarantee, 1).promise_id
+        opened.allowance = charges.Allowance(promise=promise, units={"key": 10**18})
+        releaser = releasing.Releaser(opened, Secret(b"s" * 32), {"default": default})
         caller = access.Caller(id="ab" * 8, scopes=frozenset(["release"]))
-        return SimpleNamespace(
-            releaser=releaser, ledger=ledger, caller=caller, Asked=releasing.Asked, messages=messages
-        )
+        given = {"ledger": opened, "caller": caller, "Asked": releasing.Asked, "messages": messages}
+        return SimpleNamespace(releaser=releaser, **given)
 
     yield made
-    ledger.close()
+    opened.close()

@@ -60,23 +60,18 @@ def test_calibrate_keeps_the_other_parameters(vocabulary):
     assert tight > loose
 
 
-@pytest.mark.parametrize("mechanism", [wv.MultivariateLaplace(epsilon=1.0), None])
-def test_calibrate_decoded_noise(vocabulary, mechanism):
+NOISE = [wv.MultivariateLaplace(epsilon=1.0), wv.Projection(epsilon=1.0, dimensions=3)]
+
+
+@pytest.mark.parametrize("mechanism", [*NOISE, wv.Decoded(mechanism=NOISE[0])], ids=repr)
+def test_calibrate_decodes_noise_where_its_vectors_live(vocabulary, mechanism):
     unique = vocabulary.without_outputs(list(vocabulary.words)[280:])
-    chosen = mechanism or wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=1.0))
     seen = []
-    found = calibrate(unique, chosen, keep=0.5, progress=lambda epsilon, kept: seen.append((epsilon, kept)))
-    fitted = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=found.epsilon)).fit(unique)
+    found = calibrate(unique, mechanism, keep=0.5, progress=lambda epsilon, kept: seen.append((epsilon, kept)))
+    noise = getattr(mechanism, "mechanism", mechanism)
+    fitted = wv.Decoded(mechanism=noise.with_epsilon(found.epsilon)).fit(unique)
     assert keep_probability(fitted, public_sample(unique)) == pytest.approx(0.5, abs=0.02)
     assert sorted(seen) == list(found.curve)
-
-
-def test_calibrate_decodes_projected_vectors_where_they_live(vocabulary):
-    unique = vocabulary.without_outputs(list(vocabulary.words)[280:])
-    mechanism = wv.Projection(epsilon=1.0, dimensions=3)
-    found = calibrate(unique, mechanism, keep=0.5)
-    fitted = wv.Decoded(mechanism=mechanism.with_epsilon(found.epsilon)).fit(unique)
-    assert keep_probability(fitted, public_sample(unique)) == pytest.approx(0.5, abs=0.02)
 
 
 def test_calibrate_takes_what_the_law_keeps_of_a_mechanism_without_rows(vocabulary):

@@ -9,7 +9,7 @@ import stat
 
 import numpy as np
 import pytest
-from tests.beside import hidden
+from tests.beside import hidden, stamped
 from tests.tables import write_rows
 
 import seeds
@@ -21,11 +21,6 @@ from wordveil.runs.sanitize import RunReport, sanitize_documents
 
 ROWS = [{"text": f"Maria was in Uppsala {n}", "ward": n} for n in range(30)]
 KINDS = ["in.jsonl", "in.jsonl.gz", "in.parquet", "tree"]
-
-
-def content(path):
-    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
-    return [(one.name, hashlib.sha256(one.read_bytes()).hexdigest(), one.stat().st_mtime_ns) for one in files]
 
 
 def write(folder, kind):
@@ -52,10 +47,10 @@ def run(table, source, output, *, epsilon=8.0, columns=("text",), **options) -> 
 def test_resuming_after_success_touches_nothing_and_says_so(vocabulary, tmp_path, kind):
     source, output = write(tmp_path, kind)
     first, _ = run(vocabulary, source, output, resume=True)
-    before, delivered = content(output), []
+    before, delivered = stamped(output), []
     for _ in range(2):
         again, told = run(vocabulary, source, output, resume=True, deliver=delivered.append)
-        assert content(output) == before
+        assert stamped(output) == before
         assert told == [f"complete already, since {first.finished}: nothing is released anew."]
         facts = [{**report.as_dict(), "seconds": 0, "tokens_per_second": 0} for report in (first, again)]
         assert facts[0] == facts[1]
@@ -67,17 +62,17 @@ def test_resuming_after_success_touches_nothing_and_says_so(vocabulary, tmp_path
 def test_a_release_is_written_over_only_where_that_is_asked_for(vocabulary, tmp_path, kind):
     source, output = write(tmp_path, kind)
     run(vocabulary, source, output)
-    before = content(output)
+    before = stamped(output)
     with pytest.raises(ParameterError, match=r"is there already. resume=True tells .* adds its loss to the first's"):
         run(vocabulary, source, output)
-    assert content(output) == before
+    assert stamped(output) == before
     _, told = run(vocabulary, source, output, again=True)
     assert told == [f"writing over {output.name}: a second release of the same texts adds its loss to the first's."]
-    assert [entry[1] for entry in content(output)] != [entry[1] for entry in before]
-    assert [entry[0] for entry in content(output)] == [entry[0] for entry in before]
-    before = content(output)
+    assert [entry[1] for entry in stamped(output)] != [entry[1] for entry in before]
+    assert [entry[0] for entry in stamped(output)] == [entry[0] for entry in before]
+    before = stamped(output)
     run(vocabulary, source, output, resume=True)
-    assert content(output) == before
+    assert stamped(output) == before
     with pytest.raises(ParameterError, match="again=True begins a second release; resume=True alone goes on"):
         run(vocabulary, source, output, resume=True, again=True)
     assert hidden(tmp_path) == []
@@ -86,7 +81,7 @@ def test_a_release_is_written_over_only_where_that_is_asked_for(vocabulary, tmp_
 def test_another_setting_column_input_or_output_is_refused(vocabulary, tmp_path):
     source, output = write(tmp_path, "in.jsonl")
     run(vocabulary, source, output)
-    before = content(output)
+    before = stamped(output)
     refusals = {
         r"differs in: mechanism, noise\. Nothing was done": {"epsilon": 9.0},
         r"differs in: documents\.columns\. Nothing": {"columns": ("text", "ward")},
@@ -98,7 +93,7 @@ def test_another_setting_column_input_or_output_is_refused(vocabulary, tmp_path)
     source.write_text(other)  # of the same length
     with pytest.raises(ResumeError, match=r"complete, but differs in: input\. Nothing was done.*again=True"):
         run(vocabulary, source, output, resume=True)
-    assert content(output) == before
+    assert stamped(output) == before
 
 
 def test_an_output_that_was_written_to_or_has_no_record_is_not_taken_for_complete(vocabulary, tmp_path):
@@ -130,20 +125,20 @@ def test_a_release_that_was_moved_away_is_not_made_once_more_unasked(vocabulary,
 def test_a_second_release_that_is_cut_off_goes_on_and_leaves_the_first_until_then(vocabulary, tmp_path):
     source, output = write(tmp_path, "tree")
     run(vocabulary, source, output)
-    before = content(output)
+    before = stamped(output)
 
     def stopping(*_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run(vocabulary, source, output, again=True, progress=stopping)
-    assert content(output) == before
+    assert stamped(output) == before
     with pytest.raises(ParameterError, match="is there already"):
         run(vocabulary, source, output)
     report, told = run(vocabulary, source, output, resume=True)
     assert "going on with the interrupted run" in told[0]
     assert report.documents == 60
-    assert [entry[1] for entry in content(output)] != [entry[1] for entry in before]
+    assert [entry[1] for entry in stamped(output)] != [entry[1] for entry in before]
     assert hidden(tmp_path) == []
 
 
@@ -231,18 +226,18 @@ def test_vectors_are_released_once_too(tmp_path, monkeypatch, ending):
     clock = (f"2026-01-01T00:00:{second:02}Z" for second in itertools.count())
     monkeypatch.setattr("time.strftime", lambda *_: next(clock))  # report and record tell one time
     first = wv.release_vector_file(source, output, mechanism)
-    before, told, delivered = content(output), [], []
+    before, told, delivered = stamped(output), [], []
     other = {"notice": told.append, "deliver": delivered.append, "resume": True}
     second = wv.release_vector_file(source, output, mechanism, **other)
     assert (second.finished, second.rows, second.guarantee) == (first.finished, 40, first.guarantee)
-    assert content(output) == before
+    assert stamped(output) == before
     assert told == [f"complete already, since {first.finished}: nothing is released anew."]
     assert delivered == []
     with pytest.raises(ResumeError, match=r"differs in: grid\."):
         wv.release_vector_file(source, output, mechanism, settings=wv.VectorSettings(grid=2.0**-4), resume=True)
     with pytest.raises(ParameterError, match="is there already"):
         wv.release_vector_file(source, output, mechanism)
-    assert content(output) == before
+    assert stamped(output) == before
     wv.release_vector_file(source, output, mechanism, again=True, notice=told.append)
     assert re.fullmatch(rf"writing over out\{ending}: a second release .* adds its loss .*", told[1])
-    assert content(output) != before
+    assert stamped(output) != before

@@ -290,18 +290,6 @@ def test_epsilons_of_two_metrics_of_one_name_are_not_added(holding):
             wv.compose_releases([claims[0], other])
 
 
-def test_local_dp_over_two_vocabularies_is_not_added():
-    """What is one token to one may be two to the other: "can't" is *ca* and *n't* where only these are listed."""
-    mechanism = wv.NeighbourResponse(epsilon=1.0, k=1, outputs=None)
-    whole, cut = (
-        wv.Sanitizer(wv.Embeddings.from_arrays(words, [[0.0], [1.0], [2.0], [3.0]]), mechanism).guarantee
-        for words in (["can't", "we'll", "cat", "dog"], ["cant", "well", "cat", "dog"])
-    )
-    assert wv.compose_releases([whole, whole]).epsilon == pytest.approx(2.0)
-    with pytest.raises(GuaranteeError, match=r"differ in their scope \(vocabulary"):
-        wv.compose_releases([whole, cut])
-
-
 READ = wv.Embeddings.from_arrays(
     ["Well-Known", "Cold-Water", "well", "known", "cold", "water", "14", "15", "2026", "2027", "march", "april"],
     seeds.rng(0).normal(size=(12, 3)),
@@ -433,14 +421,6 @@ def test_what_a_users_class_computes_of_its_arguments_is_in_its_name(package):
     assert len(names) == 2
     assert "epsilon=4.0" in places.shown(calibrated(diameter=2.0))
     assert len({identity(calibrated(diameter=d)) for d in (1.0, 2.0)}) == 2
-
-
-def test_classes_of_one_name_in_two_modules_share_no_vector_noise():
-    made = []
-    for module in ("first", "second"):
-        kind = dataclass(frozen=True, kw_only=True)(type("Tuned", (wv.MultivariateLaplace,), {"__module__": module}))
-        made.append(places.vector_setting(kind(epsilon=2.0), kind(epsilon=2.0).for_dimensions(4), None))
-    assert made[0] != made[1]
 
 
 def test_other_columns_of_equal_rows_draw_noise_of_their_own_under_one_key(tmp_path):

@@ -170,8 +170,10 @@ def test_a_promise_of_nothing_and_one_of_neighbours_are_called_weak(tiny):
     assert not in_words(tiny, LocalDP(epsilon=1.0, standing=Standing.PROVED)).weak
 
 
-def matrix_metric(embeddings):
-    """Distances that have nothing to do with the vectors: places on a line, in another order."""
+def metric_of(kind, embeddings, k):
+    """Ranks, or distances that have nothing to do with the vectors: places on a line; and all distances."""
+    if kind == "ranks":
+        return NeighbourRank(k=k), rank_distances(rank_graph(embeddings.vectors, k))
     places = seeds.rng(2).permutation(len(embeddings)).astype(float)
     table = DistanceTable(np.abs(places[:, None] - places))
     return wv.Precomputed(label="places", vocabulary=embeddings.header.checksum, table=table), table.matrix
@@ -179,11 +181,7 @@ def matrix_metric(embeddings):
 
 @pytest.mark.parametrize("kind", ["matrix", "ranks"])
 def test_metrics_without_coordinates_are_explained_in_their_own_distances(vocabulary, kind):
-    if kind == "matrix":
-        metric, matrix = matrix_metric(vocabulary)
-    else:
-        metric = NeighbourRank(k=10)
-        matrix = rank_distances(rank_graph(vocabulary.vectors, 10))
+    metric, matrix = metric_of(kind, vocabulary, 10)
     sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.02, metric=metric))
     near, typical = sanitizer.explained(3).pairs
     first, second = (vocabulary.id(word) for word in near.words)
@@ -202,11 +200,7 @@ def test_words_that_share_a_vector_are_explained_by_their_own_distance(kind):
     """A matrix knows no vectors, and among many twins a word is not its own nearest rank."""
     words = [f"w{a}{b}" for a in "abcdefgh" for b in "abcde"]
     table = wv.Embeddings.from_arrays(words, np.repeat(seeds.rng(1).normal(size=(2, 3)), 20, axis=0))
-    if kind == "matrix":
-        metric, matrix = matrix_metric(table)
-    else:
-        metric = NeighbourRank(k=30)
-        matrix = rank_distances(rank_graph(table.vectors, 30))
+    metric, matrix = metric_of(kind, table, 30)
     fitted = wv.SanText(epsilon=4.0, metric=metric).fit(table)
     log_law = np.log(fitted.channel())
     apart = np.argwhere(np.isfinite(matrix) & (matrix > 0))[::97]

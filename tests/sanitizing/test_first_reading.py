@@ -1,10 +1,10 @@
 """A file read once before it is released: budgets for each person, and ids that documents keep for good."""
 
-import csv
 import json
 from collections import Counter
 
 import pytest
+from tests.tables import read_rows, write_rows
 
 import seeds
 import wordveil as wv
@@ -36,16 +36,12 @@ def rows(words, count, number=0):
 
 
 def write(path, table):
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["id", "person", "text"])
-        writer.writeheader()
-        writer.writerows(table)
+    write_rows(path, list(table))
     return path
 
 
 def read(path):
-    with path.open(newline="") as file:
-        return {row["id"]: row["text"] for row in csv.DictReader(file)}
+    return {row["id"]: row["text"] for row in read_rows(path)}
 
 
 def over(table, how):

@@ -24,8 +24,6 @@ from wordveil.mechanisms.projection_matrices import principal_directions
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.runs.sanitize import fingerprint
-from wordveil.runs.vectors.binding import bind
-from wordveil.runs.vectors.releasing import RowReleaser
 from worlds import SIXTEEN, sixteen
 
 TABLE = sixteen()
@@ -276,15 +274,3 @@ def test_an_engine_that_this_machine_lacks_is_refused_when_a_sanitizer_arrives(m
     monkeypatch.setattr("wordveil.kernels.compiled.library.available_engines", lambda: ("numpy",))
     with pytest.raises(ParameterError, match=f"engine='{made.engine}' must be one of numpy here"):
         pickle.loads(packed)
-
-
-def test_a_releaser_names_what_its_rows_depend_on(eigensolver):
-    source = wv.RandomSource(seeds.key(0))
-    made = {}
-    for name, by in (("one", 0.0), ("other", 2.0**-12)):
-        eigensolver(by)
-        binding = bind(PRINCIPAL, 4, TABLE)
-        made[name] = RowReleaser.for_settings(binding, wv.VectorSettings(grid=2.0**-8), source, "rows").fingerprint()
-    unlike = {fact for fact in made["one"] if made["one"][fact] != made["other"][fact]}
-    assert unlike == {"noise", "public_data"}
-    assert json.loads(json.dumps(made["one"])) == made["one"]

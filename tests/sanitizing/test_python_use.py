@@ -137,6 +137,8 @@ def test_ids_disclose_whether_a_document_changed(sanitizer):
 
 def in_forks(task, count=2):
     """Return what a task gives in forked workers, each of which has one try."""
+    if not hasattr(os, "fork"):
+        pytest.skip("this system has no fork")
     context = multiprocessing.get_context("fork")
     answers = []
     for _ in range(count):
@@ -148,7 +150,6 @@ def in_forks(task, count=2):
     return answers
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_retry_in_another_forked_worker_gives_the_same_bytes_or_is_refused(vocabulary):
     """A preloaded application, and multiprocessing's default on Linux before Python 3.14."""
@@ -169,7 +170,6 @@ def test_a_retry_in_another_forked_worker_gives_the_same_bytes_or_is_refused(voc
         assert len({*fresh, sanitizer(TEXT).text}) == 3, "without an id every worker draws afresh"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("how", [{"days": 180}, {"law": "surrogate"}, {"law": "surrogate", "link": "document"}])
 def test_a_redactor_refuses_ids_in_a_forked_worker_that_has_a_key_of_its_own(how):
@@ -187,9 +187,8 @@ def test_a_redactor_refuses_ids_in_a_forked_worker_that_has_a_key_of_its_own(how
     assert in_forks(lambda: wv.Redactor().redact("We saw it.")) == ["We saw it."] * 2
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_rows_of_a_source_whose_key_was_drawn_before_a_fork_are_refused(tmp_path):
+def test_rows_of_a_source_whose_key_was_drawn_before_a_fork_are_refused():
     rows, mechanism = np.ones((3, 4)), wv.ClippedLaplace(epsilon=1.0)
 
     def retried(source):
@@ -198,30 +197,26 @@ def test_rows_of_a_source_whose_key_was_drawn_before_a_fork_are_refused(tmp_path
         except WordveilError as error:
             return str(error)
 
-    np.save(tmp_path / "in.npy", rows)
-
-    def run():
-        wv.release_vector_file(tmp_path / "in.npy", tmp_path / f"{os.getpid()}.npy", mechanism, source=drawn)
-        return np.load(tmp_path / f"{os.getpid()}.npy").tolist()
-
     given, drawn = wv.RandomSource(KEY), wv.RandomSource()
     assert in_forks(lambda: retried(given)) == [retried(given)] * 2
     assert all("forked after its key was drawn" in answer for answer in in_forks(lambda: retried(drawn)))
     assert len(in_forks(lambda: retried(None))[0]) == 3
-    one, other = in_forks(run)
-    assert one != other, "runs keep their key beside the output, and each has one of its own"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_forked_workers_run_over_files_with_keys_of_their_own_that_runs_keep(vocabulary, tmp_path):
+@pytest.mark.parametrize("kind", ["texts", "vectors"])
+def test_forked_workers_run_over_files_with_keys_of_their_own_that_runs_keep(vocabulary, tmp_path, kind):
     (tmp_path / "in.txt").write_text(TEXT + "\n")
-    drawn = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1))
+    np.save(tmp_path / "in.npy", np.ones((3, 4)))
+    drawn, source = wv.Sanitizer(vocabulary, wv.SanText(epsilon=0.1)), wv.RandomSource()
 
     def run():
-        output = tmp_path / f"{os.getpid()}.txt"
-        wv.sanitize_documents(tmp_path / "in.txt", output, drawn)
-        return output.read_text()
+        output = tmp_path / f"{os.getpid()}.{'txt' if kind == 'texts' else 'npy'}"
+        if kind == "texts":
+            wv.sanitize_documents(tmp_path / "in.txt", output, drawn)
+        else:
+            wv.release_vector_file(tmp_path / "in.npy", output, wv.ClippedLaplace(epsilon=1.0), source=source)
+        return output.read_bytes()
 
     assert len({*in_forks(run), run()}) == 3
 

@@ -2,15 +2,11 @@
 
 import json
 import os
-import shutil
-import stat
-import subprocess
 import sys
 
 import pytest
-from tests.beside import hidden
-from tests.cli.conftest import PROGRAM
-from tests.dying import Death, in_child
+from tests.beside import hidden, names
+from tests.dying import check_deaths
 from tests.tables import write_rows
 
 import seeds
@@ -18,7 +14,6 @@ import wordveil as wv
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.journal import is_resumable, journal_path
-from wordveil.files.records import record_path
 from wordveil.files.run_key import run_key_path, run_source
 from wordveil.runs import engine as engine
 from wordveil.runs.evidence import Evidence
@@ -73,66 +68,29 @@ def test_a_run_is_the_sanitizer_on_every_record(vocabulary, text_file, lines, tm
     assert report.tokens == sum(sanitizer(line).tokens for line in lines)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("block", [1, 50, 1000, 10**7])
-def test_bytes_do_not_depend_on_blocks(vocabulary, text_file, tmp_path, block):
-    run(vocabulary, text_file, tmp_path / "one.txt")
-    run(vocabulary, text_file, tmp_path / "two.txt", block=block)
-    assert (tmp_path / "two.txt").read_bytes() == (tmp_path / "one.txt").read_bytes()
-
-
-def test_equal_documents_differ_and_a_retry_repeats(vocabulary, text_file, tmp_path):
-    run(vocabulary, text_file, tmp_path / "one.txt")
-    run(vocabulary, text_file, tmp_path / "two.txt")
-    run(vocabulary, text_file, tmp_path / "three.txt", source=wv.RandomSource())
-    written = [(tmp_path / name).read_text(encoding="utf-8") for name in ("one.txt", "two.txt", "three.txt")]
-    assert written[0] == written[1] != written[2]
-    assert len(set(written[0].split("\n")[140:150])) > 5
-
-
 class Cut(BaseException):
     """Stops a run as an interrupt from the keyboard would."""
 
 
-def cut_after(documents: int):
-    def progress(done, total, count, tokens):
-        if count >= documents:
-            raise Cut
-
-    return progress
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("documents", [1, 60, 149])
-def test_a_resumed_run_gives_the_bytes_and_counts_of_an_uninterrupted_one(vocabulary, text_file, tmp_path, documents):
-    whole = run(vocabulary, text_file, tmp_path / "whole.txt")
-    output = tmp_path / "out.txt"
-    with pytest.raises(Cut):
-        run(vocabulary, text_file, output, block=100, progress=cut_after(documents))
-    assert not output.exists()
-    assert is_resumable(output)
-    key = run_key_path(output)
-    assert key.read_bytes() == KEY
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    source = run_source(output, resume=True)
-    assert source.export_key() == KEY
-    resumed = run(vocabulary, text_file, output, block=333, resume=True, source=source)
-    assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
-    assert (resumed.documents, resumed.tokens) == (whole.documents, whole.tokens)
-    assert resumed.resumed_documents >= documents
-    assert hidden(tmp_path) == []
+def cut(done, total, documents, tokens):
+    if documents >= 50:
+        raise Cut
 
 
 def interrupted(vocabulary, text_file, tmp_path):
     with pytest.raises(Cut):
-        run(vocabulary, text_file, tmp_path / "out.txt", block=100, progress=cut_after(50))
+        run(vocabulary, text_file, tmp_path / "out.txt", block=100, progress=cut)
     return tmp_path / "out.txt"
 
 
-def test_a_resume_with_another_key_is_refused_and_keeps_everything(vocabulary, text_file, tmp_path):
+def test_a_resume_with_another_key_and_a_mistyped_start_are_refused_and_keep_everything(
+    vocabulary, text_file, tmp_path
+):
     output = interrupted(vocabulary, text_file, tmp_path)
     with pytest.raises(ResumeError, match="differs in: run key"):
         run(vocabulary, text_file, output, resume=True, source=wv.RandomSource())
+    with pytest.raises(DocumentFormatError, match="no such file"):
+        run(vocabulary, tmp_path / "nots.txt", output, source=wv.RandomSource())
     assert run_key_path(output).read_bytes() == KEY
     run(vocabulary, text_file, output, resume=True, source=run_source(output, resume=True))
     run(vocabulary, text_file, tmp_path / "whole.txt")
@@ -167,17 +125,11 @@ def test_no_key_lies_about_where_a_run_cannot_be_resumed(vocabulary, text_file, 
         run(vocabulary, text_file, tmp_path / "nowhere" / "out.txt")
     assert seen == []
     run(vocabulary, text_file, tmp_path / "out.txt")
-    assert seen == [".out.txt.key"]
-    assert hidden(tmp_path) == []
-
-
-def test_a_mistyped_second_start_does_not_spoil_an_interrupted_run(vocabulary, text_file, tmp_path):
-    output = interrupted(vocabulary, text_file, tmp_path)
-    with pytest.raises(DocumentFormatError, match="no such file"):
-        run(vocabulary, tmp_path / "nots.txt", output, source=wv.RandomSource())
-    run(vocabulary, text_file, output, resume=True, source=run_source(output, resume=True))
-    run(vocabulary, text_file, tmp_path / "whole.txt")
-    assert output.read_bytes() == (tmp_path / "whole.txt").read_bytes()
+    (tmp_path / "bad.txt").write_bytes(b"babaq\n" * 99 + b"\xff")
+    with pytest.raises(DocumentFormatError, match="line 100"):
+        run(vocabulary, tmp_path / "bad.txt", tmp_path / "bad.out", block=50)
+    assert seen == [".out.txt.key", ".bad.out.key"]
+    assert names(tmp_path) == ["bad.txt", "notes.txt", "out.txt"]
 
 
 def test_the_html_report_escapes_and_repeats_the_promise(vocabulary, text_file, tmp_path):
@@ -223,53 +175,31 @@ def test_the_report_of_a_tree_has_every_file_and_only_counts_those_left_out(voca
     assert [file.name for file in report.with_inputs(tree).inputs] == ["a.txt", "bad.txt", "deep/b.txt"]
 
 
-def test_the_key_is_gone_before_the_output_is_there(vocabulary, text_file, tmp_path, monkeypatch):
-    output, seen = tmp_path / "out.txt", []
-    publish = engine.publish
-
-    def watched(*given, **named):
-        seen.append((run_key_path(output).exists(), is_resumable(output)))
-        publish(*given, **named)
-
-    monkeypatch.setattr(engine, "publish", watched)
-    run(vocabulary, text_file, output)
-    assert seen == [(False, True)]
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
-def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_continued(vocabulary, text_file, tmp_path):
-    run(vocabulary, text_file, tmp_path / "whole.txt")
-    whole, output, outcomes = (tmp_path / "whole.txt").read_bytes(), tmp_path / "out.txt", set()
+@pytest.mark.parametrize("law", ["sanitizer", "redactor"])
+def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_continued(
+    vocabulary, text_file, tmp_path, law
+):
+    output = tmp_path / "place" / "out.txt"
+    output.parent.mkdir()
+    if law == "redactor":
+        text_file.write_text("She saw Maria at home, and he went away.\n" * 200)
 
-    def steps_of(left, *, resume):
-        def work():
-            death = Death(left)
-            death.around_the_disk()
-            complete = resume and not run_key_path(output).exists()
-            source = run_source(output, resume=resume) if resume else source_of_a_run()  # not before the fork
-            assert complete or source.export_key() == KEY
+    def work(death, *, resume):
+        death.around_the_disk()
+        going_on, has_key = resume and is_resumable(output), run_key_path(output).exists()
+        source = run_source(output, resume=True) if going_on else source_of_a_run()
+        assert not has_key or source.export_key() == KEY
+        if law == "sanitizer":
             run(vocabulary, text_file, output, block=7000, resume=resume, source=source)
+        else:
+            redactor = wv.Redactor(law="surrogate", source=source)
+            settings = DocumentSettings(block_characters=7000)
+            wv.redact_documents(text_file, output, redactor, settings=settings, resume=resume)
 
-        return work
-
-    for left in range(1, 200):
-        status, _ = in_child(steps_of(left, resume=False))
-        if output.exists():
-            assert output.read_bytes() == whole
-            assert not run_key_path(output).exists()
-        outcomes.add((output.exists(), is_resumable(output), run_key_path(output).exists()))
-        if status == 0:
-            break
-        if is_resumable(output):
-            assert in_child(steps_of(0, resume=True))[0] == 0
-            assert output.read_bytes() == whole
-            assert hidden(tmp_path) == []
-        for path in (output, record_path(output)):
-            path.unlink(missing_ok=True)
-        for path in [tmp_path / name for name in hidden(tmp_path)]:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    assert status == 0
+    found = check_deaths(work, output, every=2 if law == "redactor" else 1)
+    outcomes = {(each.has_output, each.resumable, each.has_key) for each in found}
     assert {(False, True, True), (False, True, False), (True, True, False), (True, False, False)} <= outcomes
 
 
@@ -320,25 +250,6 @@ def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_fi
     with pytest.raises(ResumeError, match="is not what the interrupted run wrote"):
         wv.sanitize_documents(text_file, output, sanitizer, deliver=reports.append, resume=True)
     assert reports == []
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full")
-def test_the_command_writes_its_report_before_the_run_counts_as_done(text_file, tmp_path):
-    output, report = tmp_path / "out.txt", tmp_path / "r.json"
-    report.symlink_to("/dev/full")
-    options = ["--epsilon", "4", "--resume", "--yes", "-q", "-o", str(output), "--report", str(report)]
-    command = [*PROGRAM, "sanitize", str(text_file), *options]
-    written = []
-    for _ in range(2):
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert answer.returncode
-        written.append(output.read_bytes())
-    report.unlink()
-    subprocess.run(command, check=True)
-    assert written == [output.read_bytes()] * 2
-    assert json.loads(report.read_text())["documents"] == 150
-    assert hidden(tmp_path) == []
 
 
 def test_a_second_run_leaves_the_key_of_the_first(vocabulary, text_file, tmp_path):

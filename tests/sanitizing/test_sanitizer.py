@@ -16,7 +16,6 @@ from scipy import stats
 
 import seeds
 import wordveil as wv
-from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.promises.guarantees import MetricDP, NoGuarantee, PrivacyUnit
@@ -350,17 +349,6 @@ def test_a_text_in_pieces_becomes_what_it_becomes_whole(vocabulary, text, monkey
     monkeypatch.setattr(f"{CHUNKS}.LONG", 50)
     monkeypatch.setattr("wordveil.mechanisms.wrapper.TOGETHER", 17)
     assert release() == whole
-
-
-def test_a_long_text_in_a_file_becomes_what_it_becomes_whole(vocabulary, text, tmp_path, monkeypatch):
-    records = [text if number % 7 == 3 else None if number % 7 == 4 else "babaq dadaq" for number in range(20)]
-    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in records))
-    for block in (1 << 24, 9000):
-        sanitizer = wv.Sanitizer(vocabulary, wv.TEM(epsilon=2.0), source=wv.RandomSource(KEY), threads=1)
-        settings = DocumentSettings(columns=("text",), keep_others=True, block_characters=block)
-        wv.sanitize_documents(tmp_path / "in.jsonl", tmp_path / f"{block}.jsonl", sanitizer, settings=settings)
-        monkeypatch.setattr(f"{CHUNKS}.LONG", 5000)
-    assert (tmp_path / f"{1 << 24}.jsonl").read_bytes() == (tmp_path / "9000.jsonl").read_bytes()
 
 
 def test_what_is_too_long_is_refused_with_a_remedy(vocabulary, tmp_path, monkeypatch):

@@ -109,17 +109,6 @@ def test_a_surrogate_made_of_the_tokens_digits_is_noticed(vocabulary, monkeypatc
         test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, "telephone", "sentence", "token")
 
 
-def test_a_kept_length_is_noticed(vocabulary, monkeypatch):
-    """One that marks the length of what it stands for in a spare number of its kind."""
-    marked = lambda self, token: None if (k := REAL_CODE(self, token)) is None else k - 100 * len(token)  # noqa: E731
-    monkeypatch.setattr(Surrogates, "code", marked)
-    monkeypatch.setattr(
-        Typed, "values", lambda self, codes, drawn: REAL_VALUES(self, -(-codes % 100), drawn) - codes // 100
-    )
-    with pytest.raises(AssertionError):
-        test_two_tokens_of_a_kind_become_the_same_bytes(vocabulary, "e-mail", "sentence", "token")
-
-
 def test_a_kind_that_shows_in_the_number_of_draws_is_noticed(vocabulary, monkeypatch):
     monkeypatch.setattr(Typed, "values", by_draws)
     with pytest.raises(AssertionError):
@@ -127,20 +116,6 @@ def test_a_kind_that_shows_in_the_number_of_draws_is_noticed(vocabulary, monkeyp
 
 
 # Options, claims, numbers that keep their magnitude.
-@pytest.mark.slow
-def test_numbers_on_a_grid_follow_its_law_and_others_do_not(vocabulary):
-    made = sanitizer(vocabulary, METRIC)
-    drawn = [released(made, "babaq 47 at 5pm", nonce << 8).split() for nonce in range(1200)]
-    numbers = [int(number) for _, number, _, _ in drawn]
-    assert {number % 10 for number in numbers} == {0}
-    exact = float(1 - np.exp(-1.5)) / float(1 + np.exp(-1.5))
-    kept = numbers.count(50)  # the point nearest to 47
-    assert 1e-9 / 2 < binom.cdf(kept, 1200, exact) < 1 - 1e-9 / 2
-    for twin in (0.8 * exact, 1.2 * exact):
-        assert not 1e-9 / 2 < binom.cdf(round(1200 * twin), 1200, exact) < 1 - 1e-9 / 2
-    assert len({time for *_, time in drawn}) > 500
-
-
 def test_kinds_and_losses_of_magnitudes_are_printed(vocabulary):
     plain, metric = sanitizer(vocabulary)("babaq"), sanitizer(vocabulary, METRIC)("babaq")
     said = "\n".join(metric.disclosed)

@@ -3,6 +3,7 @@
 import importlib.util
 
 import pytest
+from tests.browsing import chromium
 from tests.service.postgres import Postgres, missing_postgres
 
 
@@ -23,6 +24,12 @@ def postgres():
     server = Postgres()
     yield server
     server.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,6 +1,7 @@
 import math
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -33,22 +34,31 @@ from wordveil.service.costs import LARGEST, cost_of, nats, promise_of, units
 from wordveil.service.ledger import Ledger
 
 KILLS = 50
+NAMED = charge(retry="name", fingerprint="body", setting="now")
 LOCAL = wv.LocalDP(epsilon=1.0, standing=Standing.PROVED, scope=("a vocabulary",))
 
 
 @pytest.fixture
-def ledger(url):
-    opened = Ledger.open(url)
-    yield opened
-    opened.close()
+def opened(url):
+    """Opens ledgers on one database, and closes them."""
+    with ExitStack() as stack:
+        yield lambda *allowance: stack.enter_context(closing(Ledger.open(url, *allowance)))
 
 
-def begun(url, charges):
-    """Begin a ledger in which somebody may pay for so many charges."""
-    ledger = Ledger.open(url)
+@pytest.fixture
+def ledger(opened):
+    return opened()
+
+
+def begun(ledger, charges):
+    """Let somebody pay for so many charges."""
     ledger.grant(ACCOUNT, granted(math.floor(charges * COST.units)))
     ledger.close()
-    return ledger
+
+
+def at(ledger, day):
+    """Let it be noon of a day, or some time before or after it."""
+    ledger.clock = lambda: NOON + 86_400 * day
 
 
 def left(ledger, account=ACCOUNT):
@@ -126,13 +136,10 @@ DAILY = Allowance(promise=COST.promise_id, units={"subject": 2 * COST.units})
 NOON = 20_000.5 * 86_400  # seconds
 
 
-def test_an_allowance_is_for_a_day_and_its_promise_and_does_not_add_up(url):
-    days = [0.0]
-    ledger = Ledger.open(url, DAILY)
-    ledger.clock = lambda: NOON + 86_400 * days[0]
-    spent = []
+def test_an_allowance_is_for_a_day_and_its_promise_and_does_not_add_up(opened):
+    ledger, spent = opened(DAILY), []
     for day in (0, 0.4, 0.6, 0.6, 1.4, 0.3, 4.0, 4.1, 4.4):  # .5 is midnight; the clock may go back
-        days[0] = day
+        at(ledger, day)
         before = ledger.balances(ACCOUNT)
         (outcome,) = ledger.charge_all([charge()])
         after = ledger.balances(ACCOUNT)
@@ -142,7 +149,7 @@ def test_an_allowance_is_for_a_day_and_its_promise_and_does_not_add_up(url):
             assert outcome.left[ACCOUNT] == after[0]["left"]
             spent.append(day)
     assert spent == [0, 0.4, 0.6, 0.6, 4.0, 4.1]
-    days[0] = 5
+    at(ledger, 5)
     assert tuple(ledger.balances(ACCOUNT)[0][name] for name in ("left", "daily")) == (nats(2 * COST.units),) * 2
     for refused in (charge(accounts=("key:x",)), charge(cost=cost_of(replace(PROMISE, scope=("ef",)), 1))):
         with pytest.raises(BudgetSpentError):
@@ -150,65 +157,61 @@ def test_an_allowance_is_for_a_day_and_its_promise_and_does_not_add_up(url):
     with pytest.raises(BudgetSpentError, match=f"{nats(2 * COST.units)} nats left"):
         ledger.charge(charge(cost=cost_of(PROMISE, 3), accounts=("subject:new",)))
     ledger.close()
-    reopened = Ledger.open(url, DAILY)  # a start allows nothing a second time
-    reopened.clock = lambda: NOON + 86_400 * 4.4
+    reopened = opened(DAILY)  # a start allows nothing a second time
+    at(reopened, 4.4)
     with pytest.raises(BudgetSpentError):
         reopened.charge(charge())
-    reopened.close()
 
 
-def test_what_was_granted_is_all_there_is_and_a_grant_adds_to_an_allowance(url):
-    days = [0.0]
-    ledger = Ledger.open(url, DAILY)
-    ledger.clock = lambda: NOON + 86_400 * days[0]
+def test_what_was_granted_is_all_there_is_and_a_grant_adds_to_an_allowance(opened):
+    ledger = opened(DAILY)
+    at(ledger, 0)
     ledger.grant("subject:closed", granted(0))
     ledger.charge(charge())
     ledger.grant(ACCOUNT, granted(COST.units))
     assert left(ledger) == Fraction(2 * COST.units, 10**9)
-    for days[0] in (0, 3):
+    for day in (0, 3):
+        at(ledger, day)
         with pytest.raises(BudgetSpentError):
             ledger.charge(charge(accounts=("subject:closed",)))
     assert left(ledger) == Fraction(2 * COST.units, 10**9)  # granted now, and filled up no more
-    for days[0] in (3, 4):
+    for day in (3, 4):
+        at(ledger, day)
         ledger.charge(charge())
-    for days[0] in (4, 9):
+    for day in (4, 9):
+        at(ledger, day)
         with pytest.raises(BudgetSpentError):
             ledger.charge(charge())
     assert (ledger.balances(ACCOUNT)[0]["left"], ledger.balances(ACCOUNT)[0]["daily"]) == ("0", "0")
-    ledger.close()
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 @pytest.mark.parametrize("later", [0, 1, 30])
-def test_an_allowance_that_changed_holds_for_every_account_at_once(url, most, later):
+def test_an_allowance_that_changed_holds_for_every_account_at_once(opened, most, later):
     """An account that has spent one of two: what is left on the same day counts what was spent on it."""
-    first = Ledger.open(url, DAILY)
-    first.clock = lambda: NOON
+    first = opened(DAILY)
+    at(first, 0)
     first.charge(charge())
-    first.close()
-    ledger = Ledger.open(url, Allowance(promise=COST.promise_id, units={"subject": most * COST.units}))
-    ledger.clock = lambda: NOON + 86_400 * later
+    ledger = opened(Allowance(promise=COST.promise_id, units={"subject": most * COST.units}))
+    at(ledger, later)
     wanted = max(0, most - (not later))
     assert left(ledger) == Fraction(wanted * COST.units, 10**9)
     outcomes = [ledger.charge_all([charge()])[0] for _ in range(4)]
     assert [isinstance(outcome, BudgetSpentError) for outcome in outcomes] == [False] * wanted + [True] * (4 - wanted)
     assert left(ledger) == 0
-    ledger.close()
 
 
-def test_what_cannot_pay_is_known_before_it_is_counted_and_a_repeat_is_let_through(url):
-    ledger = Ledger.open(url, DAILY)
-    asked = charge(retry="name", fingerprint="body", setting="now")
+def test_what_cannot_pay_is_known_before_it_is_counted_and_a_repeat_is_let_through(opened):
+    ledger = opened(DAILY)
     for _ in range(2):
-        ledger.check_paying(asked)
-    ledger.charge(asked)
+        ledger.check_paying(NAMED)
+    ledger.charge(NAMED)
     ledger.charge(charge())
-    ledger.check_paying(asked)
-    for refused in (charge(), replace(asked, retry="another"), charge(accounts=("key:x",))):
+    ledger.check_paying(NAMED)
+    for refused in (charge(), replace(NAMED, retry="another"), charge(accounts=("key:x",))):
         with pytest.raises(BudgetSpentError, match="has 0 nats left"):
             ledger.check_paying(refused)
     assert len(list(ledger.history())) == 2
-    ledger.close()
 
 
 def test_a_ledger_takes_one_secret_only(ledger):
@@ -232,12 +235,11 @@ def test_what_the_database_itself_refuses(ledger):
 
 def test_the_same_request_is_charged_once_and_keeps_its_salt(ledger):
     ledger.grant(ACCOUNT, granted(COST.units))
-    asked = charge(retry="name", fingerprint="body", setting="now")
-    first, again = ledger.charge(asked), ledger.charge(asked)
+    first, again = ledger.charge(NAMED), ledger.charge(NAMED)
     assert (first.repeated, again.repeated) == (False, True)
     assert (first.release, first.salt, first.left) == (again.release, again.salt, again.left)
     assert len(first.salt) == 64
-    for other in (replace(asked, fingerprint="another"), replace(asked, setting="later")):
+    for other in (replace(NAMED, fingerprint="another"), replace(NAMED, setting="later")):
         with pytest.raises(RetryError):
             ledger.charge(other)
     assert recorded(ledger) == Fraction(COST.units, 10**9)
@@ -245,14 +247,13 @@ def test_the_same_request_is_charged_once_and_keeps_its_salt(ledger):
 
 def test_after_its_time_nothing_is_left_that_would_draw_the_noise_again(ledger):
     ledger.grant(ACCOUNT, granted(2 * COST.units))
-    asked = charge(retry="name", fingerprint="body", setting="now")
-    salt = ledger.charge(asked).salt
+    salt = ledger.charge(NAMED).salt
     assert ledger.forget(before=0.0) == 0
     assert ledger.forget(before=math.inf) == 1
     with ledger.engine.connect() as connection:
         rows = connection.execute(text("SELECT retry, fingerprint, setting, salt FROM releases")).all()
     assert rows == [(None, None, None, None)]
-    again = ledger.charge(asked)
+    again = ledger.charge(NAMED)
     assert not again.repeated
     assert again.salt != salt
     assert left(ledger) == 0
@@ -290,40 +291,35 @@ def test_a_key_that_was_revoked_meanwhile_pays_for_nothing(ledger):
 # --- many at once, and killed
 
 
-def test_two_hundred_clients_never_overspend_one_unit(url):
-    ledger = begun(url, 300.5)
+def test_two_hundred_clients_never_overspend_one_unit(url, ledger):
+    begun(ledger, 300.5)
     many_spend(url)
     assert left(ledger) == Fraction(COST.units // 2, 10**9)
     assert recorded(ledger) == Fraction(300 * COST.units, 10**9)
-    ledger.close()
 
 
-def test_a_ledger_that_checks_before_it_charges_is_caught(url):
-    ledger = begun(url, 20)
+def test_a_ledger_that_checks_before_it_charges_is_caught(url, ledger):
+    begun(ledger, 20)
     many_spend(url, Careless, processes=2, threads=10)
     assert recorded(ledger) > Fraction(20 * COST.units, 10**9)
-    ledger.close()
 
 
 @pytest.mark.slow
-def test_a_retry_by_many_at_once_is_charged_once(url):
-    ledger = begun(url, 100)
-    asked = charge(retry="name", fingerprint="body", setting="now")
+def test_a_retry_by_many_at_once_is_charged_once(ledger):
+    begun(ledger, 100)
     with ThreadPoolExecutor(40) as pool:
-        charged = list(pool.map(ledger.charge, [asked] * 40))
+        charged = list(pool.map(ledger.charge, [NAMED] * 40))
     assert len({each.salt for each in charged}) == 1
     assert sum(not each.repeated for each in charged) == 1
     assert recorded(ledger) == Fraction(COST.units, 10**9)
-    ledger.close()
 
 
 @pytest.mark.slow
-def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twice(url):
-    begun(url, 10**6)
+def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twice(url, ledger):
+    begun(ledger, 10**6)
     chance, acknowledged = seeds.rng(17), []
     for number in range(KILLS):
         acknowledged += spend_and_die(url, str(number), chance.uniform(0, 0.05))
-    ledger = Ledger.open(url)
     known = {row["release"] for row in ledger.history(ACCOUNT)}
     assert len(acknowledged) > KILLS
     assert {release for _, release in acknowledged} <= known
@@ -335,16 +331,13 @@ def test_killed_at_random_points_it_has_charged_what_it_answered_and_nothing_twi
         again = ledger.charge(charge(retry=name, fingerprint=name, setting="s"))
         assert (again.repeated, again.release) == (True, release)
     assert spent == recorded(ledger)
-    ledger.close()
 
 
 @pytest.mark.slow
-def test_a_ledger_that_answers_before_the_disk_does_is_caught(url):
-    begun(url, 10**6)
+def test_a_ledger_that_answers_before_the_disk_does_is_caught(url, ledger):
+    begun(ledger, 10**6)
     acknowledged = [name for number in range(3) for name, _ in spend_and_die(url, str(number), 0.02, Hasty)]
-    ledger = Ledger.open(url)
     assert len(acknowledged) > len(list(ledger.history(ACCOUNT)))
-    ledger.close()
 
 
 def test_what_one_is_refused_for_refuses_no_other_that_shares_its_way_to_the_disk(ledger):
@@ -367,9 +360,8 @@ def test_what_one_is_refused_for_refuses_no_other_that_shares_its_way_to_the_dis
 @pytest.mark.parametrize("order", [[0, 1], [1, 0], [0, 1, 0], [1, 0, 1]])
 def test_another_request_under_a_used_name_is_refused_whatever_it_shares_its_way_with(ledger, order):
     ledger.grant(ACCOUNT, granted(9 * COST.units))
-    asked = charge(retry="name", fingerprint="body", setting="now")
-    salt = ledger.charge(asked).salt
-    both = [asked, replace(asked, fingerprint="another body")]
+    salt = ledger.charge(NAMED).salt
+    both = [NAMED, replace(NAMED, fingerprint="another body")]
     found = ledger.charge_all([both[i] for i in order])
     for i, each in zip(order, found, strict=True):
         assert isinstance(each, RetryError) if i else each.salt == salt
@@ -395,19 +387,18 @@ def test_a_killed_database_server_keeps_what_was_answered(postgres):
 
 
 @pytest.mark.parametrize("change", ["DROP COLUMN daily", "ADD COLUMN squares BIGINT"])
-def test_a_ledger_of_another_version_is_refused_and_left_as_it_is(url, change):
-    ledger = Ledger.open(url)
+def test_a_ledger_of_another_version_is_refused_and_left_as_it_is(opened, change):
+    ledger = opened()
     ledger.grant(ACCOUNT, granted(5))
-    Ledger.open(url).close()  # one of this version opens as it was left
+    opened()  # one of this version opens as it was left
     with ledger.engine.begin() as connection:
         connection.execute(text(f"ALTER TABLE budgets {change}"))
         connection.execute(text("DROP TABLE facts"))
     with pytest.raises(WordveilError, match="of another version of wordveil"):
-        Ledger.open(url)
+        opened()
     with ledger.engine.connect() as connection:
         assert connection.execute(text("SELECT granted FROM budgets")).scalar() == 5
         assert not inspect(connection).has_table("facts")
-    ledger.close()
 
 
 def test_commits_of_sqlite_are_on_the_disk_and_the_file_is_the_owners(tmp_path):

@@ -4,17 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.browsing import chromium, violations
+from tests.browsing import violations
 
 ROOT = Path(__file__).parents[2]
 SHOTS = ROOT / "build" / "playground"
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("served", ["sqlite"], indirect=True)]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,21 +1,14 @@
 """Reports as people see them: wide and narrow, light and dark, and as a screen reader reads them."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.browsing import LOOKS, chromium, faults
+from tests.browsing import LOOKS, faults
+from tests.cli.conftest import PROGRAM
 
 pytestmark = pytest.mark.slow
 REVIEWS = Path(__file__).parents[2] / "examples" / "reviews.jsonl"
-PROGRAM = [sys.executable, "-c", "from wordveil.cli.main import main; main()"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.beside import content
 from tests.spark.spark_sessions import JSONL, MARKS, speculative
 
 import wordveil as wv
@@ -26,13 +27,9 @@ import pyarrow.parquet as pq  # noqa: E402
 pytestmark = MARKS
 
 
-def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(Path(folder).rglob("*")) if p.is_file()}
-
-
 def undisturbed(root, out, make, key):
     wv.sanitize_documents(root, out, make(wv.RandomSource(key)), settings=JSONL)
-    return contents(out)
+    return content(out)
 
 
 def executors():
@@ -55,7 +52,7 @@ def test_bytes_are_those_of_one_process(spark, tree, sanitizer, tmp_path):
         spark, root, tmp_path / "out", sanitizer(wv.RandomSource(key)), settings=JSONL, notice=told.append,
         progress=lambda *done: seen.append(done),
     )  # fmt: skip
-    assert contents(tmp_path / "out") == undisturbed(root, tmp_path / "one", sanitizer, key)
+    assert content(tmp_path / "out") == undisturbed(root, tmp_path / "one", sanitizer, key)
     assert (report.documents, report.files, report.bad_files) == (600, 12, 1)
     assert report.tokens == wv.sanitize_documents(root, tmp_path / "two", sanitizer(), settings=JSONL).tokens
     assert any("broken.jsonl.gz" in line for line in told)
@@ -94,11 +91,11 @@ def test_each_bad_file_is_named_with_its_place_and_nothing_else_is_lost(spark, t
     (root / "nulls.jsonl").write_text('{"id": 1, "text": null}\n{"id": 2, "text": "good film"}\n')
     good = undisturbed(root, tmp_path / "one", sanitizer, key)
     pq.write_table(pa.table({"text": [1, 2]}), root / "numbers.parquet")
-    for name, (content, _) in BAD.items():
-        (root / name).write_bytes(content)
+    for name, (data, _) in BAD.items():
+        (root / name).write_bytes(data)
     made = sanitizer(wv.RandomSource(key))
     report = veil.sanitize_files(spark, root, tmp_path / "out", made, settings=JSONL, notice=told.append)
-    assert contents(tmp_path / "out") == good
+    assert content(tmp_path / "out") == good
     assert len(good) == 4
     expected = {
         **{name: problem for name, (_, problem) in BAD.items()},
@@ -124,7 +121,7 @@ def run_while(spark, tree, sanitizer, tmp_path, disturb):
     thread.start()
     veil.sanitize_files(spark, root, out, sanitizer(wv.RandomSource(key)), settings=JSONL)
     thread.join()
-    return contents(out), undisturbed(root, tmp_path / "one", sanitizer, key), done[0]
+    return content(out), undisturbed(root, tmp_path / "one", sanitizer, key), done[0]
 
 
 def test_a_killed_executor_changes_nothing(spark, tree, sanitizer, tmp_path):
@@ -151,7 +148,7 @@ def test_speculation_changes_nothing(spark, tree, sanitizer, tmp_path):
     assert speculative(spark) > before
     os.kill(victim, signal.SIGCONT)
     time.sleep(2)
-    assert out == expected == contents(tmp_path / "out")
+    assert out == expected == content(tmp_path / "out")
     assert not sibling(tmp_path / "out", "partial").exists()
 
 
@@ -185,5 +182,5 @@ def test_a_killed_driver_goes_on_with_the_same_bytes(tree, sanitizer, tmp_path):
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     taken_over = int(re.search(r"going on with the interrupted run: (\d+) files", ran.stdout)[1])
     assert before <= taken_over < 13  # a task that outlived its driver may have ended
-    assert contents(out) == undisturbed(root, tmp_path / "one", sanitizer, key)
+    assert content(out) == undisturbed(root, tmp_path / "one", sanitizer, key)
     assert not run_key_path(out).exists()

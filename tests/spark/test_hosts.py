@@ -209,4 +209,6 @@ def test_a_key_that_an_earlier_version_left_is_refused_and_one_of_the_caller_s_o
         pass
     made = shared(sanitizer, str(tmp_path / "k"), ("", "note"))
     assert Texts(**made, columns=("note",)).ready().source.export_key() == bytes(16)
+    with pytest.raises(ResumeError, match="is not on this host"):
+        Texts(**{**made, "key_file": str(tmp_path / "absent")}, columns=("note",)).ready()
     assert [each.name for each in tmp_path.iterdir()] == ["k"]

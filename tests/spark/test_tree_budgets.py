@@ -1,7 +1,6 @@
 """Budgets for each person over a tree of files; the oracle is one process over a tree without what is left out."""
 
 import datetime
-import gzip
 import json
 import os
 import signal
@@ -12,8 +11,10 @@ from collections import Counter
 from decimal import Decimal
 
 import pytest
+from tests.beside import content
 from tests.spark.spark_sessions import JSONL, MARKS
-from tests.spark.test_files import contents, receipts
+from tests.spark.test_files import receipts
+from tests.tables import write_rows
 
 import wordveil as wv
 from wordveil import spark as veil
@@ -38,21 +39,14 @@ def rows(index):
 
 
 def write(root, index, kept):
-    """One file of a tree, in the format of its number."""
+    """One file of a tree, in the format of its number; tables name all users by texts."""
     root.mkdir(exist_ok=True)
-    form = ("jsonl.gz", "json", "csv", "parquet")[index % 4]
-    place = root / f"part-{index}.{form}"
-    if form == "jsonl.gz":
-        place.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in kept).encode(), mtime=0))
-    elif form == "json":
-        place.write_text("[" + ",".join(json.dumps(row) for row in kept) + "]")
-    elif form == "csv":
-        lines = [f"{row['user']},{row['text']},{row['stars']}\n" for row in kept]
-        place.write_text("user,text,stars\n" + "".join(lines))
-    else:
-        users = [None if row["user"] is None else str(row["user"]) for row in kept]
-        rest = {name: [row[name] for row in kept] for name in ("text", "stars")}
-        pq.write_table(pa.table({"user": pa.array(users, pa.string()), **rest}), place)
+    place = root / f"part-{index}.{('jsonl.gz', 'json', 'csv', 'parquet')[index % 4]}"
+    if place.suffix == ".csv":
+        kept = [{name: str(value) for name, value in row.items()} for row in kept]
+    elif place.suffix == ".parquet":
+        kept = [row | {"user": None if row["user"] is None else str(row["user"])} for row in kept]
+    write_rows(place, kept)
 
 
 def tree(root, wanted=lambda index, n: True):
@@ -85,7 +79,7 @@ def test_what_is_over_is_left_out_and_all_else_released(spark, sanitizer, tmp_pa
     )
     less = tree(tmp_path / "less", lambda index, n: (index, n) not in lost)
     wv.sanitize_documents(less, tmp_path / "one", sanitizer(wv.RandomSource(key)), settings=JSONL)
-    released, expected = contents(tmp_path / "out"), contents(tmp_path / "one")
+    released, expected = content(tmp_path / "out"), content(tmp_path / "one")
     assert released.keys() == expected.keys()
     for name in expected:
         if name.endswith(".json"):  # white space between elements may stay
@@ -225,7 +219,7 @@ def test_a_driver_killed_in_the_middle_drops_the_same_and_releases_the_same_byte
     assert ran.returncode == 0, ran.stderr
     less = written(tmp_path / "less", kept.__contains__)
     wv.sanitize_documents(less, tmp_path / "one", sanitizer(wv.RandomSource(key)), settings=JSONL)
-    assert contents(out) == contents(tmp_path / "one")
+    assert content(out) == content(tmp_path / "one")
     released = lines_of(out)
     assert [row["id"] for row in released] == sorted(kept)  # none lost, none twice
     assert 0.2 < len(kept) / (FILES * LINES) < 0.8

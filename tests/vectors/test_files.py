@@ -4,23 +4,20 @@ import io
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import zipfile
-from functools import partial
 
 import numpy as np
 import pytest
 from tests.beside import names
-from tests.dying import Death, in_child
+from tests.dying import check_deaths
 
 import seeds
 import wordveil as wv
 from wordveil.documents.vectors import VECTOR_FORMATS
 from wordveil.errors import DataFormatError, ParameterError, ResumeError
 from wordveil.files.journal import is_resumable
-from wordveil.files.records import record_path
 from wordveil.files.run_key import run_key_path
 from wordveil.randomness import RandomSource
 from wordveil.runs import engine as engine
@@ -94,45 +91,25 @@ def test_parquet_keeps_named_columns_in_the_order_of_rows(tmp_path, files, rows,
 SECRET = "Maria Lindqvist"
 
 
-def write_telling_parquet(path, rows):
-    """A file whose rows are harmless and whose every description tells a secret."""
+def test_parquet_metadata_and_categories_that_no_row_has_are_not_copied(tmp_path, monkeypatch):
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from tests.documents.test_parquet import laden
 
-    told = {b"example": SECRET.encode()}
-    n = len(rows)
-    kinds = pa.DictionaryArray.from_arrays(pa.array(np.arange(n) % 2, pa.int8()), pa.array(["a", "b", f"{SECRET} 2"]))
-    kind = kinds.type
-    nested = pa.StructArray.from_arrays([kinds], fields=[pa.field("inner", kind, metadata=told)])
-    offsets = pa.array(np.arange(n + 1), pa.int32())
-    listed = pa.ListArray.from_arrays(offsets, kinds, type=pa.list_(pa.field(SECRET, kind, metadata=told)))
-    mapped = pa.array([[("k", 1)]] * n, pa.map_(pa.string(), pa.field("value", pa.int64(), metadata=told)))
-    shaped = pa.FixedShapeTensorArray.from_numpy_ndarray(np.zeros((n, 2, 2)))
-    flat = pa.array(np.asarray(rows, np.float32).reshape(-1))
-    vectors = pa.FixedSizeListArray.from_arrays(flat, type=pa.list_(pa.field("x", pa.float32(), metadata=told), 7))
-    columns = {"kinds": kinds, "nested": nested, "listed": listed, "mapped": mapped, "shaped": shaped, "v": vectors}
-    fields = [pa.field(name, column.type, metadata=told) for name, column in columns.items()]
-    pq.write_table(pa.table(list(columns.values()), schema=pa.schema(fields, metadata=told)), path)
-    return tuple(columns)
-
-
-def test_parquet_metadata_and_categories_that_no_row_has_are_not_copied(tmp_path, rows, monkeypatch):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    monkeypatch.setattr("wordveil.documents.vectors.parquet.GROUP_ROWS", 10)
-    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
-    names = write_telling_parquet(source, rows)
-    assert SECRET.encode() in source.read_bytes()
-    go(source, target, column="v", keep=names[:-1])
-    assert SECRET.encode() not in target.read_bytes()
+    monkeypatch.setattr("wordveil.documents.vectors.parquet.GROUP_ROWS", 2)
+    source, target, private, told = tmp_path / "in.parquet", tmp_path / "out.parquet", laden(), {"note": "SECRET"}
+    copied = private.column_names
+    shaped = pa.FixedShapeTensorArray.from_numpy_ndarray(np.zeros((3, 2, 2)))
+    rows = pa.array([[0.5, 1.0]] * 3, pa.list_(pa.field("SECRET", pa.float32(), metadata=told), 2))
+    for name, column in (("shaped", shaped), ("v", rows)):
+        private = private.append_column(pa.field(name, column.type, metadata=told), column)
+    pq.write_table(private, source)
+    assert b"SECRET" in source.read_bytes()
+    go(source, target, column="v", keep=(*copied, "shaped"))
+    assert b"SECRET" not in target.read_bytes()
     table = pq.read_table(target)
-    assert table.schema.names == list(names)
-    assert table.schema.metadata is None
-    assert table.column("kinds").to_pylist() == [("a", "b")[i % 2] for i in range(len(rows))]
-    assert table.column("nested").to_pylist()[1] == {"inner": "b"}
-    assert table.column("listed").to_pylist()[1] == ["b"]
-    assert table.column("mapped").to_pylist()[1] == [("k", 1)]
+    assert (table.column_names, table.schema.metadata) == (private.column_names, None)
+    assert table.select(copied).to_pylist() == pq.read_table(source).select(copied).to_pylist()
     assert table.schema.field("shaped").type == pa.list_(pa.float64(), 4)
 
 
@@ -175,18 +152,16 @@ def test_what_cannot_be_kept_is_refused(tmp_path, files, rows):
 
 def test_destinations_that_would_do_harm_are_refused(tmp_path, files, rows):
     files.write(tmp_path / "in.npy", rows)
-    before = (tmp_path / "in.npy").read_bytes()
+    (tmp_path / "dir.npy").mkdir()
     for target, message in (
-        (tmp_path / "in.npy", "must differ from the input"),
-        (tmp_path / "no" / "out.npy", "existing directory"),
-        (tmp_path / "out.csv", r"must end in one of \.npy"),
+        ("in.npy", "must differ from the input"),
+        ("no/out.npy", "existing directory"),
+        ("out.csv", r"must end in one of \.npy"),
+        ("dir.npy", "must be a file"),
     ):
         with pytest.raises(ParameterError, match=message):
-            go(tmp_path / "in.npy", target)
-    (tmp_path / "dir.npy").mkdir()
-    with pytest.raises(ParameterError, match="must be a file"):
-        go(tmp_path / "in.npy", tmp_path / "dir.npy")
-    assert (tmp_path / "in.npy").read_bytes() == before
+            go(tmp_path / "in.npy", tmp_path / target)
+    assert np.array_equal(np.load(tmp_path / "in.npy"), rows)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -276,32 +251,14 @@ def test_a_run_killed_anywhere_resumes_to_the_same_bytes(tmp_path, files, rows, 
     if ending == ".safetensors":
         files.write_safetensors(source, {"vectors": rows, "ids": np.arange(53)})
 
-    def run(block_rows, *, resume=False):
-        settings = VectorSettings(block_rows=block_rows, keep=(keep,) if keep else None, threads=1)
-        release_vector_file(source, target, LAPLACE, settings=settings, source=RandomSource(KEY), resume=resume)
-
-    def dies(left):
-        """A run that dies at so many steps: around each change on the disk and the release of each block."""
-        death = Death(left)
+    def run(death, *, resume):
+        """Of some blocks, and of others where it goes on."""
         death.around_the_disk()
         shutil.rmtree, RowReleaser.release = death.around(shutil.rmtree), death.around(RowReleaser.release)
-        run(20)
+        settings = VectorSettings(block_rows=9 if resume else 20, keep=(keep,) if keep else None, threads=1)
+        release_vector_file(source, target, LAPLACE, settings=settings, source=RandomSource(KEY), resume=resume)
 
-    run(9)
-    whole, half, killed, left = target.read_bytes(), 0, -signal.SIGKILL, 0
-    while killed:
-        left += every
-        for path in (target, record_path(target)):
-            path.unlink(missing_ok=True)
-        killed, _ = in_child(partial(dies, left))
-        assert killed in (0, -signal.SIGKILL)
-        assert not target.exists() or target.read_bytes() == whole
-        half += is_resumable(target)
-        run(9, resume=True)
-        assert target.read_bytes() == whole
-        assert names(target.parent) == [target.name]
-    assert left > 21
-    assert half > 3
+    assert sum(outcome.resumable for outcome in check_deaths(run, target, every=every)) > 3
 
 
 @pytest.mark.slow

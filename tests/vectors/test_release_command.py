@@ -5,11 +5,8 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
-from tests.beside import names
 
 import wordveil as wv
-from wordveil.cli.main import main
 
 TOOL = [sys.executable, "-W", "error", "-c", "from wordveil.cli.main import main; main()"]
 
@@ -55,35 +52,6 @@ def test_options_reach_the_library(tmp_path, files, rows):
     assert "disclosed: these columns, copied unchanged beside each row: id" in run.stderr
     quiet = tool(tmp_path, *["release", "in.parquet", "-o", "out.npy", "-e", "4", "--drop-others", "--quiet"])
     assert quiet.stderr == ""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("-e 4 -m tem", "mechanism='tem' must be a vector mechanism"),
-        ("-e 4 -m nadp", "--vocabulary must be given"),
-        ("-e 4 -m jaccard", "add --allow-refuted"),
-        ("-e 4 -m projection --set sensitivity=exact", "'exact' covers the words of a vocabulary only"),
-        ("-e 4 -m nosuch", "must be one of"),
-        ("-e 4 --grid 0.3", "power of two"),
-        ("-e 4 --grid x", "power of two"),
-        ("-e 4 --dtype float16", "float32, float64"),
-        ("-e 4 --report r.txt", "must end in .json"),
-        ("-e -4", "--epsilon=-4.0 must be greater than 0"),
-        ("", "epsilon"),
-        ("-e 4 --vocabulary embedded", "must have 7, like the vectors"),
-    ],
-)
-def test_errors_tell_a_remedy_and_leave_nothing(tmp_path, rows, monkeypatch, capsys, arguments, message):
-    np.save(tmp_path / "in.npy", rows)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as left:
-        main(["release", "in.npy", "-o", "out.npy", *arguments.split()])
-    assert left.value.code == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said[-1].startswith("wordveil: ")
-    assert message in said[-1]
-    assert names(tmp_path) == ["in.npy"]
 
 
 def test_a_word_mechanism_takes_the_embedded_vocabulary(tmp_path):
