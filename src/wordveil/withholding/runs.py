@@ -79,10 +79,9 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     settings = settings or DocumentSettings()
     counts = Counter[str]()
     prefix = "".join(f"\0{column}" for column in settings.columns)
-    persons: list[str | None] | None = None
-    if redactor.link not in (NONE, DOCUMENT):
+    persons, by_person = list[str | None](), redactor.link not in (NONE, DOCUMENT)
+    if by_person:
         check_linked(source, redactor.link, settings)
-        persons = []
 
     def linked(files: Sequence[tuple[str, DocumentSettings]]) -> list[Known]:
         ((path, own),) = files
@@ -95,7 +94,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         return [text for record in records for text in of_record(record)] if together is None else together
 
     def of_record(record: Record) -> Iterator[ReleasedText]:
-        owner = None if persons is None else persons[record.ordinal], f"{prefix}{record.key}"
+        owner = persons[record.ordinal] if by_person else None, f"{prefix}{record.key}"
         links, shift = redactor.links(*owner), redactor.shift(*owner)
         for i, text in enumerate(record.texts):
             if text is not None:
@@ -134,7 +133,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         progress=progress,
         notice=notice,
         deliver=deliver,
-        beforehand=None if persons is None else linked,
+        beforehand=linked if by_person else None,
         read=lambda: check_share(counts),  # not earlier: where blocks end depends on the length of hidden tokens
     )
     if empty := nothing_read(report.documents, report.tokens):
