@@ -278,6 +278,7 @@ def test_a_killed_run_goes_on_with_the_same_bytes(stock, notes, tmp_path):
 
     def run(output, key=None, *, resume=False, progress=None):
         source = wv.RandomSource(key) if key else wv.run_source(output, resume=resume)
+        source.lasts = False  # a run's own key, though it is known here
         rephraser = wv.Rephraser(stock, epsilon=4.0, prototypes=64, source=source)
         return wv.rephrase_documents(notes, output, rephraser, settings=settings, resume=resume, progress=progress)
 

@@ -184,18 +184,14 @@ def _check(
         raise
     except Exception:  # noqa: BLE001  # whatever Python says of facts of another shape
         files, wrong = (), [f"{verify}: a fact is missing, or of another kind than in a report of wordveil"]
-    result: dict[str, Any] = {"released": released, "report": verify, "files": files, "wrong": wrong}
+    result = {"released": released, "report": verify, "files": files, "wrong": wrong}
     if wrong:
         show(result, (), as_json=as_json)
         for line in wrong:
             say(f"wordveil: {printable(line)}.")
         raise typer.Exit(NO)
     if sign is not None:
-        from wordveil.runs.report import write_sealed
-        from wordveil.runs.report_signatures import signed
-
-        write_sealed(signed(stored.facts, sign), stored.path)
-        signature = f"signed now with {sign}"
+        signature = _signed_now(stored, sign)
     missing = shortfall(stored.facts)
     lines = [
         f"{released}: is what {verify} speaks of ({counted(len(stored.outputs), 'file')})",
@@ -206,6 +202,15 @@ def _check(
     ]
     more = {"signature": signature, "missing": missing, "warnings": warnings}
     show(result | more, lines, as_json=as_json)
+
+
+def _signed_now(report: StoredReport, key: Path) -> str:
+    """Sign a report that holds, in its place; return what is said of its signature."""
+    from wordveil.runs.report import write_sealed
+    from wordveil.runs.report_signatures import signed
+
+    write_sealed(signed(report.facts, key), report.path)
+    return f"signed now with {key}"
 
 
 def _other_files(report: StoredReport, released: Path) -> list[str]:

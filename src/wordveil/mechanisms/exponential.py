@@ -72,6 +72,10 @@ class FittedExponential(WordRandomizer):
         return self.rows
 
     @cached_property
+    def _size(self) -> int:
+        return len(self.embeddings)
+
+    @cached_property
     def _metric_name(self) -> str:
         return stated_name(self.metric)
 
@@ -91,7 +95,7 @@ class FittedExponential(WordRandomizer):
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def distances(self, ids: IdArray) -> Float64Array:
-        return word_distances(self.embeddings, self.metric)(checked_ids(ids, len(self.embeddings)), self.outputs)
+        return word_distances(self.embeddings, self.metric)(checked_ids(ids, self._size), self.outputs)
 
     def loss_profile(self, diameter: float | None = None) -> PairLoss | None:
         claim = self.guarantee()
@@ -121,7 +125,7 @@ class FittedExponential(WordRandomizer):
     def randomize(
         self, ids: PrivateIds, draws: Draws, *, threads: int | None = None, progress: Progress | None = None
     ) -> ReleasedIds:
-        ids = checked_ids(ids, len(self.embeddings))
+        ids = checked_ids(ids, self._size)
         check_draws(draws, (len(ids), self.draw_width))
         return ReleasedIds(self.rows.draw(ids, draws[0], threads=threads, progress=progress))
 

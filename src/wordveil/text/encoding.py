@@ -180,8 +180,10 @@ class Encoder:
         return texts if self.typed is None else map(joined, texts)
 
     def _reading(self) -> Callable[[Sequence[str], Sequence[bool]], EncodedBatch]:
-        fields: Callable[[Sequence[str]], dict[str, Any]] = partial(self._assembled, Assembler(self._read_tokens))
-        if self.index is not None and text_library() is not None:
+        fields: Callable[[Sequence[str]], dict[str, Any]]
+        if self.index is None or text_library() is None:
+            fields = partial(self._assembled, Assembler(self._read_tokens))
+        else:
             fields = CompiledReader(self._compiled, self._left).read
 
         def read(texts: Sequence[str], last: Sequence[bool]) -> EncodedBatch:

@@ -280,7 +280,9 @@ def table():
 def test_lengths_are_distances(table):
     ids = np.arange(50, dtype=np.int32)
     expected = distances(wv.Euclidean(), table.vectors[ids], table.vectors[table.candidates[:50]])
-    np.testing.assert_allclose(court.lengths(table, ids)[:, :50], expected, atol=1e-6)
+    rows = table.vectors.astype(np.float64)
+    found = court.distances(rows[ids], rows[table.candidates])
+    np.testing.assert_allclose(found[:, :50], expected, atol=1e-6)
 
 
 def test_draws_follow_their_rows():
@@ -294,7 +296,7 @@ def test_draws_follow_their_rows():
 def test_custext_stays_on_its_list_and_keeps_unknown_words(table):
     released = court.custext(TEXTS, table, seeds.rng(0))
     outputs = {text.split()[1].lower() for text in released[::3]}
-    gaps = court.lengths(table, table.ids(["doctor"]))[0]
+    gaps = court.distances(table.vectors[table.ids(["doctor"])], table.vectors[table.candidates])[0]
     near = {table.words[int(table.candidates[i])] for i in np.argsort(gaps)[:20]}
     assert len(outputs) > 3
     assert outputs <= near
