@@ -118,6 +118,29 @@ def test_of_two_runs_that_begin_together_one_stops_and_harms_nothing(tmp_path, m
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("out.txt", b"first")]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="two runs of one output are not noticed there")
+def test_no_folder_is_removed_that_another_run_may_have_made_since(tmp_path, monkeypatch):
+    target, looked, folder = tmp_path / "out.txt", atomic.Path.is_file, tmp_path / ".out.txt.partial"
+    folder.mkdir(mode=0o755)
+    held = Unfinished(target, [], keep=False)
+    assert mode(folder) == 0o700
+    held.remove()
+    held.release()
+
+    def made_since(path):
+        found = looked(path)
+        monkeypatch.setattr(atomic.Path, "is_file", looked)
+        first.append(Unfinished(target, [], keep=False))
+        return found
+
+    first = []
+    monkeypatch.setattr(atomic.Path, "is_file", made_since)
+    with pytest.raises(ParameterError, match="by another run"):
+        Unfinished(target, [], keep=False)
+    assert folder.is_dir()
+    first[0].release()
+
+
 def test_devices_and_pipes_are_not_replaced(tmp_path):
     assert [is_replaceable(place) for place in ("-", os.devnull)] == [False, False]
     assert all(is_replaceable(place) for place in (tmp_path, tmp_path / "new", __file__))

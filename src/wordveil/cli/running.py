@@ -160,16 +160,12 @@ class Lasting:
     ] = None
 
     def source(self, output: str, *, resume: bool) -> RandomSource:
-        from wordveil.files.run_key import run_key_path, run_source
+        from wordveil.files.run_key import run_source
 
         if self.ids is not None and self.key_file is None:
             raise ParameterError("--ids", self.ids, "must come together with --key-file: a fresh key repeats nothing.")
         if self.key_file is not None and Path(output).exists() and Path(output).resolve() == self.key_file.resolve():
             raise ParameterError("destination", output, "is the key: name another file.")
-        if self.key_file is not None and self.key_file.resolve() == run_key_path(output):
-            raise ParameterError(
-                "--key-file", self.key_file.name, "is where a run of this output keeps a key that goes."
-            )
         return run_source(output, resume=resume, key_file=self.key_file)
 
 
@@ -233,5 +229,7 @@ def _speaks_of(report: Path, result: Any) -> bool:
     outputs = (FileDigest(**file) for file in result["outputs"]) if isinstance(result, dict) else result.outputs
     try:
         return read_report(report).outputs == tuple(outputs)
-    except (OSError, DataFormatError):
+    except FileNotFoundError:
         return False
+    except (OSError, DataFormatError, TypeError):  # what is no report is nobody's to replace now
+        return True

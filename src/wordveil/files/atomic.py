@@ -205,19 +205,35 @@ class Unfinished:
 
     def __init__(self, target: Path, before: list[list[str | int]], *, keep: bool) -> None:
         self.folder = sibling(target, "partial")
-        if self.folder.is_symlink() or not self.folder.is_dir():
-            if keep:
-                raise ResumeError("The unfinished output of the interrupted run is gone. Start without --resume.")
-            _remove(self.folder)
-        self.folder.mkdir(mode=0o700, exist_ok=True)  # and no removing of what another run may have made just now
+        if keep and not self.folder.is_dir():
+            raise ResumeError("The unfinished output of the interrupted run is gone. Start without --resume.")
+        busy = not target.parent.is_dir()  # which the system says better
         try:
+            if self.folder.is_symlink() or self.folder.is_file():
+                self.folder.unlink()
+            self.folder.mkdir(mode=0o700, exist_ok=True)  # no folder is removed here: another run may have made it
             self._handle = _claimed(self.folder, target)
-        except FileNotFoundError:
-            raise _busy(target) from None
+        except (FileNotFoundError, FileExistsError, IsADirectoryError):
+            if busy:
+                raise
+            busy = True
+        if busy:
+            raise _busy(target)
+        try:
+            self._settle(target, before, keep=keep)
+        except BaseException:
+            self.release()
+            raise
+
+    def _settle(self, target: Path, before: list[list[str | int]], *, keep: bool) -> None:
+        """Empty a folder that was there, and see that the place and the output are as they were."""
+        if sys.platform != "win32":
+            if os.fstat(self._handle).st_uid != os.geteuid():
+                raise ParameterError("destination", target.name, "has another user's unfinished folder beside it.")
+            os.fchmod(self._handle, 0o700)
         if standing(target) != before:
             if not keep:
                 self.remove()
-            self.release()
             raise _busy(target)
         for left in () if keep else self.folder.iterdir():
             _remove(left)

@@ -10,7 +10,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from wordveil.errors import ResumeError
+from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.atomic import sibling, write_whole
 from wordveil.files.journal import is_resumable, journal_path, stored
 from wordveil.randomness import KEY_BYTES, RandomSource
@@ -66,6 +66,9 @@ def run_source(
         ParameterError: If one's own key is not 16 bytes.
     """
     if key_file is not None:
+        own = {sibling(destination, ending) for ending in ("key", "journal", "partial", "release")}
+        if Path(key_file).resolve() in own:
+            raise ParameterError("key_file", Path(key_file).name, "is made and removed by runs of this output.")
         made = f"A new key is made with: (umask 077; head -c {KEY_BYTES} /dev/urandom > {Path(key_file).name})"
         return RandomSource(load_run_key(Path(key_file), made))
     path = run_key_path(destination)

@@ -49,7 +49,7 @@ def sanitize(
     """
     called = [] if isinstance(frame.index, pd.RangeIndex) else frame.index.names
     levels = ["index" if name is None else name for name in called]
-    chosen, copied = chosen_columns(columns, list(frame.columns), also=levels, **others)
+    chosen, copied = chosen_columns(columns, list(frame.columns), levels, **others)
     private = {name: frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in chosen}
     released = released_columns(private, sanitizer, ids)
     kept = [place for place, name in enumerate(levels) if name in copied]

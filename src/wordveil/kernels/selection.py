@@ -144,6 +144,8 @@ class SelectionRows(WeightRows):
 
     def with_cache(self, limit_bytes: int) -> Self:
         """Return the same rows for one batch job, with a cache and without needless attempts; the draws stay."""
+        for shared in ("ideal", "_ceilings"):
+            getattr(self, shared)  # laid out once for all jobs
         other = copy.copy(self)
         other._cache = RowCache(len(self.canonical), self.blocks, limit_bytes)
         return other

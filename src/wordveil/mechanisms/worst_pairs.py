@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float64Array, FloatArray, IdArray
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, printable
 from wordveil.mechanisms.metric_rows import distance_source
 from wordveil.metrics.distances import AnyMetric, Euclidean, Metric, coordinate_rows, is_norm
 from wordveil.promises.guarantees import Guarantee
@@ -141,7 +141,7 @@ def _make(
 ) -> Pair:
     first, second = (np.asarray(embeddings.vectors[x], dtype=np.float64) if vectors else x for x in (a, b))
     epsilon, delta = relation.loss(first, second) or (None, 0.0)
-    name = f"{label}: {embeddings.words[a]} and {embeddings.words[b]}"
+    name = f"{label}: {printable(embeddings.words[a])} and {printable(embeddings.words[b])}"
     return Pair(first=first, second=second, label=name, epsilon=epsilon, delta=delta, distance=distance)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -16,7 +16,6 @@ from wordveil.arrays import ReleasedText
 from wordveil.denoising.denoiser import Denoiser, ReadRelease, Style
 from wordveil.documents import DocumentSettings, FormatDetails, Record
 from wordveil.errors import ChecksumError, DataFormatError
-from wordveil.parameters import OtherColumns
 from wordveil.promises.release import BatchRelease, Provenance, TextOptions
 from wordveil.promises.rows import into_rows
 from wordveil.runs.digests import FileDigest, file_digests
@@ -65,13 +64,18 @@ class ReleaseReport:
             raise DataFormatError(Path(path), "speaks of a text that was denoised already.")
         return report
 
-    def with_others(self, **choice: Unpack[OtherColumns]) -> ReleaseReport:
+    def with_others(
+        self, keep: Collection[str] | None = None, *, keep_others: bool = False, drop_others: bool = False
+    ) -> ReleaseReport:
         """Return the report, read with other columns copied than it says; as it is where nothing is said here.
 
         A report of a release whose other columns were all copied unasked, as older ones were, says nothing of them.
         """
-        settings: Any = choice
-        return replace(self, settings=replace(self.settings, **settings)) if any(choice.values()) else self
+        if not (keep or keep_others or drop_others):
+            return self
+        named = tuple(keep) if keep else None
+        settings = replace(self.settings, keep=named, keep_others=keep_others, drop_others=drop_others)
+        return replace(self, settings=settings)
 
     def check(self, release: str | os.PathLike[str]) -> None:
         """Raise `ChecksumError` where the files at a path are not, byte for byte, what the report speaks of."""

@@ -57,8 +57,8 @@ class TableRelease:
 def chosen_columns(
     columns: Sequence[Any],
     present: Sequence[Any],
-    *,
     also: Sequence[Any] = (),
+    /,
     **choice: Unpack[OtherColumns],
 ) -> tuple[list[Any], list[Any]]:
     """Return the columns of a table that are released, and those of the others that are copied: none unasked.

@@ -63,7 +63,8 @@ def save(  # noqa: PLR0913 (those of `sanitize`, and of what is written)
 
     names = text_columns(dataframe, columns)
     if partition_by and not others.get("keep_others"):
-        others = {"keep": [*dict.fromkeys([*(others.get("keep") or ()), *partition_by])]}
+        copied = dict.fromkeys([*(others.get("keep") or ()), *partition_by])
+        others = {**others, "keep": list(copied), "drop_others": False}
     written = written_columns(dataframe, names, **others)
     promise, lost = promise_of(written, names, sanitizer), None
     frame = with_ids(dataframe, ids, taken=names, check=check_ids)
