@@ -75,6 +75,10 @@ def test_a_report_is_of_the_output_that_is_there(wordveil, tmp_path):
     assert wordveil("report a.csv --verify r.json --vocabulary small").status == 1
     wordveil.done(f"{RUN} -o a.csv --yes --resume --report r.json")
     wordveil.done("report a.csv --verify r.json --vocabulary small")
+    for other in ('{"my": "notes"}', (tmp_path / "r.json").read_text().replace('"outputs": [', '"outputs": [5, ')):
+        (tmp_path / "other.json").write_text(other)
+        wordveil.done(f"{RUN} -o a.csv --yes --resume --report other.json")
+        assert (tmp_path / "other.json").read_text() == other, "what is no report is nobody's to replace"
 
 
 @pytest.mark.parametrize("command", [RUN, "redact in.csv --column body --keep id"])

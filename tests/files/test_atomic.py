@@ -141,6 +141,28 @@ def test_no_folder_is_removed_that_another_run_may_have_made_since(tmp_path, mon
     first[0].release()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="two runs of one output are not noticed there")
+def test_a_beginning_that_fails_lets_go_of_the_output(tmp_path, monkeypatch):
+    target, left = tmp_path / "out.txt", tmp_path / ".out.txt.partial" / "whole"
+    left.mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic, "standing", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            Unfinished(target, [], keep=False)
+    Unfinished(target, [], keep=False).release()
+    assert not left.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="makes a folder of another user")
+def test_an_unfinished_folder_of_another_user_is_refused(tmp_path):
+    folder = tmp_path / ".out.txt.partial"
+    folder.mkdir()
+    os.chown(folder, 12345, -1)
+    with pytest.raises(ParameterError, match="another user's"):
+        Unfinished(tmp_path / "out.txt", [], keep=False)
+    assert folder.stat().st_uid == 12345
+
+
 def test_devices_and_pipes_are_not_replaced(tmp_path):
     assert [is_replaceable(place) for place in ("-", os.devnull)] == [False, False]
     assert all(is_replaceable(place) for place in (tmp_path, tmp_path / "new", __file__))

@@ -110,7 +110,7 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
         DocumentFormatError: If the input is malformed, in a tree every file; no output remains.
         OSError: If the disk is full; names the output, and says whether the run can be resumed.
         ResumeError: If the interrupted run, or the complete output, had another input, other settings, vocabulary or
-            version.
+            version, or if its key is the owner's in one run and the run's own in the other.
         ParameterError: If settings or destination do not fit, the output is there and `again` was not asked for,
             another run is writing there, a user is over the budget that stops, or ids repeat.
     """
