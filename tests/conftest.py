@@ -28,7 +28,7 @@ settings.register_profile("fresh", deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 NOTED = ("engine", "seeded")
-"""The properties of a report whose test asked for an engine that the environment chooses, or for a seed."""
+"""The properties of a report whose test asked for an engine that the environment chooses, or for a seed or a key."""
 
 _skipped: list[str] = []
 _tests: dict[str, set[str]] = {name: set() for name in NOTED}
@@ -65,9 +65,12 @@ def data_directory() -> Path:
 
 
 def pytest_configure() -> None:
-    """Count how often an engine is asked for where a test names none, and seeds: to know what may depend on which."""
+    """Count how often an engine is asked for where a test names none, and seeds: to know what may depend on which.
+
+    What the operating system is asked for comes from the seeds, too.
+    """
     engines, environment = library.available_engines, os.environ.get(library.VARIABLE)
-    numbered = seeds.seed
+    numbered, entropy = seeds.seed, seeds.entropy
 
     @functools.wraps(engines)
     def counted_engines() -> tuple[str, ...]:
@@ -79,7 +82,12 @@ def pytest_configure() -> None:
         _asked["seeded"] += 1
         return numbered(number)
 
-    library.available_engines, seeds.seed = counted_engines, counted_seed
+    @functools.wraps(entropy)
+    def counted_entropy(size: int) -> bytes:
+        _asked["seeded"] += 1
+        return entropy(size)
+
+    library.available_engines, seeds.seed, os.urandom = counted_engines, counted_seed, counted_entropy
 
 
 def _grown(before: dict[str, int]) -> list[str]:
@@ -103,6 +111,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
     """What a fixture computes may serve every test of its file."""
     before = dict(_asked)
+    seeds.begin(_without_group(item.nodeid))
     yield
     for name in _grown(before):
         _files[name].add(item.nodeid.split("::")[0])
@@ -118,16 +127,17 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         item.user_properties += [(name, True) for name in NOTED if name in grown or file in _files[name]]
 
 
-def _test(report: pytest.TestReport) -> str:
-    return re.sub(r"@[^]@]*$", "", report.nodeid)  # pytest-xdist ends an id with the test's group
+def _without_group(name: str) -> str:
+    """Return a test's name without the group with which pytest-xdist ends it."""
+    return re.sub(r"@[^]@]*$", "", name)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.skipped and not hasattr(report, "wasxfail"):
-        _skipped.append(_test(report))
+        _skipped.append(_without_group(report.nodeid))
     for name, _ in report.user_properties:
         if name in NOTED:
-            _tests[name].add(_test(report))
+            _tests[name].add(_without_group(report.nodeid))
     if report.failed and seeds.SHIFT:
         report.sections.append(("seeds", f"This run's seeds are those of {seeds.VARIABLE}={seeds.SHIFT}."))
 

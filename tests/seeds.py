@@ -5,11 +5,16 @@ which is a hash of both, so that no two shifts share a draw. A test must pass un
 what it holds is exact, or wrong with a probability of at most 1e-9, which it states. A failure names the shift of its
 run; changing a number until a test passes is never the fix.
 
+What the code asks of the operating system, such as a fresh key, a test's own process gets from `entropy`: by the
+test's name, the shift and the number of the request. A failure that turns on such a key can be repeated. Children of
+that process ask the operating system.
+
 Only what is compared with bytes, digests or counts that are stored in the tree keeps its draws: `fixed`, with the
 reason.
 """
 
 import hashlib
+import itertools
 import os
 
 import numpy as np
@@ -18,6 +23,10 @@ from wordveil.randomness import RandomSource
 
 VARIABLE = "WORDVEIL_TEST_SHIFT"
 SHIFT = int(os.environ.get(VARIABLE) or 0)
+
+_of_the_system, _of_tests = os.urandom, os.getpid()
+_requests = itertools.count()
+_test = ""
 
 
 def seed(number: int) -> int:
@@ -53,3 +62,16 @@ def fixed(number: int, *, because: str) -> np.random.Generator:
     if not because.strip():
         raise ValueError("Say what is stored that needs these very draws.")
     return np.random.Generator(np.random.PCG64(number))
+
+
+def begin(test: str) -> None:
+    """Let the bytes of `entropy` be those of this test, from the first on."""
+    global _test, _requests
+    _test, _requests = test, itertools.count()
+
+
+def entropy(size: int) -> bytes:
+    """Return `size` bytes in place of those of the operating system, other ones at each request."""
+    if os.getpid() != _of_tests:
+        return _of_the_system(size)
+    return hashlib.shake_128(f"{SHIFT}:{_test}:{next(_requests)}".encode()).digest(size)
