@@ -51,7 +51,7 @@ def test_the_stubs_say_what_the_package_exports():
 def test_every_dependency_states_the_lowest_version_that_is_tested():
     lines = tool("lowest_constraints").constraints()
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    assert [line.replace("==", ">=") for line in lines] == dependencies
+    assert [line.replace("==", ">=") for line in lines] == [one.partition(",")[0] for one in dependencies]
     assert all(re.fullmatch(r"[a-z]+==\d+\.\d+\.\d+", line) for line in lines)
 
 
