@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests run in two processes, each of which would wait busily for a second thread.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: setup setup-neural demo docs test test-left-out test-engines test-seeds test-unit test-lowest lint types release bench clean
+.PHONY: setup setup-neural demo docs test test-others test-left-out test-engines test-seeds test-unit test-lowest lint types release bench clean
 
 setup: .venv/.ready
 
@@ -35,8 +35,15 @@ docs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]' --editable ./lab
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # not --quiet: it hides from --strict what is wrong
 
+# The package's own tests, and then those of what stands around it: the laboratory, the pages with every command that they
+# show, and the wheels.
+OTHERS := tests/lab tests/test_documentation.py tests/test_mechanism_pages.py tests/test_packaging.py
+
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(OTHERS:%=--ignore=%)
+
+test-others: setup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -o cache_dir=.pytest_cache/others $(OTHERS)
 
 # What another run left out for want of a library or data: its folder is LEFT_OUT_BY.
 test-left-out: setup
@@ -56,7 +63,7 @@ test-seeds: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" @build/seeded.txt
 
 test-unit: setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(OTHERS:%=--ignore=%) -m "not slow"
 
 # With the lowest version of everything that pyproject.toml allows, in an environment of its own.
 test-lowest:

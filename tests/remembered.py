@@ -1,6 +1,6 @@
-"""Writes build/NAME.txt: the ids of tests that a run noted under NAME, less those that it noted under other names.
+"""Writes build/NAME.txt: the ids of tests that runs noted under NAME, less those that they noted under other names.
 
-Run as: python tests/remembered.py FOLDER NAME [OTHER ...]. FOLDER is where that run's cache lies.
+Run as: python tests/remembered.py FOLDER NAME [OTHER ...]. FOLDER is where the caches of those runs lie.
 """
 
 import json
@@ -9,7 +9,8 @@ import sys
 
 
 def noted(folder: str, name: str) -> set[str]:
-    return set(json.loads((pathlib.Path(folder) / ".pytest_cache/v/wordveil" / name).read_text()))
+    notes = pathlib.Path(folder, ".pytest_cache").glob(f"**/v/wordveil/{name}")
+    return {test for note in notes for test in json.loads(note.read_text())}
 
 
 folder, name, *others = sys.argv[1:]
