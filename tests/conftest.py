@@ -10,14 +10,16 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 import seeds
+from wordveil.arrays import PrivateText
 from wordveil.kernels.compiled import library
+from wordveil.text.encoding import EncodedBatch, Encoder
 from wordveil.vocabulary.table import Embeddings, load_embeddings
 from worlds import shared
 
@@ -50,6 +52,21 @@ def short_turns() -> Iterator[None]:
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(usual)
+
+
+@pytest.fixture
+def encoded(monkeypatch) -> list[str]:
+    """The texts that encoders were given to read since the test began."""
+    texts: list[str] = []
+    encode_parts = Encoder.encode_parts
+
+    def noted(encoder: Encoder, given: Iterable[PrivateText]) -> Iterator[EncodedBatch]:
+        given = list(given)
+        texts.extend(given)
+        return encode_parts(encoder, given)
+
+    monkeypatch.setattr(Encoder, "encode_parts", noted)
+    return texts
 
 
 @pytest.fixture(scope="session")

@@ -82,6 +82,12 @@ def test_each_is_answered_by_its_own_release(releaser):
     assert [gaps(text) for text in (*one.texts, *two.texts)] == ["x x!", "x", "x?"]
 
 
+def test_a_text_is_read_once_for_its_price_its_noise_and_its_answer(releaser, encoded):
+    texts = [f"film {n} was good" for n in range(5)]
+    at_once(releaser, [*map(asked, texts), asked("by a name", retry="k")])
+    assert sorted(encoded) == sorted([*texts, "by a name"])
+
+
 class Echoing(Releaser):
     """Draws one release for all that ask for the same text: what must be caught."""
 

@@ -14,7 +14,7 @@ import seeds
 import wordveil as wv
 from wordveil import spark as veil
 from wordveil.errors import ParameterError, ResumeError, TooLittleKeptError
-from wordveil.spark.workers import packed_for_tasks
+from wordveil.spark.workers import ID, Texts, packed_for_tasks, shared
 
 pytestmark = MARKS
 ALL = wv.VectorSettings(keep_others=True)
@@ -52,6 +52,19 @@ def test_rows_are_those_of_the_sanitizer_alone_on_any_partitions(frame, sanitize
         place = json.dumps(["", "note", "title"]) + own.id
         expected = list(alone.release_documents([texts], ids=[place]).texts)
         assert [text for text in (row.note, row.title) if text is not None] == expected
+
+
+def test_a_row_is_read_once(sanitizer, key, encoded):
+    """The work of an executor's task, in this process."""
+    import pyarrow as pa
+
+    made = sanitizer()
+    task = Texts(columns=("note", "title"), **shared(made, key, ["note", "title"]))
+    columns = {"note": ["seen by Maria", "good film"], "title": ["a note", None], ID: ["1", "2"]}
+    encoded.clear()
+    (batch,) = task(iter([pa.RecordBatch.from_pydict(columns)]))
+    assert batch.num_rows == 2
+    assert sorted(encoded) == ["a note", "good film", "seen by Maria"]
 
 
 def test_other_frames_and_columns_draw_noise_of_their_own_under_one_key(spark, released):
