@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.documents.conftest import is_text
 
+import seeds
 from wordveil.documents import DocumentSettings, FormatDetails
 from wordveil.documents.base import Selection
 from wordveil.documents.json_document import JsonDocument
+from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree
 from wordveil.documents.jsonl import JsonLines
 from wordveil.documents.streams import InputStream
 from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
@@ -123,6 +125,40 @@ def test_a_line_is_accepted_exactly_where_the_json_module_accepts_it(before, aft
     except DocumentFormatError:
         accepted = False
     assert accepted == expected or (accepted is False and line.count('"t"') > 1)
+
+
+MEMBERS = ['"t"', '"u"', '"é x"', '""', '"t.u"', '"\\u0074"']
+VALUES = ['"a b"', r'"q\"x"', r'"\u00e9\ud800"', '"{,}"', "1", "-0.5e3", "true", "null"]
+ODD_VALUES = ["[1]", '{"t": "x"}', r'"bad\x"', "01", '"\x01"', "1 2", '"', ""]
+
+
+def _cut(walker, line):
+    try:
+        end = walker.walk(line, 0, 0)
+    except WalkError as error:
+        return error.problem, error.position, error.incomplete, error.remedy
+    return end, walker.pieces, walker.texts, list(walker.dropped), walker.lacking, walker.not_text
+
+
+@pytest.mark.parametrize(("keep", "others"), [(None, True), (("u",), False), ((), False)])
+@pytest.mark.parametrize("missing", ["refuse", "keep", "skip"])
+def test_a_record_is_cut_as_by_a_walker_that_has_read_no_other(monkeypatch, keep, others, missing):
+    """What is learnt of the layout of earlier records must change nothing of later ones."""
+    step_by_step, anew = [], JsonWalker._anew
+    monkeypatch.setattr(JsonWalker, "_anew", lambda *given: step_by_step.append(1) or anew(*given))
+    rng, selection = seeds.rng(5), Selection(columns=("t",), keep=keep, keep_others=others, missing=missing)
+    count = 0
+    for _ in range(300):
+        walker = JsonWalker(selection_tree(selection), missing)
+        names = rng.permutation(MEMBERS[: 2 if keep else None])[: rng.integers(1, 4)]
+        for _ in range(10):
+            values = rng.choice(VALUES if rng.random() < 0.9 else ODD_VALUES, len(names))
+            spaces = rng.choice(["", "", " ", "\t\n"], (len(names), 3))
+            members = (f"{a}{name}{b}:{c}{value}" for name, value, (a, b, c) in zip(names, values, spaces, strict=True))
+            line = "{" + ",".join(members) + rng.choice(["}", "}", " }", ",}", ""])
+            assert _cut(walker, line) == _cut(JsonWalker(selection_tree(selection), missing), line)
+            count += 2
+    assert others is (count - len(step_by_step) > 100) or keep
 
 
 class Dribble(io.BytesIO):

@@ -15,6 +15,7 @@ from json.decoder import JSONDecodeError, JSONDecoder, scanstring  # type: ignor
 from typing import Any
 
 from wordveil.documents.base import Missing, Selection, absent_column
+from wordveil.documents.json_layout import Gap, layout_of
 from wordveil.errors import ParameterError
 
 _skip_space: Callable[[str, int], Any] = re.compile(r"[ \t\n\r]*").match
@@ -23,6 +24,7 @@ _scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder(parse_int=str, p
 _MAX_NAMES = 1000
 _MAX_DOTS = 8
 _FURTHER = f"further members (only the first {_MAX_NAMES:,} names are listed)"
+_MOST_LAYOUTS = 8  # that are learnt of one file: each takes as long as some dozens of records
 _SLACK = 16  # longest token that a truncated text can cut (escape pairs, -Infinity)
 _KINDS = {"{": "an object", "t": "true or false", "f": "true or false"}
 
@@ -139,6 +141,8 @@ class JsonWalker:
         self._cursor = 0
         self._found: set[str] = set()
         self._path: list[str] = []
+        self._layout: tuple[Gap, ...] = ()
+        self._layouts_left = _MOST_LAYOUTS
 
     @property
     def skipped(self) -> bool:
@@ -158,8 +162,7 @@ class JsonWalker:
         self._path.clear()
         failure: WalkError
         try:
-            end = self._value(text, start, self.root)
-            self._check_found(text, start, self.root)
+            end = self._as_before(text, begin, start) or self._anew(text, start)
         except WalkError as error:
             raise self._judged(error, text) from None
         except JSONDecodeError as error:
@@ -174,6 +177,29 @@ class JsonWalker:
                 self._forget_copied()
             return end
         raise self._judged(failure, text)
+
+    def _as_before(self, text: str, begin: int, at: int) -> int:
+        """Cut a value of the known layout; returns its end, 0 where it has another."""
+        for number, gap in enumerate(self._layout, 1):
+            found = gap(text, at)
+            if found is None:
+                self.pieces, self.texts, self._cursor = [], [], begin
+                return 0
+            if number == len(self._layout):
+                return found.end()
+            value, at = scanstring(text, found.end(), True)
+            self._cut(text, found.end() - 1, value)
+            self._cursor = at
+        return 0
+
+    def _anew(self, text: str, start: int) -> int:
+        """Walk a value step by step, and learn its layout."""
+        end = self._value(text, start, self.root)
+        self._check_found(text, start, self.root)
+        if self._layouts_left and self.texts and not (self.lacking or self.not_text or self.dropped):
+            self._layouts_left -= 1
+            self._layout = layout_of(text, start, self.root) or self._layout
+        return end
 
     def _forget_copied(self) -> None:
         while len(self.copied) > self._copied_before:
