@@ -7,12 +7,8 @@ members in the same order, so that all that was decided of the one holds for the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from json.decoder import scanstring  # type: ignore[attr-defined]
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from wordveil.documents.json_walker import SelectionNode
 
 Gap = Callable[[str, int], "re.Match[str] | None"]
 
@@ -25,11 +21,17 @@ _rest = re.compile(rf"{_PLAIN}?{_SPACE}").match
 _MOST_MEMBERS = 100
 
 
-def layout_of(text: str, at: int, node: SelectionNode) -> tuple[Gap, ...]:
+def layout_of(text: str, at: int, texts: Collection[str], is_copied: Callable[[str], bool]) -> tuple[Gap, ...]:
     """Return what matches the gaps of the object at `at`, which was walked to its end without a finding.
 
     Each gap but the last ends with the quote that begins a text. There are none where the object has members that are
     left out, are no plain values, or lead deeper.
+
+    Args:
+        text: What holds the object.
+        at: Where it begins.
+        texts: Names of the members whose strings are texts.
+        is_copied: Whether a member of this name is copied whole.
     """
     gaps, gap = list[Gap](), ""
     for _ in range(_MOST_MEMBERS):
@@ -37,12 +39,12 @@ def layout_of(text: str, at: int, node: SelectionNode) -> tuple[Gap, ...]:
         if named is None:
             return ()
         gap += rf'{"," if gaps or gap else "{"}{_SPACE}"{re.escape(named[1])}"{_SPACE}:{_SPACE}'
-        at, child = named.end(), node.children.get(named[1])
-        if child is not None and child.column is not None and text[at] == '"':
+        at = named.end()
+        if named[1] in texts and text[at] == '"':
             at = scanstring(text, at + 1, True)[1]
             gaps.append(re.compile(f'{gap}"').match)
             gap = ""
-        elif node.copies_rest if child is None else child.is_copied_whole:
+        elif is_copied(named[1]):
             gap += _PLAIN
         else:
             return ()

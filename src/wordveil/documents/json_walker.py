@@ -198,8 +198,13 @@ class JsonWalker:
         self._check_found(text, start, self.root)
         if self._layouts_left and self.texts and not (self.lacking or self.not_text or self.dropped):
             self._layouts_left -= 1
-            self._layout = layout_of(text, start, self.root) or self._layout
+            texts = {name for name, child in self.root.children.items() if child.column is not None}
+            self._layout = layout_of(text, start, texts, self._is_copied) or self._layout
         return end
+
+    def _is_copied(self, name: str) -> bool:
+        child = self.root.children.get(name)
+        return self.root.copies_rest if child is None else child.is_copied_whole
 
     def _forget_copied(self) -> None:
         while len(self.copied) > self._copied_before:
