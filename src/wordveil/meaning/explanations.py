@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from wordveil.metrics.distances import AnyMetric, Euclidean, Metric
 from wordveil.promises.composing import compose_tokens
 from wordveil.promises.guarantees import SUMMED, Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.html import items
-from wordveil.promises.rounding import claimed, round_down, round_up
+from wordveil.promises.rounding import at_least, claimed, round_down, round_up
 from wordveil.promises.worked import InWords, WorkedPair
 from wordveil.vocabulary.public_sample import public_sample
 from wordveil.vocabulary.table import Embeddings
@@ -106,11 +107,15 @@ def _of_a_text(
     one = compose_tokens(guarantee, [1.0 if typical is None else typical])
     if one.epsilon is None:
         return one
-    if one.delta * tokens >= 1:
+
+    def all_of(each: float) -> float:  # as `compose_tokens` has it, whose list would fill memory
+        return at_least(Fraction(each) * tokens)
+
+    if all_of(one.delta) >= 1:
         return NoGuarantee(reason=f"the deltas of {tokens} tokens add up to 1 or more", unit=PrivacyUnit.TEXT)
-    slack = None if one.slack is None else one.slack * tokens
-    epsilon = max([one.epsilon, *(pair.loss for pair in grids)]) * tokens
-    return replace(one, epsilon=epsilon, delta=one.delta * tokens, slack=slack)  # a list would fill memory
+    slack = None if one.slack is None else all_of(one.slack)
+    epsilon = all_of(max([one.epsilon, *(pair.loss for pair in grids)]))
+    return replace(one, epsilon=epsilon, delta=all_of(one.delta), slack=slack)
 
 
 def in_words(embeddings: Embeddings, guarantee: Guarantee, metric: AnyMetric | None = None) -> InWords:
