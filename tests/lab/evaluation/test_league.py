@@ -285,7 +285,7 @@ def test_unknown_names_and_epsilons_are_refused():
 def test_rows_are_chosen_by_the_names_that_a_table_prints(finished):
     for row in finished[0].rows:
         if isinstance(row.target, Target):
-            found = contenders((row.label, "no noise", "random words"), EPSILONS, LOCAL, EPSILONS)
+            found = contenders((row.label, "no noise", "random words"), EPSILONS, LOCAL, RANK)
             assert {target.label for target in found} == {row.label}
     with pytest.raises(ParameterError, match="have no row"):
         contenders(("tem @ 77",), EPSILONS, LOCAL)
