@@ -60,14 +60,9 @@ class Attacked:
     def embeddings(self) -> Embeddings | None:
         """Return the vocabulary to audit over; None where vectors of some dimension, or texts, stand for it."""
         without = self.dimensions is not None or (self.python is not None and self.kind is not None)
-        if self.words and (without or self.words < 2):
-            raise ParameterError("--words", self.words, "must be at least 2, or 0 for all, and needs a vocabulary.")
-        if without:
-            return None
-        table = open_vocabulary(self.vocabulary)
-        ids = table.candidates[: self.words]
-        few = f"{table.header.source}, the first {len(ids)} that may be output"
-        return table.of_rows([table.words[i] for i in ids], table.vectors[ids], source=few) if self.words else table
+        if without and self.words:
+            raise ParameterError("--words", self.words, "needs a vocabulary; leave it out here.")
+        return None if without else open_vocabulary(self.vocabulary).first(self.words or None)
 
 
 @dataclass(frozen=True, kw_only=True)

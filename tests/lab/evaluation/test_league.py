@@ -21,7 +21,7 @@ from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuara
 from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks, runnable
 from wordveil_lab.evaluation.cells import Cells
-from wordveil_lab.evaluation.league import Plan, first_words, run_league
+from wordveil_lab.evaluation.league import Plan, run_league
 from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import RECIPES, contenders, diameter, fit_contender
 from wordveil_lab.evaluation.report import as_dict, as_markdown, write_league
@@ -64,12 +64,12 @@ def test_the_profile_row_uses_all_of_its_promise(world):
 
 
 def test_first_words_makes_inputs_and_outputs_the_same(world):
-    few = first_words(world.without_outputs([world.words[0]]), 10)
+    few = world.without_outputs([world.words[0]]).first(10)
     assert len(few) == len(few.candidates) == 10
     assert few.words[0] == world.words[1]
-    assert first_words(world, None) is world
+    assert world.first(None) is world
     with pytest.raises(ParameterError, match="at least 2"):
-        first_words(world, 1)
+        world.first(1)
 
 
 def plan(names=None, tasks=None, seed=0):

@@ -121,7 +121,7 @@ def evaluate(
     refutes the claim of a row, the row says so, and the exit code is 1; it is 2 where a mechanism of others has no row.
     """
     from wordveil_lab.evaluation.catalogue import chosen_tasks, runnable
-    from wordveil_lab.evaluation.league import first_words, run_league
+    from wordveil_lab.evaluation.league import run_league
     from wordveil_lab.evaluation.promises import OfferedTarget
     from wordveil_lab.evaluation.report import check_form, is_refuted, marked, write_league
 
@@ -139,7 +139,7 @@ def evaluate(
         check_form(each, [task.name for task in tasks])
     league = run_league(
         work.plan(targets, tasks, left_out),
-        first_words(open_vocabulary(vocabulary), words or None),
+        open_vocabulary(vocabulary).first(words or None),
         cache=work.cache or reports[0].with_suffix(reports[0].suffix + ".cells"),
         workers=work.workers or len(os.sched_getaffinity(0)),
         progress=lambda done, total, row: say(f"{done:5,} of {total:,} cells: {row}"),
