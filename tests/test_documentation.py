@@ -69,7 +69,9 @@ def warm(tmp_path_factory):
 
 def in_shell(text, tool):
     """The command line of a shell in which `wordveil` is the tool."""
-    return ["bash", "-o", "pipefail", "-c", f'wordveil() {{ {shlex.join(tool)} "$@"; }}\n{text}']
+    tool = TOOL if "timeout" in text else tool  # who is killed must be the one who works
+    named = f'wordveil() {{ {shlex.join(tool)} "$@"; }}\nexport -f wordveil'  # in scripts, too
+    return ["bash", "-o", "pipefail", "-c", f"{named}\n{text}"]
 
 
 def executed(command, folder):

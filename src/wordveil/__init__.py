@@ -6,7 +6,6 @@ Public names load their module when first used, so that importing wordveil is qu
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 from wordveil.names import EXPORTS
 
@@ -15,7 +14,7 @@ __version__ = "0.1.0"
 __all__ = sorted([*EXPORTS, "__version__"])
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in EXPORTS:
         raise AttributeError(f"module 'wordveil' has no attribute {name!r}; it offers {', '.join(sorted(EXPORTS))}")
     value = getattr(importlib.import_module(EXPORTS[name]), name)

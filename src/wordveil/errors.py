@@ -32,7 +32,13 @@ def printable(name: str) -> str:
 
 
 class WordveilError(Exception):
-    """Root of all errors raised by wordveil."""
+    """Root of all errors raised by wordveil.
+
+    Attributes:
+        table: The file whose first line would help its owner, who alone may see what it holds; "" for none.
+    """
+
+    table = ""
 
 
 class ParameterError(WordveilError, ValueError):

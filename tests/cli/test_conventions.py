@@ -70,6 +70,10 @@ def test_json_says_what_the_library_says(wordveil, vocabulary):
     assert [one["word"] for one in near] == lines[1::2]
     audited = wordveil.done("audit -m laplace -e 1 --dimensions 2 --samples 200 --pairs 1 --json")
     assert json.loads(audited.out)["refuted"] is False
+    few = ["audit", *own, "-m", "tem", "-e", 2, "--words", 50, "--samples", 200, "--pairs", 3]
+    audited = wordveil.done(*few, "--json")
+    assert (json.loads(audited.out)["subject"], audited.err) == ("tem(epsilon=2.0), over 50 words", "")
+    assert "--words=1 must be at least 2" in wordveil.refused("audit -m tem -e 2 --words 1")
     stock = json.loads(wordveil("sentences", "info", "--epsilon", 4, "--json").out)
     assert stock["chosen"]["size"] in stock["sizes"]
     assert len(stock["chosen"]["sentences"]) == stock["chosen"]["size"]

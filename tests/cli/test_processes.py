@@ -160,6 +160,17 @@ def test_an_interrupt_says_how_to_go_on(vocabulary, long_input, tmp_path):
     assert names(tmp_path) == ["out.txt"]
 
 
+def test_an_interrupt_while_modules_are_loaded_is_one_line():
+    loading = (
+        "import sys\nfrom wordveil.__main__ import main\nclass Pressed:\n"
+        "    def find_spec(self, name, *_):\n        if name == 'wordveil.cli.common': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\nmain()"
+    )
+    ended = subprocess.run([sys.executable, "-c", loading], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert ended.stderr == "wordveil: interrupted before anything was read or written.\n"
+
+
 def test_an_interrupt_in_a_weak_reference_callback_still_ends_the_run(monkeypatch, capsys):
     from wordveil.cli import app
     from wordveil.cli import main as entry

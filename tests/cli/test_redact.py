@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 
 import pytest
 from tests.cli.forging import facts_of, forged
@@ -90,11 +91,13 @@ def test_a_report_is_held_against_the_release_and_against_itself(wordveil, wires
     (wires / "own.txt").write_text("zebras\n")
     more = ["--public-words", wires / "own.txt"] if own else []
     chosen = ["--strict", "--keep-numbers", "0-10", "--pack", "clinic", *more]
-    wordveil(
+    told = wordveil(
         "redact", wires / "in.jsonl", "-c", "text", "--keep", "id", "-o", wires / "o.jsonl", *chosen, "--report",
         wires / f"r.{ending}",
-    )  # fmt: skip
-    wordveil.done("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}", *more)
+    ).err  # fmt: skip
+    verify = ["report", wires / "o.jsonl", "--verify", wires / f"r.{ending}", *more]
+    assert (f"is verified by: {shlex.join(map(str, ['wordveil', *verify]))}\n" in told) == own
+    wordveil.done(*verify)
     if own:
         assert "--public-words" in wordveil.refused("report", wires / "o.jsonl", "--verify", wires / f"r.{ending}")
     (wires / "o.jsonl").write_text("{}")
@@ -234,6 +237,14 @@ def test_a_complete_release_is_none_of_other_words_of_the_owners(wordveil, wires
             words.write_text(text)
             os.utime(words, ns=(len(text), len(text)))
         assert wordveil(*given).status == status
+    same = "nothing is drawn, so the same words, lists and options give the same file"
+    complaint = wordveil.refused(*given)
+    assert "differs in: files of words. Nothing was done. Choose another output, or add --again " in complaint
+    assert complaint.endswith(f"to write over this one: {same}.\n")
+    assert f"--again writes over it ({same})" in wordveil.refused(*given[:-1])
+    assert f"writing over out.txt: {same}." in wordveil(*given[:-1], "--again").err
+    anew = "its numbers and made-up values are drawn anew"
+    assert f"writing over out.txt: {anew}." in wordveil(*given[:-1], "--law", "surrogate", "--again").err
 
 
 def test_a_complete_release_under_words_of_no_file_is_not_taken_for_another(tmp_path):

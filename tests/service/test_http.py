@@ -149,8 +149,8 @@ def test_budgets_are_shown_by_the_names_of_people(served, budget):
     assert status == 0
     assert budget("key", "carol")[0] == 2  # names tell keys apart
     id_ = key.split("_")[1]
-    nothing = "nothing was granted or spent yet: without a grant the daily allowance holds\n"
-    assert budget("show", "carol") == (0, nothing)
+    status, nothing = budget("show", "carol")
+    assert (status, nothing.startswith("carol: nothing was granted or spent yet: ")) == (0, True)
     served.sanitize("good film", subject="dora", key=key.strip())
     for name in ("carol", "key:carol", f"key:{id_}"):
         status, shown = budget("show", name)
@@ -170,11 +170,27 @@ def test_budgets_are_shown_by_the_names_of_people(served, budget):
         for command in ("show", "history"):
             status, shown = budget(command, unknown)
             assert status == 2
-            assert "is unknown" in shown
+            assert f"ACCOUNT='{unknown}' is unknown" in shown
     budget("key", "dora")
     status, shown = budget("grant", "dora", "5")
     assert status == 2
     assert "name of several" in shown
+
+
+def test_a_ledger_that_is_made_is_told_of_and_a_grant_names_its_setting_and_unit(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+
+    def said(*command):
+        with pytest.raises(SystemExit) as ended:
+            main(["budget", *command])
+        out, err = capfd.readouterr()
+        return ended.value.code, out, err
+
+    status, _, err = said("grant", "subject:maria", "20", "--setting", "tem:epsilon=9")
+    assert (status, err.startswith("a new ledger was made: wordveil-service/ledger.db. ")) == (0, True)
+    status, out, err = said("grant", "subject:maria", "20", "--setting", "tem:epsilon=9")
+    assert (status, err, "granted for the promise of the setting tem:epsilon=9\n" in out) == (0, "", True)
+    assert "nats per unit of euclidean distance, metric DP" in " ".join(out.split())
 
 
 def test_what_is_denoised_was_released_here_to_the_last_letter_and_costs_nothing(served):

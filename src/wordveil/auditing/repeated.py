@@ -6,7 +6,7 @@ losses of several releases add up, as every guarantee says. It shows how fast.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,12 +32,14 @@ class RepeatedReleases:
         return {"words": self.words, "releases": list(RELEASES), "named": {k: list(v) for k, v in self.named.items()}}
 
 
-def attack_repeats(randomizer: WordRandomizer, words: int, source: RandomSource) -> RepeatedReleases | None:
+def attack_repeats(
+    randomizer: WordRandomizer, words: int, source: RandomSource, progress: Callable[[int], None] | None = None
+) -> RepeatedReleases | None:
     """Attack words drawn as they occur in public text; None where the mechanism states no law."""
     prior = word_frequencies(randomizer.embeddings, smoothing=0.5)
     draws, bounds = source.stream("repeated words").lane(0).random(words), np.cumsum(prior)
     inputs = np.minimum(np.searchsorted(bounds, draws * bounds[-1]), len(prior) - 1).astype(np.int32)
-    right = named_after(randomizer, inputs, prior, source)
+    right = named_after(randomizer, inputs, prior, source, progress=progress)
     if right is None:
         return None
     kinds = {"all words": prior[inputs] >= 0, "rarer than 2e-4": prior[inputs] < RARE}
@@ -51,15 +53,20 @@ def named_after(
     prior: Float64Array,
     source: RandomSource,
     releases: Sequence[int] = RELEASES,
+    *,
+    progress: Callable[[int], None] | None = None,
 ) -> BoolArray | None:
     """Return whether each word is the likeliest one after each number of its releases, shape (words, numbers).
 
     The attacker knows a multiple of every word's probability, `prior`. None where the mechanism states no law.
+    `progress` is called with the number of words attacked before each part of them.
     """
     most, stream, job = releases[-1], source.stream("repeated releases"), randomizer.for_batch_job()
     drawn = job.trial(np.repeat(inputs, most), stream).reshape(-1, most)
     right = np.zeros((len(inputs), len(releases)), dtype=bool)
     for low in range(0, len(inputs), TOGETHER):
+        if progress is not None:
+            progress(low)
         distinct, places = np.unique(drawn[low : low + TOGETHER], return_inverse=True)
         found = randomizer.likelihoods(np.asarray(distinct, dtype=np.int32))
         if found is None:

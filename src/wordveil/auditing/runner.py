@@ -9,7 +9,7 @@ so an honest mechanism is called refuted with probability at most alpha, whateve
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,6 +35,13 @@ from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
 CARRIERS = 50
+
+Steps = Callable[[str], None]
+"""Called with what is done next, for whoever waits."""
+
+
+def _untold(_: str) -> None:
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +75,7 @@ def audit(
     kind: str | None = None,
     texts: tuple[str, str] | None = None,
     options: AuditOptions | None = None,
+    progress: Steps = _untold,
 ) -> AuditReport:
     """Audit a mechanism given by name or by Python path.
 
@@ -79,6 +87,7 @@ def audit(
         kind: "vectors" or "text", for a plain callable.
         texts: For text mechanisms without a vocabulary: the two texts to tell apart.
         options: Samples, pairs, alpha, seed.
+        progress: Called with what is done next.
 
     Returns:
         The report; `exit_code` is 1 where refuted, 2 where no pair of the claim could be tried.
@@ -90,6 +99,7 @@ def audit(
     parameters = dict(parameters or {})
     loaded = load_mechanism(mechanism, parameters)
     shown = ", ".join(f"{k}={v!r}" for k, v in parameters.items() if v is not None)
+    over = "" if embeddings is None else f", over {len(embeddings):,} words"
     return audit_mechanism(
         loaded,
         embeddings=embeddings,
@@ -97,12 +107,13 @@ def audit(
         kind=kind,
         texts=texts,
         claim={k: parameters[k] for k in ("epsilon", "delta") if parameters.get(k) is not None},
-        name=f"{mechanism}({shown})" + (f", {dimensions} dimensions" if dimensions else ""),
+        name=f"{mechanism}({shown})" + (f", {dimensions} dimensions" if dimensions else over),
         options=options,
+        progress=progress,
     )
 
 
-def audit_mechanism(
+def audit_mechanism(  # noqa: PLR0913 (most of them say what is audited)
     mechanism: Any,
     *,
     embeddings: Embeddings | None = None,
@@ -112,26 +123,30 @@ def audit_mechanism(
     claim: dict[str, Any] | None = None,
     name: str = "",
     options: AuditOptions | None = None,
+    progress: Steps = _untold,
 ) -> AuditReport:
     """Audit a mechanism object, a randomizer, any callable, or what else `adapters.adapt` takes; the rest as `audit`.
 
     `claim` holds epsilon and delta of things that state none, or in place of what they state; `name` is shown in the
-    report.
+    report; `progress` is called with what is done next.
     """
     options = options or AuditOptions()
     source = RandomSource() if options.seed is None else RandomSource.seeded_for_tests(options.seed)
+    progress("fitting, and checking the law exactly where that is possible")
     thing = adapt(mechanism, embeddings=embeddings, dimensions=dimensions, kind=kind, **(claim or {}))
     name = name or re.sub(r"^<(?:function )?([\w.]+)(?: object)? at 0x\w+>$", r"\1", repr(mechanism))  # no address
     inputs = Inputs(
         embeddings=embeddings, dimensions=dimensions, texts=texts, pairs=options.pairs, seed=options.seed or 0
     )
     case = make_case(thing, inputs, source)
+    progress("looking whether noise is fresh and text leaks")
     findings = _freshness(case, options.alpha / 4) + _leaks(thing, case, inputs, options)
     fresh = not _dependent(findings)
-    audits = _pair_audits(case, options) if fresh else ()
+    audits = _pair_audits(case, options, progress) if fresh else ()
     repeated = None
     if options.repeats and isinstance(case.raw, WordSubject):
-        repeated = attack_repeats(case.raw.randomizer, options.repeats, source)
+        of = f"of {options.repeats} words attacked by repeated releases"
+        repeated = attack_repeats(case.raw.randomizer, options.repeats, source, lambda done: progress(f"{done} {of}"))
     return AuditReport(
         subject=name,
         claim=case.claim.sentence(),
@@ -181,17 +196,18 @@ def _each(subject: Subject, rows: Float64Array) -> Float64Array:
     return np.concatenate([subject.sample(row, 1) for row in rows])
 
 
-def _pair_audits(case: Case, options: AuditOptions) -> tuple[PairAudit, ...]:
-    share = options.alpha / (2 * len(case.pairs))
-    return tuple(
-        audit_pair(
+def _pair_audits(case: Case, options: AuditOptions, progress: Steps) -> tuple[PairAudit, ...]:
+    audits = []
+    for i, pair in enumerate(case.pairs):
+        progress(f"pair {i + 1} of {len(case.pairs)}: {options.samples:,} samples of each input")
+        found = audit_pair(
             case.subject,
             pair,
             samples=options.samples,
-            alpha=share,
+            alpha=options.alpha / (2 * len(case.pairs)),
             classifier=options.classifier and not case.subject.discrete,
             curve_points=options.curve_points if i == 0 else 0,
             seed=options.seed or 0,
         )
-        for i, pair in enumerate(case.pairs)
-    )
+        audits.append(found)
+    return tuple(audits)

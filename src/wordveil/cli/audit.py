@@ -12,6 +12,7 @@ from typer import Option
 
 from wordveil.cli.common import ParameterOption, VocabularyOption, open_vocabulary, parse_settings
 from wordveil.cli.printing import JsonOption, show
+from wordveil.cli.progress import step_bar
 from wordveil.errors import ParameterError
 from wordveil.plugins import mechanism_class
 
@@ -36,6 +37,9 @@ class Attacked:
     dimensions: Annotated[int | None, Option(help="Dimensions of vectors, to audit without a vocabulary.")] = None
     settings: ParameterOption = None
     vocabulary: VocabularyOption = None
+    words: Annotated[
+        int, Option(help="Number of words to audit over, from the start of the vocabulary; 0 means all.")
+    ] = 0
     kind: Annotated[str | None, Option(help="What a callable of yours takes: vectors or text.")] = None
 
     def checked(self) -> str:
@@ -56,7 +60,9 @@ class Attacked:
     def embeddings(self) -> Embeddings | None:
         """Return the vocabulary to audit over; None where vectors of some dimension, or texts, stand for it."""
         without = self.dimensions is not None or (self.python is not None and self.kind is not None)
-        return None if without else open_vocabulary(self.vocabulary)
+        if without and self.words:
+            raise ParameterError("--words", self.words, "needs a vocabulary; leave it out here.")
+        return None if without else open_vocabulary(self.vocabulary).first(self.words or None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +95,16 @@ def audit(
     name = subject.checked()
     if report is not None:
         check_report_path(report)
-    found = run(
-        name,
-        embeddings=subject.embeddings(),
-        dimensions=subject.dimensions,
-        parameters=subject.parameters(),
-        kind=subject.kind,
-        options=AuditOptions(**vars(effort)),
-    )
+    with step_bar() as progress:
+        found = run(
+            name,
+            embeddings=subject.embeddings(),
+            dimensions=subject.dimensions,
+            parameters=subject.parameters(),
+            kind=subject.kind,
+            options=AuditOptions(**vars(effort)),
+            progress=progress,
+        )
     show(found.as_dict(), found.summary_lines(), as_json=as_json)
     if report is not None:
         report.write_text(found.to_html() if report.suffix == ".html" else found.to_json(), encoding="utf-8")

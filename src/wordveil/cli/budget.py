@@ -27,13 +27,28 @@ NAMES = "subject:NAME, key:NAME or the NAME of either"
 AccountArgument = Annotated[str, Argument(metavar="ACCOUNT", help=f"{NAMES}.")]
 AnyAccountArgument = Annotated[str, Argument(metavar="[ACCOUNT]", help=f"{NAMES}; default: all.")]
 
-_NOTHING = "nothing was granted or spent yet: without a grant the daily allowance holds"
+_NOTHING = "nothing was granted or spent yet: without a grant the daily allowance of `wordveil serve` holds"
 BALANCE = ("granted", "spent", "left", "daily")
 RELEASE = ("time", "tokens", "cost", "mechanism", "release")
 
 
 def _ledger(storage: Storage) -> closing[Ledger]:
-    return closing(storage.opened().ledger())
+    opening = storage.opened()
+    made = opening.file is not None and not opening.file.exists()
+    ledger = opening.ledger()
+    if made:
+        say(f"a new ledger was made: {opening.file}. --state or --database names the one of a service that is there.")
+    return closing(ledger)
+
+
+def _accounts(ledger: Ledger, typed: str, *, subject: bool = False) -> list[str]:
+    """Return the accounts that are meant; an error names what was typed, which answers to clients do not."""
+    from wordveil.service.access import accounts_of
+
+    try:
+        return accounts_of(ledger, typed, subject=subject)
+    except ParameterError as error:
+        raise ParameterError("ACCOUNT", typed, error.requirement) from None
 
 
 @app.command(cls=Command)
@@ -41,7 +56,7 @@ def show(account: AnyAccountArgument = "", *, as_json: JsonOption = False, stora
     """Show budgets: granted, spent, left, and what they are filled up to every day, in nats."""
     with _ledger(storage) as ledger:
         rows = [balance for known in _meant(ledger, account) for balance in ledger.balances(known)]
-        show_result(rows, _table(ledger, rows, BALANCE), as_json=as_json)
+        show_result(rows, _table(ledger, rows, BALANCE, account), as_json=as_json)
 
 
 @app.command(cls=Command)
@@ -57,18 +72,17 @@ def grant(
     storage: Storage,
 ) -> None:
     """Grant an account a budget for releases that promise what this setting does."""
-    from wordveil.service.access import accounts_of
     from wordveil.service.costs import cost_of, units
     from wordveil.service.settings import Setting
 
     with _ledger(storage) as ledger:
-        known = accounts_of(ledger, account, subject=True)
+        known = _accounts(ledger, account, subject=True)
         if len(known) > 1:
-            raise ParameterError("account", "<hidden>", "is the name of several; write subject:NAME or key:ID.")
+            raise ParameterError("ACCOUNT", account, "is the name of several; write subject:NAME or key:ID.")
         tables = storage.opened(vocabularies=named_paths("--vocabulary", vocabulary)).tables()
         cost = cost_of(Setting.read(setting).open(*tables).guarantee, 1)
         balance = ledger.grant(known[0], replace(cost, units=units(nats)))
-        lines = _table(ledger, [balance], BALANCE)
+        lines = [*_table(ledger, [balance], BALANCE), f"granted for the promise of the setting {setting}"]
         if not float(balance["daily"]):
             lines.append("what is granted stands alone: no day fills this account up")
         show_result(balance, lines, as_json=as_json)
@@ -79,7 +93,7 @@ def history(account: AccountArgument, *, as_json: JsonOption = False, storage: S
     """Show what an account paid for, the oldest first."""
     with _ledger(storage) as ledger:
         rows = [row for known in _meant(ledger, account) for row in ledger.history(known)]
-        show_result(rows, _table(ledger, rows, RELEASE), as_json=as_json)
+        show_result(rows, _table(ledger, rows, RELEASE, account), as_json=as_json)
 
 
 @app.command(cls=Command)
@@ -91,12 +105,10 @@ def export(*, storage: Storage) -> None:
 
 
 def _meant(ledger: Ledger, account: str) -> list[str | None]:
-    from wordveil.service.access import accounts_of
-
-    return [*accounts_of(ledger, account)] if account else [None]
+    return [*_accounts(ledger, account)] if account else [None]
 
 
-def _table(ledger: Ledger, rows: Sequence[Mapping[str, Any]], columns: tuple[str, ...]) -> list[str]:
+def _table(ledger: Ledger, rows: Sequence[Mapping[str, Any]], columns: tuple[str, ...], asked: str = "") -> list[str]:
     from wordveil.service.access import key_names
 
     names = key_names(ledger)
@@ -105,8 +117,9 @@ def _table(ledger: Ledger, rows: Sequence[Mapping[str, Any]], columns: tuple[str
         account, promise = row["account"], row["promise"]
         named = f"{account} ({names[account]})" if account in names else account
         table.append({"account": named, **{name: row[name] for name in columns}})
-        table[-1]["promise"] = f"{promise['promise']} for {promise['unit']}"
-    return aligned(table) if table else [_NOTHING]
+        unit = f"nats per unit of {promise['metric']} distance" if promise["metric"] else "nats"
+        table[-1]["promise"] = f"{unit}, {promise['promise']} for {promise['unit']}"
+    return aligned(table) if table else [f"{asked}: {_NOTHING}" if asked else _NOTHING]
 
 
 @app.command(cls=Command)

@@ -86,6 +86,13 @@ def row_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | 
 
 
 @contextmanager
+def step_bar() -> Iterator[Callable[[str], None]]:
+    """Yield a callback for what is being done. No thread redraws the bar, so that work in between may fork."""
+    with _share_bar(quiet=False, redrawn=False) as show:
+        yield lambda step: None if show is None else show(0, None, step)
+
+
+@contextmanager
 def document_bar(
     source: str, output: str, *, quiet: bool
 ) -> Iterator[Callable[[int, int | None, int, int], None] | None]:
@@ -108,7 +115,7 @@ def document_bar(
 
 
 @contextmanager
-def _share_bar(*, quiet: bool) -> Iterator[Callable[[float, float | None, str], None] | None]:
+def _share_bar(*, quiet: bool, redrawn: bool = True) -> Iterator[Callable[[float, float | None, str], None] | None]:
     if quiet or not sys.stderr.isatty():
         yield None if quiet else _Lines()
         return
@@ -116,12 +123,13 @@ def _share_bar(*, quiet: bool) -> Iterator[Callable[[float, float | None, str], 
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), TextColumn("{task.fields[left]}")
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=redrawn) as bar:
         task = bar.add_task("", total=None, left="")
 
         def show(done: float, total: float | None, words: str) -> None:
             share, left = _measured(done, total, bar.tasks[0].elapsed or 0.0)
-            bar.update(task, completed=done, total=total, description=f"{share}{words}", left=left.removeprefix(", "))
+            words, left = f"{share}{words}", left.removeprefix(", ")
+            bar.update(task, completed=done, total=total, refresh=not redrawn, description=words, left=left)
 
         _drawn.append(bar)
         try:

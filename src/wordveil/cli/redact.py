@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,11 @@ class PublicLists:
     keep_words: Annotated[
         list[str] | None, Option(metavar="WHICH", help="titles, calendar or sensitive: keep these too; repeat.")
     ] = None
+
+    def own(self) -> list[str]:
+        """Return the options that name the owner's own lists, as they are typed."""
+        named = {"--public-words": self.public_words, "--hide": self.hide}
+        return [word for option, files in named.items() for file in files or () for word in (option, str(file))]
 
     def lists(self) -> PublicWords:
         from wordveil.withholding.words import PublicWords
@@ -173,7 +179,11 @@ def redact(
             word_files=(*(public.public_words or ()), *(public.hide or ())),
             **running.options(_write),
         )
-    return running.end(result, _write, _summary, bad_files=result.bad_files, allowed=reading.allow_bad_files)
+    status = running.end(result, _write, _summary, bad_files=result.bad_files, allowed=reading.allow_bad_files)
+    if running.report is not None and output != "-" and public.own():
+        verify = shlex.join(["wordveil", "report", output, "--verify", str(running.report), *public.own()])
+        running.notice(f"with your lists the report is verified by: {verify}")
+    return status
 
 
 def _write(result: RedactionReport, path: Path) -> None:

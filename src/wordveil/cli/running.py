@@ -176,7 +176,7 @@ class Running:
     resume: ResumeOption = False
     again: Annotated[
         bool,
-        Option("--again", help="Write over an output that is there: a second release; its loss adds to the first's."),
+        Option("--again", help="Write over an output that is there. What is drawn anew adds its loss to the first's."),
     ] = False
     report: Annotated[
         Path | None, Option(metavar="FILE", help="Write a report, .json or .html; of vectors, .json.")

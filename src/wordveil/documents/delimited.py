@@ -26,7 +26,7 @@ from wordveil.documents.base import (
     join_pieces,
     read_line,
 )
-from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
 from wordveil.parameters import unnamed_columns
 
 _QUOTE = b'"'
@@ -212,12 +212,13 @@ class _Delimited(DocumentFormat):
         else:
             names = [str(index + 1) for index in range(row.width)]
         if not self.selection.columns:
-            raise ParameterError("columns", (), f"must name the text columns among the {len(names)} of {self._path}.")
+            which = f"must name the text columns among the {len(names)} of {self._path}."
+            raise self._pointing(ParameterError("columns", (), which))
         missing = [name for name in self.selection.named if name not in names]
         if missing:
             problem, remedy = absent_column(missing[0], names, self.selection.columns)
             remedy += " --delimiter sets the separator, --no-header names columns 1, 2, ..."
-            raise DocumentFormatError(self._path, problem, line=row.line, remedy=remedy)
+            raise self._pointing(DocumentFormatError(self._path, problem, line=row.line, remedy=remedy))
         selected = [index for index, name in enumerate(names) if name in self.selection.columns]
         others = [name for name in names if name not in self.selection.columns]
         self.other_columns.update(dict.fromkeys(others))
@@ -237,6 +238,10 @@ class _Delimited(DocumentFormat):
         )
         self._single = (row.width if written is None else len(written)) == 1
         return _Layout(row.width, selected, written)
+
+    def _pointing(self, error: WordveilError) -> WordveilError:
+        error.table = self._path
+        return error
 
     def _header(self, row: _Row, layout: _Layout, mark: bytes) -> Record:
         body = row.body

@@ -17,7 +17,8 @@ from wordveil.errors import ParameterError, ResumeError
 from wordveil.files.journal import UNDER_KEY, is_resumable
 from wordveil.files.records import ReleaseRecord, known_again, load_record, record_path, written
 
-_SECOND = "a second release of the same texts adds its loss to the first's"
+SECOND = "a second release of the same texts adds its loss to the first's"
+"""What is said of writing over an output whose noise would be drawn anew."""
 
 
 def is_taken(target: Path) -> bool:
@@ -34,7 +35,7 @@ class Completion:
     counted: Callable[[], Mapping[str, Any]]  # returns what is remembered of the counts: nothing private
     # takes it over, and the time of the end, where the output is complete
     recall: Callable[[Mapping[str, Any], str], None]
-    draws: bool = True  # whether noise is drawn, so that a second output is a second release
+    second: str = SECOND  # what a second output of the same texts comes to; "" where it comes to nothing
     _seen: str = field(default="", init=False)
 
     def check(self, target: Path, identity: Mapping[str, Any] | None, *, resume: bool) -> str:
@@ -53,17 +54,20 @@ class Completion:
             self._check_gone(target, record)
             return ""
         if not resume:
-            advice = f"again=True writes over it ({_SECOND})" if self.draws else "again=True writes over it"
+            advice = "again=True writes over it" + (f" ({self.second})" if self.second else "")
             raise ParameterError(
                 "destination", target.name, f"is there already. resume=True tells whether it is complete; {advice}."
             )
         return self._complete(target, identity or {}, record)
 
-    def second(self, target: Path) -> str:
+    def overwriting(self, target: Path) -> str:
         """Return what to tell the owner of what is written over; "" where nothing is."""
         if not (self.again and is_taken(target)):
             return ""
-        return f"writing over {target.name}" + (f": {_SECOND}." if self.draws else ".")
+        return f"writing over {target.name}{self._reason()}."
+
+    def _reason(self) -> str:
+        return f": {self.second}" if self.second else ""
 
     def _check_folder(self, target: Path) -> None:
         if target.is_dir() and is_taken(target) and not self.replaces(target):
@@ -72,17 +76,17 @@ class Completion:
             )
 
     def _check_gone(self, target: Path, record: ReleaseRecord | None) -> None:
-        if self.draws and record is not None and self._seen == record.input:
+        if self.second and record is not None and self._seen == record.input:
             raise ParameterError(
                 "destination",
                 target.name,
-                f"was released from the same input ({record.finished}) and is gone. again=True releases it once more: "
-                f"{_SECOND}.",
+                f"was released from the same input ({record.finished}) and is gone. again=True releases it once more"
+                f"{self._reason()}.",
             )
 
     def _complete(self, target: Path, identity: Mapping[str, Any], record: ReleaseRecord | None) -> str:
-        remedy = "Nothing was done. Choose another output, or add again=True to write over this one"
-        remedy += f": {_SECOND}." if self.draws else "."
+        over = f"add again=True to write over this one{self._reason()}."
+        remedy = f"Nothing was done. Choose another output, or {over}"
         if record is None:
             raise ResumeError(f"{target.name} is there, but no record beside it tells what it is. {remedy}")
         differing = record.differing(_lasting(identity), self._seen)

@@ -26,7 +26,7 @@ from wordveil.files.atomic import is_replaceable
 from wordveil.files.journal import file_identity
 from wordveil.promises.rows import ReleasedRows, refused_row
 from wordveil.randomness import RandomSource
-from wordveil.runs.completion import Completion
+from wordveil.runs.completion import SECOND, Completion
 from wordveil.runs.engine import Notice, Position, Run, silent
 from wordveil.runs.other_columns import check_kept, other_columns, settle_others
 from wordveil.runs.preconditions import check_file, tell, tree_file_identity, tree_identity, tree_to_run
@@ -97,6 +97,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     randomness: RandomSource | None = None,
     resume: bool = False,
     again: bool | None = None,
+    second: str = SECOND,
     counts: Counter[str] | None = None,
     callbacks: Callbacks | None = None,
     beforehand: Beforehand | None = None,
@@ -113,6 +114,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         randomness: What the process draws from: its key is kept until all is written.
         resume: Continue an interrupted run; does nothing where the output is complete, starts anew where there is none.
         again: Whether to write over an output that is there; None does so unasked, and remembers nothing of the run.
+        second: What is said of writing over one, where there is randomness.
         counts: The caller's counts, which the process adds to: kept over a resume, and less those of malformed files.
         callbacks: Progress, notices to the owner, and the end.
         beforehand: Reads all files before the first is run; nothing is read where the output is complete.
@@ -139,7 +141,7 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
         facts["gzip"] = gzip_library()
     run = Run(destination=target, work=work, identity=facts, source=randomness, resume=resume, notice=calls.notice)
     if again is not None:
-        known: Any = {"counted": work.remembered, "recall": work.recall, "draws": randomness is not None}
+        known: Any = {"counted": work.remembered, "recall": work.recall, "second": second if randomness else ""}
         inputs = [Path(file.path) for file in files] if read else None
         run.completion = Completion(inputs=inputs, again=again, **known)
     run.execute()

@@ -140,7 +140,7 @@ class Run:
         if self.completion is None:
             return False
         complete = self.completion.check(target, self.identity, resume=self.resume)
-        line = complete or self.completion.second(target)
+        line = complete or self.completion.overwriting(target)
         if line:
             self.notice(line)
         if complete:

@@ -32,8 +32,19 @@ class Opening:
     subject_budget: str = "0"  # nats that a subject may spend a day, for the promise of the default setting
     key_budget: str = "0"  # the same for API keys
 
+    @property
+    def url(self) -> str:
+        """Where the ledger is."""
+        return self.database or f"sqlite:///{self.state / 'ledger.db'}"
+
+    @property
+    def file(self) -> Path | None:
+        """The ledger's file; None where a server has the ledger."""
+        start = "sqlite:///"
+        return Path(self.url.removeprefix(start)) if self.url.startswith(start) else None
+
     def ledger(self) -> Ledger:
-        return Ledger.open(self.database or f"sqlite:///{self.state / 'ledger.db'}")
+        return Ledger.open(self.url)
 
     def releaser(self) -> Releaser:
         tables = self.tables()

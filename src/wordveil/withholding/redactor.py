@@ -219,8 +219,12 @@ class Redactor:
 
     def _compiled(self) -> CompiledWithholding | None:
         """Return the compiled pass, which writes placeholders that nothing links."""
-        plain = (self.law, self.link, self.days) == ("placeholder", NONE, None)
-        return compiled_pass(self.words, self.rule) if plain else None
+        return None if self.draws else compiled_pass(self.words, self.rule)
+
+    @property
+    def draws(self) -> bool:
+        """Whether anything is drawn at random: made-up values, numbers that link, days by which dates move."""
+        return (self.law, self.link, self.days) != ("placeholder", NONE, None)
 
     def spans(self, text: str) -> list[Span]:
         """Return the tokens of a text and what becomes of each: for its owner, as it says where the hidden ones are."""

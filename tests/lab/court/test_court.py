@@ -21,7 +21,6 @@ from wordveil_lab.court.pairs import PairedTexts, read_column, shifted
 from wordveil_lab.court.scoring import score
 from wordveil_lab.court.signs import signs
 from wordveil_lab.court.survival import survival
-from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.leagues import court
 from wordveil_lab.rows import data_folder, locate
 from worlds import distances
@@ -274,7 +273,7 @@ TEXTS = ["the doctor saw her family in london", "a long film about music and mon
 
 @pytest.fixture(scope="module")
 def table():
-    return first_words(wv.load_embeddings(), 1500)
+    return wv.load_embeddings().first(1500)
 
 
 def test_lengths_are_distances(table):

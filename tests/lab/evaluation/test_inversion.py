@@ -12,7 +12,6 @@ from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation import inversion
 from wordveil_lab.evaluation.data import plain
 from wordveil_lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion
-from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.pair_model import PairModel, posteriors
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
 
@@ -126,7 +125,7 @@ FEW = ["waa", "wab", "wac", "wad"]
 @pytest.fixture(scope="module")
 def tiny(world):
     """A pair model of four words and the unknown state, from three short texts."""
-    few = first_words(world, len(FEW))
+    few = world.first(len(FEW))
     corpus = encode(few, ["waa wab wac zzz wab", "waa wac wab", "wab wab waa"])
     return few, PairModel.of(corpus, np.array([0.4, 0.3, 0.2, 0.1]))
 

@@ -21,8 +21,8 @@ from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuara
 from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks, runnable
 from wordveil_lab.evaluation.cells import Cells
-from wordveil_lab.evaluation.league import Plan, first_words, run_league
-from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings
+from wordveil_lab.evaluation.league import Plan, run_league
+from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import RECIPES, contenders, diameter, fit_contender
 from wordveil_lab.evaluation.report import as_dict, as_markdown, write_league
 from wordveil_lab.evaluation.subjects import subject_of
@@ -64,12 +64,12 @@ def test_the_profile_row_uses_all_of_its_promise(world):
 
 
 def test_first_words_makes_inputs_and_outputs_the_same(world):
-    few = first_words(world.without_outputs([world.words[0]]), 10)
+    few = world.without_outputs([world.words[0]]).first(10)
     assert len(few) == len(few.candidates) == 10
     assert few.words[0] == world.words[1]
-    assert first_words(world, None) is world
+    assert world.first(None) is world
     with pytest.raises(ParameterError, match="at least 2"):
-        first_words(world, 1)
+        world.first(1)
 
 
 def plan(names=None, tasks=None, seed=0):
@@ -255,11 +255,13 @@ def test_a_claim_that_an_audit_refutes_is_marked_in_every_table_and_ends_with_ex
     (tmp_path / "broken.py").write_text(honest.replace(own, weight).replace('"cluster-response"', '"broken"'))
     options = ["-m", "neighbours-1", "--local-epsilon", "2", "--words", "60", "-t", "deniability", "--workers", "1"]
     for name, status in (("honest", 0), ("broken", 1)):
-        for ending in (".tex", ".md", ".csv", ".json"):
-            command = ["evaluate", *options, "--python", f"{name}.py:ClusterResponse", "--report", f"{name}{ending}"]
-            answer = CliRunner().invoke(build_app(), command, standalone_mode=False)
-            assert answer.return_value == status, answer.output
-            assert ("broken (claim refuted) at 2" in answer.stderr) == (name == "broken")
+        endings = (".tex", ".md", ".csv", ".json")
+        reports = [word for ending in endings for word in ("--report", f"{name}{ending}")]
+        command = ["evaluate", *options, "--python", f"{name}.py:ClusterResponse", *reports]
+        answer = CliRunner().invoke(build_app(), command, standalone_mode=False)
+        assert answer.return_value == status, answer.output
+        assert ("broken (claim refuted) at 2" in answer.stderr) == (name == "broken")
+        for ending in endings:
             written = (tmp_path / f"{name}{ending}").read_text()
             mark = 'refuted": true' if ending == ".json" else ",refuted," if ending == ".csv" else "(claim refuted)"
             assert (mark in written) == (name == "broken"), (ending, written)
@@ -278,6 +280,15 @@ def test_unknown_names_and_epsilons_are_refused():
         contenders(("nobody",), EPSILONS, LOCAL)
     with pytest.raises(ParameterError, match="epsilon"):
         contenders(None, (0.0,), LOCAL)
+
+
+def test_rows_are_chosen_by_the_names_that_a_table_prints(finished):
+    for row in finished[0].rows:
+        if isinstance(row.target, Target):
+            found = contenders((row.label, "no noise", "random words"), EPSILONS, LOCAL, RANK)
+            assert {target.label for target in found} == {row.label}
+    with pytest.raises(ParameterError, match="have no row"):
+        contenders(("tem @ 77",), EPSILONS, LOCAL)
 
 
 def test_reports_hold_every_row_and_fetch_nothing(finished, tmp_path):

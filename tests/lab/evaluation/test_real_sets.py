@@ -9,7 +9,6 @@ from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks
 from wordveil_lab.evaluation.data import read_spans
 from wordveil_lab.evaluation.inversion import ReviewInversion
-from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
 from wordveil_lab.evaluation.word_tasks import WordSimilarity
 from worlds import shared
@@ -67,7 +66,7 @@ GAINS = {"selected": 0.01, "vectors": 0.06, "decoded": 0.02}
 @pytest.mark.slow
 def test_reading_whole_texts_beats_every_attacker_on_single_words(glove):
     """One fixed seed on fixed data: a regression check of the gains seen there, not a test with a stated level."""
-    few = first_words(glove, 5000)
+    few = glove.first(5000)
     task = ReviewInversion(limit=100, public_limit=4000)
     prepared = task.prepare(few)
     noise = wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=8.0)).fit(few)

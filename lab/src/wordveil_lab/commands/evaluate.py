@@ -32,7 +32,8 @@ class ComparedRows:
         Option(
             "--mechanisms",
             "-m",
-            help="all of ours, or names joined by commas, of plugins too; tem includes tem-certified.",
+            help="all of ours, or names joined by commas, of plugins too; tem includes tem-certified. Rows of a table "
+            "go by their names, too: 'tem @ 8' is that one alone.",
         ),
     ] = "all"
     python: Annotated[
@@ -103,9 +104,10 @@ def evaluate(
         list[str] | None, Option("--data", metavar="TASK[.FIELD]=FILE", help="A file of your own; repeat for several.")
     ] = None,
     work: WorkOptions,
-    report: Annotated[Path, Option("--report", help="Write .html, .md, .json, .csv, .tex, .svg or .pdf.")] = Path(
-        "league.html"
-    ),
+    report: Annotated[
+        list[Path] | None,
+        Option(help="Write .html, .md, .json, .csv, .tex, .svg or .pdf; repeat for several. Default: league.html."),
+    ] = None,
 ) -> int:
     """Compare mechanisms at equal promise: utility, attacks and measures on public data, with confidence intervals.
 
@@ -119,11 +121,13 @@ def evaluate(
     refutes the claim of a row, the row says so, and the exit code is 1; it is 2 where a mechanism of others has no row.
     """
     from wordveil_lab.evaluation.catalogue import chosen_tasks, runnable
-    from wordveil_lab.evaluation.league import first_words, run_league
+    from wordveil_lab.evaluation.league import run_league
     from wordveil_lab.evaluation.promises import OfferedTarget
     from wordveil_lab.evaluation.report import check_form, is_refuted, marked, write_league
 
-    check_form(report)
+    reports = report or [Path("league.html")]
+    for each in reports:
+        check_form(each)
     targets = rows.targets()
     tasks, left_out = runnable(chosen_tasks(tuple(task) if task else None, size=size, data=_own_files(data or [])))
     for name, reason in left_out.items():
@@ -131,18 +135,21 @@ def evaluate(
     if not tasks:
         needed = f"need files or packages that are not here, see above: set {DATA_VARIABLE} or give --data."
         raise ParameterError("--task", ",".join(left_out), needed)
-    check_form(report, [task.name for task in tasks])
+    for each in reports:
+        check_form(each, [task.name for task in tasks])
     league = run_league(
         work.plan(targets, tasks, left_out),
-        first_words(open_vocabulary(vocabulary), words or None),
-        cache=work.cache or report.with_suffix(report.suffix + ".cells"),
+        open_vocabulary(vocabulary).first(words or None),
+        cache=work.cache or reports[0].with_suffix(reports[0].suffix + ".cells"),
         workers=work.workers or len(os.sched_getaffinity(0)),
         progress=lambda done, total, row: say(f"{done:5,} of {total:,} cells: {row}"),
     )
-    written = write_league(league, report, command=shlex.join(["wordveil", *sys.argv[1:]]))
+    for each in reports:
+        written = write_league(league, each, command=shlex.join(["wordveil", *sys.argv[1:]]))
     worked = sum(cell.seconds for row in league.rows for cell in row.cells)
+    where = ", ".join(map(str, reports))
     say(
-        f"{report}: {len(league.rows)} rows x {len(tasks)} tasks, {league.seconds:.0f} s, {league.cached} cells "
+        f"{where}: {len(league.rows)} rows x {len(tasks)} tasks, {league.seconds:.0f} s, {league.cached} cells "
         f"cached; {worked:.0f} s of work in all cells together"
     )
     empty = [row for row in league.rows if row.guarantee is None and row.note]

@@ -20,7 +20,6 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from wordveil.api import Embeddings, ParameterError, SanText, WordveilError
-from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.cells import Cell, Cells, cell_key, compute_cell, digest, promise_key
@@ -73,22 +72,6 @@ class League:
     rows: tuple[LeagueRow, ...]  # the baselines first
     seconds: float
     cached: int  # cells taken from the cache
-
-
-def first_words(embeddings: Embeddings, count: int | None) -> Embeddings:
-    """Return the first `count` words that may be output as a vocabulary of their own: inputs and outputs the same.
-
-    Entries that may be input but not output (numbers, markup) would cost a certified rate most of its gain, and no
-    evaluation text is any the poorer without them.
-    """
-    if count is not None and count < 2:
-        raise ParameterError("words", count, "must be at least 2; None (--words 0) takes all.")
-    ids = embeddings.candidates[:count]
-    if len(ids) == len(embeddings):
-        return embeddings
-    header = embeddings.header
-    name, facts = f"{header.name} (first {len(ids)} words)", {"source": header.source, "licence": header.licence}
-    return part_of(embeddings, ids, name, casing=header.casing, **facts)
 
 
 def run_league(

@@ -23,7 +23,7 @@ from typing import Any, cast
 import numpy as np
 
 import wordveil.api as wv
-from wordveil_lab.evaluation.promises import Contender, Group, OfferedTarget, PromiseSettings, Target
+from wordveil_lab.evaluation.promises import Baseline, Contender, Group, OfferedTarget, PromiseSettings, Target
 
 
 @dataclass(frozen=True)
@@ -264,8 +264,9 @@ def contenders(
     """Return the rows to be fitted.
 
     Args:
-        names: Row names or their first parts ("tem" takes "tem-certified" too), and mechanisms of other packages,
-            which are given epsilon alone; None takes all of wordveil's.
+        names: Row names or their first parts ("tem" takes "tem-certified" too), rows as tables name them ("tem @ 8",
+            that one alone, or "no noise", which every table has), and mechanisms of other packages, which are given
+            epsilon alone; None takes all of wordveil's.
         epsilons: Of metric DP, per unit of Euclidean distance; none leaves that group out, as below.
         local_epsilons: Of local, neighbour and refuted rows, nats.
         rank_epsilons: Of metric DP, per unit of neighbour-rank distance.
@@ -274,24 +275,26 @@ def contenders(
     for epsilon in (*epsilons, *local_epsilons, *rank_epsilons):
         if not (math.isfinite(epsilon) and epsilon > 0):
             raise wv.ParameterError("epsilon", epsilon, "must be in (0, inf).")
-    foreign = wv.foreign_names("mechanisms", known_names())
-    offered = {name: "" for name in sorted(set(names or ()).intersection(foreign))}
+    named = [name for name in names or () if name not in tuple(Baseline)]
+    plain = {name.partition(" @ ")[0] for name in named}
+    offered = {name: "" for name in sorted(plain.intersection(wv.foreign_names("mechanisms", known_names())))}
     offered |= {_own_class(place).name: place for place in places}
-    for wanted in names or ():
+    for wanted in sorted(plain):
         if wanted not in offered and not any(_matches(name, wanted) for _, name in RECIPES):
             raise wv.ParameterError("mechanisms", wanted, f"must be all or among {', '.join(known_names())}.")
     chosen = {Group.METRIC: epsilons, Group.RANK: rank_epsilons}
     found = tuple(
         Target(name=name, group=group, epsilon=epsilon)
         for group, name in RECIPES
-        if names is None or any(_matches(name, wanted) for wanted in names)
         for epsilon in chosen.get(group, local_epsilons)
+        if names is None or any(_matches(name, wanted, epsilon) for wanted in named)
     )
     found += tuple(
         OfferedTarget(name=name, group=group, epsilon=epsilon, code=_code(name, place), place=place)
         for name, place in offered.items()
         for group in (Group.METRIC, Group.LOCAL, Group.NEIGHBOUR)
         for epsilon in chosen.get(group, local_epsilons)
+        if place or any(_matches(name, wanted, epsilon) for wanted in named)
     )
     if not found:
         raise wv.ParameterError("mechanisms", ",".join(names or ()), "have no row for the kinds of epsilon given.")
@@ -321,8 +324,10 @@ def _code(name: str, place: str) -> str:
     return f"{own.__module__}.{own.__qualname__}" if place.rpartition(":")[0].endswith(".py") else wv.code_name(own)
 
 
-def _matches(name: str, wanted: str) -> bool:
-    return name == wanted or name.startswith((f"{wanted}-", f"{wanted}+"))
+def _matches(name: str, wanted: str, epsilon: float | None = None) -> bool:
+    """Whether a row is meant by its name, by the first part of its name, or by name and epsilon."""
+    label = name if epsilon is None else f"{name} @ {epsilon:g}"
+    return wanted in (name, label) or name.startswith((f"{wanted}-", f"{wanted}+"))
 
 
 def fit_contender(target: Target, embeddings: wv.Embeddings, settings: PromiseSettings) -> Contender:

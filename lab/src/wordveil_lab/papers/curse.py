@@ -9,7 +9,6 @@ import numpy as np
 import wordveil as wv
 from wordveil.api import IdArray, NearestWords
 from wordveil_lab.evaluation.base import Summary, summarize
-from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, computed, shown, told, verdict
 from wordveil_lab.papers.noisy_dot_product import dot_product_cdf
@@ -79,7 +78,7 @@ def reproduce(options: Options) -> Reproduction:
     """Repeat tables 1 and 2, figures 2, 6, 8 and 9, and the laws of section 5 beside the paper's bounds."""
     options.say("reading the vocabularies")
     embeddings, wide = options.table("vectors"), options.table("wide")
-    tables = [first_words(table, options.pick(None, 20_000, 500)) for table in (embeddings, wide)]
+    tables = [table.first(options.pick(None, 20_000, 500)) for table in (embeddings, wide)]
     tuned = {table.header.name: tuned_c(table, options) for table in tables}
     shares: Shares = {}
     for table in tables:

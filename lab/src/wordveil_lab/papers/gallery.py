@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 import wordveil.api as wv
 from wordveil_lab.corpora import encode, part_of
-from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.papers.base import table_of, told
 from wordveil_lab.papers.radius_lists import coordinate_scales, length_law, own_chance
 
@@ -182,7 +181,7 @@ def _clusters(clusters: int = 20, nats: float = 6.0) -> Numbers:
 
 
 def _unknown_words(listed: int = 10_000) -> Numbers:
-    table = first_words(wv.load_embeddings(), listed)
+    table = wv.load_embeddings().first(listed)
     generator = np.random.default_rng(0)
 
     def release(text: str) -> str:

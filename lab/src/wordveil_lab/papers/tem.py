@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wordveil.api import TEM, Embeddings, MultivariateLaplace
-from wordveil_lab.evaluation.league import first_words
 from wordveil_lab.evaluation.membership import MembershipInference
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.papers.base import (
@@ -41,7 +40,7 @@ def reproduce(options: Options) -> Reproduction:
     if "vectors" not in options.files:
         wide = scaled(wide, median_norm(options.table("norms")))
     small = options.table("small")
-    small = first_words(small, min(options.pick(SMALL_WORDS, SMALL_WORDS, 300), len(small.candidates)))
+    small = small.first(min(options.pick(SMALL_WORDS, SMALL_WORDS, 300), len(small.candidates)))
     limit = options.pick(25_000, 3000, 60)
     task = MembershipInference(
         train=options.file("imdb-train"),
