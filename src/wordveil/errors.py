@@ -32,13 +32,7 @@ def printable(name: str) -> str:
 
 
 class WordveilError(Exception):
-    """Root of all errors raised by wordveil.
-
-    Attributes:
-        table: The file whose first line would help its owner, who alone may see what it holds; "" for none.
-    """
-
-    table = ""
+    """Root of all errors raised by wordveil."""
 
 
 class ParameterError(WordveilError, ValueError):

@@ -179,21 +179,6 @@ def test_a_bar_gives_way_to_a_question(tmp_path):
     assert len(list((tmp_path / "out").iterdir())) == len(words) // 2
 
 
-@pytest.mark.parametrize("column", [[], ["-c", "txt"]])
-@pytest.mark.parametrize("command", ["redact", "sanitize"])
-def test_columns_that_are_there_are_shown_on_the_screen_and_in_no_log(tmp_path, command, column):
-    table = tmp_path / "in.csv"
-    table.write_text("id,text\n1,She called.\n")
-    terminal = Terminal(command, table, *column, "-o", tmp_path / "out.csv")
-    assert terminal.end() == 2
-    assert "on this screen alone: id,text" in " ".join(terminal.seen.split())
-    logged = Terminal(command, table, *column, "-o", tmp_path / "out.csv", terminal=("stdin",))
-    logged.read()
-    complaint = logged.process.communicate(timeout=60)[1].decode()
-    assert complaint.endswith(f"Its first line shows which there are: head -n 1 {table}\n")
-    assert "id,text" not in complaint
-
-
 def test_an_audit_says_at_a_terminal_what_it_does_and_its_result_stands_alone():
     few = ["audit", "-m", "neighbours", "--words", 100, "--samples", 200]
     terminal = Terminal(*few, terminal=("stderr",))

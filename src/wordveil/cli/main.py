@@ -61,9 +61,9 @@ def main(arguments: list[str] | None = None) -> None:
             say(f"wordveil: {_internal(error)}")
             sys.exit(INTERNAL_ERROR)
         from wordveil.cli.app import option_names
-        from wordveil.cli.wording import first_line, told
+        from wordveil.cli.wording import told
 
-        say(f"wordveil: {told(error, option_names(given), given)}{first_line(error)}")
+        say(f"wordveil: {told(error, option_names(given), given)}")
         sys.exit(MISTAKE)
 
 

@@ -6,12 +6,11 @@ import math
 import os
 import re
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
 
-from wordveil.errors import ParameterError, WordveilError, printable
+from wordveil.errors import ParameterError, WordveilError
 from wordveil.names import DEFAULT_MECHANISM
 from wordveil.plugins import mechanism_class
 
@@ -56,10 +55,6 @@ _PHRASES = (
 """What stands for a Python expression in a message."""
 
 
-LONGEST = 1000
-"""Characters shown of a line."""
-
-
 def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> str:
     """Return what an expected error says, on one line, in the words of the command line."""
     if isinstance(error, ParameterError) and not error.sentence:
@@ -73,20 +68,6 @@ def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> 
         message = re.sub(python, words, message)
     # A file name may hold anything, and a message of another library several lines.
     return " ".join(message.encode("utf-8", "backslashreplace").decode().split("\n"))
-
-
-def first_line(error: Exception) -> str:
-    """Return what shows the owner which columns a table has: its first line on a terminal, elsewhere what prints it.
-
-    Where there is no header that line is somebody's text, which no log may hold.
-    """
-    path = getattr(error, "table", "")
-    if not os.path.isfile(path) or path.endswith((".gz", ".zst")):
-        return ""
-    if sys.stderr is None or not sys.stderr.isatty():
-        return f" Its first line shows which there are: head -n 1 {shlex.quote(path)}"
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return f" Its first line, on this screen alone: {printable(file.readline(LONGEST).strip())}"
 
 
 def _parameters(given: Sequence[str]) -> set[str]:

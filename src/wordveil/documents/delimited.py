@@ -10,7 +10,9 @@ another reader may take it for an opening one. Backslash escapes and comment lin
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -26,7 +28,8 @@ from wordveil.documents.base import (
     join_pieces,
     read_line,
 )
-from wordveil.errors import DocumentFormatError, ParameterError, WordveilError
+from wordveil.documents.streams import compression_of
+from wordveil.errors import DocumentFormatError, ParameterError
 from wordveil.parameters import unnamed_columns
 
 _QUOTE = b'"'
@@ -212,13 +215,13 @@ class _Delimited(DocumentFormat):
         else:
             names = [str(index + 1) for index in range(row.width)]
         if not self.selection.columns:
-            which = f"must name the text columns among the {len(names)} of {self._path}."
-            raise self._pointing(ParameterError("columns", (), which))
+            which = f"must name the text columns among the {len(names)} of {self._path}.{self._look()}"
+            raise ParameterError("columns", (), which)
         missing = [name for name in self.selection.named if name not in names]
         if missing:
             problem, remedy = absent_column(missing[0], names, self.selection.columns)
-            remedy += " --delimiter sets the separator, --no-header names columns 1, 2, ..."
-            raise self._pointing(DocumentFormatError(self._path, problem, line=row.line, remedy=remedy))
+            remedy += f" --delimiter sets the separator, --no-header names columns 1, 2, ...{self._look()}"
+            raise DocumentFormatError(self._path, problem, line=row.line, remedy=remedy)
         selected = [index for index, name in enumerate(names) if name in self.selection.columns]
         others = [name for name in names if name not in self.selection.columns]
         self.other_columns.update(dict.fromkeys(others))
@@ -239,9 +242,11 @@ class _Delimited(DocumentFormat):
         self._single = (row.width if written is None else len(written)) == 1
         return _Layout(row.width, selected, written)
 
-    def _pointing(self, error: WordveilError) -> WordveilError:
-        error.table = self._path
-        return error
+    def _look(self) -> str:
+        """What shows the columns to their owner. Without a header the first line is somebody's text: no error holds it."""
+        if not os.path.isfile(self._path) or compression_of(self._path) is not None:
+            return ""
+        return f" The first line shows which there are: head -n 1 {shlex.quote(self._path)}"
 
     def _header(self, row: _Row, layout: _Layout, mark: bytes) -> Record:
         body = row.body
