@@ -243,7 +243,7 @@ class _Delimited(DocumentFormat):
         return _Layout(row.width, selected, written)
 
     def _look(self) -> str:
-        """What shows its owner the columns; without a header the first line is somebody's text, which no error holds."""
+        """What shows its owner the columns. Without a header the first line is somebody's text: no error holds it."""
         if not os.path.isfile(self._path) or compression_of(self._path) is not None:
             return ""
         return f" The first line shows which there are: head -n 1 {shlex.quote(self._path)}"
