@@ -46,11 +46,14 @@ def test_an_own_key_ids_and_a_budget_give_one_release_whose_report_is_verified(w
     assert (tmp_path / "own.key").read_bytes() == seeds.key(8), "the key is the owner's, and stays"
     assert "must come together with --key-file" in wordveil.refused(f"{RUN} --ids id -o c.csv")
     assert "head -c 16 /dev/urandom > no.key" in wordveil.refused(f"{RUN} --key-file no.key -o c.csv")
-    for ending in ("key", "journal", "partial", "release"):
+    for ending in ("key", "journal", "partial", "release", "key.new"):
         (tmp_path / "own.key").rename(tmp_path / f".c.csv.{ending}")
         named = run.replace("own.key", f".c.csv.{ending}")
         assert "is made and removed by runs of this output" in wordveil.refused(f"{named} -o c.csv")
         (tmp_path / f".c.csv.{ending}").rename(tmp_path / "own.key")
+    (tmp_path / ".c.csv.key").symlink_to("own.key")
+    assert "is made and removed" in wordveil.refused(f"{run.replace('own.key', '.c.csv.key')} -o c.csv")
+    (tmp_path / ".c.csv.key").unlink()
     stopped = wordveil.refused(f"{run}{bound.replace('drop', 'stop')} -o c.csv")
     assert "--max-nats-per-user=60.0 is less than what 1 users' texts cost" in stopped
     assert "--over-budget drop or truncate" in stopped

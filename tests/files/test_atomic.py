@@ -5,6 +5,7 @@ import os
 import stat
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 from tests.dying import Death, in_child
@@ -120,7 +121,7 @@ def test_of_two_runs_that_begin_together_one_stops_and_harms_nothing(tmp_path, m
 
 @pytest.mark.skipif(sys.platform == "win32", reason="two runs of one output are not noticed there")
 def test_no_folder_is_removed_that_another_run_may_have_made_since(tmp_path, monkeypatch):
-    target, looked, folder = tmp_path / "out.txt", atomic.Path.is_file, tmp_path / ".out.txt.partial"
+    target, looked, folder = tmp_path / "out.txt", atomic.Path.is_symlink, tmp_path / ".out.txt.partial"
     folder.mkdir(mode=0o755)
     held = Unfinished(target, [], keep=False)
     assert mode(folder) == 0o700
@@ -129,12 +130,12 @@ def test_no_folder_is_removed_that_another_run_may_have_made_since(tmp_path, mon
 
     def made_since(path):
         found = looked(path)
-        monkeypatch.setattr(atomic.Path, "is_file", looked)
+        monkeypatch.setattr(atomic.Path, "is_symlink", looked)
         first.append(Unfinished(target, [], keep=False))
         return found
 
     first = []
-    monkeypatch.setattr(atomic.Path, "is_file", made_since)
+    monkeypatch.setattr(atomic.Path, "is_symlink", made_since)
     with pytest.raises(ParameterError, match="by another run"):
         Unfinished(target, [], keep=False)
     assert folder.is_dir()
@@ -151,6 +152,17 @@ def test_a_beginning_that_fails_lets_go_of_the_output(tmp_path, monkeypatch):
             Unfinished(target, [], keep=False)
     Unfinished(target, [], keep=False).release()
     assert not left.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="makes a pipe")
+@pytest.mark.parametrize("kind", ["pipe", "file", "link"])
+def test_what_is_no_folder_in_the_place_of_the_unfinished_one_is_left_alone_and_waited_for_by_nobody(tmp_path, kind):
+    place = tmp_path / ".out.txt.partial"
+    {"pipe": os.mkfifo, "file": Path.touch, "link": lambda path: path.symlink_to("elsewhere")}[kind](place)
+    atomic.check_not_busy(tmp_path / "out.txt")
+    with pytest.raises(ParameterError, match=r"has \.out\.txt\.partial beside it, which is no run's folder"):
+        Unfinished(tmp_path / "out.txt", [], keep=False)
+    assert os.path.lexists(place)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="makes a folder of another user")

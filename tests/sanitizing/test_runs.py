@@ -237,6 +237,24 @@ def test_a_run_whose_report_fails_is_not_released_again_by_resuming(vocabulary, 
         assert hidden(tmp_path) == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="two runs of one output are not noticed there")
+def test_no_other_run_writes_an_output_before_all_is_written_that_speaks_of_it(vocabulary, text_file, tmp_path):
+    """A report of epsilon 1 could speak of what a run of epsilon 13 wrote while the first one stood still."""
+    other, output = tmp_path / "other.txt", tmp_path / "out.txt"
+    other.write_text("alpha beta\n")
+
+    def meanwhile(report):
+        with pytest.raises(ParameterError, match="is being written by another run"):
+            wv.sanitize_documents(other, output, sanitizer_for(vocabulary, run_source(output)), again=True)
+        with output.open("a") as file:
+            file.write("what nobody released\n")
+
+    wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary, run_source(output)), deliver=meanwhile)
+    with pytest.raises(ResumeError, match="is not what"):
+        wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary, run_source(output)), resume=True)
+    assert hidden(tmp_path) == []
+
+
 def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_file, tmp_path):
     def failing(report):
         raise OSError(28, "No space left on device")

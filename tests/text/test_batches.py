@@ -131,6 +131,16 @@ def test_without_compiled_kernels_the_reference_reads_and_writes(monkeypatch):
 
 
 @every_engine
+def test_a_long_row_of_public_words_is_kept_once(engine):
+    public = frozenset({"the"})
+    encoder = Encoder(lookup=lookup, index=ENGINES[engine](), public_words=public, keep_shapes=True)
+    text = PrivateText("film " + "the " * 2000 + "film")
+    batch = encoder.encode_batch([text])
+    assert batch.exempt.tolist() == [2000]
+    assert sum(map(len, batch.gaps)) < 2 * len(text)
+
+
+@every_engine
 @pytest.mark.data
 def test_reviews_and_identifiers_are_read_as_the_reference_reads_them(engine):
     texts = []

@@ -122,15 +122,19 @@ def _remove(path: Path) -> None:
     shutil.rmtree(path)
 
 
-def stamp(path: Path) -> list[list[str | int]]:
+Stamp = list[list[str | int]]
+"""Which files a file or folder is made of, and when each was last written."""
+
+
+def stamp(path: Path) -> Stamp:
     """Return which files a file or folder is made of, and when each was last written; a renaming leaves it as it is."""
     inside = sorted(each for each in path.rglob("*") if each.is_symlink() or not each.is_dir()) if path.is_dir() else []
     facts = [(each, each.lstat()) for each in inside] if path.is_dir() else [(path, path.stat())]
     return [[file.relative_to(path).as_posix(), it.st_ino, it.st_size, it.st_mtime_ns] for file, it in facts]
 
 
-def publish(target: Path, product: str, written: list[list[str | int]], *, replace: bool = False) -> None:
-    """Rename what is complete in an output's unfinished folder into its place, and remove the folder.
+def publish(target: Path, product: str, written: Stamp, *, replace: bool = False) -> None:
+    """Rename what is complete in an output's unfinished folder into its place, and empty the folder.
 
     Args:
         target: The output; an empty folder is replaced by one.
@@ -156,25 +160,31 @@ def publish(target: Path, product: str, written: list[list[str | int]], *, repla
             target.rmdir()
         whole.replace(target)
         _sync_folder(target.parent)
-    _remove(folder)
+    for left in folder.iterdir():
+        _remove(left)
 
 
-def standing(target: Path) -> list[list[str | int]]:
+def standing(target: Path) -> Stamp:
     """Return the `stamp` of an output; empty where there is none."""
     return stamp(target) if target.exists() else []
 
 
 def check_not_busy(target: Path) -> None:
-    """Refuse where a living run is writing an output."""
-    with suppress(FileNotFoundError):
-        os.close(_claimed(sibling(target, "partial"), target))
+    """Refuse where a living run is writing an output; an empty folder of one that died at its very end goes."""
+    folder = sibling(target, "partial")
+    if folder.is_dir() and not folder.is_symlink():
+        with suppress(FileNotFoundError):
+            handle = _claimed(folder, target)
+            with suppress(OSError):
+                folder.rmdir()
+            os.close(handle)
 
 
 def _claimed(folder: Path, target: Path) -> int:
     """Return a handle that holds a folder for this process; the system lets go of it even after a kill."""
     if sys.platform == "win32":
         return os.open(os.devnull, os.O_RDONLY)
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # a pipe of this name would wait for ever
     with suppress(BlockingIOError, FileNotFoundError):
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(handle), os.stat(folder)):  # and no folder that another run has removed since
@@ -194,23 +204,26 @@ class Unfinished:
         target: The output.
         before: How it was `standing` when it was found out what to do; another run that ended since is noticed.
         keep: Go on with what an interrupted run left in it.
+        complete: The output of an interrupted run is complete: nothing need be in the folder.
 
     Attributes:
         folder: The folder, of mode 0700.
 
     Raises:
-        ParameterError: If another run is writing this output, or has written it since.
+        ParameterError: If another run is writing this output, or has written it since; or something of somebody's is in
+            the folder's place.
         ResumeError: If what is to be kept is gone.
     """
 
-    def __init__(self, target: Path, before: list[list[str | int]], *, keep: bool) -> None:
+    def __init__(self, target: Path, before: Stamp, *, keep: bool, complete: bool = False) -> None:
         self.folder = sibling(target, "partial")
-        if keep and not self.folder.is_dir():
+        if keep and not complete and not self.folder.is_dir():
             raise ResumeError("The unfinished output of the interrupted run is gone. Start without --resume.")
+        if self.folder.is_symlink() or (self.folder.exists() and not self.folder.is_dir()):
+            problem = f"has {self.folder.name} beside it, which is no run's folder; move it away."
+            raise ParameterError("destination", target.name, problem)
         busy = not target.parent.is_dir()  # which the system says better
         try:
-            if self.folder.is_symlink() or self.folder.is_file():
-                self.folder.unlink()
             self.folder.mkdir(mode=0o700, exist_ok=True)  # no folder is removed here: another run may have made it
             self._handle = _claimed(self.folder, target)
         except (FileNotFoundError, FileExistsError, IsADirectoryError):
@@ -220,12 +233,12 @@ class Unfinished:
         if busy:
             raise _busy(target)
         try:
-            self._settle(target, before, keep=keep)
+            self._settle(target, before, keep=keep or complete)
         except BaseException:
-            self.release()
+            os.close(self._handle)
             raise
 
-    def _settle(self, target: Path, before: list[list[str | int]], *, keep: bool) -> None:
+    def _settle(self, target: Path, before: Stamp, *, keep: bool) -> None:
         """Empty a folder that was there, and see that the place and the output are as they were."""
         if sys.platform != "win32":
             if os.fstat(self._handle).st_uid != os.geteuid():
@@ -242,5 +255,8 @@ class Unfinished:
         _remove(self.folder)
 
     def release(self) -> None:
-        """Let other runs write."""
+        """Let other runs write; a folder that nothing is left in goes, unless it is another run's by now."""
+        with suppress(OSError):
+            if sys.platform == "win32" or os.path.samestat(os.fstat(self._handle), os.stat(self.folder)):
+                self.folder.rmdir()
         os.close(self._handle)

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from wordveil.files.atomic import sibling, stamp, write_whole
+from wordveil.files.atomic import Stamp, sibling, stamp, write_whole
 from wordveil.files.journal import RUN_KEY, differences
 
 ENDING = ".release"
@@ -38,9 +38,9 @@ class ReleaseRecord:
 
     @classmethod
     def of(
-        cls, target: Path, identity: Mapping[str, Any], *, inputs: str, tally: Mapping[str, Any], finished: str
+        cls, output: Stamp, identity: Mapping[str, Any], *, inputs: str, tally: Mapping[str, Any], finished: str
     ) -> ReleaseRecord:
-        return cls(settings=_digests(identity), input=inputs, output=written(target), tally=tally, finished=finished)
+        return cls(settings=_digests(identity), input=inputs, output=_digest(output), tally=tally, finished=finished)
 
     def save(self, destination: str | os.PathLike[str]) -> None:
         content = {"version": _VERSION, **asdict(self)}
@@ -77,12 +77,16 @@ def load_record(destination: str | os.PathLike[str]) -> ReleaseRecord | None:
 
 def written(target: Path) -> str:
     """Return by what a file or folder is known again, as long as nobody writes to it."""
-    return hashlib.sha256(json.dumps(stamp(target)).encode()).hexdigest()
+    return _digest(stamp(target))
 
 
 def known_again(paths: Sequence[Path]) -> str:
     """Return by what files are known again without a look at what they hold: their names, places and times."""
-    facts = [[path.name, path.stat().st_ino, path.stat().st_mtime_ns] for path in paths]
+    facts: Stamp = [[path.name, path.stat().st_ino, path.stat().st_mtime_ns] for path in paths]
+    return _digest(facts)
+
+
+def _digest(facts: Sequence[Sequence[str | int]]) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 

@@ -66,11 +66,12 @@ def run_source(
         ParameterError: If one's own key is not 16 bytes.
     """
     if key_file is not None:
-        own = {sibling(destination, ending) for ending in ("key", "journal", "partial", "release")}
-        if Path(key_file).resolve() in own:
+        made = {sibling(destination, name) for name in ("key", "journal", "partial", "release")}
+        made |= {path.with_name(f"{path.name}.new") for path in made}  # as `write_whole` names what it has not finished
+        if made & {Path(key_file).resolve(), Path(key_file).parent.resolve() / Path(key_file).name}:
             raise ParameterError("key_file", Path(key_file).name, "is made and removed by runs of this output.")
-        made = f"A new key is made with: (umask 077; head -c {KEY_BYTES} /dev/urandom > {Path(key_file).name})"
-        return RandomSource(load_run_key(Path(key_file), made))
+        remedy = f"A new key is made with: (umask 077; head -c {KEY_BYTES} /dev/urandom > {Path(key_file).name})"
+        return RandomSource(load_run_key(Path(key_file), remedy))
     path = run_key_path(destination)
     if not resume or not is_resumable(destination):
         return RandomSource()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.errors import ParameterError, ResumeError
+from wordveil.files.atomic import Stamp
 from wordveil.files.journal import UNDER_KEY, is_resumable
 from wordveil.files.records import ReleaseRecord, known_again, load_record, record_path, written
 
@@ -102,13 +103,16 @@ class Completion:
         record = load_record(target) if target.exists() else None
         return record is not None and written(target) == record.output
 
-    def remember(self, target: Path, identity: Mapping[str, Any] | None, ended: str) -> None:
-        """Leave the record of an output that is complete; none where the input can be read only once."""
+    def remember(self, target: Path, identity: Mapping[str, Any] | None, ended: str, output: Stamp) -> None:
+        """Leave the record of an output, by its stamp when it was complete; none where the input can be read only once.
+
+        What somebody wrote into it since, such as one who was told that it is there, is not what is remembered.
+        """
         if identity is None or self.inputs is None:
             record_path(target).unlink(missing_ok=True)
         else:
             how: dict[str, Any] = {"inputs": self._seen, "tally": self.counted(), "finished": ended}
-            ReleaseRecord.of(target, _lasting(identity), **how).save(target)
+            ReleaseRecord.of(output, _lasting(identity), **how).save(target)
 
 
 def _lasting(identity: Mapping[str, Any]) -> dict[str, Any]:

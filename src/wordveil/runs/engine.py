@@ -126,15 +126,19 @@ class Run:
         key = {} if self.source is None else {RUN_KEY: key_digest(self.source)}
         journal = Journal(journal_path(self.destination), {**(self.identity or {}), **key})
         going_on = self._taken_up(journal)
-        if journal.product is None:
-            self._written(target, journal, Unfinished(target, before, keep=bool(journal.position)), going_on=going_on)
-        else:
-            self._publish(target, journal)
-        ended = time_of_end()
-        self.work.finish(ended)
-        if self.completion is not None:
-            self.completion.remember(target, self.identity, ended)
-        journal.remove()
+        unfinished = Unfinished(target, before, keep=bool(journal.position), complete=journal.product is not None)
+        try:  # no other run writes the output until all that speaks of it is written: report, record and journal
+            if journal.product is None:
+                self._written(target, journal, unfinished, going_on=going_on)
+            else:
+                self._publish(target, journal)
+            ended = time_of_end()
+            self.work.finish(ended)
+            if self.completion is not None:
+                self.completion.remember(target, self.identity, ended, journal.written)
+            journal.remove()
+        finally:
+            unfinished.release()
 
     def _is_complete(self, target: Path) -> bool:
         if self.completion is None:
@@ -162,8 +166,6 @@ class Run:
                 journal.remove()
                 remove_run_key(run_key_path(target))
             raise
-        finally:
-            unfinished.release()
 
     def _is_worth_keeping(self, error: BaseException, journal: Journal) -> bool:
         """Whether a later run could go on, and would not fail in the same way."""

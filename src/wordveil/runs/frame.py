@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
 
 from wordveil.documents import DocumentSettings
-from wordveil.errors import printable
+from wordveil.errors import ResumeError, printable
+from wordveil.files.atomic import is_replaceable, standing
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance, Reported
 from wordveil.runs.digests import COPIED, TREE, FileDigest, digests_of, file_digests
@@ -152,5 +153,11 @@ def run_and_report(  # noqa: PLR0913 (half of them tell the owner how it goes)
             progress(done, total, documents, sum(counts[name] for name in tokens))
 
     calls = Callbacks(progress=told, notice=notice or silent, read=read, published=published)
+    before = standing(Path(destination)) if is_replaceable(destination) else []
     summary = run_documents(source, destination, process, again=again, counts=counts, callbacks=calls, **run)
-    return (reports[0], False) if reports else (report(summary, time.perf_counter() - started), True)
+    if reports:
+        return reports[0], False
+    found = report(summary, time.perf_counter() - started)
+    if standing(Path(destination)) != before:  # nobody holds a complete output
+        raise ResumeError(f"{Path(destination).name} was written over while its report was made. Nothing is reported.")
+    return found, True

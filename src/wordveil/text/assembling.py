@@ -88,16 +88,21 @@ def _together(
 def _around_public(
     words: Sequence[str | None], outer: IdArray, sizes: Places, gaps: defaultdict[str, int]
 ) -> tuple[IdArray, IdArray]:
-    """Return the gap before each token and the one that ends each text, public words (None for others) in the gaps."""
+    """Return the gap before each token and the one that ends each text, public words (None for others) in the gaps.
+
+    The gap before a public word is 0: nobody asks for it, and one for each of a long row of them would fill memory.
+    """
     known, following = list(gaps), iter(outer.tolist())
     opening, closing, left = list[int](), list[int](), iter(words)
     for size in sizes.tolist():
-        gap = next(following)
+        parts = [known[next(following)]]
         for word in islice(left, size):
-            opening.append(gap)
-            own = next(following)
-            gap = own if word is None else gaps[f"{known[gap]}{word}{known[own]}"]
-            if gap == len(known):
-                known.append(f"{known[opening[-1]]}{word}{known[own]}")
-        closing.append(gap)
+            own = known[next(following)]
+            if word is None:
+                opening.append(gaps["".join(parts)])
+                parts = [own]
+            else:
+                opening.append(0)
+                parts += word, own
+        closing.append(gaps["".join(parts)])
     return np.array(opening, np.int32), np.array(closing, np.int32)
