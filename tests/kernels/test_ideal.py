@@ -240,6 +240,17 @@ def test_distances_of_closed_forms_stay_within_the_stated_error(metric):
     assert np.abs(found - exact).max() <= source.error < 1e-4
 
 
+@pytest.mark.parametrize("kind", [TableSource, CoordinateSource], ids=lambda kind: kind.__name__)
+def test_as_many_words_as_the_vocabulary_has_are_not_all_of_them(kind):
+    """Four barred words and the eight nearest outputs of each were taken for all 32 words of a vocabulary, in order."""
+    rows, words = seeds.rng(31).normal(size=(32, 3)), np.arange(32, dtype=np.int32)
+    away = np.sqrt(((rows[:, None] - rows) ** 2).sum(axis=2))
+    table = wv.Precomputed(label="any", vocabulary="", table=DistanceTable(away), error=1e-9)
+    source = TableSource(table) if kind is TableSource else CoordinateSource(wv.Euclidean(), rows, words)
+    for asked in (words, words[::-1], np.repeat(words[4:8], 8), np.array([0, *words[:31]], np.int32)):
+        np.testing.assert_allclose(source.block(words[:5], asked), away[:5, asked], atol=1e-6)
+
+
 def test_the_size_is_counted_first():
     table = metric_table()
     metric = Precomputed(label="L1", vocabulary="ab", table=DistanceTable(table))

@@ -14,6 +14,11 @@ from wordveil.metrics.distances import Metric, Precomputed
 UNIT = 2.0**-53
 
 
+def _are_all(words: IdArray, count: int) -> bool:
+    """Whether words are all of a vocabulary, in order: as many of them in another order, or some twice, are not."""
+    return len(words) == count and bool((words[:-1] < words[1:]).all())
+
+
 class TableSource:
     """Distances of one public vocabulary, word against word, read from a matrix.
 
@@ -26,7 +31,7 @@ class TableSource:
 
     def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
         """Return a new array of the distances from canonical words to outputs, shape (n, k), at least 0."""
-        if len(outputs) == len(self.matrix):
+        if _are_all(outputs, len(self.matrix)):
             return np.asarray(self.matrix[words])
         return np.asarray(self.matrix[words[:, None], outputs])
 
@@ -43,7 +48,7 @@ class CoordinateSource:
         self.error = metric.distance_error(squared_error)
 
     def block(self, words: IdArray, outputs: IdArray) -> Float64Array:
-        whole = len(outputs) == len(self._rows)
+        whole = _are_all(outputs, len(self._rows))
         rows, norms = (self._rows, self._norms) if whole else (self._rows[outputs], self._norms[outputs])
         squared = (-2.0 * self._rows[words]) @ rows.T
         squared += norms
