@@ -25,6 +25,7 @@ from wordveil_lab.papers.base import (
     is_table,
     roles_of,
     standing,
+    told,
     verdict,
 )
 from wordveil_lab.papers.summary import as_dict, as_markdown, judged_rows, read_reproduction, summary_table
@@ -57,9 +58,9 @@ def test_two_trials_that_agree_by_chance_are_no_lead():
     values = {1.0: (0.525, 0.003, 0.552, 0.5, 0.502), 4.0: (0.555, 0.025, 0.868, 0.501, 0.516)}
     values[8.0] = (0.681, 0.024, 0.872, 0.502, 0.519)
     found = accuracies(tem=0.79, laplace=0.5)
-    for e, (laplace, error, own, clean, told) in values.items():
-        found["laplace", e] = {"accuracy": over(laplace, error), "auc": over(clean, 0.001)}
-        found["tem", e] = {"accuracy": over(own, 0.002), "auc": over(told, 0.001)}
+    for e, (laplace, error, own, plain, tem_auc) in values.items():
+        found["laplace", e] = {"accuracy": over(laplace, error), "auc": over(plain, 0.001)}
+        found["tem", e] = {"accuracy": over(own, 0.002), "auc": over(tem_auc, 0.001)}
     first, second = [*tem.results(found, full=True)][2:]
     assert "TEM's is higher in 2, level in 1, lower in 0" in first.ours
     assert "TEM's is higher in 2, level in 1, lower in 0" in second.ours
@@ -272,6 +273,16 @@ def test_the_table_of_all_papers_is_read_off_their_pages():
     rows = summary_table(RESULTS)
     assert len(rows) > 60
     assert "\n".join(rows) in (RESULTS / "papers.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_row_of_another_run_says_so_and_names_its_command(paper):
+    rows = [row for row in summary_table(RESULTS) if row.startswith(f"| [{paper}]")]
+    for row in told("about.toml")[paper]["left"]:
+        other = "trlaplace-neural.md" in row["ours"]
+        assert other == row["ours"].startswith("stored run"), row["what"]
+        (listed,) = [line for line in rows if f" | {row['what']} | " in line]
+        assert listed.endswith(" --neural` |") == other, row["what"]
 
 
 @pytest.mark.parametrize("paper", NAMES)
