@@ -148,9 +148,8 @@ class Options:
         `files.toml` says what these are. A data set or table that is larger than the paper's will do.
         """
         needs = told("files.toml")["whole"][self.paper]
-        if self.size != "paper" or self.epsilons or self.repeats < needs["runs"]:
-            return False
-        if not all(self.has(role) for role in (*needs["data"], *needs["tables"])):
+        roles = (*needs["data"], *needs["tables"])
+        if self.size != "paper" or self.epsilons or self.repeats < needs["runs"] or not all(map(self.has, roles)):
             return False
         if any(sum(1 for _ in read_rows(self.file(role), ())) < records for role, records in needs["data"].items()):
             return False
