@@ -12,7 +12,7 @@ from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.corpora import released_centroids
 from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.papers import nadp_checks
-from wordveil_lab.papers.base import HOLDS, UNTESTED, noisy_table
+from wordveil_lab.papers.base import FAILS, HOLDS, UNTESTED, noisy_table
 from wordveil_lab.papers.nadp import silent_share
 from wordveil_lab.papers.nadp_noise import CODE, DELTA, FlatNoise, contenders, largest_edge
 from worlds import placed
@@ -96,7 +96,7 @@ def summary(value):
 def made_up(epsilons, value):
     """Rows in which a mechanism's score is value(name, epsilon)."""
     names = (nadp_checks.NADP_ROW, nadp_checks.NOISY_ROW, "NADP, tau 0.1", *CODE)
-    names += ("Gaussian, text", "multivariate Laplace (not in the paper)")
+    names += ("Gaussian, text", "Laplacian, text", "multivariate Laplace (not in the paper)")
     rows = {("no noise", 0.0): {"MEN": summary(0.9), "skewness": summary(0.0), "overlap": summary(1.0)}}
     for epsilon in epsilons:
         for name in names:
@@ -120,6 +120,14 @@ def test_leads_are_counted_and_lost_cells_named():
         ("NADP, tau 0.1", counted.format(4, 0), "", ""),  # which the paper does not claim
     ):
         assert (found[other].ours, found[other].remark, found[other].verdict) == (shown, remark, said)
+
+
+def test_a_guess_of_ours_and_level_scores_refute_nothing():
+    values = {nadp_checks.NADP_ROW: 0.4, "Gaussian, text": 0.4}
+    rows = made_up((10.0,), lambda name, epsilon: values.get(name, 0.5))
+    said = {c.what.rpartition("ahead of ")[2]: c.verdict for c in nadp_checks.leads(rows, full=True)}
+    assert said["Gaussian, code"] == FAILS
+    assert said["Gaussian, text"] == said["Laplacian, code"] == said["Laplacian, text"] == UNTESTED
 
 
 @pytest.mark.parametrize(("noisy", "word", "kept"), [(0.2, "mostly", 25), (0.4, "in part", 75)])

@@ -18,7 +18,7 @@ from wordveil.vocabulary.table import load_embeddings
 from wordveil_lab.evaluation.membership import MembershipInference
 from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.papers import PAPERS, curse, tem
-from wordveil_lab.papers.base import VERDICTS, Options, is_table, roles_of, told
+from wordveil_lab.papers.base import VERDICTS, Options, is_table, median_norm, roles_of, timed, told
 from wordveil_lab.papers.summary import as_markdown, write_reproduction
 from worlds import shared
 
@@ -45,7 +45,11 @@ def neural_texts(folder):
 def filled(paper, vocabulary, folder):
     """Give every table of a paper, and the data that the made-up folder has under another name."""
     tables = [part for role in told("files.toml")["tables"][paper] for part in ("--table", f"{role}={vocabulary}")]
-    data = {"stsb": "sentences/stsb.dev.tsv", "mr": "sentences/sst2.train.tsv"} if paper == "nadp" else {}
+    data = {}
+    if paper in ("nadp", "privemb"):
+        missing = ("mr", "mpqa", "sst5-train", "sst5-test", "simlex", "stsb")
+        stand_in = {"simlex": "wordsim/men3k.tsv", "stsb": "sentences/stsb.dev.tsv"}
+        data = {role: stand_in.get(role, "sentences/sst2.train.tsv") for role in missing if role in roles_of(paper)}
     if paper == NEURAL:
         news, plain = neural_texts(folder)
         data = {
@@ -178,14 +182,83 @@ def test_a_file_in_the_wrong_role_and_a_missing_one_name_the_page(tmp_path, monk
     monkeypatch.setenv("WORDVEIL_DATA", str(tmp_path))
     run = partial(CliRunner().invoke, build_app(["reproduce"]))
     for arguments, said in (
-        (["tem"], r"--table='vectors=embeddings/word2vec.*docs/results/data\.md"),
-        (["tem", "--data", "vectors=x"], r"roles of tem are imdb-train, imdb-test\. See docs/results/data\.md"),
+        (["tem"], r"role='vectors' needs a file: embeddings/word2vec.*--table vectors=FILE; docs/results/data\.md"),
+        (["tem", "--table", "vectors=absent"], r"--table='vectors=absent' must name a file; docs/results/data\.md"),
+        (["tem", "--data", "vectors=x"], r"imdb-test \(vectors is a role of --table\)\. See docs/results/data\.md"),
         (["tem", "--table", "embedding=x"], "roles of tem are vectors, norms, small"),
         (["tem", "--table", "vectors"], "must be ROLE=FILE"),
     ):
         result = run(["reproduce", *arguments])
         assert result.exit_code != 0
         assert re.search(said, str(result.exception)), result
+
+
+def test_every_file_is_looked_for_before_anything_is_computed(vocabulary, use_world):
+    """A table of one's own needs no norms, a set without its test part is split, and some roles have no file."""
+    tables = {role: vocabulary for role in told("files.toml")["tables"]["privemb"] if role != "norms"}
+    data = {role: str(use_world / "sentences/sst2.train.tsv") for role in ("mpqa", "sst5-train", "sst5-test")}
+
+    def compute(options):
+        raise AssertionError("computed")
+
+    with pytest.raises(ParameterError, match="role='mr' needs a file"):
+        timed(compute, Options(paper="privemb", files=tables | data))
+    Options(paper="privemb", files=tables | data | {"mr": data["mpqa"]}).check()
+    texts = {f"{name}-train": data["mpqa"] for name in ("yelp", "yahoo", "sst2", "agnews")}
+    Options(paper=NEURAL, files=texts | {"wide": vocabulary}).check()
+
+
+def test_the_same_table_has_the_same_scale_by_whatever_name(world, use_world, tmp_path, monkeypatch):
+    own = "embeddings/glove.6B.50d.top100k.npz"
+    monkeypatch.setitem(roles_of("tem"), "vectors", own)
+    monkeypatch.setitem(roles_of("tem"), "norms", own)
+    copy = tmp_path / "copy.npz"
+    copy.write_bytes((use_world / own).read_bytes())
+    other, longer = tmp_path / "other.npz", tmp_path / "longer.npz"
+    np.savez(other, words=world.words, vectors=2 * world.vectors)
+    np.savez(longer, words=world.words, vectors=3 * world.vectors)
+
+    def table(**files):
+        found = Options(paper="tem", files={role: str(file) for role, file in files.items()}).scaled_table("vectors")
+        return found.header.name.partition(" ")[2], median_norm(found) / median_norm(world)
+
+    for files, name, times in (
+        ({}, "(scaled)", 1),
+        ({"vectors": copy}, "(scaled)", 1),
+        ({"vectors": copy, "norms": longer}, "(scaled)", 3),
+        ({"norms": longer}, "(scaled)", 3),
+        ({"vectors": other, "norms": longer}, "(scaled)", 3),
+        ({"vectors": other}, "(not scaled)", 2),
+    ):
+        assert table(**files) == (name, pytest.approx(times, rel=1e-5)), files
+
+
+def test_only_the_papers_size_runs_tables_and_data_may_say_that_something_does_not_hold(world, use_world, monkeypatch):
+    words, records = len(world), 40
+    needs = {"runs": 5, "tables": {"vectors": [words, world.dimensions]}, "data": {"men": records}}
+    monkeypatch.setitem(told("files.toml")["whole"], "nadp", needs)
+    run = Options(paper="nadp", size="paper", repeats=5)
+    assert run.whole()
+    assert not replace(run, size="reduced").whole()
+    assert not replace(run, repeats=4).whole()
+    assert not replace(run, epsilons=(10.0,)).whole()
+    for part, role, least in (
+        ("tables", "vectors", [words + 1, world.dimensions]),
+        ("tables", "vectors", [words, world.dimensions + 1]),
+        ("data", "men", records + 1),
+        ("data", "cr", 1),  # which the data folder lacks
+    ):
+        with monkeypatch.context() as other:
+            other.setitem(needs, part, {role: least})
+            assert not run.whole(), (role, least)
+
+
+@pytest.mark.parametrize("paper", list(told("files.toml")["whole"]))
+def test_what_a_paper_needs_are_tables_and_data_of_its_own(paper):
+    needs = told("files.toml")["whole"][paper]
+    assert all(is_table(paper, role) for role in needs["tables"])
+    assert not any(is_table(paper, role) for role in needs["data"])
+    assert {*needs["tables"], *needs["data"]} <= {*roles_of(paper)}
 
 
 def test_an_interrupted_reproduction_goes_on_from_its_cells(vocabulary, use_world, tmp_path, monkeypatch):

@@ -102,8 +102,10 @@ def _named(option: str, given: list[str] | None, paper: str) -> dict[str, str]:
         role, separator, path = argument.partition("=")
         if not separator or role not in roles:
             listed = ", ".join(roles) or "none"
+            other = "--data" if option == "--table" else "--table"
+            hint = f" ({role} is a role of {other})" if role in roles_of(paper) and role not in roles else ""
             raise ParameterError(
-                option, argument, f"must be ROLE=FILE; the roles of {paper} are {listed}. See {FILES_PAGE}."
+                option, argument, f"must be ROLE=FILE; the roles of {paper} are {listed}{hint}. See {FILES_PAGE}."
             )
         named[role] = path
     return named

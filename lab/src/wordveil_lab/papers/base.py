@@ -22,7 +22,7 @@ from wordveil_lab.evaluation.catalogue import data_digests
 from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.plots import Plotted
-from wordveil_lab.rows import locate
+from wordveil_lab.rows import DATA_VARIABLE, file_digest, locate, read_rows
 
 SIZES = ("paper", "reduced", "miniature")
 FILES_PAGE = "docs/results/data.md"
@@ -60,14 +60,26 @@ def verdict(holds: bool, *, full: bool) -> str:
     return HOLDS if holds else FAILS if full else UNTESTED
 
 
-def standing(cases: Sequence[tuple[Summary, Summary]], *, lower: bool = False) -> tuple[int, int, int]:
-    """Return in how many cases the first score is better, level and worse, by two standard errors of the difference."""
+def sides(cases: Iterable[tuple[Summary, Summary]], *, lower: bool = False) -> list[int]:
+    """Return for each case 1, 0 or -1: the first score is better, level or worse, by two errors of the difference."""
     signs = []
     for own, other in cases:
         ahead = other.mean - own.mean if lower else own.mean - other.mean
         level = abs(ahead) <= 2 * math.hypot(own.standard_error, other.standard_error)
         signs.append(0 if level else 1 if ahead > 0 else -1)
+    return signs
+
+
+def standing(cases: Iterable[tuple[Summary, Summary]], *, lower: bool = False) -> tuple[int, int, int]:
+    """Return in how many cases the first score is better, level and worse, as `sides` counts them."""
+    signs = sides(cases, lower=lower)
     return signs.count(1), signs.count(0), signs.count(-1)
+
+
+def ahead_verdict(counts: tuple[int, int, int], *, full: bool) -> str:
+    """Return what a run says of a claim to be ahead, from its `standing`; level cases speak for neither side."""
+    ahead, _, behind = counts
+    return verdict(ahead > 0 and not behind, full=full and behind > 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +112,7 @@ class Options:
     """How a reproduction is run."""
 
     paper: str  # the paper's short name, whose roles `files` may name
-    size: str = "reduced"  # "paper" (the paper's own: hours), "reduced" (minutes), "miniature" (for tests: seconds)
+    size: str = "reduced"  # "paper" (the paper's own: hours), "reduced" (minutes), "miniature" (for tests: a minute)
     files: Mapping[str, str] = field(default_factory=dict)  # role -> file in place of the data folder's
     seed: int = 0  # changes all noise
     repeats: int = 3  # runs of everything that is noisy, at least 2
@@ -130,9 +142,26 @@ class Options:
             raise ParameterError("--epsilon", self.epsilons, f"must be among {', '.join(f'{e:g}' for e in sized)}.")
         return chosen
 
-    def whole(self, *roles: str) -> bool:
-        """Whether a run may say what does not hold: at the paper's size, with these files of the user's own."""
-        return self.size == "paper" and self.files.keys() >= set(roles)
+    def whole(self) -> bool:
+        """Whether a run may say what does not hold: at the paper's size, runs and epsilons, on its tables and data.
+
+        `files.toml` says what these are. A data set or table that is larger than the paper's will do.
+        """
+        needs = told("files.toml")["whole"][self.paper]
+        roles = (*needs["data"], *needs["tables"])
+        if self.size != "paper" or self.epsilons or self.repeats < needs["runs"] or not all(map(self.has, roles)):
+            return False
+        if any(sum(1 for _ in read_rows(self.file(role), ())) < records for role, records in needs["data"].items()):
+            return False
+        tables = ((self.table(role), *least) for role, least in needs["tables"].items())
+        return all(len(table) >= words and table.dimensions == d for table, words, d in tables)
+
+    def check(self) -> None:
+        """Refuse a run that lacks a file, before anything is computed."""
+        spared = told("files.toml")["spared"].get(self.paper, {})
+        for role in roles_of(self.paper):
+            if role in self.files or (self.has(role) and spared.get(role) not in self.files):
+                self.file(role)
 
     def say(self, line: str) -> None:
         """Report what is done next."""
@@ -144,22 +173,39 @@ class Options:
         return bool(self.files.get(role) or roles_of(self.paper)[role])
 
     def file(self, role: str) -> str:
-        """Return the path of a role's file."""
-        name = self.files.get(role) or roles_of(self.paper)[role]
+        """Return the path of a role's file, or of the folder of an imported vocabulary."""
+        given = self.files.get(role)
+        kind = "--table" if is_table(self.paper, role) else "--data"
+        if given and kind == "--table" and Path(given).is_dir():
+            return given
+        own = roles_of(self.paper)[role]
         try:
-            return str(locate(name))
+            return str(locate(given or own))
         except ParameterError:
-            kind = "--table" if is_table(self.paper, role) else "--data"
-            raise ParameterError(
-                kind,
-                f"{role}={name}",
-                f"must be a file, or {kind} {role}=FILE must name one; {FILES_PAGE} says where each comes from.",
-            ) from None
+            where = f"{FILES_PAGE} says where each file comes from."
+            if given:
+                raise ParameterError(kind, f"{role}={given}", f"must name a file; {where}") from None
+            lacking = f"needs a file: {own} is not in the folder named by {DATA_VARIABLE}"
+            raise ParameterError("role", role, f"{lacking}. Give {kind} {role}=FILE; {where}") from None
 
     def table(self, role: str) -> Embeddings:
         """Return the vocabulary of a role, every entry of it allowed as output."""
-        given = self.files.get(role)
-        return load_embeddings(given) if given and Path(given).is_dir() else table_of(self.file(role))
+        file = self.file(role)
+        return load_embeddings(file) if Path(file).is_dir() else table_of(file)
+
+    def scaled_table(self, role: str) -> Embeddings:
+        """Return the vocabulary of a role, scaled to the median norm of `norms`, or as it is and called not scaled.
+
+        It is scaled where `norms` is given, and where its file is that of the data folder, by whatever name.
+        """
+        table, given = self.table(role), self.files.get(role)
+        try:
+            own = not given or file_digest(given) == file_digest(roles_of(self.paper)[role])
+        except ParameterError:  # no such file in the data folder, or a folder is given
+            own = False
+        if own or "norms" in self.files:
+            return scaled(table, median_norm(self.table("norms")))
+        return scaled(table, median_norm(table), "not scaled")
 
     def score(self, task: Task, subject: Entrant, label: str, afresh: Drawn | None = None) -> Scores:
         """Return a task's scores over the repeats, with noise of the label's own; a baseline is run once.
@@ -227,7 +273,7 @@ def roles_of(paper: str) -> Mapping[str, str]:
 
 def cost(paper: str, size: str) -> str:
     """Return about how long and how much memory a size takes, from runs on one core."""
-    return str(told("about.toml")[paper]["cost"].get(size, "seconds"))
+    return str(told("about.toml")[paper]["cost"].get(size, "about a minute"))
 
 
 def is_table(paper: str, role: str) -> bool:
@@ -270,10 +316,10 @@ def median_norm(table: Embeddings) -> float:
     return float(np.median(np.linalg.norm(np.asarray(table.vectors, dtype=np.float64), axis=1)))
 
 
-def scaled(table: Embeddings, norm: float = 1.0) -> Embeddings:
+def scaled(table: Embeddings, norm: float = 1.0, called: str = "scaled") -> Embeddings:
     """Return a table scaled by one public number to this median norm, on which what an epsilon means depends."""
     rows = np.asarray(table.vectors, dtype=np.float64) * (norm / median_norm(table))
-    return Embeddings.from_arrays(list(table.words), rows, name=f"{table.header.name} (scaled)", candidate_rule="all")
+    return Embeddings.from_arrays(list(table.words), rows, name=f"{table.header.name} ({called})", candidate_rule="all")
 
 
 def table_of(name: str) -> Embeddings:
@@ -298,6 +344,7 @@ def shown(summary: Summary, digits: int = 3) -> str:
 
 def timed(make: Callable[[Options], Reproduction], options: Options) -> Reproduction:
     """Return a reproduction with its size, the time it took, and the tables and figures that it leaves out."""
+    options.check()
     started = time.perf_counter()
     found = make(options)
     words = told("about.toml")[options.paper]

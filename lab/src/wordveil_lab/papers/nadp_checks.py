@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from wordveil.api import Embeddings, analytic_scale, classical_scale, gaussian_log_delta
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.papers.base import Comparison, computed, shown, standing, verdict
+from wordveil_lab.papers.base import Comparison, ahead_verdict, computed, shown, standing, verdict
 from wordveil_lab.papers.nadp_noise import CODE, DELTA, LAPLACE_TAU, TAU, largest_edge
 
 Rows = Mapping[tuple[str, float], Mapping[str, Summary]]
@@ -43,14 +43,16 @@ def leads(rows: Rows, *, full: bool) -> Iterator[Comparison]:
     for other in (*others, "NADP, tau 0.1", NOISY_ROW):
         behind = _behind(rows, NADP_ROW, other)
         cases = [(value, rows[other, epsilon][score]) for epsilon, score, value in _cells(rows, NADP_ROW)]
-        clearly = standing(cases)[2]
+        counts = standing(cases)
+        # What stands behind the scale of the Laplacian is a guess of ours, which no run can turn into the paper's.
+        judged = ahead_verdict(counts, full=full and not other.startswith("Laplacian"))
         claimed = other in CODE or other.endswith(", text")
         yield Comparison(
             what=f"figure 2, {NADP_ROW}: tasks and epsilons at which it is ahead of {other}",
             paper="all" if claimed else "",
-            ours=f"{total - len(behind)} of {total} by the mean; behind by two standard errors in {clearly}",
+            ours=f"{total - len(behind)} of {total} by the mean; behind by two standard errors in {counts[2]}",
             remark=f"behind: {', '.join(behind)}" if behind else "",
-            verdict=verdict(not clearly, full=full) if claimed else "",
+            verdict=judged if claimed else "",
         )
 
 

@@ -20,14 +20,13 @@ from wordveil_lab.papers.base import (
     Reproduction,
     Scores,
     about,
+    ahead_verdict,
     decoded,
     labelled,
-    median_norm,
-    scaled,
     shown,
+    sides,
     standing,
     told,
-    verdict,
 )
 from wordveil_lab.papers.privemb_bounds import bound_rows, published
 from wordveil_lab.plots import point
@@ -36,18 +35,16 @@ TRAINED = {50: 0.93, 100: 0.66, 200: 0.468}
 """Dimensions of the tables of figure 4 -> beta of the M2 that they are compared with."""
 
 
-Pairs = dict[str, list[tuple[Summary, Summary]]]
-"""Figure or table -> the scores of what is claimed to be ahead, and of what it is compared with."""
+Pairs = dict[str, dict[str, tuple[Summary, Summary]]]
+"""Figure or table -> case -> the scores of what is claimed to be ahead, and of what it is compared with."""
 
 
 def reproduce(options: Options) -> Reproduction:
     """Repeat figures 1 to 4 and table 1, and hold the bounds of section 4 against what is drawn."""
     options.say("reading the vocabularies")
     glove = options.table("vectors")
-    words = options.table("lexicon-vectors")
-    if "lexicon-vectors" not in options.files:
-        words = scaled(words, median_norm(options.table("norms")))
-    pairs: Pairs = defaultdict(list)
+    words = options.scaled_table("lexicon-vectors")
+    pairs: Pairs = defaultdict(dict)
     comparisons = (
         *_distortion(glove, pairs, options),
         *bound_rows(glove, options),
@@ -57,7 +54,7 @@ def reproduce(options: Options) -> Reproduction:
     )
     return Reproduction(
         **about("privemb", glove=glove, glove_words=len(glove), words=words, word_count=len(words), options=options),
-        comparisons=(*results(pairs, full=options.whole("vectors", "lexicon-vectors")), *comparisons),
+        comparisons=(*results(pairs, full=options.whole()), *comparisons),
         findings=(),
     )
 
@@ -65,9 +62,12 @@ def reproduce(options: Options) -> Reproduction:
 def results(pairs: Pairs, *, full: bool) -> Iterator[Comparison]:
     """Yield one row for each figure and table; `full` is at the paper's size and on its own embedding."""
     for item, paper in told("numbers.toml")["privemb"]["claims"].items():
-        ahead, even, behind = standing(pairs[item], lower=item in ("figure 1", "figure 2"))
-        ours = f"ahead in {ahead}, {even} level, behind in {behind} of {len(pairs[item])} (two standard errors)"
-        yield Comparison(what=item, paper=paper, ours=ours, verdict=verdict(ahead > 0 and not behind, full=full))
+        lower, cases = item in ("figure 1", "figure 2"), pairs[item]
+        counts = standing(cases.values(), lower=lower)
+        ours = "ahead in {}, {} level, behind in {} of {} (two standard errors)".format(*counts, len(cases))
+        level = [case for case, side in zip(cases, sides(cases.values(), lower=lower), strict=True) if not side]
+        ours += f"; level at {'; '.join(level)}" if level else ""
+        yield Comparison(what=item, paper=paper, ours=ours, verdict=ahead_verdict(counts, full=full))
 
 
 Epsilons = tuple[float, ...]
@@ -104,8 +104,8 @@ def _distortion(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[C
     betas = options.pick((0.5, 0.6, 0.7), (0.5, 0.6, 0.7), (0.7,))
     for name, epsilon, found, plain in _runs("figures 1 and 2", task, table, epsilons, betas, options):
         if found is not plain:
-            pairs["figure 1"].append((found["distance"], plain["distance"]))
-            pairs["figure 2"].append((found["inner-product"], plain["inner-product"]))
+            pairs["figure 1"][_case(name, epsilon)] = found["distance"], plain["distance"]
+            pairs["figure 2"][_case(name, epsilon)] = found["inner-product"], plain["inner-product"]
         yield Comparison(
             what=f"figures 1, 2, {name}, epsilon {epsilon:g}: distance / inner-product difference",
             paper="M2 below M1, lower for larger beta",
@@ -124,7 +124,7 @@ def _lexicon(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comp
     rows = [("no noise", 0.0, clean, clean), *_runs("figure 3", task, table, _figure_epsilons(options), betas, options)]
     for name, epsilon, found, plain in rows:
         if found is not plain:
-            pairs["figure 3"].append((found["accuracy"], plain["accuracy"]))
+            pairs["figure 3"][_case(name, epsilon)] = found["accuracy"], plain["accuracy"]
         yield Comparison(
             what=f"figure 3, {labelled(name, epsilon)}: accuracy / AUC",
             paper=told("numbers.toml")["privemb"]["figure-three"][f"{epsilon:g}"] if epsilon else "",
@@ -134,6 +134,10 @@ def _lexicon(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comp
                 point("figure 3: AUC on the opinion lexicon", name, epsilon or None, found["auc"]),
             ),
         )
+
+
+def _case(name: str, epsilon: float) -> str:
+    return labelled(name.removeprefix("M2, "), epsilon)
 
 
 def _figure_epsilons(options: Options) -> Epsilons:
@@ -175,8 +179,8 @@ def _sentences(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Co
                 paper=theirs,
                 ours=f"{_two(once[-1], 'training', 'accuracy')} ({_two(afresh[-1], 'training', 'accuracy')})",
             )
-        pairs["table 1"].append((once[1]["accuracy"], once[0]["accuracy"]))
-        pairs["table 1, fresh noise for every token"].append((afresh[1]["accuracy"], afresh[0]["accuracy"]))
+        pairs["table 1"][name] = once[1]["accuracy"], once[0]["accuracy"]
+        pairs["table 1, fresh noise for every token"][name] = afresh[1]["accuracy"], afresh[0]["accuracy"]
 
 
 def _trained_small(large: Embeddings, m: int, pairs: Pairs, options: Options) -> Iterator[Comparison]:
@@ -195,7 +199,7 @@ def _trained_small(large: Embeddings, m: int, pairs: Pairs, options: Options) ->
         first = options.score(task, decoded(MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {m} {epsilon}")
         entrant, drawn = _projected(second_table, epsilon, TRAINED[m])
         second = options.score(task, entrant, f"M2 {m} {epsilon}", drawn)
-        pairs["figure 4"].append((first["accuracy"], second["accuracy"]))
+        pairs["figure 4"][f"{m} dimensions, epsilon {epsilon:g}"] = first["accuracy"], second["accuracy"]
         for name, found in ((f"A1 ({small.header.name})", first), (f"M2, beta {TRAINED[m]:g}", second)):
             yield Comparison(
                 what=f"{figure}, {name}, epsilon {epsilon:g}: accuracy / AUC",

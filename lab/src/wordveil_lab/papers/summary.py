@@ -115,10 +115,17 @@ def summary_table(folder: Path) -> list[str]:
     rows = []
     for paper in PAPERS:
         page = (folder / f"{paper}.md").read_text(encoding="utf-8")
-        command = re.search(r"^    (wordveil reproduce .*?)(?: --cells \S+)?(?: --report \S+)?$", page, re.MULTILINE)
-        shown = f"`{command[1]}`" if command else ""
-        rows += [[f"[{paper}]({paper}.md)", *row, shown] for row in judged_rows(page)]
+        for row in judged_rows(page):
+            other = re.search(rf"\(({paper}-\w+)\.md\)", row[2])  # the page whose run the numbers are from
+            rows.append([f"[{paper}]({paper}.md)", *row, _command(folder / f"{other[1] if other else paper}.md")])
     return list(markdown_table(["paper", "what", "the paper", "here", "verdict", "command"], rows))
+
+
+def _command(page: Path) -> str:
+    """Return the command that made a page, without its files of its own, as code."""
+    text = page.read_text(encoding="utf-8")
+    found = re.search(r"^    (wordveil reproduce .*?)(?: --cells \S+)?(?: --report \S+)?$", text, re.MULTILINE)
+    return f"`{found[1]}`" if found else ""
 
 
 def main() -> None:

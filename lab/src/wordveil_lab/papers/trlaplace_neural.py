@@ -25,7 +25,7 @@ from wordveil_lab.neural.models import Rewriter, TextClassifier
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
 from wordveil_lab.neural.rewrite_scores import score_rewrites
 from wordveil_lab.neural.training import CLASSIFY, REWRITE, Training, fit, measure
-from wordveil_lab.papers.base import Options, Reproduction, about, labelled, roles_of
+from wordveil_lab.papers.base import Options, Reproduction, about, labelled
 from wordveil_lab.papers.trlaplace import CERTIFIED, PUBLISHED, Contender, best_guess, contenders
 from wordveil_lab.papers.trlaplace_results import Found, absent, findings, numbers, results
 
@@ -117,7 +117,7 @@ def reproduce(options: Options) -> Reproduction:
     words = about(PAPER, size=SIZES[options.size], glove=options.table("glove"), repeats=options.repeats)
     return Reproduction(
         **words | {"missing": (*absent(found), *words["missing"])},
-        comparisons=(*results(found, full=options.whole(*roles_of(PAPER))), *numbers(found)),
+        comparisons=(*results(found, full=options.whole()), *numbers(found)),
         findings=findings(found),
     )
 

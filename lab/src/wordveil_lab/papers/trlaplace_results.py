@@ -8,7 +8,7 @@ from wordveil.api import round_up
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
 from wordveil_lab.papers.base import Comparison, labelled, shown, verdict
-from wordveil_lab.papers.trlaplace import CODE, LARGEST, NONE, PUBLISHED, printed
+from wordveil_lab.papers.trlaplace import CERTIFIED, CODE, LARGEST, NONE, PUBLISHED, printed
 from wordveil_lab.plots import Plotted, point
 
 Found = dict[tuple[str, str, float | None], Mapping[str, Summary]]
@@ -51,14 +51,18 @@ def results(found: Found, *, full: bool) -> Iterator[Comparison]:
         own = curve(found, f"classify {data}, glove", PUBLISHED, "accuracy")
         if own:
             yield _figure_four(found, data, [score.mean for score in own.values()], full)
-    over = [
-        scores["beyond none"].mean for (cell, name, _), scores in found.items() if cell == "seconds" and name != NONE
-    ]
-    yield Comparison(
-        what="table 5: one epoch takes longer by",
-        paper="11 to 21 %",
-        ours=f"{_range([100 * share for share in over], 1)} %, by inversion instead of rejection",
-        verdict=verdict(all(0.11 <= share <= 0.21 for share in over), full=False),
+    yield _table_five({n: s["beyond none"].mean for (cell, n, _), s in found.items() if cell == "seconds"})
+
+
+def _table_five(beyond: Mapping[str, float]) -> Comparison:
+    """Return how much longer an epoch takes with the truncated noise than with each other, from shares beyond none."""
+    over = {name: (1 + beyond[CERTIFIED]) / (1 + share) - 1 for name, share in beyond.items() if name != CERTIFIED}
+    listed = ", ".join(f"{100 * share:.1f} % ({name})" for name, share in over.items())
+    return Comparison(
+        what="table 5: one epoch with TrLaplacian takes longer by",
+        paper="11 to 21 % than with the Gaussian and the Laplacian at the same epsilon",
+        ours=f"{listed}, by inversion instead of rejection",
+        verdict=verdict(all(0.11 <= share <= 0.21 for name, share in over.items() if name != NONE), full=False),
     )
 
 
