@@ -125,11 +125,14 @@ def unique_ids(ids: Sequence[str], n: int) -> list[str]:
 
 
 def check_other_columns(keep: Collection[str] | None, *, keep_others: bool, drop_others: bool) -> None:
-    """Raise `ParameterError` where two things are said of the columns that hold no text."""
-    said = {"keep": keep is not None, "keep_others": keep_others, "drop_others": drop_others}
-    first, *more = [name for name, given in said.items() if given] or [""]
+    """Raise `ParameterError` where two things are said of the columns that hold no text, or one is no yes or no."""
+    said = {"keep": keep, "keep_others": keep_others, "drop_others": drop_others}
+    for name in ("keep_others", "drop_others"):
+        if not isinstance(said[name], bool):
+            raise ParameterError(name, said[name], "must be True or False.")
+    first, *more = [name for name, given in said.items() if given is not None and given is not False] or [""]
     if more:
-        raise ParameterError(first, None, f"cannot be combined with {more[0]}=True. Give one of the two.")
+        raise ParameterError(first, said[first], f"cannot be combined with {more[0]}=True. Give one of the two.")
 
 
 def unnamed_columns(columns: Sequence[Any], others: Sequence[Any], where: str) -> ParameterError:

@@ -80,8 +80,18 @@ def test_a_report_is_of_the_output_that_is_there(wordveil, tmp_path):
     wordveil.done("report a.csv --verify r.json --vocabulary small")
     for other in ('{"my": "notes"}', (tmp_path / "r.json").read_text().replace('"outputs": [', '"outputs": [5, ')):
         (tmp_path / "other.json").write_text(other)
-        wordveil.done(f"{RUN} -o a.csv --yes --resume --report other.json")
+        for more in ("--resume", "--again"):
+            refused = wordveil.refused(f"{RUN} -o a.csv --yes {more} --report other.json")
+            assert "--report='other.json' is there and is no report" in refused
         assert (tmp_path / "other.json").read_text() == other, "what is no report is nobody's to replace"
+    (tmp_path / "folder.json").mkdir()
+    for output in ("a.csv --resume", "new.csv"):
+        refused = wordveil.refused(f"{RUN} -o {output} --yes --report folder.json")
+        assert "--report='folder.json' is a folder" in refused
+    assert not (tmp_path / "new.csv").exists()
+    (tmp_path / "empty.json").touch()
+    wordveil.done(f"{RUN} -o a.csv --yes --resume --report empty.json")
+    wordveil.done("report a.csv --verify empty.json --vocabulary small")
 
 
 @pytest.mark.parametrize("command", [RUN, "redact in.csv --column body --keep id"])

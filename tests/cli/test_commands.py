@@ -58,6 +58,11 @@ def test_a_file_gives_options_and_what_is_typed_goes_before_it(wordveil, tmp_pat
     ('[sanitize]\nepsilon = "much"\n', "Invalid value for '--epsilon'"),
     ("[sanitize]\nepsilon = true\n", "gives epsilon no value"),
     ('[sanitize]\nset = "beta=x"\n', "beta"),
+    ("[sanitize]\nepsilon = [1, 2]\n", "gives epsilon no value"),
+    ("[sanitize]\nepsilon = 2026-01-01\n", "gives epsilon no value"),
+    ("[sanitize]\nresume = 3\n", "gives resume no value: it takes true or false"),
+    ('[sanitize]\nkeep = [["id"]]\n', "gives keep no value"),
+    ("a = " + "[" * 3000, "is no file of options"),
 ])  # fmt: skip
 def test_a_file_whose_options_are_none_is_refused(wordveil, tmp_path, text, said):
     options = tmp_path / "nightly.toml"
@@ -73,6 +78,8 @@ def test_a_file_that_names_no_command_of_a_group_is_refused(wordveil, tmp_path):
         options.write_text(f"[vocabulary.{table}]\ncount = 2\n")
         answer = wordveil("--config", options, "vocabulary", "neighbors", "diabetes")
         assert (answer.status, len(answer.out.splitlines())) == (status, 0 if status else 2)
+    options.write_text("[vocabulary]\nneighbors = 3\n")
+    assert "no table of options" in wordveil.refused("--config", options, "vocabulary", "neighbors", "diabetes")
 
 
 # Help, version, listings.
@@ -307,6 +314,10 @@ MISTAKES = {
     "block": ("sanitize NOTES --block-tokens 0", "--block-tokens=0 must be at least 1"),
     "output-is-folder": ("sanitize NOTES -o FOLDER", "--output='FOLDER' must be a file, as the input is."),
     "delimiter": ("sanitize ROWS --delimiter long", "--delimiter='long' must be one ASCII character"),
+    "setting-deep": (f"sanitize NOTES -m tem -e 2 --set beta={'-' * 50_000}1", "must be a number"),
+    "setting-nested": (f"sanitize NOTES -m tem -e 2 --set beta='{'(' * 5_000}'", "must be a number"),
+    "over-budget": ("sanitize TABLE -c text --drop-others --user-column id --max-nats-per-user 9 --over-budget x",
+     "--over-budget='x' must be one of"),
     "setting-strange": ("sanitize NOTES --set 'beta={[]: 1}'", "beta"),
     "count": ("vocabulary neighbors babaq -k 0", "--count=0 must be at least 1"),
     "guess": ("sanitise", "Did you mean 'sanitize'"),
@@ -322,7 +333,7 @@ MISTAKES = {
      "wordveil: --column text --column note leaves 1 other column of table.csv unnamed: id. --keep NAME copies "
      "one, --keep-others copies all, --drop-others leaves them out."),
     "keep-and-all": ("sanitize TABLE -c text --keep id --keep-others",
-     "wordveil: --keep cannot be combined with --keep-others. Give one of the two."),
+     "wordveil: --keep id cannot be combined with --keep-others. Give one of the two."),
     "misspelt-keep": ("sanitize TABLE -c text --keep note --keep idd",
      "wordveil: --keep='idd' is no other column of table.csv. Did you mean 'id'?"),
     "kept-text": ("sanitize TABLE -c text --keep text", "--keep='text' is a text column."),

@@ -1,5 +1,6 @@
 """`wordveil redact` and `wordveil words`: choices, wires, reports, refusals; and a resumed run."""
 
+import errno
 import json
 import os
 import re
@@ -289,14 +290,17 @@ def test_words_are_shown_with_the_faces_of_their_classes(wordveil):
 @pytest.mark.parametrize("command", [
     "redact", "redact --hide hidden.txt", "redact --dates shift --days 30", "sanitize -e 4",
 ])  # fmt: skip
-def test_a_run_whose_report_failed_is_finished_by_resume(wordveil, tmp_path, command):
+def test_a_run_whose_report_failed_is_finished_by_resume(wordveil, tmp_path, monkeypatch, command):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     (tmp_path / "in.txt").write_text("Please call Maria Garcia at 555-0147.\n")
     (tmp_path / "hidden.txt").write_text("call\n")
-    (tmp_path / "r.json").mkdir()
     run = f"{command} in.txt -o o.txt --report r.json"
-    assert wordveil(run).status == 2
+    with monkeypatch.context() as patch:
+        patch.setattr("wordveil.runs.report.write_sealed", full)
+        assert wordveil(run).status == 2
     released = (tmp_path / "o.txt").read_bytes()
-    (tmp_path / "r.json").rmdir()
     wordveil.done(f"{run} --resume")
     assert (tmp_path / "o.txt").read_bytes() == released
     wordveil.done("report o.txt --verify r.json" + (" --hide hidden.txt" if "hide" in command else ""))

@@ -119,7 +119,7 @@ def test_a_kept_column_that_stands_twice_is_refused(tmp_path, name, content, kep
 def test_two_choices_are_one_too_many():
     both = {"keep": ("a",), "keep_others": True, "drop_others": True}
     for first, second in (("keep", "keep_others"), ("keep", "drop_others"), ("keep_others", "drop_others")):
-        with pytest.raises(ParameterError, match=f"{first}=None cannot be combined with {second}=True"):
+        with pytest.raises(ParameterError, match=rf"{first}=.+ cannot be combined with {second}=True"):
             Selection(columns=("t",), **{name: both[name] for name in (first, second)})
     for options, name, problem in (
         ({"columns": ["t"], "keep": "id"}, "in.csv", "put a single one in brackets"),

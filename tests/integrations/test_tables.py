@@ -12,7 +12,7 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError
-from wordveil.runs.tables import released_columns
+from wordveil.runs.tables import chosen_columns, released_columns
 
 TEXTS = [*leak_free.PROMPTS, None, "", "the same", "the same"]
 ROWS = {"id": list(range(len(TEXTS))), "text": TEXTS, "note": TEXTS[::-1]}
@@ -187,6 +187,22 @@ def test_no_column_is_copied_that_was_not_named(library):
     ):
         with pytest.raises(ParameterError, match=message):
             sanitize(table, columns, **choice)
+
+
+def test_what_becomes_of_other_columns_is_said_in_one_way():
+    names = ["id", "text", "who"]
+    for keep in (["who", "id"], ("id", "who"), iter(["id", "who"]), (name for name in ("who", "id")), {"id", "who"}):
+        assert chosen_columns(["text"], names, keep=keep) == (["text"], ["id", "who"])
+    for name in ("keep_others", "drop_others"):
+        for value in ("no", "yes", 0, 1, None):
+            with pytest.raises(ParameterError, match=f"{name}={value!r} must be True or False"):
+                chosen_columns(["text"], names, **{name: value})
+    with pytest.raises(TypeError, match=r"^there is no argument 'keep_other'\. Did you mean 'keep_others'\?$"):
+        chosen_columns(["text"], names, keep_other=True)
+    with pytest.raises(TypeError, match="there is no argument 'where'"):
+        chosen_columns(["text"], names, where="here", keep=["id"])
+    with pytest.raises(ParameterError, match=r"^keep=\['id'\] cannot be combined with drop_others=True\."):
+        chosen_columns(["text"], names, keep=["id"], drop_others=True)
 
 
 def test_an_index_of_pandas_is_a_column_like_the_others():

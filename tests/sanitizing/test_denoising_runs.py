@@ -1,6 +1,7 @@
 """Released files read back: only what a report vouches for, in its own format, resumable, the promise unchanged."""
 
 import json
+import os
 from collections import Counter
 
 import pytest
@@ -10,7 +11,7 @@ from tests.tables import read_rows, write_rows
 import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
-from wordveil.errors import ChecksumError, DataFormatError, ParameterError
+from wordveil.errors import ChecksumError, DataFormatError, DocumentFormatError, ParameterError
 from wordveil.runs import denoise as denoising_runs
 from wordveil.runs.denoise import DenoisedTexts, ReleaseReport, denoise_documents
 from wordveil.runs.evidence import Evidence
@@ -79,6 +80,34 @@ def test_what_takes_the_place_of_a_release_while_it_is_read_is_not_denoised(fold
 
     with pytest.raises(ChecksumError, match="is not the release that the report speaks of"):
         denoised(folder, denoiser, progress=replaced)
+    assert not (folder / "read.jsonl").exists()
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_an_original_that_lies_there_between_two_looks_at_a_release_is_not_denoised(
+    folder, denoiser, monkeypatch, in_place
+):
+    release, original, checks = folder / "out.jsonl", (folder / "in.jsonl").read_bytes(), []
+    check, released, times = ReleaseReport.check, release.read_bytes(), release.stat()
+
+    def put(content):
+        if in_place:
+            release.write_bytes(content)
+            os.utime(release, ns=(times.st_atime_ns, times.st_mtime_ns))
+        else:
+            (folder / "other").write_bytes(content)
+            (folder / "other").replace(release)
+
+    def swapped(self, path):
+        put(released)
+        check(self, path)
+        checks.append(path)
+        put(original.ljust(len(released))[: len(released)] if in_place else original)
+
+    monkeypatch.setattr(ReleaseReport, "check", swapped)
+    with pytest.raises(DocumentFormatError, match="was written to"):
+        denoised(folder, denoiser, progress=lambda *_: put(released))
+    assert len(checks) >= 2
     assert not (folder / "read.jsonl").exists()
 
 

@@ -236,7 +236,7 @@ def test_a_file_that_is_written_to_after_its_documents_were_counted_is_not_relea
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("wordveil.runs.sanitize.FirstReading", Changing)
         budget = UserBudget(user="person", max_nats=float(ALLOWED), over="drop")
-        with pytest.raises(DocumentFormatError, match="was written to after its documents had been counted"):
+        with pytest.raises(DocumentFormatError, match="was written to after it had been read"):
             wv.sanitize_documents(source, tmp_path / "out.csv", sanitizer(words), settings=COLUMN, budget=budget)
     assert not (tmp_path / "out.csv").exists()
 

@@ -97,7 +97,7 @@ class AuditReport:
 def _exact_line(verdict: ChannelVerdict) -> str:
     word = "holds" if verdict.holds else "REFUTED"
     return (
-        f"exact: {word}; every triple ({verdict.triples:.3g}): epsilon is exactly "
+        f"exact, by the law it states: {word}; every triple ({verdict.triples:.3g}): epsilon is exactly "
         f"{round_up(verdict.tight_epsilon, 6)} where {round_up(verdict.epsilon, 6)} is claimed; worst pair "
         f"{verdict.worst_pair} at distance {verdict.worst_distance:.4g}, loss {round_up(verdict.worst_loss, 6)} nats"
     )

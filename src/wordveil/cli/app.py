@@ -111,10 +111,12 @@ class Command(TyperCommand):
             raise USAGE_ERROR("The file of options cannot say again: a second release is asked for each time.", ctx)
         for param in self.params:
             if f"--{name}" in param.opts:
-                if isinstance(value, bool) and not getattr(param, "is_flag", False):
-                    raise USAGE_ERROR(f"The file of options gives {name} no value, but true or false.", ctx)
-                several = getattr(param, "multiple", False) and not isinstance(value, list)
-                return str(param.name), [value] if several else value
+                several, flag = getattr(param, "multiple", False), getattr(param, "is_flag", False)
+                values = value if several and isinstance(value, list) else [value]
+                if any(type(each) not in ((bool, str) if flag else (int, float, str)) for each in values):
+                    wanted = "true or false" if flag else "a number or text"
+                    raise USAGE_ERROR(f"The file of options gives {name} no value: it takes {wanted}.", ctx)
+                return str(param.name), values if several else value
         known = [word[2:] for param in self.params for word in param.opts if word.startswith("--")]
         meant = "".join(f" Did you mean {each}?" for each in get_close_matches(name.replace("_", "-"), known, 1))
         raise USAGE_ERROR(f"The file of options names no option of this command: {name}.{meant}", ctx)
@@ -124,7 +126,9 @@ class Command(TyperCommand):
         tables, others = ctx.parent.default_map or {}, getattr(ctx.parent.command, "commands", {})
         if unknown := [name for name in tables if name not in others]:
             raise USAGE_ERROR(f"The file of options names no command of {ctx.parent.command_path}: {unknown[0]}.", ctx)
-        if named := ctx.default_map:
+        if not isinstance(named := ctx.default_map or {}, dict):
+            raise USAGE_ERROR(f"The file of options gives {ctx.command_path} a value, and no table of options.", ctx)
+        if named:
             ctx.default_map = dict(self._by_config(ctx, name, value) for name, value in named.items())
             if not {"-q", "--quiet"}.intersection(args):
                 typer.echo(f"options by a file: {', '.join(named)}", err=True)
@@ -198,7 +202,7 @@ def _options_of(path: Path) -> dict[str, Any]:
     """Return the options that a file gives by command."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # no TOML, or not even UTF-8
+    except (ValueError, RecursionError) as error:  # no TOML, not even UTF-8, or nested without end
         raise WordveilError(f"{path} is no file of options, which is TOML with a table for each command.") from error
     for name, table in tables.items():
         if name not in command_lines() or not isinstance(table, dict):

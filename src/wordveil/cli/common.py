@@ -298,7 +298,7 @@ def _parse_value(key: str, text: str) -> Any:
         return metrics[text]
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text
 
 

@@ -150,7 +150,7 @@ def report(
     0: all of it holds. 1: something does not; a line says what. 2: it cannot be checked here; a line says why.
     """
     if new_key is not None:
-        if not (released is verify is public_key is sign is None):
+        if not (released is verify is public_key is sign is None) or any(vars(public).values()):
             raise ParameterError("--new-key", str(new_key), "must be given alone.")
         from wordveil.runs.report_signatures import new_key as make_key
 

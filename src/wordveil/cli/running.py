@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wordveil.documents.base import Missing
     from wordveil.randomness import RandomSource
     from wordveil.runs.beforehand import Over, UserBudget
+    from wordveil.runs.digests import FileDigest
 
 R = TypeVar("R")
 
@@ -188,11 +189,12 @@ class Running:
     ] = False
 
     def check_report(self, *others: Any, endings: tuple[str, ...] = (".json", ".html")) -> None:
-        """Refuse a report that could not be written, or that would replace one of the others."""
+        """Refuse a report that could not be written, or that would replace one of the others, or what is no report."""
         from wordveil.runs.engine import check_report_path
 
         if self.report is not None:
             check_report_path(self.report, endings, others=others)
+            _replaced(self.report)
 
     def notice(self, line: str) -> None:
         if not self.quiet:
@@ -224,12 +226,25 @@ class Running:
 def _speaks_of(report: Path, result: Any) -> bool:
     """Whether the report in a file is of the outputs of a run, and not of another release that lay there."""
     from wordveil.runs.digests import FileDigest
-    from wordveil.runs.report_schema import read_report
 
     outputs = (FileDigest(**file) for file in result["outputs"]) if isinstance(result, dict) else result.outputs
+    return _replaced(report) == tuple(outputs)
+
+
+def _replaced(path: Path) -> tuple[FileDigest, ...] | None:
+    """Return the outputs of the report that a new one replaces; None where nothing is there, or an empty file.
+
+    Raises:
+        ParameterError: If something else is there, which is nobody's to replace.
+    """
+    from wordveil.runs.report_schema import read_report
+
+    if path.is_dir():
+        raise ParameterError("report", path.name, "is a folder. Name a file.")
+    if not path.exists() or not path.stat().st_size:
+        return None
     try:
-        return read_report(report).outputs == tuple(outputs)
-    except FileNotFoundError:
-        return False
-    except (OSError, DataFormatError, TypeError):  # what is no report is nobody's to replace now
-        return True
+        return read_report(path).outputs
+    except (DataFormatError, TypeError):
+        problem = "is there and is no report that this version reads: it was left alone. Name another file."
+        raise ParameterError("report", path.name, problem) from None

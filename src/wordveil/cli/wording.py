@@ -20,6 +20,7 @@ _OPTIONS = {
     "columns": "--column",
     "max_nats": "--max-nats-per-user",
     "user": "--user-column",
+    "over": "--over-budget",
     "candidate_rule": "--candidates",
     "every_output": "--exclude-outputs",
     "block_characters": "--block-tokens",

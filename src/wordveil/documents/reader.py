@@ -80,6 +80,11 @@ class DocumentReader(AbstractContextManager["DocumentReader"]):
         return self._input.bytes_total
 
     @property
+    def descriptor(self) -> int:
+        """Of the open file: what is read, whatever has its path by now."""
+        return self._input.descriptor
+
+    @property
     def bytes_done(self) -> int:
         share = self.format.share_done
         return self._input.bytes_done if share is None else int(share * (self.bytes_total or 0))

@@ -106,6 +106,10 @@ class InputStream:
             raise
 
     @property
+    def descriptor(self) -> int:
+        return sys.stdin.fileno() if self._raw is None else self._raw.fileno()
+
+    @property
     def bytes_done(self) -> int:
         return 0 if self._raw is None or self._raw.closed else self._raw.tell()
 

@@ -19,7 +19,7 @@ from wordveil.errors import ChecksumError, DataFormatError
 from wordveil.promises.release import BatchRelease, Provenance, TextOptions
 from wordveil.promises.rows import into_rows
 from wordveil.runs.digests import FileDigest, file_digests
-from wordveil.runs.documents import Answers, DocumentSummary
+from wordveil.runs.documents import Answers, DocumentSummary, Known, stamp_of
 from wordveil.runs.evidence import differences
 from wordveil.runs.frame import RunOptions, run_and_report
 from wordveil.runs.rebuilding import rebuilt
@@ -175,6 +175,11 @@ def denoise_documents(
     denoiser.check_origin(report.provenance)
     texts, counts = DenoisedTexts(denoiser=denoiser), Counter[str]()
 
+    def vouched(files: Sequence[tuple[str, DocumentSettings]]) -> list[Known]:
+        stamps = [stamp_of(path) for path, _ in files]
+        report.check(release)  # again: what takes its place from now on has another stamp
+        return [Known(stamp=stamp) for stamp in stamps]
+
     def process(records: list[Record]) -> Answers:
         # The report vouches for these bytes.
         given = [ReleasedText(text) for record in records for text in record.texts if text is not None]
@@ -198,7 +203,8 @@ def denoise_documents(
         fingerprint={**texts.fingerprint(), **asdict(report.provenance)},
         counts=counts,
         tokens=["words"],
-        read=lambda: report.check(release),  # again: a text that took its place meanwhile is none that was released
+        beforehand=vouched,
+        read=lambda: report.check(release),  # and again: the report made now names what was read
         **options,
     )
     return told

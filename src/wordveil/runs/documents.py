@@ -44,7 +44,7 @@ class Known:
     leave_out: Collection[int] = ()
     ids: Sequence[str] | None = None  # None goes by the file and the place in it
     documents: int | None = None  # how many it has, left out or not, where that was found out
-    stamp: tuple[int, int, int] | None = None  # by which it is known that nobody wrote to it since
+    stamp: tuple[int, ...] | None = None  # by which it is known that nobody wrote to it since
     problem: DocumentFormatError | None = None  # why it could not be read beforehand, and is not read now
 
 
@@ -354,7 +354,7 @@ class _Documents:
 
 def _named(reader: DocumentReader, known: Known) -> Iterator[Record]:
     """Give each document its id, where there are ids; stop where the file is not what was read beforehand."""
-    last, stamped = -1, known.stamp is None or stamp_of(reader.path) == known.stamp
+    last, stamped = -1, known.stamp is None or stamp_of(reader.descriptor) == known.stamp
     for record in reader if stamped else ():
         if not record.structural:
             last = record.ordinal
@@ -363,16 +363,16 @@ def _named(reader: DocumentReader, known: Known) -> Iterator[Record]:
         if known.documents is not None and last + len(known.leave_out) >= known.documents:
             break
         yield record
-    stamped = stamped and (known.stamp is None or stamp_of(reader.path) == known.stamp)
+    stamped = stamped and (known.stamp is None or stamp_of(reader.descriptor) == known.stamp)
     if not stamped or (known.documents is not None and last + 1 + len(known.leave_out) != known.documents):
-        problem = "was written to after its documents had been counted."
+        problem = "was written to after it had been read for the first time."
         raise DocumentFormatError(reader.path, problem, remedy="Release a file that nobody writes to.")
 
 
-def stamp_of(path: str) -> tuple[int, int, int]:
-    """Return by what a file is known again as long as nobody writes to it."""
-    facts = os.stat(path)
-    return facts.st_ino, facts.st_size, facts.st_mtime_ns
+def stamp_of(file: str | int) -> tuple[int, ...]:
+    """Return by what a file, of this path or open, is known again in this run as long as nobody writes to it."""
+    facts = os.stat(file)
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
 def _after(records: Iterator[Record], done: int) -> Iterator[Record]:

@@ -75,6 +75,7 @@ def damage(report: StoredReport) -> list[str]:
     """
     held = report.facts.get("checksum") == checksum(report.facts)
     told = [] if held else ["other facts than its checksum was made of"]
+    told += [f"provenance.{name}: no text" for name in _GIVEN if not isinstance(report.facts["provenance"][name], str)]
     if not told and report.html and report.text != form(report.facts, html=True):
         report.check_version()
         told.append("another page than its facts make")

@@ -33,22 +33,26 @@ def new_key(path: str | os.PathLike[str]) -> Path:
         Where the public key lies.
 
     Raises:
-        ParameterError: If one of the two files exists: a key that is replaced is lost.
+        ParameterError: If one of the two files exists, even as a link to nothing: a key that is replaced is lost.
         MissingExtraError: If `cryptography` is missing.
     """
     ed25519, serialization = _library()
-    private, public = Path(path), Path(path).with_suffix(".pub")
+    private = Path(path)
+    if not private.name:
+        raise ParameterError("new_key", os.fspath(path), "must name a file.")
+    public = private.with_suffix(".pub")
     if private == public:
         raise ParameterError("new_key", private.name, "must not end in .pub, which is the ending of the public key.")
     for each in (private, public):
-        if each.exists():
+        if os.path.lexists(each):
             raise ParameterError("new_key", each.name, "must be a new file: a key that is replaced is lost.")
     key, pem = ed25519.Ed25519PrivateKey.generate(), serialization.Encoding.PEM
     whole = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    handle = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(whole)
-    public.write_bytes(key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo))
+    known = key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
+    for each, content, mode in ((private, whole, 0o600), (public, known, 0o666)):
+        handle = os.open(each, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # follows no link
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
     return public
 
 

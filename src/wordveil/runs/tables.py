@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any, Unpack, cast
@@ -65,7 +65,13 @@ def chosen_columns(
 
     Raises:
         ParameterError: If a column is not there, or there twice, or there are others and nothing was said of them.
+        TypeError: If something else is chosen than what becomes of other columns.
     """
+    if unknown := [*choice.keys() - OtherColumns.__annotations__.keys()]:
+        near = similar_name(unknown[0], OtherColumns.__annotations__)
+        raise TypeError(f"there is no argument {unknown[0]!r}.{near}")
+    if isinstance(choice.get("keep"), Iterator):
+        choice["keep"] = tuple(choice["keep"] or ())
     if isinstance(columns, str):
         raise ParameterError("columns", columns, "must be a list of names; put a single one in brackets.")
     chosen, there = list(columns), list(present)

@@ -165,7 +165,7 @@ def settings_of(given: Iterable[str]) -> dict[str, Setting]:
 def _value(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, get_args
 from wordveil import __version__
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.errors import ParameterError, TooLittleKeptError
+from wordveil.kernels.compiled.library import engine_name
 from wordveil.kernels.compiled.withholding import CompiledWithholding
 from wordveil.parameters import check_choice
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
@@ -85,7 +86,7 @@ class Redactor:
         source: Randomness of surrogates and of the numbers of persons; a fresh secure source unless given.
 
     Raises:
-        ParameterError: If a choice does not exist.
+        ParameterError: If a choice does not exist, that of WORDVEIL_ENGINE among them.
 
     Example:
         >>> Redactor().redact("Please call Maria Garcia at 555-0147, she was seen by Dr. Long.")
@@ -100,6 +101,7 @@ class Redactor:
     source: RandomSource = field(default_factory=RandomSource, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        engine_name()  # refuses what is none
         check_choice("law", self.law, get_args(LawName))
         if self.days is not None and not 1 <= self.days <= MOST_DAYS:
             raise ParameterError("days", self.days, f"must be a number of days from 1 to {MOST_DAYS}.")
