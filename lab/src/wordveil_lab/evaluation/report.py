@@ -253,8 +253,8 @@ def _audit_legend(report: dict[str, Any]) -> list[str]:
     if not settings["samples"]:
         return []
     return [
-        "Audited: for selection mechanisms the smallest true epsilon of the law that they state, from every triple of words "
-        "(what one of your own draws is attacked by `wordveil audit`); for the others lower "
+        "Audited: for selection mechanisms the smallest true epsilon of the law that they state, from every triple of "
+        "words (`wordveil audit` attacks what one of your own draws); for the others lower "
         f"bounds from {settings['samples']:,} samples of each word of the worst pairs of the public vocabulary, each "
         f"wrong with probability at most {settings['alpha']:g}. They trust the mechanism's density, which sees events "
         "rarer than one sample in all; the bound from counted events alone trusts nothing. A bound below the claim "
