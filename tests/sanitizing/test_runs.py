@@ -16,6 +16,7 @@ from wordveil.errors import DocumentFormatError, ParameterError, ResumeError
 from wordveil.files.journal import is_resumable, journal_path
 from wordveil.files.run_key import run_key_path, run_source
 from wordveil.runs import engine as engine
+from wordveil.runs import frame
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report
 
@@ -253,6 +254,24 @@ def test_no_other_run_writes_an_output_before_all_is_written_that_speaks_of_it(v
     with pytest.raises(ResumeError, match="is not what"):
         wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary, run_source(output)), resume=True)
     assert hidden(tmp_path) == []
+
+
+def test_what_is_written_over_while_its_report_is_made_again_is_not_reported_on(
+    vocabulary, text_file, tmp_path, monkeypatch
+):
+    output, run_documents = tmp_path / "out.txt", frame.run_documents
+
+    def then_another(*given, **how):
+        summary = run_documents(*given, **how)
+        output.write_text("another's\n")
+        return summary
+
+    wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary, run_source(output)))
+    again = wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary, run_source(output)), resume=True)
+    assert again.documents == 150
+    monkeypatch.setattr(frame, "run_documents", then_another)
+    with pytest.raises(ResumeError, match="was written over while its report was made"):
+        wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary, run_source(output)), resume=True)
 
 
 def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_file, tmp_path):

@@ -18,7 +18,7 @@ _NAME = r'"([^"\\\x00-\x1f]*+)"'
 _PLAIN = r'(?:"[^"\\\x00-\x1f]*+"|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null)'
 _member = re.compile(rf"[{{,]{_SPACE}{_NAME}{_SPACE}:{_SPACE}").match
 _rest = re.compile(rf"{_PLAIN}?{_SPACE}").match
-_MOST_MEMBERS = 100
+_MOST_MEMBERS, _LONGEST_NAME = 100, 1000  # beyond them making the patterns takes longer than they spare
 
 
 def layout_of(text: str, at: int, texts: Collection[str], is_copied: Callable[[str], bool]) -> tuple[Gap, ...]:
@@ -36,7 +36,7 @@ def layout_of(text: str, at: int, texts: Collection[str], is_copied: Callable[[s
     gaps, gap = list[Gap](), ""
     for _ in range(_MOST_MEMBERS):
         named = _member(text, at)
-        if named is None:
+        if named is None or len(named[1]) > _LONGEST_NAME:
             return ()
         gap += rf'{"," if gaps or gap else "{"}{_SPACE}"{re.escape(named[1])}"{_SPACE}:{_SPACE}'
         at = named.end()

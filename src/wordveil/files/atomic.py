@@ -175,8 +175,9 @@ def check_not_busy(target: Path) -> None:
     if folder.is_dir() and not folder.is_symlink():
         with suppress(FileNotFoundError):
             handle = _claimed(folder, target)
-            with suppress(OSError):
-                folder.rmdir()
+            if sys.platform != "win32" and os.fstat(handle).st_uid == os.geteuid():
+                with suppress(OSError):
+                    folder.rmdir()
             os.close(handle)
 
 
