@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -127,6 +128,17 @@ def test_the_sum_over_equal_tokens_is_that_of_the_composition(vocabulary, tokens
     explained = sanitizer.explained(tokens)
     composed = wv.compose_tokens(sanitizer.guarantee, [explained.typical] * tokens)
     assert explained.text == composed
+
+
+def test_the_sum_over_the_tokens_of_a_text_is_rounded_up(vocabulary):
+    """A product of floats lies below the exact one for about half of these."""
+    below = 0
+    for epsilon in np.linspace(1.0, 9.0, 25).tolist():
+        sanitizer = wv.Sanitizer(wv.load_embeddings(vocabulary), wv.NeighbourResponse(epsilon=epsilon))
+        each, exact = sanitizer.guarantee.epsilon, 7 * Fraction(sanitizer.guarantee.epsilon)
+        assert Fraction(sanitizer.explained(7).text.epsilon) >= exact
+        below += Fraction(7 * each) < exact
+    assert below
 
 
 def test_the_longest_text_may_be_too_long_for_a_list(vocabulary):
