@@ -19,6 +19,7 @@ _HOMES = {
     ),
     "wordveil.auditing.black_box": "audit_pair",
     "wordveil.auditing.cases": "Inputs as AuditInputs, make_case",
+    "wordveil.auditing.draws": "check_drawn_law",
     "wordveil.auditing.findings": (
         "Status as AuditStatus, Finding, at_least as at_least_in_words, result as audit_result"
     ),

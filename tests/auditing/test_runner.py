@@ -10,12 +10,14 @@ import pytest
 
 import seeds
 import wordveil as wv
+from wordveil.auditing import draws
 from wordveil.auditing.adapters import load_mechanism
 from wordveil.auditing.black_box import Event, PairAudit
 from wordveil.auditing.intervals import EventCounts
 from wordveil.auditing.report import AuditReport
 from wordveil.auditing.runner import AuditOptions, audit, audit_mechanism
 from wordveil.errors import ParameterError, RefutedClaimError, WordveilError
+from wordveil.mechanisms.base import WordRandomizer
 from wordveil.promises.relations import Pair
 from worlds import SIXTEEN, drawn, placed, scattered
 
@@ -274,3 +276,65 @@ def test_a_vocabulary_without_two_places_is_refused(vectors):
     table = placed(vectors)
     with pytest.raises(ParameterError, match="must hold two words at a distance from each other"):
         audit_mechanism(wv.MultivariateLaplace(epsilon=1.0), embeddings=table)
+
+
+class OtherThanStated(WordRandomizer):
+    """SanText that states its law and draws by another fitted randomizer wherever it is told to."""
+
+    def __init__(self, stated: WordRandomizer, drawn: WordRandomizer, where) -> None:
+        self.stated, self.drawn, self.where = stated, drawn, where
+        self.embeddings, self.draw_width, self.mechanism = stated.embeddings, stated.draw_width, stated.mechanism
+
+    def guarantee(self):
+        return self.stated.guarantee()
+
+    def law(self, ids):
+        return self.stated.law(ids)
+
+    def sample(self, stream, n):
+        return self.stated.sample(stream, n)
+
+    def randomize(self, ids, drawn, *, threads=None, progress=None):
+        out = self.stated.randomize(ids, drawn)
+        return np.where(self.where(ids), self.drawn.randomize(ids, drawn), out).astype(np.int32)
+
+
+def everywhere(ids):
+    return np.ones(len(ids), dtype=bool)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "where", "refuted"),
+    [
+        (2.0, everywhere, False),  # the twin
+        (4.0, everywhere, True),  # half the noise
+        (60.0, lambda ids: ids % 3 == 1, True),  # a third of the words hardly change
+    ],
+    ids=["as stated", "half the noise", "some words"],
+)
+def test_draws_are_held_against_the_law_that_is_stated(epsilon, where, refuted):
+    stated, drawn = (wv.SanText(epsilon=value).fit(SMALL) for value in (2.0, epsilon))
+    report = audit_mechanism(OtherThanStated(stated, drawn, where), embeddings=SMALL, options=QUICK)
+    assert report.exact.holds  # it believes the law
+    found = [finding for finding in report.findings if finding.check == draws.CHECK]
+    assert len(found) == 2
+    assert any(finding.refuted for finding in found) == report.refuted == refuted
+
+
+def test_a_draw_that_the_law_calls_impossible_refutes_it():
+    stated, other = wv.SanText(epsilon=2.0).fit(SMALL), np.int32(SMALL.candidates[0])
+
+    class Never(OtherThanStated):
+        def law(self, ids):
+            rows = self.stated.law(ids).copy()
+            rows[:, 0] = 0.0
+            return rows / rows.sum(axis=1, keepdims=True)
+
+    class Sometimes:
+        def randomize(self, ids, drawn):
+            return np.full(len(ids), other)
+
+    last = len(SMALL) - 1
+    never = Never(stated, Sometimes(), lambda ids: (ids == last) & (np.arange(len(ids)) == 0))
+    found = draws.check_drawn_law(never, np.array([last], np.int32), 64, alpha=1e-9, source=seeds.source(1))
+    assert found.refuted

@@ -1,6 +1,6 @@
 """One audit from beginning to end: load, check freshness, verify exactly, sample, look for leaks, report.
 
-    alpha/4  freshness of discrete noise      alpha/4  leaks of text and time, where asked for
+    alpha/4  freshness of discrete noise      alpha/4  leaks of text and time, or draws held against a stated law
     alpha/2  the pairs, in equal shares; within a pair epsilon, delta and the trade-off band share
 
 so an honest mechanism is called refuted with probability at most alpha, whatever the seed.
@@ -20,10 +20,11 @@ from wordveil.arrays import Float64Array
 from wordveil.auditing.adapters import Foreign, adapt, load_mechanism
 from wordveil.auditing.black_box import PairAudit, audit_pair
 from wordveil.auditing.cases import Case, Inputs, make_case
+from wordveil.auditing.draws import check_drawn_law
 from wordveil.auditing.findings import Finding
 from wordveil.auditing.float_attack import check_float_bits
 from wordveil.auditing.intervals import check_alpha
-from wordveil.auditing.repeated import attack_repeats
+from wordveil.auditing.repeated import RELEASES, attack_repeats
 from wordveil.auditing.report import AuditReport
 from wordveil.auditing.reuse import WITHIN_PROCESS, check_reuse
 from wordveil.auditing.side_doors import check_side_doors
@@ -31,6 +32,7 @@ from wordveil.auditing.subjects import OnGrid, Subject, VectorSubject, WordSubje
 from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.auditing.timing import check_timing
 from wordveil.errors import ParameterError
+from wordveil.mechanisms.base import WordRandomizer
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -56,7 +58,7 @@ class AuditOptions:
     leaks: bool = True  # whether texts are checked for leaks: unknown words, digits, casing, length, order, side doors
     declared: tuple[str, ...] = ("length", "order")  # disclosures that a text mechanism declares
     timing: bool = False  # whether words are timed; only useful on a quiet machine
-    repeats: int = 200  # words that are attacked by up to 64 releases of each, where a law is stated; 0 for none
+    repeats: int = 200  # words of which 64 releases are attacked, and as many held against a stated law; 0 for none
     seed: int | None = None  # None draws afresh; an integer makes the audit repeatable
 
     def __post_init__(self) -> None:
@@ -142,6 +144,9 @@ def audit_mechanism(  # noqa: PLR0913 (most of them say what is audited)
     progress("looking whether noise is fresh and text leaks")
     findings = _freshness(case, options.alpha / 4) + _leaks(thing, case, inputs, options)
     fresh = not _dependent(findings)
+    if fresh and isinstance(case.raw, WordSubject):
+        progress("holding draws against the stated law")
+        findings += _draws(case.raw.randomizer, case, options, source)
     audits = _pair_audits(case, options, progress) if fresh else ()
     repeated = None
     if options.repeats and isinstance(case.raw, WordSubject):
@@ -186,6 +191,16 @@ def _leaks(thing: Any, case: Case, inputs: Inputs, options: AuditOptions) -> lis
         checks = TextChecks(words=carriers, declared=options.declared, alpha=options.alpha / 32, seed=seed)
         findings += check_text(thing.call, checks)
     return findings + check_side_doors(thing.call, seed=seed)
+
+
+def _draws(randomizer: WordRandomizer, case: Case, options: AuditOptions, source: RandomSource) -> list[Finding]:
+    compared = [word for pair in case.pairs for word in (pair.first, pair.second)]
+    ids = np.array([word for word in compared if word >= (-1 if randomizer.answers_unknown else 0)], dtype=np.int32)
+    shares = source.stream("words whose draws are checked").lane(0).random(options.repeats)
+    some = (shares * len(randomizer.embeddings)).astype(np.int32)
+    groups = [(words, draws) for words, draws in ((ids, options.samples), (some, RELEASES[-1])) if len(words)]
+    found = [check_drawn_law(randomizer, *group, alpha=options.alpha / 16, source=source) for group in groups]
+    return [finding for finding in found if finding is not None]
 
 
 def _dependent(findings: Sequence[Finding]) -> bool:

@@ -2,7 +2,8 @@
 
 Three kinds of evidence, each with its confidence:
 
-    exact      the law that a word mechanism states: its smallest true epsilon on this vocabulary, no chance of error
+    exact      the law that a word mechanism states: its smallest true epsilon on this vocabulary, no chance of error;
+               draws of words drawn at random are held against that law, with a share of alpha
     counted    events counted on samples, whatever the mechanism is; blind beyond ln(samples) nats
     density    the mechanism's own density, averaged over samples of it: also sees events rarer than one in n samples
 
@@ -21,6 +22,7 @@ from wordveil_lab.evaluation.promises import Contender
 
 STEPS = 40  # epsilons tried on the first half of the samples
 EXACT_TOLERANCE = 1e-9
+LAW_WORDS, LAW_DRAWS = 200, 64  # words whose draws are held against a stated law, and draws of each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +66,13 @@ def audit_promise(contender: Contender, embeddings: wv.Embeddings, settings: Aud
     stated = contender.guarantee
     claim = None if stated.epsilon is None else stated
     inputs = wv.AuditInputs(embeddings=embeddings, pairs=settings.pairs, seed=0, claim=claim, threads=1)
-    randomizer = contender.words.vectors or contender.words
-    case = wv.make_case(randomizer, inputs, wv.RandomSource.seeded_for_tests(seed))
+    randomizer, source = contender.words.vectors or contender.words, wv.RandomSource.seeded_for_tests(seed)
+    case = wv.make_case(randomizer, inputs, source)
     if case.exact is not None:
         a, b = case.exact.worst_pair
+        words = np.random.default_rng(seed).integers(0, len(embeddings), LAW_WORDS, dtype=np.int32)
+        drawn = wv.check_drawn_law(contender.words, words, LAW_DRAWS, alpha=settings.alpha, source=source)
+        otherwise = drawn is not None and drawn.refuted
         return Audited(
             method="exact",
             claimed_epsilon=case.exact.epsilon,
@@ -76,9 +81,9 @@ def audit_promise(contender: Contender, embeddings: wv.Embeddings, settings: Aud
             delta_at_least=case.exact.tight_delta or 0.0,
             counted_epsilon=None,
             counted_delta=None,
-            pair=f"word {a} and word {b}",
-            alpha=0.0,
-            refuted=not case.exact.holds,
+            pair=drawn.observed if otherwise else f"word {a} and word {b}",
+            alpha=settings.alpha,
+            refuted=not case.exact.holds or otherwise,
         )
     share = settings.alpha / (2 * len(case.pairs))
     found = [_pair(case.subject, pair, case.claim, settings.samples, share) for pair in case.pairs]
