@@ -1,10 +1,10 @@
 """Whether a word mechanism draws by the law that it states: an exact verification believes that law.
 
 Order the outputs of a word by their stated probability, and put a drawn output at the mass of all likelier ones plus
-a uniform share of its own. If it follows the law, its place is uniform in [0, 1], exactly. So the places of n draws have a
-distribution function within t of the diagonal but with chance 2 exp(-2 n t^2), whatever the law (Dvoretzky, Kiefer and
-Wolfowitz 1956; the constant is Massart's, 1990). Each word is held to that, and all words together, which finds a small
-fault that is everywhere. A fault in a word that is not tried is not found.
+a uniform share of its own. If it follows the law, its place is uniform in [0, 1], exactly. So the places of n draws
+have a distribution function within t of the diagonal but with chance 2 exp(-2 n t^2), whatever the law (Dvoretzky,
+Kiefer and Wolfowitz 1956; the constant is Massart's, 1990). Each word is held to that, and all words together, which
+finds a small fault that is everywhere. A fault in a word that is not tried is not found.
 """
 
 from __future__ import annotations
