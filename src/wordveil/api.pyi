@@ -13,6 +13,7 @@ from wordveil.arrays import ReleasedVectors as ReleasedVectors
 from wordveil.auditing.black_box import audit_pair as audit_pair
 from wordveil.auditing.cases import Inputs as AuditInputs
 from wordveil.auditing.cases import make_case as make_case
+from wordveil.auditing.draws import check_drawn_law as check_drawn_law
 from wordveil.auditing.exact import verify_channel as verify_channel
 from wordveil.auditing.findings import Finding as Finding
 from wordveil.auditing.findings import Status as AuditStatus
@@ -390,6 +391,7 @@ __all__ = [
     "certify",
     "certify_rate",
     "check_alpha",
+    "check_drawn_law",
     "check_draws",
     "check_positive",
     "check_report_path",

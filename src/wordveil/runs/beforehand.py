@@ -149,10 +149,13 @@ class FirstReading:
         lost = self._over_budget([counted for counted, _, _ in read])
         taken = set[str]()
         for _, names, _ in read:
-            if repeated := len(names) - len({*names} - taken - {""}):
-                problem = f"has no value, or one that another document has, in {repeated:,} documents of a file."
-                raise ParameterError("ids", self.ids, problem)
-            taken.update(names)
+            repeated = list[int]()
+            for place, name in enumerate(names, start=1):
+                repeated += [place] if name in taken or not name else []
+                taken.add(name)
+            if repeated:
+                where = f"in {len(repeated):,} documents of a file, first in its document {repeated[0]:,}."
+                raise ParameterError("ids", self.ids, f"has no value, or one that another document has, {where}")
         return [
             replace(
                 known,

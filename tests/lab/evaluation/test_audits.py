@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -45,9 +45,23 @@ def test_selection_rows_are_audited_exactly(world, name):
     with np.errstate(invalid="ignore", divide="ignore"):
         slow = np.nanmax(losses / distances)
     found = audit_promise(contender, world, SETTINGS, 0)
-    assert (found.method, found.refuted, found.alpha) == ("exact", False, 0.0)
+    assert (found.method, found.refuted, found.alpha) == ("exact", False, SETTINGS.alpha)
     assert found.epsilon_at_least == pytest.approx(slow, rel=1e-3)  # the sampler rounds its weights: slack
     assert audited(found.as_dict()) == f"epsilon is {found.epsilon_at_least:.4g} exactly"
+
+
+@pytest.mark.parametrize("drawn", [2.0, 4.0])
+def test_a_row_that_draws_by_another_law_than_it_states_is_refuted(world, drawn):
+    stated, other = (wv.SanText(epsilon=epsilon).fit(world) for epsilon in (2.0, drawn))
+
+    class OtherThanStated(type(stated)):
+        def randomize(self, ids, draws, **options):
+            return other.randomize(ids, draws, **options)
+
+    words = OtherThanStated(**{each.name: getattr(stated, each.name) for each in fields(stated)})
+    found = audit_promise(Contender(words=words, guarantee=stated.guarantee()), world, SETTINGS, seeds.seed(3))
+    assert found.refuted == (drawn != 2.0)
+    assert audited(found.as_dict()).startswith("**refuted**: draws") == found.refuted
 
 
 @pytest.mark.parametrize("seed", range(5))

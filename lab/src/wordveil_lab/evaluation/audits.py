@@ -45,7 +45,7 @@ class AuditSettings:
 class Audited:
     """What the audit of one row showed; epsilons are in the unit of the row's promise."""
 
-    method: str  # "exact", "density" or "counted": the strongest evidence there is
+    method: str  # "exact", "density" or "counted": the strongest evidence there is; "draws" where they break their law
     claimed_epsilon: float  # promised; for a refuted row what its paper claims
     claimed_delta: float
     epsilon_at_least: float  # no smaller epsilon is true at the claimed delta; inf where none is true at all
@@ -53,7 +53,7 @@ class Audited:
     counted_epsilon: float | None  # the same bound by counted events alone; None for an exact audit
     counted_delta: float | None
     pair: str  # the pair that shows `epsilon_at_least`, in public terms
-    alpha: float  # chance, at most, that a bound is wrong; 0 for an exact audit
+    alpha: float  # chance, at most, that a bound is wrong, or an honest law called broken
     refuted: bool  # whether the claim cannot be true
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,18 +72,18 @@ def audit_promise(contender: Contender, embeddings: wv.Embeddings, settings: Aud
         a, b = case.exact.worst_pair
         words = np.random.default_rng(seed).integers(0, len(embeddings), LAW_WORDS, dtype=np.int32)
         drawn = wv.check_drawn_law(contender.words, words, LAW_DRAWS, alpha=settings.alpha, source=source)
-        otherwise = drawn is not None and drawn.refuted
+        otherwise = drawn.observed if drawn is not None and drawn.refuted else ""
         return Audited(
-            method="exact",
+            method="draws" if otherwise else "exact",
             claimed_epsilon=case.exact.epsilon,
             claimed_delta=case.exact.delta,
             epsilon_at_least=case.exact.tight_epsilon,
             delta_at_least=case.exact.tight_delta or 0.0,
             counted_epsilon=None,
             counted_delta=None,
-            pair=drawn.observed if otherwise else f"word {a} and word {b}",
+            pair=otherwise or f"word {a} and word {b}",
             alpha=settings.alpha,
-            refuted=not case.exact.holds or otherwise,
+            refuted=not case.exact.holds or bool(otherwise),
         )
     share = settings.alpha / (2 * len(case.pairs))
     found = [_pair(case.subject, pair, case.claim, settings.samples, share) for pair in case.pairs]

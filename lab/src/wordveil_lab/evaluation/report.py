@@ -235,6 +235,8 @@ def audited(audit: dict[str, Any] | None) -> str:
     """Return the audit's result: the least epsilon at the claimed delta, or what refutes the claim."""
     if audit is None:
         return "-"
+    if audit["method"] == "draws":
+        return "**refuted**: draws do not follow the law that it states"
     if audit["method"] == "exact":
         return ("**refuted**: " if audit["refuted"] else "") + f"epsilon is {audit['epsilon_at_least']:.4g} exactly"
     least = audit["epsilon_at_least"]
@@ -303,6 +305,8 @@ def as_latex(report: dict[str, Any]) -> str:
         rows = [row for row in report["rows"] if row["group"] == group]
         for heading, head, body in group_tables(report, rows, every=False) if rows else ():
             lines += [f"% {text}. {heading}.", *latex_table(head, body)]
+    first = [(task["name"], task["scores"][0]) for task in report["tasks"]]
+    lines += [f"% {task}: {score['name']}: {score['meaning']}." for task, score in first]
     return "\n".join(lines) + "\n"
 
 
