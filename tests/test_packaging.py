@@ -69,7 +69,8 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_what_is_no_python_file(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = ["py.typed", "__init__.pyi", "vocabulary/default/never_output.txt", "certification/packaged/tem-4.json",
-              "sentences/names.txt", "sentences/general/words.txt", "sentences/general/vectors.npy"]  # fmt: skip
+              "sentences/names.txt", "sentences/general/words.txt", "sentences/general/vectors.npy",
+              "promises/page.css", "sentences/lists.toml", "sentences/recipes.toml"]  # fmt: skip
     assert {f"wordveil/{name}" for name in wanted} <= names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"wordveil"}, "no laboratory"
     assert not [name for name in names if name.startswith(("wordveil/lab", "wordveil/neural"))]
@@ -219,7 +220,8 @@ def test_a_package_is_under_the_licence_that_the_page_states(package):
 
 
 WRITTEN_HERE = (
-    "certification/packaged/", "service/static/", "kernels/compiled/", "py.typed",
+    "certification/packaged/", "service/static/", "kernels/compiled/", "py.typed", "promises/page.css",
+    "sentences/lists.toml", "sentences/recipes.toml",
 )  # fmt: skip
 """Files beside the code that wordveil's authors or programs wrote from nothing of others."""
 

@@ -1,4 +1,4 @@
-# Written by tools/write_stub.py from wordveil.names.EXPORTS.
+# Kept in order by tools/write_stub.py.
 
 from wordveil.auditing.exact import verify_channel as verify_channel
 from wordveil.auditing.runner import audit as audit

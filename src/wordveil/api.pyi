@@ -1,4 +1,4 @@
-# Written by tools/write_stub.py from wordveil.api.NAMES.
+# Kept in order by tools/write_stub.py.
 
 from wordveil.arrays import Float32Array as Float32Array
 from wordveil.arrays import Float64Array as Float64Array

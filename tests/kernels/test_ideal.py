@@ -19,7 +19,7 @@ from wordveil.kernels.ideal import IdealRows
 from wordveil.kernels.ideal_distances import Angles, Entries, Lengths
 from wordveil.kernels.pairwise import PairwiseRows
 from wordveil.mechanisms import precomputation as near_module
-from wordveil.mechanisms.precomputation import NearRows, NearSize, near_size
+from wordveil.mechanisms.precomputation import NearRows, NearSize, near_pairs, precomputed_size
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Precomputed
 from wordveil.metrics.table import LARGEST_TABLE, DistanceTable
 from worlds import distances
@@ -189,7 +189,8 @@ def both(table, rate=1.5, cap=2.0, outputs=None):
     metric = Precomputed(label="L1", vocabulary="ab", table=known)
     source = TableSource(metric)
     rows = PairwiseRows(source, metric, outputs, rate=rate, cap=cap)
-    return rows, NearRows(rows, source, pairs=near_size(source, outputs, cap).pairs)
+    pairs = sum(len(words) for words, _ in near_pairs(source, outputs, cap, None, None))
+    return rows, NearRows(rows, source, pairs=pairs)
 
 
 @settings(max_examples=60)
@@ -253,9 +254,10 @@ def test_as_many_words_as_the_vocabulary_has_are_not_all_of_them(kind):
 
 def test_the_size_is_counted_first():
     table = metric_table()
-    metric = Precomputed(label="L1", vocabulary="ab", table=DistanceTable(table))
-    source, outputs = TableSource(metric), np.arange(5, 60, dtype=np.int32)
-    size = near_size(source, outputs, 1.0)
+    words = [f"w{i}" for i in range(60)]
+    known = wv.Embeddings.from_arrays(words, np.eye(60), candidate_rule="all").without_outputs(words[:5])
+    metric = Precomputed(label="L1", vocabulary=known.checksum_in_use, table=DistanceTable(table))
+    size = precomputed_size(wv.TEM(epsilon=1.0, gamma=1.0, metric=metric).fit(known))
     assert size == NearSize(words=60, pairs=int((table[:56, 5:] < 1.0).sum()))  # four words share the rows of others
     assert size.bytes == 12 * size.pairs + 16 * 61
     assert str(size) == f"{size.pairs} pairs of 60 words, 0.0 MiB"

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from wordveil.errors import GuaranteeError, ParameterError
-from wordveil.mechanisms.checks import check_fitted
-from wordveil.mechanisms.common import Randomizer
+from wordveil.mechanisms.common import Randomizer, check_fitted
 from wordveil.mechanisms.laplace_profile import laplace_epsilon
 from wordveil.parameters import check_positive
 from wordveil.promises.composing import to_local

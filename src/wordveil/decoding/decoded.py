@@ -12,8 +12,7 @@ from wordveil.arrays import PrivateIds, Progress, ReleasedIds
 from wordveil.decoding.base import Decoder, FittedDecoder
 from wordveil.decoding.nearest import Nearest
 from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, WordMechanism, WordRandomizer
-from wordveil.mechanisms.checks import check_mechanism
-from wordveil.mechanisms.common import answered_by, with_vocabulary
+from wordveil.mechanisms.common import answered_by, check_mechanism, with_vocabulary
 from wordveil.mechanisms.worst_pairs import word_relation
 from wordveil.parameters import checked_ids
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit

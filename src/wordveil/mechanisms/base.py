@@ -24,7 +24,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray, IdArray, PrivateIds, Progress, ReleasedIds, ReleasedVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.compiled.library import NUMPY
-from wordveil.mechanisms.common import Mechanism, Randomizer
+from wordveil.mechanisms.common import Mechanism, Randomizer, check_mechanism
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.relations import Pair, Relation
@@ -68,6 +68,13 @@ class VectorMechanism(Mechanism):
     def constants(self, embeddings: Embeddings) -> Mapping[str, float]:
         """Return the numbers that fitting computes, for a certificate; none where `certificate_method` is empty."""
         return {}
+
+
+def vector_mechanism(thing: object) -> VectorMechanism:
+    """Return what was given if it is a mechanism of vectors; raise `ParameterError` otherwise."""
+    if isinstance(thing, VectorMechanism):
+        return thing
+    raise ParameterError("mechanism", check_mechanism(thing).name, "must be a vector mechanism, such as laplace.")
 
 
 class VectorRandomizer(Randomizer):

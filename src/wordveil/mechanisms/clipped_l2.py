@@ -89,12 +89,10 @@ class ClippedL2(ClippedMechanism):
         return cls(epsilon=2.0), cls(epsilon=2.0, delta=0.0), cls(epsilon=2.0, clip_norm=2.0, diameter="vocabulary")
 
     @property
-    def certifies_vocabulary(self) -> bool:  # type: ignore[override]
-        return self.diameter == "vocabulary"
-
-    @property
     def needs_vocabulary(self) -> bool:
         return self.diameter == "vocabulary"
+
+    certifies_vocabulary = needs_vocabulary
 
     def constants(self, embeddings: Embeddings) -> dict[str, float]:
         fitted = self.fit(embeddings)

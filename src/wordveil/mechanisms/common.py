@@ -10,7 +10,7 @@ from functools import cached_property, wraps
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from wordveil.errors import CertificateError, ParameterError
+from wordveil.errors import CertificateError, GuaranteeError, ParameterError
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_positive
 from wordveil.promises.certificates import Certificate, code_name, digest_of, mark_of
@@ -155,6 +155,20 @@ class Randomizer(ABC):
     def advice(self) -> str:
         """What a user should know beyond the guarantee, with what to use instead; empty where there is nothing."""
         return ""
+
+
+def check_mechanism(thing: object) -> Mechanism:
+    """Return what was given if it is a mechanism; raise `ParameterError` for a class, a fitted form or others."""
+    if isinstance(thing, Mechanism):
+        return thing
+    raise ParameterError("mechanism", f"<{type(thing).__name__}>", "must be a mechanism, such as TEM(epsilon=9).")
+
+
+def check_fitted(thing: object) -> Randomizer:
+    """Return what was given if it is a fitted mechanism; raise `GuaranteeError` for a promise or anything else."""
+    if isinstance(thing, Randomizer):
+        return thing
+    raise GuaranteeError(f"<{type(thing).__name__}> does not say what is drawn: pass the fitted mechanism.")
 
 
 def _bound(claims: Callable[[Any], Guarantee]) -> Callable[[Any], Guarantee]:

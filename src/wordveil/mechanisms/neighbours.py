@@ -203,16 +203,13 @@ class IntegerLaw:
         nearest = float(exact)
         return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
 
-    @property
-    def largest(self) -> int:
-        return self._largest(self.floor)
-
-    def _largest(self, floor: int) -> int:
+    def largest(self, floor: int) -> int:
+        """Return the largest weight of an output, at some weight of those that are not in a list."""
         share, rest = divmod(TOTAL - self.outputs * floor, self.k)
         return max(sum(divmod(TOTAL, self.outputs)), floor + share + rest)
 
     def _loss(self, floor: int) -> Decimal:
-        return _EXACT.ln(_EXACT.divide(self._largest(floor), floor)).next_plus(_EXACT)
+        return _EXACT.ln(_EXACT.divide(self.largest(floor), floor)).next_plus(_EXACT)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -361,5 +358,8 @@ class FittedNeighbourResponse(WordRandomizer):
         law = self.integers
         k = min(law.k, law.outputs - law.k)
         # Rounded up, and by what an unknown token's last output weighs more than its others.
-        p, q = math.nextafter((law.largest + law.outputs) / TOTAL, 1.0), math.nextafter(law.floor / TOTAL, 0.0)
+        p, q = (
+            math.nextafter((law.largest(law.floor) + law.outputs) / TOTAL, 1.0),
+            math.nextafter(law.floor / TOTAL, 0.0),
+        )
         return discretized(lambda e: max(0.0, k * (p - math.exp(e) * q)), slack=0.0, speaks_of="any two inputs")

@@ -52,20 +52,7 @@ class NearSize:
         return f"{self.pairs:,} pairs of {self.words:,} words, {self.bytes / 2**20:,.1f} MiB"
 
 
-def near_size(
-    source: DistanceSource,
-    outputs: IdArray,
-    cap: float,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> NearSize:
-    """Count the pairs of a word and an output, sorted ids, that are closer than the cap, or may be."""
-    pairs = sum(len(words) for words, _ in _blocks(source, outputs, cap, threads, progress))
-    return NearSize(words=len(source.canonical), pairs=pairs)
-
-
-def _blocks(
+def near_pairs(
     source: DistanceSource, outputs: IdArray, cap: float, threads: int | None, progress: Progress | None
 ) -> Iterator[tuple[Int64Array, Int64Array]]:
     """Yield (words, output positions) of the pairs closer than the cap, or that may be, sorted."""
@@ -85,7 +72,7 @@ TOKENS = 1 << 14
 class NearRows(ChannelRows):
     """Rows whose scores are all equal beyond the cap, which draw as others do.
 
-    `pairs` is the number that `near_size` found for the same source, outputs and cap. Row x is the entries starts[x] to
+    `pairs` is the number of `near_pairs` for the same source, outputs and cap. Row x is the entries starts[x] to
     starts[x + 1] of positions in the outputs, ascending, and of running sums over all outputs up to there; it is empty
     where x is not canonical.
     """
@@ -106,7 +93,7 @@ class NearRows(ChannelRows):
         v, done = len(source.canonical), 0
         counts = np.zeros(v, dtype=np.int64)
         self._positions, self._sums = np.full(pairs + 1, len(self.outputs), dtype=np.int32), np.zeros(pairs + 1)
-        for words, columns in _blocks(source, self.outputs, self.cap, threads, progress):
+        for words, columns in near_pairs(source, self.outputs, self.cap, threads, progress):
             counts += np.bincount(words, minlength=v)
             self._positions[done : done + len(columns)] = columns
             done += len(columns)
@@ -188,7 +175,8 @@ def precomputed_size(
     """
     rows = fitted.rows
     source = distance_source(rows.metric, fitted.embeddings)
-    return near_size(source, rows.outputs, rows.cap, threads=threads, progress=progress)
+    pairs = sum(len(words) for words, _ in near_pairs(source, rows.outputs, rows.cap, threads, progress))
+    return NearSize(words=len(source.canonical), pairs=pairs)
 
 
 def precompute(
@@ -220,10 +208,10 @@ def precompute(
         raise ParameterError("fitted", type(rows).__name__, "must be exactly what `fit` returned.")
     if fitted.base is not None:
         raise ParameterError("fitted", "<a base measure>", "must draw without one: precomputed rows would not hold it.")
-    source = distance_source(rows.metric, fitted.embeddings)
-    size = near_size(source, rows.outputs, rows.cap, threads=threads, progress=progress)
+    size = precomputed_size(fitted, threads=threads, progress=progress)
     if size.bytes > limit_bytes:
         problem = f"is less than {size.bytes}: {size}. Raise it, or draw without precomputing."
         raise ParameterError("limit_bytes", limit_bytes, problem)
+    source = distance_source(rows.metric, fitted.embeddings)
     made = NearRows(rows, source, pairs=size.pairs, threads=threads, progress=progress)
     return replace(fitted, rows=made)

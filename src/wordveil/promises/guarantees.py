@@ -137,10 +137,6 @@ class Guarantee(ABC):
             )
         return ""
 
-    def adds_up(self, other: Guarantee) -> bool:
-        """Whether the losses of two promises may be added and compared."""
-        return not self.difference(other)
-
     def explain(self, pairs: Iterable[WorkedPair]) -> tuple[WorkedPair, ...]:
         """Return pairs of words as the promise bounds them; of none where it does not speak of any two.
 

@@ -4,25 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
+from pathlib import Path
 from typing import Any
-
-_STYLE = """
-:root { color-scheme: light dark; --text: #1c2430; --soft: #5a6575; --line: #d5dae1; --page: #fff; --band: #f3f5f8;
-  --rule: #1f4e8c; --area: #cfe0f5; --kept: #1d6b3a; --refuted: #a3202a; }
-@media (prefers-color-scheme: dark) { :root { --text: #e6e9ee; --soft: #a3adba; --line: #3a4350; --page: #14181e;
-  --band: #1e242c; --rule: #7fb0f0; --area: #22395a; --kept: #72c894; --refuted: #f2858d; } }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0; color: var(--text); background: var(--page); }
-main { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } h3 { font-size: .95rem; color: var(--soft); }
-h1.kept { color: var(--kept); } h1.refuted { color: var(--refuted); } tr.refuted td { background: var(--band); }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; }
-th, td { border-bottom: 1px solid var(--line); padding: .25rem .6rem; text-align: left; vertical-align: top; }
-thead th { vertical-align: bottom; } tbody th { font-weight: normal; color: var(--soft); }
-.promise { border-left: 4px solid var(--rule); padding-left: 1rem; } pre { white-space: pre-wrap; }
-code { font-size: .9em; overflow-wrap: anywhere; } dt { font-weight: 600; } dd { margin: 0 0 .5rem; }
-figure { margin: 1rem 0; } figure svg { width: 100%; height: auto; } small { color: var(--soft); }
-svg text { font: 12px system-ui, sans-serif; fill: var(--text); }
-"""
 
 
 def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "") -> str:
@@ -30,9 +13,10 @@ def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "")
 
     `style` holds rules of its own, after the common ones, and `script` elements that follow the body.
     """
+    common = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     head = '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
     head += '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-    head += f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style></head><body><main>\n"
+    head += f"<title>{escape(title)}</title>\n<style>\n{common}{style}</style></head><body><main>\n"
     return head + "\n".join(part for part in parts if part) + f"\n</main>{script}</body></html>\n"
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.base import WordRandomizer
-from wordveil.mechanisms.checks import check_mechanism
-from wordveil.mechanisms.common import Mechanism
+from wordveil.mechanisms.common import Mechanism, check_mechanism
 from wordveil.promises.certificates import Certificate
 from wordveil.vocabulary.table import Embeddings
 

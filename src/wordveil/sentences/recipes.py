@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,69 +26,22 @@ EACH = 4_000
 """Sentences of each set, unless something else is asked for: one that is much larger than the others is another kind
 of text (MedQuAD explains diseases, the notes are about patients)."""
 
-_LICENCES = {
-    "CC-BY-4.0": "https://creativecommons.org/licenses/by/4.0/",
-    "CDLA-Permissive-1.0": "https://cdla.dev/permissive-1-0/",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Ingredient:
     """One public set of texts."""
 
     name: str
-    files: tuple[str, ...]
-    columns: tuple[str, ...]
+    files: Sequence[str]
+    columns: Sequence[str]
     licence: str
     credit: str
     address: str
 
 
-RECIPES: Mapping[str, tuple[Ingredient, ...]] = {
-    "support": (
-        Ingredient(
-            name="BANKING77",
-            files=("banking77.train.tsv", "banking_data/train.csv"),
-            columns=("text",),
-            licence="CC-BY-4.0",
-            credit="Casanueva et al. (2020), Efficient Intent Detection with Dual Sentence Encoders",
-            address="https://github.com/PolyAI-LDN/task-specific-datasets",
-        ),
-        Ingredient(
-            name="MultiDoGO",
-            files=("multidogo-customer.jsonl.gz", "splits_annotated_at_turn_level/*/train.tsv"),
-            columns=("text", "utterance"),
-            licence="CDLA-Permissive-1.0",
-            credit="Peskov et al. (2019), Multi-Domain Goal-Oriented Dialogues (MultiDoGO)",
-            address="https://github.com/awslabs/multi-domain-goal-oriented-dialogues-dataset",
-        ),
-    ),
-    "clinical": (
-        Ingredient(
-            name="MTS-Dialog",
-            files=("mts-dialog.train.jsonl.gz", "MTS-Dialog-TrainingSet.csv"),
-            columns=("note", "section_text"),
-            licence="CC-BY-4.0",
-            credit="Ben Abacha et al. (2023), An Empirical Study of Clinical Note Generation",
-            address="https://github.com/abachaa/MTS-Dialog",
-        ),
-        Ingredient(
-            name="ACI-Bench",
-            files=("aci-bench.jsonl.gz", "challenge_data/train.csv"),
-            columns=("note",),
-            licence="CC-BY-4.0",
-            credit="Yim et al. (2023), ACI-BENCH: a Novel Ambient Clinical Intelligence Dataset",
-            address="https://github.com/wyim/aci-bench",
-        ),
-        Ingredient(
-            name="MedQuAD",
-            files=("medquad-sample.jsonl.gz", "*_QA/*.xml"),
-            columns=("answer", "Answer"),
-            licence="CC-BY-4.0",
-            credit="Ben Abacha and Demner-Fushman (2019), A Question-Entailment Approach to Question Answering",
-            address="https://github.com/abachaa/MedQuAD",
-        ),
-    ),
+_DATA = tomllib.loads(Path(__file__).with_name("recipes.toml").read_text(encoding="utf-8"))
+RECIPES: Mapping[str, Sequence[Ingredient]] = {
+    name: [Ingredient(**one) for one in ingredients] for name, ingredients in _DATA["recipes"].items()
 }
 """Name of a recipe -> what goes into it."""
 
@@ -95,15 +49,14 @@ RECIPES: Mapping[str, tuple[Ingredient, ...]] = {
 def gathered(recipe: str, folder: Path) -> list[PublicSet]:
     """Return the sets of a recipe from a folder that holds them as published, at any depth, or as one file each."""
     check_choice("recipe", recipe, RECIPES)
-    return [_gathered(one, folder) for one in RECIPES[recipe]]
-
-
-def _gathered(one: Ingredient, folder: Path) -> PublicSet:
-    for pattern in one.files:
-        if found := sorted(folder.rglob(pattern)):
-            return PublicSet(files=tuple(found), texts=partial(_texts, columns=one.columns))
-    names = " or ".join(one.files)
-    raise ParameterError("data", str(folder), f"holds no {names}, the training part of {one.name} ({one.address}).")
+    sets = []
+    for one in RECIPES[recipe]:
+        files = next(filter(None, (sorted(folder.rglob(pattern)) for pattern in one.files)), None)
+        if files is None:
+            problem = f"holds no {' or '.join(one.files)}, the training part of {one.name} ({one.address})."
+            raise ParameterError("data", str(folder), problem)
+        sets.append(PublicSet(files=tuple(files), texts=partial(_texts, columns=one.columns)))
+    return sets
 
 
 def followed(recipe: str, settings: StockSettings) -> StockSettings:
@@ -112,18 +65,12 @@ def followed(recipe: str, settings: StockSettings) -> StockSettings:
     licences = sorted({one.licence for one in parts})
     lines = [f"The sentences of this stock ({recipe}) come from the training parts of", ""]
     lines += [f"{one.name}: {one.credit}. {one.address} ({one.licence})" for one in parts]
-    lines += ["", *(f"{licence}: {_LICENCES[licence]}" for licence in licences), ""]
-    lines += [
-        "Changed: cut into sentences; personal data became slots such as [date] and [name]; turns in which a set",
-        "marks a value, sentences with what may be another name in capitals, slurs or markup were left out, and of",
-        "others some were chosen. Names in small letters that no set marks there may be left; MultiDoGO's are made up.",
-        "",
-    ]
+    lines += ["", *(f"{licence}: {_DATA['licences'][licence]}" for licence in licences), "", _DATA["changed"]]
     source = ", ".join(one.name for one in parts)
     return replace(settings, source=source, licence=" AND ".join(licences), notice="\n".join(lines))
 
 
-def _texts(path: Path, columns: tuple[str, ...]) -> Iterator[str]:
+def _texts(path: Path, columns: Sequence[str]) -> Iterator[str]:
     for row in _rows(path):
         marked = row.get("slots", []) != [] or set(row.get("slot-labels", "").split()) - {"O"}
         if row.get("split", "train") == "train" and not marked:

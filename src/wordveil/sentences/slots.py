@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wordveil.arrays import PrivateText
+from wordveil.sentences.splitting import LISTS
 from wordveil.text.encoding import Encoder
 from wordveil.text.joining import joined
 from wordveil.text.kinds import KINDS, kind
@@ -34,16 +35,6 @@ _GENERATORS: Mapping[str, Generator] = {**GENERATORS, "name": Generator(4, lambd
 _SLOT = re.compile(rf"\[({'|'.join([*KINDS, 'name'])})\]")
 _NAME = "[name]"
 _NAMES_IN_A_ROW = re.compile(r"\[name\](?:(?: |-|\. )\[name\])+")
-_TITLES = "mr mrs ms miss dr prof sir lady lord aunt uncle captain president senator"
-_CAPITALS = (
-    "I I'm I'll I'd I've I’m I’ll I’d I’ve OK TV PC CD DVD ATM PIN ID DNA HIV AIDS ER ICU MRI CT ECG EKG IV "
-    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August "
-    "September October November December Christmas Easter God Lord Bible English French German Spanish Italian Russian "
-    "Chinese Japanese American British European African Asian Latin Greek Roman Christian Catholic Jewish Muslim "
-    "Internet Web Mr Mrs Ms Miss Dr Prof Sir"
-)
-"""What may stand in capitals inside a sentence."""
-
 _MARKUP = re.compile(r"[\[\]{}<>|_*\\^~=\t\n\r\"“”]|--|(?:^|\s)['‘’]")
 WORDS = (4, 20)
 CHARACTERS = 140
@@ -55,11 +46,6 @@ class Cleaned(NamedTuple):
 
     sentence: str | None  # with its slots, or None where it was dropped
     why: str = ""  # the reason for dropping it, in a few words; "" where it was kept
-
-
-@cache
-def _set(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
 
 
 @cache
@@ -105,10 +91,10 @@ def _read(words: list[str], i: int) -> str | None:
     word = words[i]
     if (typed := kind(word)) is not None:
         return f"[{typed}]"
-    harmless = _set(_CAPITALS)
+    harmless = LISTS["capitals"]
     bare = re.sub(r"['’]s?$", "", word)
     own = word[len(bare) :]
-    after_title = i > 0 and words[i - 1].lower().rstrip(".") in _set(_TITLES) and word[:1].isupper()
+    after_title = i > 0 and words[i - 1].lower().rstrip(".") in LISTS["titles"] and word[:1].isupper()
     # Common words that are names too (Will, Grace) are listed in capitals, and are names only inside a sentence.
     if bare.lower() in _names() or after_title or (i > 0 and bare in _names() and bare not in harmless):
         return f"{_NAME}{own}"

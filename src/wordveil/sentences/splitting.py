@@ -9,28 +9,17 @@ are part of what a promise assumes. They are for English; text without any capit
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 
 from wordveil.arrays import PrivateText
 
 RULES = "sentences-1"
 """The name of these rules: noise depends on it, so that other rules never share any."""
 
-
-def _words(listed: str) -> frozenset[str]:
-    return frozenset(listed.split())
-
-
-# Before a name or in the middle of a sentence: their full stop never ends one.
-_TITLES = _words(
-    "mr mrs ms messrs dr drs prof rev hon st fr gen col maj capt lt sgt cpl sen rep gov pres vs e.g i.e cf viz fig "
-    "figs eq approx est mt ft"
-)
-_BEFORE_NUMBERS = _words("no nos vol pp p ch sec art jan feb mar apr jun jul aug sep sept oct nov dec")
-# After an acronym such as "U.S.", in capitals, these open a sentence more often than they go on with a name.
-_STARTERS = _words(
-    "the a an this that these those he she it we they you i there here his her its my our their your what when where "
-    "why how who if in on at as but and so no not then after before however"
-)
+_LISTED = tomllib.loads(Path(__file__).with_name("lists.toml").read_text(encoding="utf-8"))
+LISTS = {name: frozenset(words.split()) for name, words in _LISTED.items()}
+"""Name of a list in lists.toml -> its words."""
 
 _CLOSING = "\"'”’)\\]»"
 _END = re.compile(rf"(?<![.!?…])[.!?…]++[{_CLOSING}]{{0,3}}(?=\s)")  # from the first of them on: linear time
@@ -92,9 +81,9 @@ def _ends(block: str, start: int, end: re.Match[str], *, capitals: bool) -> bool
 def _goes_on(last: str, word: str) -> bool:
     """Whether a full stop belongs to the abbreviation before it, given the word after it."""
     plain = last.lower()
-    if plain in _TITLES or (plain in _BEFORE_NUMBERS and word[:1].isdigit()):
+    if plain in LISTS["abbreviations"] or (plain in LISTS["before_numbers"] and word[:1].isdigit()):
         return True
     if len(last) == 1 and last.isupper() and last != "I":
         return True  # an initial
     acronym = "." in last and last.replace(".", "").isalpha() and last.isupper()
-    return acronym and word.lower() not in _STARTERS
+    return acronym and word.lower() not in LISTS["starters"]

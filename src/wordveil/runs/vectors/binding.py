@@ -9,8 +9,7 @@ import numpy as np
 from wordveil import __version__
 from wordveil.arrays import Float64Array, FloatArray, PrivateVectors
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
-from wordveil.mechanisms.checks import vector_mechanism
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer, vector_mechanism
 from wordveil.mechanisms.common import Mechanism, with_vocabulary
 from wordveil.mechanisms.word_rows import WordRows
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit
