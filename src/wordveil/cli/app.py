@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, is_dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
@@ -29,7 +30,6 @@ from typer import Option
 from typer.core import TyperCommand
 
 from wordveil import __version__
-from wordveil.cli.examples import EXAMPLES
 from wordveil.cli.exit_codes import DONE, INTERRUPTED, MISTAKE, READER_GONE
 from wordveil.errors import WordveilError
 from wordveil.plugins import foreign_points, load_foreign
@@ -102,7 +102,7 @@ class Command(TyperCommand):
         """Write the examples as they are typed: a wrapped command cannot be copied."""
         with formatter.section("Examples"):
             name = ctx.command_path.removeprefix("wordveil ")
-            for example in EXAMPLES.get(name) or command_examples().get(name, ()):
+            for example in _own_examples().get(name) or command_examples().get(name, ()):
                 formatter.write(f"  {example}\n")
 
     def _by_config(self, ctx: Any, name: str, value: Any) -> tuple[str, Any]:
@@ -152,9 +152,14 @@ def command_lines() -> dict[str, str]:
     return COMMANDS | {name: offer.line for name, offer in offered_commands(COMMANDS).items()}
 
 
-def command_examples() -> dict[str, tuple[str, ...]]:
+@cache
+def _own_examples() -> dict[str, Sequence[str]]:
+    return tomllib.loads(Path(__file__).with_name("examples.toml").read_text(encoding="utf-8"))
+
+
+def command_examples() -> dict[str, Sequence[str]]:
     """Return the examples of every command."""
-    return EXAMPLES | {name: offer.examples for name, offer in offered_commands(COMMANDS).items()}
+    return _own_examples() | {name: offer.examples for name, offer in offered_commands(COMMANDS).items()}
 
 
 def build_app(wanted: Sequence[str] | None = None) -> typer.Typer:

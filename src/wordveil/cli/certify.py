@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 from typer import Option
 
+import wordveil as wv
 from wordveil.cli.common import (
     CalibrationOption,
     EpsilonOption,
@@ -24,10 +25,7 @@ from wordveil.cli.common import (
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.progress import count_bar
 from wordveil.errors import CertificateError, ParameterError
-
-if TYPE_CHECKING:
-    from wordveil.promises.certificates import Certificate
-    from wordveil.vocabulary.table import Embeddings
+from wordveil.promises.rounding import round_up
 
 
 def certify(
@@ -75,22 +73,18 @@ def certify(
     _say_use(certificate, replace(wanted, certificate=output, vocabulary=vocabulary))
 
 
-def _repeated(path: Path, embeddings: Embeddings, vocabulary: Path | None, threads: int | None) -> Certificate:
-    from wordveil.certification import verify
-    from wordveil.promises.certificates import Certificate
-
-    certificate = Certificate.load(path)
+def _repeated(path: Path, embeddings: wv.Embeddings, vocabulary: Path | None, threads: int | None) -> wv.Certificate:
+    certificate = wv.Certificate.load(path)
     if certificate.vocabulary not in ("", embeddings.checksum_in_use):  # "": it was made of none
         which = "the embedded vocabulary" if vocabulary is None else str(vocabulary)
         raise CertificateError(f"{path} was made for another vocabulary than {which}; name it with --vocabulary.")
     with count_bar("pair visits") as progress:
-        verify(certificate, embeddings, threads=threads, progress=progress)
+        wv.verify(certificate, embeddings, threads=threads, progress=progress)
     return certificate
 
 
-def _say_use(certificate: Certificate, wanted: Wanted) -> None:
+def _say_use(certificate: wv.Certificate, wanted: Wanted) -> None:
     from wordveil.certification.certified_rate import RATE_METHODS
-    from wordveil.promises.rounding import round_up
 
     numbers = (f"{name} {round_up(value, 6)}" for name, value in certificate.numbers.items())
     say(f"wrote {wanted.certificate}: {', '.join(numbers)}")
@@ -101,11 +95,8 @@ def _say_use(certificate: Certificate, wanted: Wanted) -> None:
 
 
 def _make(
-    mechanism: Any, embeddings: Embeddings, epsilon: float | None, rate: float | None, how: dict[str, Any]
-) -> Certificate:
-    from wordveil.certification import certify as make
-    from wordveil.certification import certify_rate
-
+    mechanism: Any, embeddings: wv.Embeddings, epsilon: float | None, rate: float | None, how: dict[str, Any]
+) -> wv.Certificate:
     if rate is None or epsilon is not None:
-        return make(mechanism, embeddings, rate=rate, **how)
-    return certify_rate(mechanism, embeddings, rate, **how)
+        return wv.certify(mechanism, embeddings, rate=rate, **how)
+    return wv.certify_rate(mechanism, embeddings, rate, **how)

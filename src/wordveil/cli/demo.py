@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import wordveil as wv
 from wordveil.cli.printing import JsonOption, show
+from wordveil.text.function_words import FUNCTION_WORDS
 
 NOTE = """\
 Maria Lindqvist, 54, was seen on 14 March 2026 for poorly controlled diabetes and depression.
@@ -30,26 +32,19 @@ def demo(as_json: JsonOption = False) -> None:
 
     Redaction keeps what is on a public list. Release word by word draws afresh in every run.
     """
-    from wordveil.denoising.denoiser import Denoiser
-    from wordveil.meaning.explanations import explain
-    from wordveil.mechanisms.neighbours import NeighbourResponse
-    from wordveil.promises.release import TextOptions
-    from wordveil.sanitizing.sanitizer import Sanitizer
-    from wordveil.text.function_words import FUNCTION_WORDS
-    from wordveil.vocabulary.table import load_embeddings
-    from wordveil.withholding.redactor import Redactor
-
-    readable_note = Redactor().redaction(NOTE)
-    embeddings = load_embeddings()
+    readable_note = wv.Redactor().redaction(NOTE)
+    embeddings = wv.load_embeddings()
     sanitizers = [
-        Sanitizer(embeddings, NeighbourResponse(), options=TextOptions(unknown="typed", public_words=public))
+        wv.Sanitizer(embeddings, wv.NeighbourResponse(), options=wv.TextOptions(unknown="typed", public_words=public))
         for public in (frozenset(), FUNCTION_WORDS)
     ]
     plain, readable = (one(NOTE) for one in sanitizers)
     # A guess at a note that was made up is shown however unsure it is.
-    denoised = Denoiser(embeddings, NeighbourResponse(), options=sanitizers[1].options, least=0.0)(readable)
+    denoised = wv.Denoiser(embeddings, wv.NeighbourResponse(), options=sanitizers[1].options, least=0.0)(readable)
     drawn = sanitizers[0].parts.randomizer
-    told = explain(embeddings, plain.guarantee, metric=drawn.metric, pairs=PAIRS, tokens=plain.tokens, randomizer=drawn)
+    told = wv.explain(
+        embeddings, plain.guarantee, metric=drawn.metric, pairs=PAIRS, tokens=plain.tokens, randomizer=drawn
+    )
     result = {
         "note": NOTE,
         "redacted": readable_note.text,

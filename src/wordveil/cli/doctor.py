@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+import wordveil as wv
 from wordveil import __version__
 from wordveil.cli.exit_codes import DONE, NO
 from wordveil.cli.printing import JsonOption, listed, show
@@ -117,15 +118,11 @@ def _engine_words(engine: dict[str, Any]) -> dict[str, str]:
 
 
 def _vocabulary() -> str:
-    from wordveil.vocabulary.table import load_embeddings
-
-    return _verified(load_embeddings(), "words")
+    return _verified(wv.load_embeddings(), "words")
 
 
 def _sentences() -> str:
-    from wordveil.sentences.stock import load_stock
-
-    return _verified(load_stock(None).embeddings, "sentences")
+    return _verified(wv.load_stock(None).embeddings, "sentences")
 
 
 def _verified(embeddings: Any, what: str) -> str:
@@ -134,22 +131,18 @@ def _verified(embeddings: Any, what: str) -> str:
 
 
 def _prior() -> str:
-    from wordveil.denoising.prior import load_prior
-    from wordveil.vocabulary.table import load_embeddings
-
-    prior = load_prior()
-    prior.check(load_embeddings())
+    prior = wv.load_prior()
+    prior.check(wv.load_embeddings())
     return f"public text for denoise, {len(prior.third):,} triples, checksum {prior.checksum}"
 
 
 def _certificates() -> str:
-    from wordveil.promises.certificates import Certificate
     from wordveil.sanitizing.fitting import FOLDER
     from wordveil.vocabulary.packaged import packaged_header
 
     paths = sorted(FOLDER.glob("*.json"))
     mine = packaged_header().checksum
-    if not paths or any(Certificate.load(path).vocabulary != mine for path in paths):
+    if not paths or any(wv.Certificate.load(path).vocabulary != mine for path in paths):
         raise ChecksumError(f"{FOLDER} does not hold certificates of the packaged vocabulary alone.")
     return f"{len(paths)} certificates of the packaged vocabulary"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import wordveil as wv
 from wordveil.cli.common import open_vocabulary, say
 from wordveil.cli.printing import JsonOption, aligned, show
 from wordveil.errors import WordveilError
@@ -12,8 +13,6 @@ from wordveil.plugins import decoder_class, foreign_names, mechanism_class, mech
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.common import Mechanism
-    from wordveil.promises.guarantees import Guarantee
-    from wordveil.vocabulary.table import Embeddings
 
 EPSILON = 4.0
 FEW_WORDS = 500  # promise and standing do not depend on how many words a mechanism is fitted to; time does
@@ -24,10 +23,8 @@ def mechanisms(as_json: JsonOption = False) -> None:
 
     Then the decoders of vector mechanisms, which see released vectors alone: what the vectors promise stands.
     """
-    from wordveil.vocabulary.table import Embeddings
-
     embeddings = open_vocabulary(None)
-    few = Embeddings.from_arrays(embeddings.words[:FEW_WORDS], embeddings.vectors[:FEW_WORDS])
+    few = wv.Embeddings.from_arrays(embeddings.words[:FEW_WORDS], embeddings.vectors[:FEW_WORDS])
     rows: list[dict[str, str]] = []
     for name in mechanism_names():
         listed: dict[str, Mechanism] = {}  # the first example at every calibration
@@ -55,9 +52,8 @@ def mechanisms(as_json: JsonOption = False) -> None:
     show(rows, aligned(rows), as_json=as_json)
 
 
-def _guarantee(mechanism: Mechanism, embeddings: Embeddings) -> Guarantee:
-    from wordveil.certification import certify
+def _guarantee(mechanism: Mechanism, embeddings: wv.Embeddings) -> wv.Guarantee:
     from wordveil.sanitizing.fitting import fit_words
 
-    certificate = certify(mechanism, embeddings) if mechanism.needs_certificate else None
+    certificate = wv.certify(mechanism, embeddings) if mechanism.needs_certificate else None
     return fit_words(mechanism, embeddings, certificate).guarantee()

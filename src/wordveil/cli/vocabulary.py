@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+import wordveil as wv
 from wordveil.cli.app import Command
 from wordveil.cli.common import VocabularyOption, open_vocabulary, read_word_list, say
 from wordveil.cli.printing import JsonOption, listed, show
+from wordveil.cli.progress import row_bar
 from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.arrays import IdArray
     from wordveil.vocabulary.neighbour_lists import NeighbourLists
-    from wordveil.vocabulary.table import Embeddings
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 lists_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -46,10 +47,9 @@ def import_(
     """Convert an embedding file to wordveil's own form: checked, memory-mapped, with a word index."""
     from wordveil.parameters import check_choice
     from wordveil.vocabulary.header import ORDERS
-    from wordveil.vocabulary.importing import import_embeddings
 
     check_choice("--order", order, ORDERS)
-    embeddings = import_embeddings(
+    embeddings = wv.import_embeddings(
         source,
         destination,
         format=format,
@@ -67,7 +67,7 @@ def import_(
         say(f"few entries may be output; --candidates all lets all {len(embeddings):,}")
 
 
-def _first_lists(embeddings: Embeddings) -> None:
+def _first_lists(embeddings: wv.Embeddings) -> None:
     from wordveil.vocabulary.frequencies import most_frequent
 
     _store(embeddings, min(LENGTH, len(embeddings.candidates)), None, "cosine")
@@ -78,13 +78,12 @@ def _first_lists(embeddings: Embeddings) -> None:
     _store(embeddings, LENGTH, frequent, "cosine")
 
 
-def _store(embeddings: Embeddings, k: int, outputs: Any, metric: str, threads: int | None = None) -> NeighbourLists:
-    from wordveil.cli.progress import row_bar
-    from wordveil.metrics.distances import Angular, AnyMetric, Euclidean
+def _store(embeddings: wv.Embeddings, k: int, outputs: Any, metric: str, threads: int | None = None) -> NeighbourLists:
+    from wordveil.metrics.distances import AnyMetric
     from wordveil.parameters import check_choice
     from wordveil.vocabulary.stored_lists import store_lists
 
-    metrics: dict[str, AnyMetric | None] = {"cosine": None, "euclidean": Euclidean(), "angular": Angular()}
+    metrics: dict[str, AnyMetric | None] = {"cosine": None, "euclidean": wv.Euclidean(), "angular": wv.Angular()}
     check_choice("--metric", metric, metrics)
     done, total = 0, len(embeddings)
     with row_bar("lists", quiet=False) as show:
@@ -118,7 +117,7 @@ def info(
         typer.echo("checksum: verified")
 
 
-def _show_facts(embeddings: Embeddings, *, as_json: bool) -> None:
+def _show_facts(embeddings: wv.Embeddings, *, as_json: bool) -> None:
     from wordveil.vocabulary.stored_lists import stored_keys
 
     header = embeddings.header
@@ -163,7 +162,7 @@ def build_neighbours(
     show(made, [line], as_json=as_json)
 
 
-def _outputs(embeddings: Embeddings, given: str, counts: Path | None) -> IdArray | None:
+def _outputs(embeddings: wv.Embeddings, given: str, counts: Path | None) -> IdArray | None:
     from wordveil.vocabulary.frequencies import most_frequent
 
     if given == "all":

@@ -160,7 +160,7 @@ def denoise_documents(
     denoiser: Denoiser,
     **options: Unpack[RunOptions[dict[str, Any]]],
 ) -> dict[str, Any]:
-    """Denoise a released file or directory, in its own format; options are as for `sanitize_documents`.
+    """Denoise a released file or directory, in its own format; `options` are those of `RunOptions`.
 
     The denoiser is made for the mechanism, vocabulary and options that the report of the release names. Returned, and
     delivered where the output was not complete before, is that report, its promise unchanged, now of the denoised

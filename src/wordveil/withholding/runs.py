@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
@@ -14,8 +15,7 @@ from wordveil.files.journal import UNDER_KEY
 from wordveil.files.records import known_again
 from wordveil.promises.rows import into_rows
 from wordveil.runs.documents import Answers, DocumentSummary, Known, stamp_of
-from wordveil.runs.engine import Notice
-from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
+from wordveil.runs.frame import DocumentReport, RunOptions, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import Warn, nothing_read, warn_caller
 from wordveil.withholding.claim import COUNTED, Claim
 from wordveil.withholding.linking import DOCUMENT, NONE, check_linked, persons_of
@@ -37,7 +37,7 @@ class RedactionReport(DocumentReport):
     hidden: dict[str, int]
 
 
-def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
+def redact_documents(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     redactor: Redactor,
@@ -45,11 +45,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     settings: DocumentSettings | None = None,
     warn: Warn = warn_caller,
     word_files: Sequence[Path] = (),
-    resume: bool = False,
-    again: bool = False,
-    progress: RunProgress | None = None,
-    notice: Notice | None = None,
-    deliver: Callable[[RedactionReport], None] | None = None,
+    **how: Unpack[RunOptions[RedactionReport]],
 ) -> RedactionReport:
     """Redact a file, a directory tree or standard input, in its own format.
 
@@ -60,11 +56,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         settings: How documents are read.
         warn: Called with an `InputWarning` at the end where the input held nothing.
         word_files: The files of the owner's words: an output is complete for `resume` as long as they are as they were.
-        resume: As for `sanitize_documents`, like the next four.
-        again: The same.
-        progress: The same.
-        notice: The same.
-        deliver: The same.
+        **how: As for `sanitize_documents`.
 
     Returns:
         The report of the run.
@@ -128,14 +120,10 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         randomness=redactor.source,
         counts=counts,
         tokens=["kept", "hidden"],
-        resume=resume,
-        again=again,
         second=_second(redactor),
-        progress=progress,
-        notice=notice,
-        deliver=deliver,
         beforehand=linked if by_person else None,
         read=lambda: check_share(counts),  # not earlier: where blocks end depends on the length of hidden tokens
+        **how,
     )
     if empty := nothing_read(report.documents, report.tokens):
         warn(empty)
