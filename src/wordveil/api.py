@@ -28,7 +28,7 @@ _HOMES = {
     "wordveil.auditing.text_leaks": "TextChecks, check_text",
     "wordveil.certification.privacy_profile": "laplace_to_local",
     "wordveil.cli.app": "OfferedCommand, build_app",
-    "wordveil.cli.common": "VocabularyOption, open_vocabulary, say",
+    "wordveil.cli.common": "VocabularyOption, say",
     "wordveil.cli.exit_codes": "DONE as EXIT_DONE, NO as EXIT_NO",
     "wordveil.cli.printing": "JsonOption, show",
     "wordveil.decoding.base": "Decoder",

@@ -11,7 +11,7 @@ import typer
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import ParameterOption, VocabularyOption, open_vocabulary, parse_settings
+from wordveil.cli.common import ParameterOption, VocabularyOption, parse_settings
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.progress import step_bar
 from wordveil.errors import ParameterError
@@ -60,7 +60,7 @@ class Attacked:
         without = self.dimensions is not None or (self.python is not None and self.kind is not None)
         if without and self.words:
             raise ParameterError("--words", self.words, "needs a vocabulary; leave it out here.")
-        return None if without else open_vocabulary(self.vocabulary).first(self.words or None)
+        return None if without else wv.load_embeddings(self.vocabulary).first(self.words or None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,6 @@ from wordveil.cli.common import (
     VocabularyOption,
     Wanted,
     chosen_mechanism,
-    open_vocabulary,
     parse_settings,
     read_lines,
 )
@@ -90,7 +89,7 @@ def calibrate(
     one, what the default epsilon comes to. For other mechanisms: the epsilon at which a typical word stays itself with
     probability --keep. With --decoder rank-softmax and --epsilon: the c at which near words come out most often.
     """
-    embeddings = open_vocabulary(vocabulary)
+    embeddings = wv.load_embeddings(vocabulary)
     given, for_points = targets.given(), mechanism == DEFAULT_MECHANISM and keeping.keep is None
     if targets.task is not None and not (for_points and decoder is None and epsilon is None):
         sentence = (

@@ -19,7 +19,6 @@ from wordveil.cli.common import (
     Wanted,
     chosen_epsilon,
     chosen_mechanism,
-    open_vocabulary,
     say,
 )
 from wordveil.cli.printing import JsonOption, show
@@ -47,7 +46,7 @@ def certify(
 
     --calibration certified-local certifies local DP: epsilon is then in nats, between any two words.
     """
-    embeddings = open_vocabulary(vocabulary)
+    embeddings = wv.load_embeddings(vocabulary)
     if verify is not None:
         certificate = _repeated(verify, embeddings, vocabulary, threads)
         line = f"{verify}: verified; the repetition agrees and no claim is below what it found"

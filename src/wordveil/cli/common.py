@@ -71,16 +71,6 @@ def end_of_run(bad_files: int, *, allowed: bool) -> int:
     return INCOMPLETE
 
 
-def counted(n: int, what: str) -> str:
-    """Return a number with its noun in singular or plural."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def open_vocabulary(path: Path | None) -> wv.Embeddings:
-    """Load the vocabulary named on the command line, or the embedded one."""
-    return wv.load_embeddings(path)
-
-
 def sanitizing_vocabulary(
     path: Path | None, exclude: str | None, *, verify: bool
 ) -> tuple[wv.Embeddings, tuple[str, ...]]:
@@ -91,7 +81,7 @@ def sanitizing_vocabulary(
     from wordveil.vocabulary.packaged import never_output
 
     embedded = path is None and exclude != "none"
-    embeddings = wv.load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
+    embeddings = wv.load_embeddings(path, every_output=not embedded)
     if verify:
         embeddings.verify()
     notes = []

@@ -13,7 +13,6 @@ from wordveil.cli.common import (
     CertificateOption,
     ExcludeOutputsOption,
     VocabularyOption,
-    counted,
     read_lines,
     sanitizing_vocabulary,
 )
@@ -21,6 +20,7 @@ from wordveil.cli.progress import document_bar
 from wordveil.cli.running import AllowBadFilesOption, DestinationOption, OtherColumnOptions, Running
 from wordveil.cli.summary import Summary, copied, missed
 from wordveil.denoising.denoiser import LEAST
+from wordveil.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

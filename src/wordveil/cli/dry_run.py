@@ -11,8 +11,9 @@ import numpy as np
 
 import wordveil as wv
 from wordveil.arrays import PrivateText
-from wordveil.cli.common import counted, end_of_run, say
+from wordveil.cli.common import end_of_run, say
 from wordveil.cli.exit_codes import MISTAKE
+from wordveil.errors import counted
 from wordveil.runs.dry_run import Looked, in_time, look, tokens_per_second
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
+from wordveil.cli.common import Wanted, prepare, say
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 
@@ -26,7 +26,7 @@ def explain(
     from wordveil.sanitizing.fitting import fit_words
 
     pairs = [_pair(text) for text in pair or ()]
-    embeddings = open_vocabulary(wanted.vocabulary)
+    embeddings = wv.load_embeddings(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
     for note in prepared.notes:
         say(note)

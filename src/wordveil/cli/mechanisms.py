@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import wordveil as wv
-from wordveil.cli.common import open_vocabulary, say
+from wordveil.cli.common import say
 from wordveil.cli.printing import JsonOption, aligned, show
 from wordveil.errors import WordveilError
 from wordveil.names import DECODERS
@@ -23,7 +23,9 @@ def mechanisms(as_json: JsonOption = False) -> None:
 
     Then the decoders of vector mechanisms, which see released vectors alone: what the vectors promise stands.
     """
-    embeddings = open_vocabulary(None)
+    from wordveil.sanitizing.fitting import fit_words
+
+    embeddings = wv.load_embeddings(None)
     few = wv.Embeddings.from_arrays(embeddings.words[:FEW_WORDS], embeddings.vectors[:FEW_WORDS])
     rows: list[dict[str, str]] = []
     for name in mechanism_names():
@@ -36,7 +38,8 @@ def mechanisms(as_json: JsonOption = False) -> None:
         for example in examples:
             listed.setdefault(example.calibration, example.with_epsilon(EPSILON))
         for calibration, mechanism in listed.items():
-            guarantee = _guarantee(mechanism, few)
+            certificate = wv.certify(mechanism, few) if mechanism.needs_certificate else None
+            guarantee = fit_words(mechanism, few, certificate).guarantee()
             rows.append(
                 {
                     "name": name,
@@ -50,10 +53,3 @@ def mechanisms(as_json: JsonOption = False) -> None:
         paper = decoder_class(name).paper
         rows.append({"name": name, "calibration": "-", "promise": "post-processing", "standing": "-", "paper": paper})
     show(rows, aligned(rows), as_json=as_json)
-
-
-def _guarantee(mechanism: Mechanism, embeddings: wv.Embeddings) -> wv.Guarantee:
-    from wordveil.sanitizing.fitting import fit_words
-
-    certificate = wv.certify(mechanism, embeddings) if mechanism.needs_certificate else None
-    return fit_words(mechanism, embeddings, certificate).guarantee()

@@ -11,9 +11,10 @@ from typer import Argument, Option
 
 import wordveil as wv
 from wordveil.cli.app import Command
-from wordveil.cli.common import VocabularyOption, counted, open_vocabulary, say
+from wordveil.cli.common import VocabularyOption, say
 from wordveil.cli.progress import count_bar
 from wordveil.cli.running import ColumnOption, QuietOption
+from wordveil.errors import counted
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
@@ -37,7 +38,7 @@ def build(
     with count_bar("texts") as progress:
         prior = wv.build_prior(
             _texts(sources, column or ()),
-            open_vocabulary(vocabulary),
+            wv.load_embeddings(vocabulary),
             pairs=pairs,
             triples=triples,
             source=", ".join(each.name for each in sources),

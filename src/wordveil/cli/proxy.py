@@ -15,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
+from wordveil.cli.common import Wanted, prepare, say
 from wordveil.cli.redact import PublicLists
 from wordveil.cli.summary import promised
 from wordveil.errors import ParameterError, WordveilError, printable
@@ -104,7 +104,7 @@ def proxy(
 def _sanitizer(wanted: Wanted, public: PublicLists) -> wv.Sanitizer:
     if public != PublicLists():
         raise ParameterError("--redact", False, "must be given with options on public words; nothing else reads them.")
-    embeddings = open_vocabulary(wanted.vocabulary)
+    embeddings = wv.load_embeddings(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
     for note in prepared.notes:
         say(note)

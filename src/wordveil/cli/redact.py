@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import counted, read_word_lists, say
+from wordveil.cli.common import read_word_lists, say
 from wordveil.cli.exit_codes import DONE
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import (
@@ -23,7 +23,7 @@ from wordveil.cli.running import (
     SourceArgument,
 )
 from wordveil.cli.summary import Summary, copied, missed, promised
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, counted
 
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 import wordveil as wv
-from wordveil.cli.common import AllowRefutedOption, ParameterOption, Wanted, chosen_mechanism, open_vocabulary, say
+from wordveil.cli.common import AllowRefutedOption, ParameterOption, Wanted, chosen_mechanism, say
 from wordveil.cli.progress import row_bar
 from wordveil.cli.running import OtherColumnOptions, Running, ThreadsOption
 from wordveil.cli.summary import Summary, copied, promised
@@ -42,7 +42,7 @@ class Noise:
         """Return the mechanism, and the vocabulary it is fitted to."""
         table = None
         if self.vocabulary is not None:
-            table = open_vocabulary(None if self.vocabulary == EMBEDDED else Path(self.vocabulary))
+            table = wv.load_embeddings(None if self.vocabulary == EMBEDDED else Path(self.vocabulary))
         given = list(self.settings or ())
         if self.mechanism == "projection" and table is None:
             given = _projection_settings(given, source, column)
@@ -107,7 +107,9 @@ def release(
         )
     status = running.end(result, write_vector_report, partial(_summary, output))
     if rows.measure_retrieval:
-        _print_recall(source, output, rows.column, rows.threads, running.quiet)
+        with row_bar("rows searched", quiet=running.quiet) as progress:
+            measured = wv.measure_retrieval(source, output, column=rows.column, threads=rows.threads, progress=progress)
+        say(f"{measured.sentence()}.")
     return status
 
 
@@ -156,9 +158,3 @@ def _summary(output: Path, report: VectorReport) -> Summary:
         lines=[*released, *promised(report, warnings, [grid])],
         destination=str(output),
     )
-
-
-def _print_recall(source: Path, output: Path, column: str | None, threads: int | None, quiet: bool) -> None:
-    with row_bar("rows searched", quiet=quiet) as progress:
-        measured = wv.measure_retrieval(source, output, column=column, threads=threads, progress=progress)
-    say(f"{measured.sentence()}.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 import wordveil as wv
-from wordveil.cli.common import PreparedMechanism, counted
+from wordveil.cli.common import PreparedMechanism
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import (
     DestinationOption,
@@ -21,7 +21,7 @@ from wordveil.cli.running import (
 )
 from wordveil.cli.sanitize import Care, Job
 from wordveil.cli.summary import Summary, copied, missed, promised
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, counted
 from wordveil.promises.rounding import round_up
 
 if TYPE_CHECKING:

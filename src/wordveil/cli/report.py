@@ -15,9 +15,7 @@ import wordveil as wv
 from wordveil.cli.common import (
     CertificateOption,
     ExcludeOutputsOption,
-    counted,
     default_epsilon,
-    open_vocabulary,
     read_word_lists,
     sanitizing_vocabulary,
     say,
@@ -25,7 +23,7 @@ from wordveil.cli.common import (
 from wordveil.cli.exit_codes import NO
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
-from wordveil.errors import DataFormatError, ParameterError, WordveilError, printable
+from wordveil.errors import DataFormatError, ParameterError, WordveilError, counted, printable
 
 if TYPE_CHECKING:
     from wordveil.promises.release import Provenance
@@ -68,7 +66,7 @@ class Public:
         if "rows" in report.facts:
             table = None
             if origin.vocabulary != "none":
-                table = _checked(open_vocabulary(self.vocabulary), origin, report.path)
+                table = _checked(wv.load_embeddings(self.vocabulary), origin, report.path)
             return bind(mechanism, report.facts["input_dimensions"], table), set()
         if "stock" in report.facts["options"]:
             return self._rephraser(report, mechanism), {LOSES}
@@ -181,7 +179,11 @@ def _check(
             say(f"wordveil: {printable(line)}.")
         raise typer.Exit(NO)
     if sign is not None:
-        signature = _signed_now(stored, sign)
+        from wordveil.runs.report import write_sealed
+        from wordveil.runs.report_signatures import signed
+
+        write_sealed(signed(stored.facts, sign), stored.path)
+        signature = f"signed now with {sign}"
     missing = shortfall(stored.facts)
     lines = [
         f"{released}: is what {verify} speaks of ({counted(len(stored.outputs), 'file')})",
@@ -192,15 +194,6 @@ def _check(
     ]
     more = {"signature": signature, "missing": missing, "warnings": warnings}
     show(result | more, lines, as_json=as_json)
-
-
-def _signed_now(report: StoredReport, key: Path) -> str:
-    """Sign a report that holds, in its place; return what is said of its signature."""
-    from wordveil.runs.report import write_sealed
-    from wordveil.runs.report_signatures import signed
-
-    write_sealed(signed(report.facts, key), report.path)
-    return f"signed now with {key}"
 
 
 def _other_files(report: StoredReport, released: Path) -> list[str]:

@@ -216,17 +216,16 @@ class Running:
         """Say what was done, return the exit code, and see that the report is of the output, if it was there before."""
         if not self.quiet:
             summary(result).say(explained=self.explain)
-        if self.report is not None and not _speaks_of(self.report, result):
+        if self.report is not None and _replaced(self.report) != _outputs(result):  # of another release that lay there
             write(result, self.report)
         return end_of_run(bad_files, allowed=allowed)
 
 
-def _speaks_of(report: Path, result: Any) -> bool:
-    """Whether the report in a file is of the outputs of a run, and not of another release that lay there."""
+def _outputs(result: Any) -> tuple[FileDigest, ...]:
     from wordveil.runs.digests import FileDigest
 
     outputs = (FileDigest(**file) for file in result["outputs"]) if isinstance(result, dict) else result.outputs
-    return _replaced(report) == tuple(outputs)
+    return tuple(outputs)
 
 
 def _replaced(path: Path) -> tuple[FileDigest, ...] | None:

@@ -14,7 +14,6 @@ from wordveil.cli.common import (
     ExcludeOutputsOption,
     PreparedMechanism,
     Wanted,
-    counted,
     named_word_list,
     prepare,
     sanitizing_vocabulary,
@@ -36,7 +35,7 @@ from wordveil.cli.running import (
     ThreadsOption,
 )
 from wordveil.cli.summary import Summary, copied, missed, promised
-from wordveil.errors import ForeignTextWarning, ParameterError
+from wordveil.errors import ForeignTextWarning, ParameterError, counted
 from wordveil.promises.rounding import round_up
 from wordveil.text.function_words import FUNCTION_WORDS
 

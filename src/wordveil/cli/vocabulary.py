@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 import wordveil as wv
 from wordveil.cli.app import Command
-from wordveil.cli.common import VocabularyOption, open_vocabulary, read_word_list, say
+from wordveil.cli.common import VocabularyOption, read_word_list, say
 from wordveil.cli.printing import JsonOption, listed, show
 from wordveil.cli.progress import row_bar
 from wordveil.errors import ParameterError
@@ -109,7 +109,7 @@ def info(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a vocabulary's header records."""
-    embeddings = open_vocabulary(vocabulary)
+    embeddings = wv.load_embeddings(vocabulary)
     if verify:
         embeddings.verify()
     _show_facts(embeddings, as_json=as_json)
@@ -155,7 +155,7 @@ def build_neighbours(
     as_json: JsonOption = False,
 ) -> None:
     """Build lists of each word's nearest words into a vocabulary; run again to go on where it was stopped."""
-    embeddings = open_vocabulary(vocabulary)
+    embeddings = wv.load_embeddings(vocabulary)
     lists = _store(embeddings, k, _outputs(embeddings, outputs, counts), metric, threads)
     made = {"k": lists.k, "outputs": len(lists.outputs), "words": len(lists), "checksum": lists.checksum}
     line = f"{lists.k} nearest of {len(lists.outputs):,} outputs for each of {len(lists):,} words: {lists.checksum}"
@@ -187,7 +187,7 @@ def neighbors(
 
     if count < 1:
         raise ParameterError("--count", count, "must be at least 1.")
-    embeddings = open_vocabulary(vocabulary)
+    embeddings = wv.load_embeddings(vocabulary)
     id_ = embeddings.id(word.lower() if embeddings.header.casing == "lower" else word)
     if id_ is None:
         raise ParameterError("word", word, "is not in this vocabulary.")

@@ -15,6 +15,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import BinaryIO
 
 from wordveil.arrays import PrivateText, ReleasedText
@@ -147,7 +148,8 @@ class _Delimited(DocumentFormat):
         line = self._line
         if not self._quoted or _QUOTE not in raw:
             body, end = _split_end(raw)
-            row = _Row(body, end, _unquoted_starts(body, self._delimiter), line)
+            starts = [*accumulate((len(part) + 1 for part in body.split(self._delimiter)), initial=0)]
+            row = _Row(body, end, starts, line)
             if self.details.quoting == "auto" and _QUOTE in raw:
                 self._check_unquoted(row)
             return row
@@ -298,14 +300,6 @@ def _body_length(raw: bytes | bytearray) -> int:
 def _split_end(raw: bytes) -> tuple[bytes, bytes]:
     length = _body_length(raw)
     return raw[:length], raw[length:]
-
-
-def _unquoted_starts(body: bytes, delimiter: bytes) -> list[int]:
-    starts, at = [0], 0
-    for part in body.split(delimiter):
-        at += len(part) + 1
-        starts.append(at)
-    return starts
 
 
 class Csv(_Delimited):

@@ -12,11 +12,10 @@ from typing import BinaryIO, cast
 
 from wordveil.arrays import PrivateText
 from wordveil.documents.base import MAX_RECORD_BYTES, Record
-from wordveil.documents.json_walker import WalkError
+from wordveil.documents.json_walker import WalkError, skip_space
 from wordveil.documents.jsonl import JsonFormat
 from wordveil.errors import DocumentFormatError
 
-_SPACE = " \t\r\n"
 _CHUNK = 1 << 20
 
 
@@ -127,8 +126,7 @@ class _Window:
 
     def skip_space(self) -> None:
         while True:
-            while self.at < len(self.text) and self.text[self.at] in _SPACE:
-                self.at += 1
+            self.at = skip_space(self.text, self.at).end()
             if self.at < len(self.text) or not self.extend():
                 return
 

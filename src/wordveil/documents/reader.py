@@ -7,12 +7,12 @@ private texts: whoever has the output sees where its members end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import cache
 from pathlib import Path
 
-from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.arrays import PrivateText
 from wordveil.documents.base import DocumentFormat, Record
 from wordveil.documents.delimited import Csv, Tsv
 from wordveil.documents.json_document import JsonDocument
@@ -108,10 +108,6 @@ class DocumentReader(AbstractContextManager["DocumentReader"]):
     def texts(self) -> Iterator[PrivateText]:
         """Yield the texts of all records, in file order."""
         return (text for record in self for text in record.texts if text is not None)
-
-    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
-        """Bytes of a record with its texts replaced; not for Parquet."""
-        return self.format.render(record, released)
 
     def close(self) -> None:
         """Close the file; standard input stays open."""

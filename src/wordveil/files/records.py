@@ -68,9 +68,7 @@ def load_record(destination: str | os.PathLike[str]) -> ReleaseRecord | None:
         content = json.loads(record_path(destination).read_bytes())
         version = content.pop("version")
         record = ReleaseRecord(**content)
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return record if version == _VERSION else None
 

@@ -329,7 +329,11 @@ class _Documents:
                 raise
             problem = f"the text of {str(error.value)[1:-1]} {error.requirement}"
         else:
-            _check_answers(documents, given)
+            if len(given) != len(documents):
+                raise ValueError(f"process returned {len(given)} answers for {len(documents)} records")
+            for record, released in zip(documents, given, strict=True):
+                if [text is None for text in record.texts] != [text is None for text in released]:
+                    raise ValueError("process must return one text for each text of a record, None for None")
             return given
         raise DocumentFormatError(reader.path, problem, line=documents[row].line)
 
@@ -380,12 +384,3 @@ def _after(records: Iterator[Record], done: int) -> Iterator[Record]:
         if next(records, None) is None:
             raise ResumeError("The input is shorter than in the interrupted run. Start without --resume.")
     return records
-
-
-def _check_answers(documents: list[Record], answers: Answers) -> None:
-    if len(answers) != len(documents):
-        raise ValueError(f"process returned {len(answers)} answers for {len(documents)} records")
-    for record, released in zip(documents, answers, strict=True):
-        nulls = [text is None for text in record.texts]
-        if nulls != [text is None for text in released]:
-            raise ValueError("process must return one text for each text of a record, None for None")

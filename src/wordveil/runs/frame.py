@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ResumeError, printable
@@ -23,28 +23,6 @@ R = TypeVar("R")
 
 RunProgress = Callable[[int, int | None, int, int], None]
 """Called after each block with bytes read, bytes in all (None if unknown), documents, tokens."""
-
-
-class RunOptions(TypedDict, Generic[R], total=False):
-    """How a run goes, and who is told of it.
-
-    Attributes:
-        resume: Continue an interrupted run with the same input and settings. Where the output is complete, and of the
-            same input and settings, nothing is released or written; where there is neither, the run starts anew.
-        again: Write over an output that is there: a second release, whose loss adds to the first's.
-        progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
-        notice: Told, line by line, what the owner should know and a report that travels should not hold: a run that is
-            continued or discarded, names of files that were not read or are malformed.
-        deliver: Called with the report when the output is in its place, to write it down: where that fails, the run can
-            be resumed, which releases nothing anew and delivers the report again. Not called where the output was
-            complete before.
-    """
-
-    resume: bool
-    again: bool
-    progress: RunProgress | None
-    notice: Notice | None
-    deliver: Callable[[R], None] | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,8 @@ from wordveil.promises.rows import into_rows
 from wordveil.runs.beforehand import FirstReading, UserBudget
 from wordveil.runs.digests import FileDigest, file_digests
 from wordveil.runs.documents import Answers, DocumentSummary
-from wordveil.runs.frame import DocumentReport, RunOptions, run_and_report, run_facts, run_shows
+from wordveil.runs.engine import RunOptions
+from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import InputWatch
 from wordveil.sanitizing.sanitizer import Sanitizer, release_rows
 
@@ -72,7 +73,7 @@ def sanitize_documents(
     watch: InputWatch | None = None,
     budget: UserBudget | None = None,
     ids: str | None = None,
-    **how: Unpack[RunOptions[RunReport]],
+    **how: Unpack[RunOptions[RunReport, RunProgress]],
 ) -> RunReport:
     """Sanitize a file, a directory tree or standard input, in its own format.
 

@@ -44,10 +44,7 @@ CAPITALS_LIKE = frozenset({Kind.CAPITALIZED, Kind.CAPITALS, Kind.INITIAL})
 
 
 def kind_of(token: str) -> Kind:
-    """Return the kind of a token that is no link; whether it counts is for a list of words to say.
-
-    Args:
-        token: Its characters, at least one.
+    """Return the kind of a token, of one character or more, that is no link; whether it counts is for a list to say.
 
     Example:
         >>> [kind_of(token).name for token in ("seen", "Maria", "MRI", "E", "I'm", "B12", "x")]

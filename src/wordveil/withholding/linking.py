@@ -55,13 +55,7 @@ class DocumentLinks:
 
 
 class PersonLinks:
-    """Links the hidden tokens of all documents of one person.
-
-    Args:
-        source: Whose key hashes.
-        person: Who; None links within this document alone.
-        document: Id of the document; None for one that is no other's.
-    """
+    """Links the hidden tokens of all documents of one person under the source's key; of nobody's, within a document."""
 
     def __init__(self, source: RandomSource, person: str | None, document: str | None = None) -> None:
         name = owner_name(person, document)
@@ -97,11 +91,6 @@ def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSe
     """Return the person of every document of a file, None for nobody: names are equal that are written alike.
 
     No two spellings are one person: as numbers, `1e400` and `52e7791` would be.
-
-    Args:
-        source: The file.
-        column: The column that names persons.
-        settings: How the file is read.
 
     Raises:
         ParameterError: If a document names several persons.

@@ -22,12 +22,7 @@ _AROUND = {"schema", "kind", "checksum", "signature"}
 def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> list[str]:
     """Return where a report says something else than its choices come to, one sentence each.
 
-    Args:
-        facts: What the report says.
-        words: The lists that it names, with those of the owner.
-
-    Raises:
-        KeyError: If a fact is missing.
+    The words are the lists that it names, with those of the owner. `KeyError` if a fact is missing.
     """
     redactor = _redactor(facts["options"], words)
     counts = Counter({**facts["hidden"], "kept": facts["kept"], "hidden": sum(facts["hidden"].values())})

@@ -15,7 +15,8 @@ from wordveil.files.journal import UNDER_KEY
 from wordveil.files.records import known_again
 from wordveil.promises.rows import into_rows
 from wordveil.runs.documents import Answers, DocumentSummary, Known, stamp_of
-from wordveil.runs.frame import DocumentReport, RunOptions, run_and_report, run_facts, run_shows
+from wordveil.runs.engine import RunOptions
+from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import Warn, nothing_read, warn_caller
 from wordveil.withholding.claim import COUNTED, Claim
 from wordveil.withholding.linking import DOCUMENT, NONE, check_linked, persons_of
@@ -45,7 +46,7 @@ def redact_documents(
     settings: DocumentSettings | None = None,
     warn: Warn = warn_caller,
     word_files: Sequence[Path] = (),
-    **how: Unpack[RunOptions[RedactionReport]],
+    **how: Unpack[RunOptions[RedactionReport, RunProgress]],
 ) -> RedactionReport:
     """Redact a file, a directory tree or standard input, in its own format.
 
