@@ -21,7 +21,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, is_dataclass
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
@@ -30,6 +29,7 @@ from typer import Option
 from typer.core import TyperCommand
 
 from wordveil import __version__
+from wordveil.cli.common import told_of_commands
 from wordveil.cli.exit_codes import DONE, INTERRUPTED, MISTAKE, READER_GONE
 from wordveil.errors import WordveilError
 from wordveil.plugins import foreign_points, load_foreign
@@ -60,15 +60,9 @@ def call(command: Callable[..., Any], values: dict[str, Any]) -> Any:
     return command(**taken)
 
 
-@cache
-def _told() -> dict[str, dict[str, Any]]:
-    """Return what `commands.toml` says of wordveil's own commands."""
-    return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
-
-
 def own_commands() -> dict[str, str]:
     """Return the line of each of wordveil's own commands in the overview."""
-    return {name: said["line"] for name, said in _told().items() if "line" in said}
+    return {name: said["line"] for name, said in told_of_commands().items() if "line" in said}
 
 
 CONFIG = "WORDVEIL_CONFIG"
@@ -87,7 +81,7 @@ class Command(TyperCommand):
         """Write the examples as they are typed: a wrapped command cannot be copied."""
         with formatter.section("Examples"):
             name = ctx.command_path.removeprefix("wordveil ")
-            for example in _told().get(name, {}).get("examples") or command_examples().get(name, ()):
+            for example in told_of_commands().get(name, {}).get("examples") or command_examples().get(name, ()):
                 formatter.write(f"  {example}\n")
 
     def _by_config(self, ctx: Any, name: str, value: Any) -> tuple[str, Any]:
@@ -139,7 +133,7 @@ def command_lines() -> dict[str, str]:
 
 def command_examples() -> dict[str, Sequence[str]]:
     """Return the examples of every command."""
-    own = {name: said["examples"] for name, said in _told().items() if "examples" in said}
+    own = {name: said["examples"] for name, said in told_of_commands().items() if "examples" in said}
     return own | {name: offer.examples for name, offer in offered_commands(own_commands()).items()}
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import shlex
 import sys
+import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,6 +62,12 @@ def say(line: str) -> None:
     """Print one line for the person at the terminal, on standard error; a terminal gets it wrapped at words."""
     if sys.stderr is not None:
         print(for_screen(line, sys.stderr), file=sys.stderr, flush=True)
+
+
+@cache
+def told_of_commands() -> dict[str, dict[str, Any]]:
+    """Return what `commands.toml` says of each command."""
+    return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 
 
 def end_of_run(bad_files: int, *, allowed: bool) -> int:

@@ -38,7 +38,7 @@ class JsonDocument(JsonFormat):
                 raise window.error("the only record would be left out.", remedy="Choose --missing keep.")
             yield record
         window.skip_space()
-        if not window.at_end():
+        if window.at < len(window.text) or window.extend():
             raise window.error(
                 "more text after the JSON value.", remedy="One JSON value a line is the format jsonl: choose it."
             )
@@ -136,9 +136,6 @@ class _Window:
         found = self.text.startswith(mark, self.at)
         self.at += found
         return found
-
-    def at_end(self) -> bool:
-        return self.at == len(self.text) and not self.extend()
 
     def structural(self, ordinal: int) -> Record:
         piece = self.text[self.begin : self.at]

@@ -73,21 +73,12 @@ class DocumentReader(AbstractContextManager["DocumentReader"]):
         self.path = path
         self.format = form
         self.source = path if path == "-" else Path(path).name
-        self._input = InputStream(path, encoding)
-
-    @property
-    def bytes_total(self) -> int | None:
-        return self._input.bytes_total
-
-    @property
-    def descriptor(self) -> int:
-        """Of the open file: what is read, whatever has its path by now."""
-        return self._input.descriptor
+        self.input = InputStream(path, encoding)
 
     @property
     def bytes_done(self) -> int:
         share = self.format.share_done
-        return self._input.bytes_done if share is None else int(share * (self.bytes_total or 0))
+        return self.input.bytes_done if share is None else int(share * (self.input.bytes_total or 0))
 
     def __iter__(self) -> Iterator[Record]:
         """Yield all records, structural ones included; once only."""
@@ -95,7 +86,7 @@ class DocumentReader(AbstractContextManager["DocumentReader"]):
         source = self.source
         line = 0  # of the last whole record
         with suppress(*DAMAGED):
-            for record in self.format.read(self._input.stream, self.path):
+            for record in self.format.read(self.input.stream, self.path):
                 record.source = source
                 if not record.structural and not self.format.sections:
                     record.closes_section = (record.ordinal + 1) % limit == 0
@@ -111,7 +102,7 @@ class DocumentReader(AbstractContextManager["DocumentReader"]):
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
-        self._input.close()
+        self.input.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -107,6 +107,7 @@ class InputStream:
 
     @property
     def descriptor(self) -> int:
+        """Of the open file: what is read, whatever has its path by now."""
         return sys.stdin.fileno() if self._raw is None else self._raw.fileno()
 
     @property

@@ -283,7 +283,7 @@ class _Documents:
                         yield None
                     if self.calls.progress is not None:
                         sizes = [] if self.tree is None else self.tree.sizes
-                        before, total = sum(sizes[:index]), sum(sizes) or reader.bytes_total
+                        before, total = sum(sizes[:index]), sum(sizes) or reader.input.bytes_total
                         self.calls.progress(before + reader.bytes_done, total, self.counts["documents"])
                 sink.seal()
             self._note(reader)
@@ -358,7 +358,7 @@ class _Documents:
 
 def _named(reader: DocumentReader, known: Known) -> Iterator[Record]:
     """Give each document its id, where there are ids; stop where the file is not what was read beforehand."""
-    last, stamped = -1, known.stamp is None or stamp_of(reader.descriptor) == known.stamp
+    last, stamped = -1, known.stamp is None or stamp_of(reader.input.descriptor) == known.stamp
     for record in reader if stamped else ():
         if not record.structural:
             last = record.ordinal
@@ -367,7 +367,7 @@ def _named(reader: DocumentReader, known: Known) -> Iterator[Record]:
         if known.documents is not None and last + len(known.leave_out) >= known.documents:
             break
         yield record
-    stamped = stamped and (known.stamp is None or stamp_of(reader.descriptor) == known.stamp)
+    stamped = stamped and (known.stamp is None or stamp_of(reader.input.descriptor) == known.stamp)
     if not stamped or (known.documents is not None and last + 1 + len(known.leave_out) != known.documents):
         problem = "was written to after it had been read for the first time."
         raise DocumentFormatError(reader.path, problem, remedy="Release a file that nobody writes to.")
