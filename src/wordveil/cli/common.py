@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import shlex
 import sys
 import tomllib
@@ -19,7 +18,7 @@ from wordveil.cli.exit_codes import DONE, INCOMPLETE
 from wordveil.cli.printing import for_screen
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
 from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
-from wordveil.plugins import build_decoder, build_mechanism, decoder_class, mechanism_class
+from wordveil.plugins import build_decoder, build_mechanism, decoder_class, mechanism_class, python_value
 from wordveil.promises.rounding import round_up
 
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
@@ -279,10 +278,7 @@ def _parse_value(key: str, text: str) -> Any:
         if text not in metrics:
             raise ParameterError("metric", text, f"must be one of {', '.join(metrics)}.")
         return metrics[text]()
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return text
+    return python_value(text)
 
 
 def chosen_epsilon(wanted: Wanted) -> tuple[float, tuple[str, ...]]:

@@ -33,8 +33,8 @@ def main(arguments: list[str] | None = None) -> None:
 
             run(given)
     except KeyboardInterrupt:
-        told = (told_of_commands().get(word, {}).get("interrupted") for word in given)
-        kept = next((f": {words}" for words in told if words), "")
+        said = (told_of_commands().get(word, {}).get("interrupted") for word in given)
+        kept = next((f": {words}" for words in said if words), "")
         say(f"wordveil: interrupted{kept}.")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:

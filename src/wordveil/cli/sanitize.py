@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,9 +20,8 @@ from wordveil.cli.common import (
     sanitizing_vocabulary,
     say,
 )
-from wordveil.cli.confirming import confirm
 from wordveil.cli.exit_codes import DONE
-from wordveil.cli.progress import document_bar
+from wordveil.cli.progress import document_bar, paused
 from wordveil.cli.running import (
     BLOCK_TOKENS,
     DestinationOption,
@@ -35,7 +35,7 @@ from wordveil.cli.running import (
     ThreadsOption,
 )
 from wordveil.cli.summary import Summary, copied, missed, promised
-from wordveil.errors import ForeignTextWarning, ParameterError, counted
+from wordveil.errors import ForeignTextWarning, NotConfirmedError, ParameterError, counted
 from wordveil.promises.rounding import round_up
 from wordveil.text.function_words import FUNCTION_WORDS
 
@@ -236,7 +236,18 @@ class Job:
         return job
 
     def _confirm(self, doubt: str) -> None:
-        confirm(doubt, self.source, yes=self.care.yes, quiet=self.running.quiet)
+        """Say what is doubtful, in a whole sentence without text of the input, and go on only where that is wanted."""
+        if self.care.yes and self.running.quiet:
+            return
+        with paused():
+            say(f"warning: {doubt}")
+            if self.care.yes:
+                return
+            if self.source == "-" or not all(stream and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+                raise NotConfirmedError("stopped before it was released; to go on, give the same command with --yes.")
+            print("Release it? [y/N] ", end="", file=sys.stderr, flush=True)
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+                raise NotConfirmedError("stopped before it was released.")
 
     def check_strength(self, output: str) -> None:
         """Ask about a promise that hides nothing, but not where a run is resumed: that was decided on.

@@ -79,11 +79,10 @@ def _first_lists(embeddings: wv.Embeddings) -> None:
 
 
 def _store(embeddings: wv.Embeddings, k: int, outputs: Any, metric: str, threads: int | None = None) -> NeighbourLists:
-    from wordveil.metrics.distances import AnyMetric
     from wordveil.parameters import check_choice
     from wordveil.vocabulary.stored_lists import store_lists
 
-    metrics: dict[str, AnyMetric | None] = {"cosine": None, "euclidean": wv.Euclidean(), "angular": wv.Angular()}
+    metrics: dict[str, Any] = {"cosine": None, "euclidean": wv.Euclidean(), "angular": wv.Angular()}
     check_choice("--metric", metric, metrics)
     done, total = 0, len(embeddings)
     with row_bar("lists", quiet=False) as show:

@@ -205,12 +205,6 @@ class _Delimited(DocumentFormat):
             remedy = "If the file does not use quotes, choose quoting 'none'."
         return DocumentFormatError(self._path, problem, line=line, remedy=remedy)
 
-    def _wrong_width(self, row: _Row, width: int) -> DocumentFormatError:
-        problem = f"{row.width} fields, but the header has {width}."
-        if row.width < width and _QUOTE not in row.body:
-            return DocumentFormatError(self._path, problem, line=row.line, remedy="Complete the row, or remove it.")
-        return self._error(problem, row.line)
-
     def _layout(self, row: _Row) -> _Layout:
         if self.details.header:
             names = [self._decode(row, index) for index in range(row.width)]
@@ -259,7 +253,11 @@ class _Delimited(DocumentFormat):
 
     def _record(self, row: _Row, layout: _Layout, ordinal: int) -> Record:
         if row.width != layout.width:
-            raise self._wrong_width(row, layout.width)
+            problem = f"{row.width} fields, but the header has {layout.width}."
+            if row.width < layout.width and _QUOTE not in row.body:
+                remedy = "Complete the row, or remove it."
+                raise DocumentFormatError(self._path, problem, line=row.line, remedy=remedy)
+            raise self._error(problem, row.line)
         if self.is_left_out(ordinal):
             return Record(ordinal, [], (), size=len(row.body) + len(row.end), structural=True)
         texts = [PrivateText(self._decode(row, index)) for index in layout.selected]

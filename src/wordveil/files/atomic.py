@@ -191,16 +191,10 @@ def _busy(target: Path) -> ParameterError:
 
 
 class Unfinished:
-    """The private folder of an output that is being written, held by this process.
+    """The private `folder` of an output that is being written, of mode 0700, held by this process.
 
-    Args:
-        target: The output.
-        before: How it was `standing` when it was found out what to do; another run that ended since is noticed.
-        keep: Go on with what an interrupted run left in it.
-        complete: The output of an interrupted run is complete: nothing need be in the folder.
-
-    Attributes:
-        folder: The folder, of mode 0700.
+    `before` is how the output was `standing` when it was found out what to do: another run that ended since is noticed.
+    With `keep` what an interrupted run left in the folder stays; where that is `complete`, nothing need be in it.
 
     Raises:
         ParameterError: If another run is writing this output, or has written it since; or something of somebody's is in

@@ -21,10 +21,7 @@ _ALGORITHM = "Ed25519"
 
 
 def new_key(path: str | os.PathLike[str]) -> Path:
-    """Write a new private key, readable by its owner alone, and its public key beside it.
-
-    Args:
-        path: A new file, PEM; the public key is the same name with the ending `.pub`.
+    """Write a new private key, PEM, readable by its owner alone, and its public key beside it, which ends in `.pub`.
 
     Returns:
         Where the public key lies.

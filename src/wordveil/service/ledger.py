@@ -62,15 +62,11 @@ _SPEND = (
 
 
 class Ledger:
-    """Budgets and releases in a database.
-
-    Attributes:
-        clock: Tells the seconds since 1970.
-    """
+    """Budgets and releases in a database."""
 
     def __init__(self, engine: Engine, allowance: Allowance | None = None) -> None:
         self.engine, self.allowance = engine, allowance
-        self.clock: Callable[[], float] = time.time
+        self.clock: Callable[[], float] = time.time  # seconds since 1970
         self._writing = engine.execution_options(**WRITES)
         self._insert: Any = {"sqlite": sqlite, "postgresql": postgresql}[engine.dialect.name].insert
         self._turn = Lock()

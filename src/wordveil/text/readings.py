@@ -56,10 +56,7 @@ def shape(text: str) -> int:
 
 
 def split_contraction(text: str) -> tuple[str, str] | None:
-    """Cut a contraction the way the Penn Treebank does.
-
-    Returns:
-        The two parts, whose concatenation is `text`, or None if it is no contraction.
+    """Cut a contraction in two the way the Penn Treebank does; None if it is no contraction.
 
     Example:
         >>> split_contraction("can't"), split_contraction("Maria's"), split_contraction("cannot")

@@ -91,7 +91,7 @@ def redact_documents(
         links, shift = redactor.links(*owner), redactor.shift(*owner)
         for i, text in enumerate(record.texts):
             if text is not None:
-                yield redactor.release(text, counts, f"{prefix}{record.text_key(i)}", links, shift)
+                yield redactor.release(text, counts, f"{prefix}{record.key}:{i}", links, shift)
 
     def process(records: list[Record]) -> Answers:
         return into_rows([record.texts for record in records], released(records))

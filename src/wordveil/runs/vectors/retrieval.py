@@ -112,7 +112,10 @@ class _Search:
         for block in reader.blocks(0, size):
             searched = NearestWords(block.astype(np.float32), np.arange(len(block), dtype=np.int32))
             ids, distances = searched.top(queries, min(self.k + 1, len(block)), threads=self.threads)
-            near, far = self._merge(near, far, ids.astype(np.int64) + low, distances)
+            both, apart = np.hstack((near, ids.astype(np.int64) + low)), np.hstack((far, distances))
+            apart = np.where(both == self.asked[:, None], np.inf, apart)  # the row itself is left out
+            order = np.lexsort((both, apart), axis=1)[:, : self.k]  # lowest row first on ties
+            near, far = np.take_along_axis(both, order, 1), np.take_along_axis(apart, order, 1)
             low += len(block)
             self.done += len(block)
             if self.progress is not None:
@@ -128,12 +131,3 @@ class _Search:
             parts.append(block[here - low].astype(np.float32).astype(np.float64))
             low += len(block)
         return np.concatenate(parts)
-
-    def _merge(
-        self, near: NDArray[np.int64], far: Float64Array, ids: NDArray[np.int64], distances: Float64Array
-    ) -> tuple[NDArray[np.int64], Float64Array]:
-        """Return the k nearest of two lists of each row, the row itself left out, lowest row first on ties."""
-        ids, distances = np.hstack((near, ids)), np.hstack((far, distances))
-        distances = np.where(ids == self.asked[:, None], np.inf, distances)
-        order = np.lexsort((ids, distances), axis=1)[:, : self.k]
-        return np.take_along_axis(ids, order, 1), np.take_along_axis(distances, order, 1)
