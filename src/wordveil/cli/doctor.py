@@ -42,7 +42,13 @@ def doctor(as_json: JsonOption = False) -> None:
     }
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     result = {"version": __version__, "system": system, "engine": engine, "dependencies": needed, "extras": extras}
-    lines = [f"wordveil {__version__}, {system}", "", *listed(_engine_words(engine), 15)]
+    said = {
+        "engine": engine["chosen"] + ("" if engine["built"] else f", the slowest; {KERNELS}"),
+        "runs here": ", ".join(engine["runs_here"]),
+        "kernels built": ", ".join(engine["built"]) or "none",
+        "C compiler": engine["compiler"] or "none (needed only to compile the kernels)",
+    }
+    lines = [f"wordveil {__version__}, {system}", "", *listed(said, 15)]
     lines += ["", "dependencies:", *_lines({name: _version(own) for name, own in needed.items()})]
     lines += ["", "extras:"]
     lines += _lines(
@@ -106,15 +112,6 @@ def _engine(problems: list[str]) -> dict[str, Any]:
         problems.append(str(problem))
     built = [name for name, found in places.items() if found]
     return {"chosen": chosen, "runs_here": available_engines(), "built": built, "compiler": find_compiler()}
-
-
-def _engine_words(engine: dict[str, Any]) -> dict[str, str]:
-    return {
-        "engine": engine["chosen"] + ("" if engine["built"] else f", the slowest; {KERNELS}"),
-        "runs here": ", ".join(engine["runs_here"]),
-        "kernels built": ", ".join(engine["built"]) or "none",
-        "C compiler": engine["compiler"] or "none (needed only to compile the kernels)",
-    }
 
 
 def _vocabulary() -> str:

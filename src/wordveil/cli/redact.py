@@ -96,7 +96,6 @@ class InPlace:
             "person wrote: document, or the column that names persons. Default: none.",
         ),
     ] = "none"
-
     dates: Annotated[
         str, Option(help="hide; or shift: move those written in full, a document's or person's all alike.")
     ] = "hide"

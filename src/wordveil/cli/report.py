@@ -48,7 +48,6 @@ class Public:
     stock: Annotated[
         Path | None, Option(metavar="DIR", help="The stock of a report of rephrase; default: the general one.")
     ] = None
-
     public_words: Annotated[
         list[Path] | None, Option(metavar="FILE", help="Words that a report of redact says were added; repeat.")
     ] = None

@@ -96,21 +96,14 @@ def _copy_below(node: SelectionNode) -> None:
             _copy_below(child)
 
 
+@dataclass(eq=False)
 class WalkError(Exception):
-    """The text is not JSON, or a selected column is missing or not text.
+    """The text is not JSON, or a selected column is missing or not text."""
 
-    Attributes:
-        problem: What is wrong, without content.
-        position: Character position.
-        incomplete: Whether more text could still mend it.
-    """
-
-    def __init__(self, problem: str, position: int, *, incomplete: bool = False, remedy: str = "") -> None:
-        self.problem = problem
-        self.position = position
-        self.incomplete = incomplete
-        self.remedy = remedy
-        super().__init__(problem)
+    problem: str  # what is wrong, without content
+    position: int  # of a character
+    incomplete: bool = field(default=False, kw_only=True)  # whether more text could still mend it
+    remedy: str = field(default="", kw_only=True)
 
 
 class JsonWalker:

@@ -125,13 +125,18 @@ def sanitize_documents(
             report = budget.within(report, told)
         return report if afterwards is None else replace(report, denoised=afterwards.facts(counts))
 
+    besides: dict[str, Any] = (
+        {} if budget is None else {"budget": asdict(budget)}
+    )  # what an output depends on of what was asked for
+    besides |= {} if ids is None else {"ids": ids}
+    besides |= {} if afterwards is None else afterwards.fingerprint()
     report, was_complete = run_and_report(
         source,
         destination,
         process,
         reported,
         settings=settings,
-        fingerprint={**fingerprint(sanitizer), **_facts(afterwards, budget, ids)},
+        fingerprint={**fingerprint(sanitizer), **besides},
         beforehand=FirstReading.asked_for(sanitizer, settings, counts, budget, ids),
         randomness=sanitizer.source,
         counts=counts,
@@ -141,15 +146,6 @@ def sanitize_documents(
     if not was_complete and not (counts["documents_left_out"] and not counts["documents"]):
         watch.finish(counts["documents"], counts["tokens"] + counts["exempt"])
     return report
-
-
-def _facts(afterwards: Afterwards | None, budget: UserBudget | None, ids: str | None) -> dict[str, Any]:
-    """Return what an output depends on besides, of what was asked for."""
-    return {
-        **({} if afterwards is None else afterwards.fingerprint()),
-        **({} if budget is None else {"budget": asdict(budget)}),
-        **({} if ids is None else {"ids": ids}),
-    }
 
 
 def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:

@@ -150,7 +150,11 @@ class Ledger:
             places = [(account, each.cost.promise_id) for account in sorted({*each.accounts})]
             after.append({place[0]: nats(left[place]) for place in places})
             left.update({place: left[place] + each.cost.units for place in places})
-        made = [_made(each, now) for each, now in zip(new, reversed(after), strict=True)]
+        salts = [None if each.retry is None else os.urandom(32).hex() for each in new]
+        made = [
+            Charged(release=os.urandom(16).hex(), salt=salt, repeated=False, left=now)
+            for salt, now in zip(salts, reversed(after), strict=True)
+        ]
         if new:
             connection.execute(insert(RELEASES), [_record(*both) for both in zip(new, made, strict=True)])
             payers = [{"release": each.release, "account": account} for each in made for account in each.left]
@@ -317,11 +321,6 @@ class Ledger:
 
 def _of(account: str, promise: str) -> Any:
     return (BUDGETS.c.account == account) & (BUDGETS.c.promise == promise)
-
-
-def _made(asked: Charge, left: dict[str, str]) -> Charged:
-    salt = None if asked.retry is None else os.urandom(32).hex()
-    return Charged(release=os.urandom(16).hex(), salt=salt, repeated=False, left=left)
 
 
 def _record(asked: Charge, made: Charged) -> dict[str, Any]:

@@ -79,14 +79,6 @@ def owner_name(person: str | None, document: str | None) -> str:
     return f"#{os.urandom(16).hex() if document is None else document}" if person is None else f"={person}"
 
 
-def check_linked(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> None:
-    """Raise `ParameterError` for what is no file or has no columns, and where records are left out."""
-    if not os.path.isfile(source) or settings.missing == "skip" or not settings.columns:
-        raise ParameterError(
-            "link", column, "names a column, which needs one file with columns, and no --missing skip; or use document."
-        )
-
-
 def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> list[str | None]:
     """Return the person of every document of a file, None for nobody: names are equal that are written alike.
 

@@ -11,6 +11,7 @@ from typing import Unpack
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
+from wordveil.errors import ParameterError
 from wordveil.files.journal import UNDER_KEY
 from wordveil.files.records import known_again
 from wordveil.promises.rows import into_rows
@@ -19,7 +20,7 @@ from wordveil.runs.engine import RunOptions
 from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import Warn, nothing_read, warn_caller
 from wordveil.withholding.claim import COUNTED, Claim
-from wordveil.withholding.linking import DOCUMENT, NONE, check_linked, persons_of
+from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
 from wordveil.withholding.redactor import Redactor, check_share
 
 
@@ -73,8 +74,9 @@ def redact_documents(
     counts = Counter[str]()
     prefix = "".join(f"\0{column}" for column in settings.columns)
     persons, by_person = list[str | None](), redactor.link not in (NONE, DOCUMENT)
-    if by_person:
-        check_linked(source, redactor.link, settings)
+    if by_person and (not os.path.isfile(source) or settings.missing == "skip" or not settings.columns):
+        problem = "names a column, which needs one file with columns, and no --missing skip; or use document."
+        raise ParameterError("link", redactor.link, problem)
 
     def linked(files: Sequence[tuple[str, DocumentSettings]]) -> list[Known]:
         ((path, own),) = files
