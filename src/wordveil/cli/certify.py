@@ -60,11 +60,14 @@ def certify(
         for note in notes:
             say(note)
     with_epsilon = replace(wanted, epsilon=1.0 if epsilon is None else epsilon)
-    chosen = chosen_mechanism(with_epsilon, elsewhere=("epsilon", "calibration"))
+    chosen: Any = chosen_mechanism(with_epsilon, elsewhere=("epsilon", "calibration"))
     saved = None if checkpoint is None else str(checkpoint)
     with count_bar("pair visits") as progress:
-        how = {"threads": threads, "progress": progress, "checkpoint": saved}
-        certificate = _make(chosen, embeddings, epsilon, rate, how)
+        how: dict[str, Any] = {"threads": threads, "progress": progress, "checkpoint": saved}
+        if rate is None or epsilon is not None:
+            certificate = wv.certify(chosen, embeddings, rate=rate, **how)
+        else:
+            certificate = wv.certify_rate(chosen, embeddings, rate, **how)
     if output is None:
         typer.echo(certificate.to_json(), nl=False)
         return
@@ -91,11 +94,3 @@ def _say_use(certificate: wv.Certificate, wanted: Wanted) -> None:
         say(
             f"use it with: {replace(wanted, epsilon=cast(float, certificate.parameters['epsilon'])).sanitize_command()}"
         )
-
-
-def _make(
-    mechanism: Any, embeddings: wv.Embeddings, epsilon: float | None, rate: float | None, how: dict[str, Any]
-) -> wv.Certificate:
-    if rate is None or epsilon is not None:
-        return wv.certify(mechanism, embeddings, rate=rate, **how)
-    return wv.certify_rate(mechanism, embeddings, rate, **how)

@@ -110,16 +110,13 @@ class InPlace:
         return self.days
 
     def rule(self, public: PublicLists) -> wv.Rule:
-        kept = public.keep_words or ()
-        return wv.Rule(strict=self.strict, titles="titles" in kept, calendar="calendar" in kept, numbers=self._range())
-
-    def _range(self) -> tuple[int, int] | None:
-        if self.keep_numbers is None:
-            return None
-        low, _, high = self.keep_numbers.partition("-")
-        if not (low.isdecimal() and high.isdecimal()):
-            raise ParameterError("--keep-numbers", self.keep_numbers, "must be two numbers, such as 0-10.")
-        return int(low), int(high)
+        kept, numbers = public.keep_words or (), None
+        if self.keep_numbers is not None:
+            low, _, high = self.keep_numbers.partition("-")
+            if not (low.isdecimal() and high.isdecimal()):
+                raise ParameterError("--keep-numbers", self.keep_numbers, "must be two numbers, such as 0-10.")
+            numbers = int(low), int(high)
+        return wv.Rule(strict=self.strict, titles="titles" in kept, calendar="calendar" in kept, numbers=numbers)
 
 
 def redact(

@@ -93,7 +93,13 @@ def release_vector_file(
             reader=reader,
         )
         work = _Rows(plan, releaser, Path(destination), settings, own_source, began, going)
-        facts = _identity(releaser, plan, vector_format(destination).name)
+        facts = {  # all bytes of the input: what is kept is read at the end only
+            "input": file_identity(Path(reader.path)),
+            "array": [reader.name, reader.rows, reader.dimensions, reader.kind],
+            "output format": vector_format(destination).name,
+            "keep": list(kept),
+            **releaser.fingerprint(),
+        }
         complete = Completion(inputs=[Path(path)], again=going.again, counted=dict, recall=work.recall)
         run = Run(destination=destination, work=work, identity=facts, source=source, completion=complete)
         run.resume, run.notice = going.resume, notice
@@ -107,18 +113,6 @@ def _kept(reader: VectorReader, same_format: bool, settings: VectorSettings) -> 
         form = vector_format(reader.path).name
         raise ParameterError("keep", ", ".join(kept), f"needs an output in the input's format, {form}.")
     return tuple(kept)
-
-
-def _identity(releaser: RowReleaser, plan: OutputPlan, form: str) -> dict[str, Any]:
-    """Return everything the output depends on; all bytes of the input, as what is kept is read at the end only."""
-    reader = plan.reader
-    return {
-        "input": file_identity(Path(reader.path)),
-        "array": [reader.name, reader.rows, reader.dimensions, reader.kind],
-        "output format": form,
-        "keep": list(plan.keep),
-        **releaser.fingerprint(),
-    }
 
 
 @dataclass

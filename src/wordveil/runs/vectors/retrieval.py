@@ -71,7 +71,8 @@ def measure_retrieval(
     """
     if k < 1 or sample < 1:
         raise ParameterError("k", (k, sample), "and sample must be at least 1.")
-    with open_vectors(original, column) as first, _opened_like(first, released) as second:
+    named = vector_format(released).has_names  # the released array has the original's name
+    with open_vectors(original, column) as first, open_vectors(released, first.name if named else None) as second:
         if first.rows != second.rows:
             raise ParameterError("released", f"{second.rows} rows", f"must have {first.rows}, like the original.")
         if first.rows < 2:
@@ -84,11 +85,6 @@ def measure_retrieval(
     return RetrievalMeasurement(
         recall=float(np.mean(kept)) / k, chance=k / (first.rows - 1), k=k, sampled=len(asked), rows=first.rows
     )
-
-
-def _opened_like(original: VectorReader, released: str | os.PathLike[str]) -> VectorReader:
-    """Open the released array: it has the original's name where its format has names."""
-    return open_vectors(released, original.name if vector_format(released).has_names else None)
 
 
 @dataclass
