@@ -66,14 +66,14 @@ def main() -> None:
 
 def input_view(model: Model, pieces: Sequence[Sequence[int]]) -> Floats:
     """Mean input embedding of each word's pieces, shape (v, 384)."""
-    return np.stack([model.input_table[list(ids)].mean(axis=0) for ids in pieces])
+    return np.stack([model.weights["embeddings.word_embeddings.weight"][list(ids)].mean(axis=0) for ids in pieces])
 
 
 def sentence_view(model: Model, pieces: Sequence[Sequence[int]]) -> Floats:
     """Mean-pooled output for "the meaning of <word>.", shape (v, 384)."""
     before = [model.pieces["[CLS]"], *(model.pieces[word] for word in CONTEXT_BEFORE)]
     after = [*(model.pieces[mark] for mark in CONTEXT_AFTER), model.pieces["[SEP]"]]
-    view = np.empty((len(pieces), model.input_table.shape[1]), dtype=np.float32)
+    view = np.empty((len(pieces), model.weights["embeddings.word_embeddings.weight"].shape[1]), dtype=np.float32)
     done, reported = 0, 0
     for rows, states in encode(model, [[*before, *ids, *after] for ids in pieces]):
         view[rows] = states.mean(axis=1)

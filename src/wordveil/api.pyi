@@ -41,7 +41,6 @@ from wordveil.certification.privacy_profile import laplace_to_local as laplace_t
 from wordveil.cli.app import OfferedCommand as OfferedCommand
 from wordveil.cli.app import build_app as build_app
 from wordveil.cli.common import VocabularyOption as VocabularyOption
-from wordveil.cli.common import open_vocabulary as open_vocabulary
 from wordveil.cli.common import say as say
 from wordveil.cli.exit_codes import DONE as EXIT_DONE
 from wordveil.cli.exit_codes import NO as EXIT_NO
@@ -451,7 +450,6 @@ __all__ = [
     "nonces",
     "object_at",
     "open_gpu",
-    "open_vocabulary",
     "overlap_graph",
     "pack_gpu_queries",
     "posteriors",

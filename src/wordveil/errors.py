@@ -31,6 +31,11 @@ def printable(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
 
 
+def counted(n: int, what: str) -> str:
+    """Return a number with its noun in singular or plural."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 class WordveilError(Exception):
     """Root of all errors raised by wordveil."""
 

@@ -12,6 +12,7 @@ names nobody else can take.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import sys
@@ -26,6 +27,14 @@ from wordveil.names import DECODERS, EXPORTS, MECHANISMS
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+
+def python_value(text: str) -> Any:
+    """Return what a text is as a literal of Python; else the text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
 
 
 def mechanism_names() -> tuple[str, ...]:

@@ -475,7 +475,7 @@ def test_an_error_of_wordveil_itself_shows_no_private_text(wordveil, vocabulary,
     def fail(text: str) -> None:
         raise KeyError(text)
 
-    monkeypatch.setattr("wordveil.files.run_key.run_source", lambda *_, **__: fail("Maria has diabetes"))
+    monkeypatch.setattr("wordveil.run_source", lambda *_, **__: fail("Maria has diabetes"))
     answer = wordveil("sanitize", notes, "--vocabulary", vocabulary, "-e", 1)
     assert answer.status == 70
     assert re.match(r"wordveil: internal error: KeyError in test_commands\.py, line \d+\. ", answer.err)

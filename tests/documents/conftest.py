@@ -17,7 +17,7 @@ def shout():
 
     def process(block):
         return [
-            [None if t is None else ReleasedText(f"{t.upper()}#{r.text_key(i)}") for i, t in enumerate(r.texts)]
+            [None if t is None else ReleasedText(f"{t.upper()}#{r.key}:{i}") for i, t in enumerate(r.texts)]
             for r in block
         ]
 

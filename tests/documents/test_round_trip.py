@@ -130,7 +130,7 @@ def test_tsv_without_quoting_takes_quotes_as_characters(tmp_path, identity):
     assert run_bytes(tmp_path, "in.tsv", content, identity, columns=("text",), details=plain) == content
     with DocumentSettings(columns=["text"], keep_others=True, details=plain).open(tmp_path / "in.tsv") as reader:
         records = list(reader)
-        written = [reader.render(record, [] if record.structural else record.texts) for record in records]
+        written = [reader.format.render(record, [] if record.structural else record.texts) for record in records]
     assert b"".join(written) == content
     texts = [record.texts[0] for record in records if not record.structural]
     assert texts == ['"open quote', '5" disk, "x"', ""]

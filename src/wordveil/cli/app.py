@@ -29,7 +29,7 @@ from typer import Option
 from typer.core import TyperCommand
 
 from wordveil import __version__
-from wordveil.cli.examples import EXAMPLES
+from wordveil.cli.common import told_of_commands
 from wordveil.cli.exit_codes import DONE, INTERRUPTED, MISTAKE, READER_GONE
 from wordveil.errors import WordveilError
 from wordveil.plugins import foreign_points, load_foreign
@@ -60,31 +60,10 @@ def call(command: Callable[..., Any], values: dict[str, Any]) -> Any:
     return command(**taken)
 
 
-COMMANDS: dict[str, str] = {
-    "demo": "Release a made-up note and explain what that promises.",
-    "redact": "Keep public words, hide all others: readable text.",
-    "words": "Print the public words that redact may keep.",
-    "sanitize": "Sanitize texts in files, tables, folders or from a pipe.",
-    "spark-sanitize": "Sanitize a directory on a Spark cluster (extra: spark).",
-    "rephrase": "Release for each sentence a public one near it.",
-    "sentences": "Build and inspect stocks of sentences for rephrase.",
-    "report": "Check a report against a file and itself; sign it.",
-    "denoise": "Guess what a release said, and what an attacker reads.",
-    "prior": "Count public text into a model for denoise.",
-    "release": "Release an array of vectors, rounded to a public grid.",
-    "vocabulary": "Import, inspect and query vocabularies.",
-    "mechanisms": "List mechanisms with promise, standing and paper.",
-    "explain": "Explain a guarantee in plain words, with examples.",
-    "calibrate": "Find an epsilon by what it comes to on public words.",
-    "certify": "Certify a rate on a vocabulary, or repeat a certificate.",
-    "audit": "Attack a claim; exit code 1 if it is refuted.",
-    "proxy": "Stand between chat clients and a vendor (extra: proxy).",
-    "serve": "Serve releases over HTTP, from budgets (extra: serve).",
-    "budget": "Show and grant budgets, make API keys (extra: serve).",
-    "doctor": "Show engines, versions and what is missing.",
-}
-"""Command -> its line in the overview; `wordveil.cli.NAME` (_ for -) holds a function NAME, or `app` for a group.
-Other packages bring more (`offered`)."""
+def own_commands() -> dict[str, str]:
+    """Return the line of each of wordveil's own commands in the overview."""
+    return {name: said["line"] for name, said in told_of_commands().items() if "line" in said}
+
 
 CONFIG = "WORDVEIL_CONFIG"
 """The variable that names a file of options where --config does not. There is none for a single option: such a variable
@@ -102,7 +81,7 @@ class Command(TyperCommand):
         """Write the examples as they are typed: a wrapped command cannot be copied."""
         with formatter.section("Examples"):
             name = ctx.command_path.removeprefix("wordveil ")
-            for example in EXAMPLES.get(name) or command_examples().get(name, ()):
+            for example in told_of_commands().get(name, {}).get("examples") or command_examples().get(name, ()):
                 formatter.write(f"  {example}\n")
 
     def _by_config(self, ctx: Any, name: str, value: Any) -> tuple[str, Any]:
@@ -149,17 +128,19 @@ class Command(TyperCommand):
 
 def command_lines() -> dict[str, str]:
     """Return the line of every command in the overview, wordveil's own first."""
-    return COMMANDS | {name: offer.line for name, offer in offered_commands(COMMANDS).items()}
+    return own_commands() | {name: offer.line for name, offer in offered_commands(own_commands()).items()}
 
 
-def command_examples() -> dict[str, tuple[str, ...]]:
+def command_examples() -> dict[str, Sequence[str]]:
     """Return the examples of every command."""
-    return EXAMPLES | {name: offer.examples for name, offer in offered_commands(COMMANDS).items()}
+    own = {name: said["examples"] for name, said in told_of_commands().items() if "examples" in said}
+    return own | {name: offer.examples for name, offer in offered_commands(own_commands()).items()}
 
 
 def build_app(wanted: Sequence[str] | None = None) -> typer.Typer:
     """Return the command line with the wanted commands loaded, None for all, and the others present by name only."""
-    offers = {} if wanted and set(wanted) <= COMMANDS.keys() else offered_commands(COMMANDS)
+    own = own_commands()
+    offers = {} if wanted and set(wanted) <= own.keys() else offered_commands(own)
     if missing := [name for name in LABORATORY if name in (wanted or ()) and name not in offers]:
         raise WordveilError(
             f"wordveil {missing[0]} comes with the laboratory; install it with: pip install wordveil-lab "
@@ -167,7 +148,7 @@ def build_app(wanted: Sequence[str] | None = None) -> typer.Typer:
         )
     app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_root)
-    for name, line in (COMMANDS | {name: offer.line for name, offer in offers.items()}).items():
+    for name, line in (own | {name: offer.line for name, offer in offers.items()}).items():
         if wanted is not None and name not in wanted:
             app.command(name, help=line)(_not_loaded)
             continue
@@ -185,7 +166,8 @@ def build_app(wanted: Sequence[str] | None = None) -> typer.Typer:
 def _wanted(words: Sequence[str]) -> list[str]:
     """Return the commands among the words of a command line; all words where the first is none of wordveil's own."""
     command = next((word for word in words if not word.startswith("-")), "")
-    return [word for word in words if word in COMMANDS or command not in COMMANDS]
+    own = own_commands()
+    return [word for word in words if word in own or command not in own]
 
 
 def _not_loaded() -> None:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Option
 
-from wordveil.cli.common import ParameterOption, VocabularyOption, open_vocabulary, parse_settings
+import wordveil as wv
+from wordveil.cli.common import ParameterOption, VocabularyOption, parse_settings
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.progress import step_bar
 from wordveil.errors import ParameterError
 from wordveil.plugins import mechanism_class
-
-if TYPE_CHECKING:
-    from wordveil.vocabulary.table import Embeddings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +55,12 @@ class Attacked:
         given = {name: value for name, value in named.items() if value is not None}
         return given | ({"allow_refuted": True} if self.allow_refuted else {}) | parse_settings(self.settings or ())
 
-    def embeddings(self) -> Embeddings | None:
+    def embeddings(self) -> wv.Embeddings | None:
         """Return the vocabulary to audit over; None where vectors of some dimension, or texts, stand for it."""
         without = self.dimensions is not None or (self.python is not None and self.kind is not None)
         if without and self.words:
             raise ParameterError("--words", self.words, "needs a vocabulary; leave it out here.")
-        return None if without else open_vocabulary(self.vocabulary).first(self.words or None)
+        return None if without else wv.load_embeddings(self.vocabulary).first(self.words or None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +87,13 @@ def audit(
     the claim could be tried.
     """
     from wordveil.auditing import AuditOptions
-    from wordveil.auditing import audit as run
     from wordveil.runs.engine import check_report_path
 
     name = subject.checked()
     if report is not None:
         check_report_path(report)
     with step_bar() as progress:
-        found = run(
+        found = wv.audit(
             name,
             embeddings=subject.embeddings(),
             dimensions=subject.dimensions,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+import wordveil as wv
 from wordveil.cli.common import (
     DecoderOption,
     EpsilonOption,
@@ -17,17 +18,16 @@ from wordveil.cli.common import (
     VocabularyOption,
     Wanted,
     chosen_mechanism,
-    open_vocabulary,
     parse_settings,
     read_lines,
 )
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.names import DEFAULT_MECHANISM
+from wordveil.promises.rounding import round_down, round_up
 
 if TYPE_CHECKING:
     from wordveil.meaning.neighbour_points import NeighbourPoint
-    from wordveil.vocabulary.table import Embeddings
 
 BAR = 40
 
@@ -89,7 +89,7 @@ def calibrate(
     one, what the default epsilon comes to. For other mechanisms: the epsilon at which a typical word stays itself with
     probability --keep. With --decoder rank-softmax and --epsilon: the c at which near words come out most often.
     """
-    embeddings = open_vocabulary(vocabulary)
+    embeddings = wv.load_embeddings(vocabulary)
     given, for_points = targets.given(), mechanism == DEFAULT_MECHANISM and keeping.keep is None
     if targets.task is not None and not (for_points and decoder is None and epsilon is None):
         sentence = (
@@ -109,13 +109,11 @@ def calibrate(
         _print_epsilon(embeddings, replace(wanted, epsilon=1.0), keeping, as_json=as_json)
 
 
-def _print_points(embeddings: Embeddings, targets: Targets, settings: Sequence[str], *, as_json: bool) -> None:
+def _print_points(embeddings: wv.Embeddings, targets: Targets, settings: Sequence[str], *, as_json: bool) -> None:
     from wordveil.meaning.neighbour_points import neighbour_points
-    from wordveil.mechanisms.neighbours import NeighbourResponse
-    from wordveil.promises.rounding import round_down, round_up
 
     given, tokens = parse_settings(settings, ("k", "outputs")), targets.tokens
-    target, value = next(iter(targets.given().items()), ("nats", NeighbourResponse.epsilon * tokens))
+    target, value = next(iter(targets.given().items()), ("nats", wv.NeighbourResponse.epsilon * tokens))
     points = neighbour_points(embeddings, target, value, tokens=tokens, **given)
     lines = [f"{'outputs':>12} {'k':>4} {'epsilon':>8} {'far':>6} {'attacker':>9} {'similarity':>11} {'nats':>8}"]
     rounded = round_down if target in ("attacker", "nats") else round_up  # the target holds for what is printed
@@ -136,7 +134,7 @@ def _print_points(embeddings: Embeddings, targets: Targets, settings: Sequence[s
     show({"points": points, "task": kept}, [*lines, *frontier], as_json=as_json)
 
 
-def _task(embeddings: Embeddings, path: Path, points: Sequence[NeighbourPoint]) -> tuple[dict[str, Any], list[str]]:
+def _task(embeddings: wv.Embeddings, path: Path, points: Sequence[NeighbourPoint]) -> tuple[dict[str, Any], list[str]]:
     """Return what each point keeps of a task, and the same as lines with bars."""
     from wordveil.meaning.task import Task
 
@@ -160,9 +158,7 @@ def _task(embeddings: Embeddings, path: Path, points: Sequence[NeighbourPoint]) 
     return {"as_written": written, "majority": usual, "points": found}, lines
 
 
-def _print_c(embeddings: Embeddings, wanted: Wanted, *, as_json: bool) -> None:
-    from wordveil.decoding.rank_tuning import tune_rank_softmax
-
+def _print_c(embeddings: wv.Embeddings, wanted: Wanted, *, as_json: bool) -> None:
     name, epsilon = wanted.mechanism, wanted.epsilon
     name = "laplace" if name == DEFAULT_MECHANISM else name
     if wanted.decoder != "rank-softmax" or epsilon is None:
@@ -171,7 +167,7 @@ def _print_c(embeddings: Embeddings, wanted: Wanted, *, as_json: bool) -> None:
     chosen: Any = chosen_mechanism(replace(wanted, mechanism=name, decoder=None))
     if chosen.releases != "vectors":
         raise ParameterError("--decoder", wanted.decoder, f"is for vector mechanisms; {name} selects words itself.")
-    tuning = tune_rank_softmax(lambda _: chosen, embeddings, [epsilon])
+    tuning = wv.tune_rank_softmax(lambda _: chosen, embeddings, [epsilon])
     columns = zip(tuning.grid, tuning.original, tuning.near, strict=True)
     rows = [{"c": c, "original": own[0], "near": near[0]} for c, own, near in columns]
     lines = [f"{'c':>8} {'original':>9} {'near':>6} {'other':>6}"]
@@ -186,12 +182,9 @@ def _print_c(embeddings: Embeddings, wanted: Wanted, *, as_json: bool) -> None:
     show({"c": tuning.c, "epsilon": epsilon, "mechanism": name, "grid": rows}, lines, as_json=as_json)
 
 
-def _print_epsilon(embeddings: Embeddings, wanted: Wanted, keeping: Keeping, *, as_json: bool) -> None:
-    from wordveil.meaning.calibration import calibrate as find
-    from wordveil.promises.rounding import round_up
-
+def _print_epsilon(embeddings: wv.Embeddings, wanted: Wanted, keeping: Keeping, *, as_json: bool) -> None:
     keep, frequencies = keeping.keep or 0.5, keeping.frequencies
-    found = find(
+    found = wv.calibrate(
         embeddings,
         chosen_mechanism(wanted),
         keep=keep,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 from typer import Option
 
+import wordveil as wv
 from wordveil.cli.common import (
     CalibrationOption,
     EpsilonOption,
@@ -18,16 +19,12 @@ from wordveil.cli.common import (
     Wanted,
     chosen_epsilon,
     chosen_mechanism,
-    open_vocabulary,
     say,
 )
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.progress import count_bar
 from wordveil.errors import CertificateError, ParameterError
-
-if TYPE_CHECKING:
-    from wordveil.promises.certificates import Certificate
-    from wordveil.vocabulary.table import Embeddings
+from wordveil.promises.rounding import round_up
 
 
 def certify(
@@ -49,7 +46,7 @@ def certify(
 
     --calibration certified-local certifies local DP: epsilon is then in nats, between any two words.
     """
-    embeddings = open_vocabulary(vocabulary)
+    embeddings = wv.load_embeddings(vocabulary)
     if verify is not None:
         certificate = _repeated(verify, embeddings, vocabulary, threads)
         line = f"{verify}: verified; the repetition agrees and no claim is below what it found"
@@ -63,11 +60,14 @@ def certify(
         for note in notes:
             say(note)
     with_epsilon = replace(wanted, epsilon=1.0 if epsilon is None else epsilon)
-    chosen = chosen_mechanism(with_epsilon, elsewhere=("epsilon", "calibration"))
+    chosen: Any = chosen_mechanism(with_epsilon, elsewhere=("epsilon", "calibration"))
     saved = None if checkpoint is None else str(checkpoint)
     with count_bar("pair visits") as progress:
-        how = {"threads": threads, "progress": progress, "checkpoint": saved}
-        certificate = _make(chosen, embeddings, epsilon, rate, how)
+        how: dict[str, Any] = {"threads": threads, "progress": progress, "checkpoint": saved}
+        if rate is None or epsilon is not None:
+            certificate = wv.certify(chosen, embeddings, rate=rate, **how)
+        else:
+            certificate = wv.certify_rate(chosen, embeddings, rate, **how)
     if output is None:
         typer.echo(certificate.to_json(), nl=False)
         return
@@ -75,22 +75,18 @@ def certify(
     _say_use(certificate, replace(wanted, certificate=output, vocabulary=vocabulary))
 
 
-def _repeated(path: Path, embeddings: Embeddings, vocabulary: Path | None, threads: int | None) -> Certificate:
-    from wordveil.certification import verify
-    from wordveil.promises.certificates import Certificate
-
-    certificate = Certificate.load(path)
+def _repeated(path: Path, embeddings: wv.Embeddings, vocabulary: Path | None, threads: int | None) -> wv.Certificate:
+    certificate = wv.Certificate.load(path)
     if certificate.vocabulary not in ("", embeddings.checksum_in_use):  # "": it was made of none
         which = "the embedded vocabulary" if vocabulary is None else str(vocabulary)
         raise CertificateError(f"{path} was made for another vocabulary than {which}; name it with --vocabulary.")
     with count_bar("pair visits") as progress:
-        verify(certificate, embeddings, threads=threads, progress=progress)
+        wv.verify(certificate, embeddings, threads=threads, progress=progress)
     return certificate
 
 
-def _say_use(certificate: Certificate, wanted: Wanted) -> None:
+def _say_use(certificate: wv.Certificate, wanted: Wanted) -> None:
     from wordveil.certification.certified_rate import RATE_METHODS
-    from wordveil.promises.rounding import round_up
 
     numbers = (f"{name} {round_up(value, 6)}" for name, value in certificate.numbers.items())
     say(f"wrote {wanted.certificate}: {', '.join(numbers)}")
@@ -98,14 +94,3 @@ def _say_use(certificate: Certificate, wanted: Wanted) -> None:
         say(
             f"use it with: {replace(wanted, epsilon=cast(float, certificate.parameters['epsilon'])).sanitize_command()}"
         )
-
-
-def _make(
-    mechanism: Any, embeddings: Embeddings, epsilon: float | None, rate: float | None, how: dict[str, Any]
-) -> Certificate:
-    from wordveil.certification import certify as make
-    from wordveil.certification import certify_rate
-
-    if rate is None or epsilon is not None:
-        return make(mechanism, embeddings, rate=rate, **how)
-    return certify_rate(mechanism, embeddings, rate, **how)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import ast
 import shlex
 import sys
+import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
+import wordveil as wv
+from wordveil.cli.exit_codes import DONE, INCOMPLETE
 from wordveil.cli.printing import for_screen
 from wordveil.errors import CertificateError, DataFormatError, ParameterError
 from wordveil.names import DECODERS, DEFAULT_MECHANISM, MECHANISMS
-from wordveil.plugins import build_decoder, build_mechanism, decoder_class, mechanism_class
-
-if TYPE_CHECKING:
-    from wordveil.mechanisms.base import VectorMechanism, WordMechanism
-    from wordveil.promises.certificates import Certificate
-    from wordveil.vocabulary.table import Embeddings
+from wordveil.plugins import build_decoder, build_mechanism, decoder_class, mechanism_class, python_value
+from wordveil.promises.rounding import round_up
 
 OPTIONS = ("epsilon", "calibration", "allow_refuted")
 """Parameters that have their own option; --set refuses them so that no value is given twice."""
@@ -64,10 +63,14 @@ def say(line: str) -> None:
         print(for_screen(line, sys.stderr), file=sys.stderr, flush=True)
 
 
+@cache
+def told_of_commands() -> dict[str, dict[str, Any]]:
+    """Return what `commands.toml` says of each command."""
+    return tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
+
+
 def end_of_run(bad_files: int, *, allowed: bool) -> int:
     """Return the exit code of a run that left out so many files; says so even where nothing else is said."""
-    from wordveil.cli.exit_codes import DONE, INCOMPLETE
-
     if not bad_files or allowed:
         return DONE
     which = "1 file or folder" if bad_files == 1 else f"{bad_files:,} files or folders"
@@ -75,30 +78,17 @@ def end_of_run(bad_files: int, *, allowed: bool) -> int:
     return INCOMPLETE
 
 
-def counted(n: int, what: str) -> str:
-    """Return a number with its noun in singular or plural."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
-def open_vocabulary(path: Path | None) -> Embeddings:
-    """Load the vocabulary named on the command line, or the embedded one."""
-    from wordveil.vocabulary.table import load_embeddings
-
-    return load_embeddings(path)
-
-
 def sanitizing_vocabulary(
     path: Path | None, exclude: str | None, *, verify: bool
-) -> tuple[Embeddings, tuple[str, ...]]:
+) -> tuple[wv.Embeddings, tuple[str, ...]]:
     """Return the vocabulary, checked where asked for, without the words that must not be output, and what was barred.
 
     The embedded vocabulary leaves out the slurs and obscene words of its list unless `exclude` is "none".
     """
     from wordveil.vocabulary.packaged import never_output
-    from wordveil.vocabulary.table import load_embeddings
 
     embedded = path is None and exclude != "none"
-    embeddings = load_embeddings(None, every_output=not embedded) if path is None else open_vocabulary(path)
+    embeddings = wv.load_embeddings(path, every_output=not embedded)
     if verify:
         embeddings.verify()
     notes = []
@@ -162,12 +152,12 @@ class Wanted:
 class PreparedMechanism:
     """A mechanism ready to be fitted."""
 
-    mechanism: WordMechanism | VectorMechanism
-    certificate: Certificate | None
+    mechanism: wv.WordMechanism | wv.VectorMechanism
+    certificate: wv.Certificate | None
     notes: tuple[str, ...] = ()
 
 
-def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> PreparedMechanism:
+def prepare(wanted: Wanted, embeddings: wv.Embeddings, *, quiet: bool = False) -> PreparedMechanism:
     """Return the mechanism wanted and the certificate it needs: from the file, shipped, or computed now."""
     mechanism_class(wanted.mechanism)  # a wrong name is the first thing to report
     given = None
@@ -180,18 +170,17 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
     return PreparedMechanism(mechanism=mechanism, certificate=certificate, notes=notes)
 
 
-def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:
+def _with_certificate(wanted: Wanted, path: Path) -> tuple[wv.Certificate, Wanted]:
     """Return the certificate of a file, and what is wanted with the calibration and the epsilon it was made for."""
     from wordveil.mechanisms.selection import LARGEST_LOSS
-    from wordveil.promises.certificates import Certificate
 
     if "calibration" not in [field.name for field in fields(mechanism_class(wanted.mechanism))]:
-        made_for = Certificate.load(path).parameters.get("mechanism") if path.is_file() else None
+        made_for = wv.Certificate.load(path).parameters.get("mechanism") if path.is_file() else None
         other = "" if made_for is None else f", and this one is for --mechanism {made_for}"
         raise ParameterError("--certificate", str(path), f"cannot be used: {wanted.mechanism} needs none{other}.")
     if wanted.calibration not in (None, "certified", "certified-local"):
         raise ParameterError("--calibration", wanted.calibration, "uses no certificate; leave out one of the two.")
-    certificate = Certificate.load(path)
+    certificate = wv.Certificate.load(path)
     made_for = "certified-local" if certificate.method == LARGEST_LOSS else "certified"
     epsilon = certificate.parameters.get("epsilon")
     known = float(epsilon) if isinstance(epsilon, int | float) else None
@@ -201,8 +190,8 @@ def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:
 
 
 def _certificate(
-    wanted: Wanted, mechanism: Any, embeddings: Embeddings, given: Certificate | None, *, quiet: bool
-) -> Certificate | None:
+    wanted: Wanted, mechanism: Any, embeddings: wv.Embeddings, given: wv.Certificate | None, *, quiet: bool
+) -> wv.Certificate | None:
     """Return the certificate that the mechanism needs, checked to be for these inputs; None where it needs none."""
     from wordveil.sanitizing.fitting import shipped_certificate
 
@@ -220,17 +209,15 @@ def _certificate(
         return given
     found = shipped_certificate(mechanism, embeddings)
     if found is None:
-        from wordveil.certification import certify  # loads SciPy, which would double the time of a first sentence
-
         if not quiet:
             say(f"certifying the rate on this vocabulary; to keep it for next time: {wanted.certify_command()}")
-        found = certify(mechanism, embeddings)
+        found = wv.certify(mechanism, embeddings)  # loads SciPy, which would double the time of a first sentence
     return found
 
 
 def chosen_mechanism(
     wanted: Wanted, *, elsewhere: Collection[str] = ("epsilon", "allow_refuted")
-) -> WordMechanism | VectorMechanism:
+) -> wv.WordMechanism | wv.VectorMechanism:
     """Return the mechanism that options name; no setting of it has a name in `elsewhere`."""
     allowed = [field.name for field in fields(mechanism_class(wanted.mechanism))]
     values = {"epsilon": wanted.epsilon, **parse_settings(wanted.settings or (), allowed, elsewhere=elsewhere)}
@@ -240,7 +227,7 @@ def chosen_mechanism(
         values["calibration"] = wanted.calibration
     if wanted.allow_refuted and "allow_refuted" in allowed:
         values["allow_refuted"] = True
-    mechanism: WordMechanism | VectorMechanism = build_mechanism(wanted.mechanism, values)
+    mechanism: wv.WordMechanism | wv.VectorMechanism = build_mechanism(wanted.mechanism, values)
     if wanted.decoder is not None:
         return _decoded(mechanism, wanted.decoder, wanted)
     if wanted.decoder_settings:
@@ -249,10 +236,8 @@ def chosen_mechanism(
     return mechanism
 
 
-def _decoded(mechanism: Any, decoder: str, wanted: Wanted) -> WordMechanism:
+def _decoded(mechanism: Any, decoder: str, wanted: Wanted) -> wv.WordMechanism:
     """Return a vector mechanism with the decoder of this name, whose epsilon is the mechanism's."""
-    from wordveil.decoding.decoded import Decoded
-
     chosen = decoder_class(decoder)
     if mechanism.releases != "vectors":
         raise ParameterError("--decoder", decoder, f"is for vector mechanisms; {mechanism.name} selects words itself.")
@@ -260,7 +245,7 @@ def _decoded(mechanism: Any, decoder: str, wanted: Wanted) -> WordMechanism:
     values = parse_settings(wanted.decoder_settings or (), known, elsewhere=("epsilon",), option="--decoder-set")
     if "epsilon" in known:
         values["epsilon"] = wanted.epsilon
-    return Decoded(mechanism=mechanism, decoder=build_decoder(decoder, values))
+    return wv.Decoded(mechanism=mechanism, decoder=build_decoder(decoder, values))
 
 
 def parse_settings(
@@ -289,17 +274,11 @@ def parse_settings(
 
 def _parse_value(key: str, text: str) -> Any:
     if key == "metric":
-        from wordveil.metrics.distances import Angular, AnyMetric, Euclidean
-        from wordveil.vocabulary.rank_metric import NeighbourRank
-
-        metrics: dict[str, AnyMetric] = {"euclidean": Euclidean(), "angular": Angular(), "rank": NeighbourRank()}
+        metrics: dict[str, Any] = {"euclidean": wv.Euclidean, "angular": wv.Angular, "rank": wv.NeighbourRank}
         if text not in metrics:
             raise ParameterError("metric", text, f"must be one of {', '.join(metrics)}.")
-        return metrics[text]
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return text
+        return metrics[text]()
+    return python_value(text)
 
 
 def chosen_epsilon(wanted: Wanted) -> tuple[float, tuple[str, ...]]:
@@ -319,8 +298,6 @@ def chosen_epsilon(wanted: Wanted) -> tuple[float, tuple[str, ...]]:
 
 def default_epsilon(name: str, epsilon: float) -> str:
     """Return the sentence that says that an epsilon is the default of the mechanism of this name."""
-    from wordveil.promises.rounding import round_up
-
     return f"epsilon {round_up(epsilon, 12)} nats a word: the default of {name}"
 
 

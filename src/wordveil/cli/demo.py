@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from wordveil.cli.printing import JsonOption, show
+import tomllib
+from pathlib import Path
 
-NOTE = """\
-Maria Lindqvist, 54, was seen on 14 March 2026 for poorly controlled diabetes and depression.
-She reports chest pain at night, takes metformin 500 mg twice daily, and stopped sertraline in January.
-Plan: increase metformin, refer to cardiology, call her daughter Anna on +46 70 555 01 23.
-Lives alone in Uppsala; works as a nurse; e-mail maria.lindqvist@example.org.
-"""
+import wordveil as wv
+from wordveil.cli.printing import JsonOption, show
+from wordveil.text.function_words import FUNCTION_WORDS
+
 PAIRS = (("diabetes", "asthma"), ("diabetes", "holiday"))
-TITLES = {
-    "note": "a made-up note",
-    "redacted": "redacted: what is on a public list stays",
-    "claim": "what may and must be said of it",
-    "released": "released word by word: every word is drawn",
-    "function_words_public": "released once more, with function words declared public",
-    "denoised": "the same, denoised: no less private, better English, and a guess",
-    "promise": "what release word by word promises",
-}
-NEXT = (
-    "Next: wordveil redact FILE -o READABLE --report report.html, wordveil sanitize FILE -o CLEAN, and wordveil explain"
-)
 
 
 def demo(as_json: JsonOption = False) -> None:
@@ -30,28 +17,23 @@ def demo(as_json: JsonOption = False) -> None:
 
     Redaction keeps what is on a public list. Release word by word draws afresh in every run.
     """
-    from wordveil.denoising.denoiser import Denoiser
-    from wordveil.meaning.explanations import explain
-    from wordveil.mechanisms.neighbours import NeighbourResponse
-    from wordveil.promises.release import TextOptions
-    from wordveil.sanitizing.sanitizer import Sanitizer
-    from wordveil.text.function_words import FUNCTION_WORDS
-    from wordveil.vocabulary.table import load_embeddings
-    from wordveil.withholding.redactor import Redactor
-
-    readable_note = Redactor().redaction(NOTE)
-    embeddings = load_embeddings()
+    shown = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    note, titles = shown["note"], shown["titles"]
+    readable_note = wv.Redactor().redaction(note)
+    embeddings = wv.load_embeddings()
     sanitizers = [
-        Sanitizer(embeddings, NeighbourResponse(), options=TextOptions(unknown="typed", public_words=public))
+        wv.Sanitizer(embeddings, wv.NeighbourResponse(), options=wv.TextOptions(unknown="typed", public_words=public))
         for public in (frozenset(), FUNCTION_WORDS)
     ]
-    plain, readable = (one(NOTE) for one in sanitizers)
+    plain, readable = (one(note) for one in sanitizers)
     # A guess at a note that was made up is shown however unsure it is.
-    denoised = Denoiser(embeddings, NeighbourResponse(), options=sanitizers[1].options, least=0.0)(readable)
+    denoised = wv.Denoiser(embeddings, wv.NeighbourResponse(), options=sanitizers[1].options, least=0.0)(readable)
     drawn = sanitizers[0].parts.randomizer
-    told = explain(embeddings, plain.guarantee, metric=drawn.metric, pairs=PAIRS, tokens=plain.tokens, randomizer=drawn)
+    told = wv.explain(
+        embeddings, plain.guarantee, metric=drawn.metric, pairs=PAIRS, tokens=plain.tokens, randomizer=drawn
+    )
     result = {
-        "note": NOTE,
+        "note": note,
         "redacted": readable_note.text,
         "claim": "\n".join(readable_note.claim.lines()),
         "released": plain.text,
@@ -59,6 +41,6 @@ def demo(as_json: JsonOption = False) -> None:
         "denoised": denoised.text,
         "promise": str(told),
     }
-    lines = [line for key, title in TITLES.items() for line in (f"== {title} ==", result[key].rstrip("\n"), "")]
+    lines = [line for key, title in titles.items() for line in (f"== {title} ==", result[key].rstrip("\n"), "")]
     disclosed = [f"Disclosed whatever the noise: {line}." for line in plain.disclosed]
-    show({**result, "disclosed": plain.disclosed}, [*lines[:-1], *disclosed, "", NEXT], as_json=as_json)
+    show({**result, "disclosed": plain.disclosed}, [*lines[:-1], *disclosed, "", shown["next"]], as_json=as_json)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Argument, Option
 
+import wordveil as wv
 from wordveil.cli.common import (
     CertificateOption,
     ExcludeOutputsOption,
     VocabularyOption,
-    counted,
     read_lines,
     sanitizing_vocabulary,
 )
@@ -20,11 +20,12 @@ from wordveil.cli.progress import document_bar
 from wordveil.cli.running import AllowBadFilesOption, DestinationOption, OtherColumnOptions, Running
 from wordveil.cli.summary import Summary, copied, missed
 from wordveil.denoising.denoiser import LEAST
+from wordveil.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from wordveil.denoising.denoiser import Denoiser, Style
+    from wordveil.denoising.denoiser import Style
     from wordveil.runs.denoise import ReleaseReport
 
 
@@ -45,22 +46,18 @@ class Guess:
     exclude_outputs: ExcludeOutputsOption = None
     certificate: CertificateOption = None
 
-    def denoiser(self, facts: ReleaseReport) -> Denoiser:
-        from wordveil.denoising.denoiser import Denoiser
-        from wordveil.denoising.prior import Prior
-        from wordveil.promises.certificates import Certificate
-
+    def denoiser(self, facts: ReleaseReport) -> wv.Denoiser:
         embeddings, _ = sanitizing_vocabulary(self.vocabulary, self.exclude_outputs, verify=False)
-        return Denoiser(
+        return wv.Denoiser(
             embeddings,
             facts.mechanism(),
             options=facts.options,
-            prior=None if self.prior is None else Prior.load(self.prior),
+            prior=None if self.prior is None else wv.Prior.load(self.prior),
             style=cast("Style", self.style),
             least=self.least,
             marked=self.confidences,
             public=None if self.public is None else [line for line in read_lines(self.public) if line.strip()],
-            certificate=None if self.certificate is None else Certificate.load(self.certificate),
+            certificate=None if self.certificate is None else wv.Certificate.load(self.certificate),
         )
 
 

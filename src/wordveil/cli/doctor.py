@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+import wordveil as wv
 from wordveil import __version__
 from wordveil.cli.exit_codes import DONE, NO
 from wordveil.cli.printing import JsonOption, listed, show
@@ -41,7 +42,13 @@ def doctor(as_json: JsonOption = False) -> None:
     }
     system = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     result = {"version": __version__, "system": system, "engine": engine, "dependencies": needed, "extras": extras}
-    lines = [f"wordveil {__version__}, {system}", "", *listed(_engine_words(engine), 15)]
+    said = {
+        "engine": engine["chosen"] + ("" if engine["built"] else f", the slowest; {KERNELS}"),
+        "runs here": ", ".join(engine["runs_here"]),
+        "kernels built": ", ".join(engine["built"]) or "none",
+        "C compiler": engine["compiler"] or "none (needed only to compile the kernels)",
+    }
+    lines = [f"wordveil {__version__}, {system}", "", *listed(said, 15)]
     lines += ["", "dependencies:", *_lines({name: _version(own) for name, own in needed.items()})]
     lines += ["", "extras:"]
     lines += _lines(
@@ -107,25 +114,12 @@ def _engine(problems: list[str]) -> dict[str, Any]:
     return {"chosen": chosen, "runs_here": available_engines(), "built": built, "compiler": find_compiler()}
 
 
-def _engine_words(engine: dict[str, Any]) -> dict[str, str]:
-    return {
-        "engine": engine["chosen"] + ("" if engine["built"] else f", the slowest; {KERNELS}"),
-        "runs here": ", ".join(engine["runs_here"]),
-        "kernels built": ", ".join(engine["built"]) or "none",
-        "C compiler": engine["compiler"] or "none (needed only to compile the kernels)",
-    }
-
-
 def _vocabulary() -> str:
-    from wordveil.vocabulary.table import load_embeddings
-
-    return _verified(load_embeddings(), "words")
+    return _verified(wv.load_embeddings(), "words")
 
 
 def _sentences() -> str:
-    from wordveil.sentences.stock import load_stock
-
-    return _verified(load_stock(None).embeddings, "sentences")
+    return _verified(wv.load_stock(None).embeddings, "sentences")
 
 
 def _verified(embeddings: Any, what: str) -> str:
@@ -134,22 +128,18 @@ def _verified(embeddings: Any, what: str) -> str:
 
 
 def _prior() -> str:
-    from wordveil.denoising.prior import load_prior
-    from wordveil.vocabulary.table import load_embeddings
-
-    prior = load_prior()
-    prior.check(load_embeddings())
+    prior = wv.load_prior()
+    prior.check(wv.load_embeddings())
     return f"public text for denoise, {len(prior.third):,} triples, checksum {prior.checksum}"
 
 
 def _certificates() -> str:
-    from wordveil.promises.certificates import Certificate
     from wordveil.sanitizing.fitting import FOLDER
     from wordveil.vocabulary.packaged import packaged_header
 
     paths = sorted(FOLDER.glob("*.json"))
     mine = packaged_header().checksum
-    if not paths or any(Certificate.load(path).vocabulary != mine for path in paths):
+    if not paths or any(wv.Certificate.load(path).vocabulary != mine for path in paths):
         raise ChecksumError(f"{FOLDER} does not hold certificates of the packaged vocabulary alone.")
     return f"{len(paths)} certificates of the packaged vocabulary"
 

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import wordveil as wv
 from wordveil.arrays import PrivateText
-from wordveil.cli.common import counted, end_of_run, say
+from wordveil.cli.common import end_of_run, say
 from wordveil.cli.exit_codes import MISTAKE
+from wordveil.errors import counted
 from wordveil.runs.dry_run import Looked, in_time, look, tokens_per_second
 
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
     from wordveil.runs.beforehand import UserBudget
-    from wordveil.sanitizing.sanitizer import Sanitizer
-    from wordveil.withholding.redactor import Redactor
 
 
 def dry_sanitize(
     source: str,
     output: str,
     settings: DocumentSettings,
-    sanitizer: Sanitizer,
+    sanitizer: wv.Sanitizer,
     budget: UserBudget | None,
     ids: str | None,
     *,
@@ -45,7 +45,7 @@ def dry_sanitize(
     return _told(looked, lines, allowed=allowed)
 
 
-def dry_redact(source: str, output: str, settings: DocumentSettings, redactor: Redactor, *, allowed: bool) -> int:
+def dry_redact(source: str, output: str, settings: DocumentSettings, redactor: wv.Redactor, *, allowed: bool) -> int:
     """Tell what `redact` would do, and end as it would by what was looked into."""
     looked = look(source, output, settings, say)
     return _told(looked, [_redacted(looked, redactor)], allowed=allowed)
@@ -61,7 +61,7 @@ def _told(looked: Looked, lines: Sequence[Iterator[str]], *, allowed: bool) -> i
     return end_of_run(len(looked.bad), allowed=allowed)
 
 
-def _sanitized(looked: Looked, sanitizer: Sanitizer) -> Iterator[str]:
+def _sanitized(looked: Looked, sanitizer: wv.Sanitizer) -> Iterator[str]:
     from wordveil.runs.evidence import over_longest
 
     def released(texts: Sequence[PrivateText]) -> int:
@@ -78,7 +78,7 @@ def _sanitized(looked: Looked, sanitizer: Sanitizer) -> Iterator[str]:
     yield _time(looked.whole(tokens), tokens_per_second(released))
 
 
-def _kinds(tokens: np.ndarray, sanitizer: Sanitizer) -> list[tuple[str, int]]:
+def _kinds(tokens: np.ndarray, sanitizer: wv.Sanitizer) -> list[tuple[str, int]]:
     """Return how many tokens there are of each kind, the most frequent first."""
     typed = sanitizer.parts.encoder.typed
     if typed is None:
@@ -90,7 +90,7 @@ def _kinds(tokens: np.ndarray, sanitizer: Sanitizer) -> list[tuple[str, int]]:
     return numbers.most_common()
 
 
-def _redacted(looked: Looked, redactor: Redactor) -> Iterator[str]:
+def _redacted(looked: Looked, redactor: wv.Redactor) -> Iterator[str]:
     def released(texts: Sequence[PrivateText]) -> int:
         counts = Counter[str]()
         redactor.release_all(texts, counts) or [redactor.release(text, counts) for text in texts]

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
+import wordveil as wv
+from wordveil.cli.common import Wanted, prepare, say
 from wordveil.cli.printing import JsonOption, show
 from wordveil.errors import ParameterError
 
@@ -21,19 +22,18 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Explain the guarantee of a mechanism in plain words."""
-    from wordveil.meaning.explanations import explain as explain_guarantee
-    from wordveil.promises.release import TextOptions, disclosures, effective_guarantee
+    from wordveil.promises.release import disclosures, effective_guarantee
     from wordveil.sanitizing.fitting import fit_words
 
     pairs = [_pair(text) for text in pair or ()]
-    embeddings = open_vocabulary(wanted.vocabulary)
+    embeddings = wv.load_embeddings(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
     for note in prepared.notes:
         say(note)
     randomizer = fit_words(prepared.mechanism, embeddings, prepared.certificate)
-    options = TextOptions(unknown="typed")
+    options = wv.TextOptions(unknown="typed")
     guarantee = effective_guarantee(randomizer.guarantee(), options, test_source=False)
-    explanation = explain_guarantee(
+    explanation = wv.explain(
         embeddings, guarantee, metric=randomizer.metric, pairs=pairs, tokens=tokens, randomizer=randomizer
     )
     disclosed = disclosures(options, guarantee)

@@ -13,26 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from wordveil.cli.common import say
+from wordveil.cli.common import say, told_of_commands
 from wordveil.cli.exit_codes import INTERNAL_ERROR, INTERRUPTED, MISTAKE, READER_GONE
 from wordveil.errors import WordveilError
 
 SOON = 0.01  # seconds
 OBJECTS_BETWEEN_COLLECTIONS = 10_000  # Python's own 700 or 2 000 are for programs that load fewer modules
-RUN = "where input and output are files, the same command with --resume continues"
-AFTER_INTERRUPTION = {
-    "redact": RUN,
-    "sanitize": RUN,
-    "denoise": RUN,
-    "spark-sanitize": RUN,
-    "release": RUN,
-    "rephrase": RUN,
-    "sentences": "the same command with --resume continues",
-    "certify": "with --checkpoint FILE, the same command continues from what FILE holds",
-    "evaluate": "the same command continues; finished cells are kept",
-    "vocabulary": "no vocabulary was written",
-}
-"""Command -> what became of its work, where there is something to say."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -47,7 +33,8 @@ def main(arguments: list[str] | None = None) -> None:
 
             run(given)
     except KeyboardInterrupt:
-        kept = next((f": {AFTER_INTERRUPTION[word]}" for word in given if word in AFTER_INTERRUPTION), "")
+        said = (told_of_commands().get(word, {}).get("interrupted") for word in given)
+        kept = next((f": {words}" for words in said if words), "")
         say(f"wordveil: interrupted{kept}.")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:

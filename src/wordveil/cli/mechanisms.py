@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wordveil.cli.common import open_vocabulary, say
+import wordveil as wv
+from wordveil.cli.common import say
 from wordveil.cli.printing import JsonOption, aligned, show
 from wordveil.errors import WordveilError
 from wordveil.names import DECODERS
@@ -12,8 +13,6 @@ from wordveil.plugins import decoder_class, foreign_names, mechanism_class, mech
 
 if TYPE_CHECKING:
     from wordveil.mechanisms.common import Mechanism
-    from wordveil.promises.guarantees import Guarantee
-    from wordveil.vocabulary.table import Embeddings
 
 EPSILON = 4.0
 FEW_WORDS = 500  # promise and standing do not depend on how many words a mechanism is fitted to; time does
@@ -24,10 +23,10 @@ def mechanisms(as_json: JsonOption = False) -> None:
 
     Then the decoders of vector mechanisms, which see released vectors alone: what the vectors promise stands.
     """
-    from wordveil.vocabulary.table import Embeddings
+    from wordveil.sanitizing.fitting import fit_words
 
-    embeddings = open_vocabulary(None)
-    few = Embeddings.from_arrays(embeddings.words[:FEW_WORDS], embeddings.vectors[:FEW_WORDS])
+    embeddings = wv.load_embeddings(None)
+    few = wv.Embeddings.from_arrays(embeddings.words[:FEW_WORDS], embeddings.vectors[:FEW_WORDS])
     rows: list[dict[str, str]] = []
     for name in mechanism_names():
         listed: dict[str, Mechanism] = {}  # the first example at every calibration
@@ -39,7 +38,8 @@ def mechanisms(as_json: JsonOption = False) -> None:
         for example in examples:
             listed.setdefault(example.calibration, example.with_epsilon(EPSILON))
         for calibration, mechanism in listed.items():
-            guarantee = _guarantee(mechanism, few)
+            certificate = wv.certify(mechanism, few) if mechanism.needs_certificate else None
+            guarantee = fit_words(mechanism, few, certificate).guarantee()
             rows.append(
                 {
                     "name": name,
@@ -53,11 +53,3 @@ def mechanisms(as_json: JsonOption = False) -> None:
         paper = decoder_class(name).paper
         rows.append({"name": name, "calibration": "-", "promise": "post-processing", "standing": "-", "paper": paper})
     show(rows, aligned(rows), as_json=as_json)
-
-
-def _guarantee(mechanism: Mechanism, embeddings: Embeddings) -> Guarantee:
-    from wordveil.certification import certify
-    from wordveil.sanitizing.fitting import fit_words
-
-    certificate = certify(mechanism, embeddings) if mechanism.needs_certificate else None
-    return fit_words(mechanism, embeddings, certificate).guarantee()

@@ -9,9 +9,12 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+import wordveil as wv
 from wordveil.cli.app import Command
-from wordveil.cli.common import VocabularyOption, counted, open_vocabulary, say
+from wordveil.cli.common import VocabularyOption, say
+from wordveil.cli.progress import count_bar
 from wordveil.cli.running import ColumnOption, QuietOption
+from wordveil.errors import counted
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
@@ -32,13 +35,10 @@ def build(
     quiet: QuietOption = False,
 ) -> None:
     """Count PUBLIC text and write the model. Never count private text. The same texts give the same bytes."""
-    from wordveil.cli.progress import count_bar
-    from wordveil.denoising.counting import build_prior
-
     with count_bar("texts") as progress:
-        prior = build_prior(
+        prior = wv.build_prior(
             _texts(sources, column or ()),
-            open_vocabulary(vocabulary),
+            wv.load_embeddings(vocabulary),
             pairs=pairs,
             triples=triples,
             source=", ".join(each.name for each in sources),

@@ -14,15 +14,14 @@ from urllib.request import getproxies, proxy_bypass
 
 from typer import Option
 
-from wordveil.cli.common import Wanted, open_vocabulary, prepare, say
+import wordveil as wv
+from wordveil.cli.common import Wanted, prepare, say
 from wordveil.cli.redact import PublicLists
 from wordveil.cli.summary import promised
 from wordveil.errors import ParameterError, WordveilError, printable
 
 if TYPE_CHECKING:
     from wordveil.integrations.chat import PublicTools
-    from wordveil.sanitizing.sanitizer import Sanitizer
-    from wordveil.withholding.redactor import Redactor
 
 SAMPLE = "You are a helpful assistant. Answer in one sentence."
 SHOWN = 80  # characters of a prompt
@@ -102,26 +101,21 @@ def proxy(
         serve(served, host=host, port=port)
 
 
-def _sanitizer(wanted: Wanted, public: PublicLists) -> Sanitizer:
-    from wordveil.promises.release import TextOptions
-    from wordveil.sanitizing.sanitizer import Sanitizer
-
+def _sanitizer(wanted: Wanted, public: PublicLists) -> wv.Sanitizer:
     if public != PublicLists():
         raise ParameterError("--redact", False, "must be given with options on public words; nothing else reads them.")
-    embeddings = open_vocabulary(wanted.vocabulary)
+    embeddings = wv.load_embeddings(wanted.vocabulary)
     prepared = prepare(wanted, embeddings)
     for note in prepared.notes:
         say(note)
-    options = TextOptions(unknown="typed")
-    return Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
+    options = wv.TextOptions(unknown="typed")
+    return wv.Sanitizer(embeddings, prepared.mechanism, options=options, certificate=prepared.certificate)
 
 
-def _redactor(wanted: Wanted, public: PublicLists, *, found: bool) -> Redactor:
-    from wordveil.withholding.redactor import Redactor
-
+def _redactor(wanted: Wanted, public: PublicLists, *, found: bool) -> wv.Redactor:
     if wanted != Wanted() or found:
         raise ParameterError("--redact", True, "draws no words: it takes no mechanism, vocabulary or --found.")
-    return Redactor(words=public.lists())
+    return wv.Redactor(words=public.lists())
 
 
 def _clients_token(variable: str | None) -> str | None:
@@ -175,7 +169,7 @@ def _tools(path: Path | None) -> PublicTools:
         raise ParameterError("--public-tools", str(path), requirement) from None
 
 
-def _say_prompts(sanitizer: Sanitizer | Redactor, prompts: list[str]) -> None:
+def _say_prompts(sanitizer: wv.Sanitizer | wv.Redactor, prompts: list[str]) -> None:
     from wordveil.integrations.conversation import Conversation, Message
 
     def shown(text: str) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from typer import Option
 
-from wordveil.cli.common import counted, read_word_lists, say
+import wordveil as wv
+from wordveil.cli.common import read_word_lists, say
 from wordveil.cli.exit_codes import DONE
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import (
@@ -22,15 +23,11 @@ from wordveil.cli.running import (
     SourceArgument,
 )
 from wordveil.cli.summary import Summary, copied, missed, promised
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, counted
 
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
     from wordveil.withholding.laws import LawName
-    from wordveil.withholding.redactor import Redactor
-    from wordveil.withholding.rule import Rule
-    from wordveil.withholding.runs import RedactionReport
-    from wordveil.withholding.words import PublicWords
 
 DISCLOSED = ("titles", "calendar", "sensitive")
 """Values of --keep-words: words that are hidden unless they are asked for."""
@@ -62,16 +59,14 @@ class PublicLists:
         named = {"--public-words": self.public_words, "--hide": self.hide}
         return [word for option, files in named.items() for file in files or () for word in (option, str(file))]
 
-    def lists(self) -> PublicWords:
-        from wordveil.withholding.words import PublicWords
-
+    def lists(self) -> wv.PublicWords:
         name, _, number = self.words.partition(":")
         if name != "common" or not number.isdecimal():
             raise ParameterError("--words", self.words, "must be common:1000, common:2000, common:4000 or common:8000.")
         if unknown := [which for which in self.keep_words or () if which not in DISCLOSED]:
             raise ParameterError("--keep-words", unknown[0], f"must be among {', '.join(DISCLOSED)}.")
         packs = ["spoken"] if self.pack is None else ["spoken", *self.pack]
-        return PublicWords(
+        return wv.PublicWords(
             common=int(number),
             packs=() if packs[1:] == ["none"] else tuple(dict.fromkeys(packs)),
             added=read_word_lists(self.public_words),
@@ -101,7 +96,6 @@ class InPlace:
             "person wrote: document, or the column that names persons. Default: none.",
         ),
     ] = "none"
-
     dates: Annotated[
         str, Option(help="hide; or shift: move those written in full, a document's or person's all alike.")
     ] = "hide"
@@ -115,19 +109,14 @@ class InPlace:
             raise ParameterError("--days", self.days, "must come together with --dates shift.")
         return self.days
 
-    def rule(self, public: PublicLists) -> Rule:
-        from wordveil.withholding.rule import Rule
-
-        kept = public.keep_words or ()
-        return Rule(strict=self.strict, titles="titles" in kept, calendar="calendar" in kept, numbers=self._range())
-
-    def _range(self) -> tuple[int, int] | None:
-        if self.keep_numbers is None:
-            return None
-        low, _, high = self.keep_numbers.partition("-")
-        if not (low.isdecimal() and high.isdecimal()):
-            raise ParameterError("--keep-numbers", self.keep_numbers, "must be two numbers, such as 0-10.")
-        return int(low), int(high)
+    def rule(self, public: PublicLists) -> wv.Rule:
+        kept, numbers = public.keep_words or (), None
+        if self.keep_numbers is not None:
+            low, _, high = self.keep_numbers.partition("-")
+            if not (low.isdecimal() and high.isdecimal()):
+                raise ParameterError("--keep-numbers", self.keep_numbers, "must be two numbers, such as 0-10.")
+            numbers = int(low), int(high)
+        return wv.Rule(strict=self.strict, titles="titles" in kept, calendar="calendar" in kept, numbers=numbers)
 
 
 def redact(
@@ -147,18 +136,14 @@ def redact(
     one document a line; .jsonl, .json, .csv, .tsv and .parquet need --column. Standard error gets four lines: what was
     released, what may be said, what passed unchanged, what must be said with it.
     """
-    from wordveil.files.run_key import run_source
-    from wordveil.withholding.redactor import Redactor
-    from wordveil.withholding.runs import redact_documents
-
     running.check_report(source, output, *(public.public_words or ()), *(public.hide or ()))
-    redactor = Redactor(
+    redactor = wv.Redactor(
         words=public.lists(),
         rule=place.rule(public),
         law=cast("LawName", place.law),
         link=place.link,
         days=place.most_days(),
-        source=run_source(output, resume=running.resume),
+        source=wv.run_source(output, resume=running.resume),
     )
     settings = reading.settings()
     if dry_run:
@@ -169,7 +154,7 @@ def redact(
         _show(redactor, source, settings, preview)
         return DONE
     with document_bar(source, output, quiet=running.quiet) as progress:
-        result = redact_documents(
+        result = wv.redact_documents(
             source,
             output,
             redactor,
@@ -186,14 +171,14 @@ def redact(
     return status
 
 
-def _write(result: RedactionReport, path: Path) -> None:
+def _write(result: wv.RedactionReport, path: Path) -> None:
     from wordveil.runs.report import REDACTION, write_facts
     from wordveil.runs.report_schema import SCHEMA
 
     write_facts({"schema": SCHEMA, "kind": REDACTION, **result.as_dict()}, path)
 
 
-def _summary(result: RedactionReport) -> Summary:
+def _summary(result: wv.RedactionReport) -> Summary:
     claim, documents, left_out = result.claim, counted(result.documents, "document"), missed(vars(result))
     return Summary(
         released="; ".join([f"{documents}, {claim.kept}", f"hidden: {claim.hidden}", *left_out]),
@@ -206,7 +191,7 @@ def _summary(result: RedactionReport) -> Summary:
     )
 
 
-def _show(redactor: Redactor, source: str, settings: DocumentSettings, rows: int) -> None:
+def _show(redactor: wv.Redactor, source: str, settings: DocumentSettings, rows: int) -> None:
     """Show public sentences before and after; on a terminal, the owner's first rows too, which are private."""
     from collections import Counter
 

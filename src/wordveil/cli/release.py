@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from wordveil.cli.common import AllowRefutedOption, ParameterOption, Wanted, chosen_mechanism, open_vocabulary, say
+import wordveil as wv
+from wordveil.cli.common import AllowRefutedOption, ParameterOption, Wanted, chosen_mechanism, say
 from wordveil.cli.progress import row_bar
 from wordveil.cli.running import OtherColumnOptions, Running, ThreadsOption
 from wordveil.cli.summary import Summary, copied, promised
 from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
-    from wordveil.mechanisms.base import VectorMechanism
-    from wordveil.runs.vectors import VectorSettings
     from wordveil.runs.vectors.values import VectorReport
-    from wordveil.vocabulary.table import Embeddings
 
 EMBEDDED = "embedded"
 
@@ -40,11 +38,11 @@ class Noise:
         str | None, Option(help=f"Public vocabulary for mechanisms that need one; {EMBEDDED!r} is ours.")
     ] = None
 
-    def build(self, source: Path, column: str | None) -> tuple[VectorMechanism, Embeddings | None]:
+    def build(self, source: Path, column: str | None) -> tuple[wv.VectorMechanism, wv.Embeddings | None]:
         """Return the mechanism, and the vocabulary it is fitted to."""
         table = None
         if self.vocabulary is not None:
-            table = open_vocabulary(None if self.vocabulary == EMBEDDED else Path(self.vocabulary))
+            table = wv.load_embeddings(None if self.vocabulary == EMBEDDED else Path(self.vocabulary))
         given = list(self.settings or ())
         if self.mechanism == "projection" and table is None:
             given = _projection_settings(given, source, column)
@@ -74,10 +72,8 @@ class Rows:
     threads: ThreadsOption = None
     block_rows: Annotated[int | None, Option(help="Rows held at once.")] = None
 
-    def vector_settings(self) -> VectorSettings:
-        from wordveil.runs.vectors import VectorSettings
-
-        return VectorSettings(
+    def vector_settings(self) -> wv.VectorSettings:
+        return wv.VectorSettings(
             column=self.column,
             grid=None if self.grid is None else _parse_grid(self.grid),
             dtype=self.dtype,
@@ -99,7 +95,6 @@ def release(
 
     Standard error gets four lines: what was released, the promise, what passed unchanged, the strongest warning.
     """
-    from wordveil.runs.vectors import release_vector_file
     from wordveil.runs.vectors.values import write_vector_report
 
     running.check_report(source, output, noise.vocabulary, endings=(".json",))
@@ -107,12 +102,14 @@ def release(
     mechanism, table = noise.build(source, rows.column)
     with row_bar("rows released", quiet=running.quiet) as progress:
         options = running.options(write_vector_report)
-        result = release_vector_file(
+        result = wv.release_vector_file(
             source, output, mechanism, vocabulary=table, settings=settings, progress=progress, **options
         )
     status = running.end(result, write_vector_report, partial(_summary, output))
     if rows.measure_retrieval:
-        _print_recall(source, output, rows.column, rows.threads, running.quiet)
+        with row_bar("rows searched", quiet=running.quiet) as progress:
+            measured = wv.measure_retrieval(source, output, column=rows.column, threads=rows.threads, progress=progress)
+        say(f"{measured.sentence()}.")
     return status
 
 
@@ -161,11 +158,3 @@ def _summary(output: Path, report: VectorReport) -> Summary:
         lines=[*released, *promised(report, warnings, [grid])],
         destination=str(output),
     )
-
-
-def _print_recall(source: Path, output: Path, column: str | None, threads: int | None, quiet: bool) -> None:
-    from wordveil.runs.vectors import measure_retrieval
-
-    with row_bar("rows searched", quiet=quiet) as progress:
-        measured = measure_retrieval(source, output, column=column, threads=threads, progress=progress)
-    say(f"{measured.sentence()}.")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from wordveil.cli.common import PreparedMechanism, counted
+import wordveil as wv
+from wordveil.cli.common import PreparedMechanism
 from wordveil.cli.progress import document_bar
 from wordveil.cli.running import (
     DestinationOption,
@@ -20,12 +21,11 @@ from wordveil.cli.running import (
 )
 from wordveil.cli.sanitize import Care, Job
 from wordveil.cli.summary import Summary, copied, missed, promised
-from wordveil.errors import ParameterError
+from wordveil.errors import ParameterError, counted
+from wordveil.promises.rounding import round_up
 
 if TYPE_CHECKING:
-    from wordveil.promises.number_grids import NumberGrid
     from wordveil.runs.sanitize import RunReport
-    from wordveil.sentences.rephrasing import Rephraser
 
 LOSES = (
     "lost: names, numbers, negation, all but the gist, and often that too. "
@@ -59,15 +59,13 @@ class Response:
         ),
     ] = None
 
-    def grids(self) -> tuple[NumberGrid, ...]:
-        from wordveil.promises.number_grids import NumberGrid
-
+    def grids(self) -> tuple[wv.NumberGrid, ...]:
         if self.numbers not in ("made-up", "metric"):
             raise ParameterError("--numbers", self.numbers, "must be made-up or metric.")
         if (self.numbers == "metric") != bool(self.grid):
             sentence = "--numbers metric requires at least one --grid, and --grid requires --numbers metric."
             raise ParameterError("numbers", self.numbers, sentence=sentence)
-        return tuple(map(NumberGrid.parse, self.grid or ()))
+        return tuple(map(wv.NumberGrid.parse, self.grid or ()))
 
 
 def rephrase(
@@ -84,21 +82,17 @@ def rephrase(
 
     The promise is per sentence; what is lost is most of what a sentence says (see docs/rephrase.md). Not for care.
     """
-    from wordveil.files.run_key import run_source
-    from wordveil.sentences.rephrasing import Rephraser, rephrase_documents
-    from wordveil.sentences.stock import load_stock
-
     running.check_report(source, output, response.stock)
-    settings, stock = reading.settings(), load_stock(response.stock)
+    settings, stock = reading.settings(), wv.load_stock(response.stock)
     if care.verify or running.report is not None:
         stock.embeddings.verify()
-    rephraser = Rephraser(
+    rephraser = wv.Rephraser(
         stock,
         epsilon=response.epsilon,
         prototypes=response.prototypes,
         encoder=response.encoder,
         grids=response.grids(),
-        source=run_source(output, resume=running.resume),
+        source=wv.run_source(output, resume=running.resume),
         threads=threads,
     )
     prepared = PreparedMechanism(mechanism=rephraser.mechanism, certificate=None, notes=(LOSES,))
@@ -106,12 +100,11 @@ def rephrase(
     job.check_strength(output)
     with document_bar(source, output, quiet=running.quiet) as progress:
         options = job.options(settings)
-        result = rephrase_documents(source, output, rephraser, settings=settings, progress=progress, **options)
+        result = wv.rephrase_documents(source, output, rephraser, settings=settings, progress=progress, **options)
     return job.end(result, settings, allowed=reading.allow_bad_files, summary=partial(_summary, rephraser))
 
 
-def _summary(rephraser: Rephraser, report: RunReport) -> Summary:
-    from wordveil.promises.rounding import round_up
+def _summary(rephraser: wv.Rephraser, report: RunReport) -> Summary:
     from wordveil.runs.warnings import release_warnings
 
     promise: Any = report.guarantee

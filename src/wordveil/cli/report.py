@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+import wordveil as wv
 from wordveil.cli.common import (
     CertificateOption,
     ExcludeOutputsOption,
-    counted,
     default_epsilon,
-    open_vocabulary,
     read_word_lists,
     sanitizing_vocabulary,
     say,
@@ -24,15 +23,13 @@ from wordveil.cli.common import (
 from wordveil.cli.exit_codes import NO
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.rephrase import LOSES
-from wordveil.errors import DataFormatError, ParameterError, WordveilError, printable
+from wordveil.errors import DataFormatError, ParameterError, WordveilError, counted, printable
 
 if TYPE_CHECKING:
     from wordveil.promises.release import Provenance
     from wordveil.runs.beforehand import UserBudget
     from wordveil.runs.report_schema import StoredReport
     from wordveil.runs.vectors.binding import Binding
-    from wordveil.sanitizing.sanitizer import Sanitizer
-    from wordveil.vocabulary.table import Embeddings
 
 UNSIGNED = "not signed; it proves nothing about the honesty of whoever sent it"
 KEYS = {"private": "keep it to yourself", "public": "give it to who reads reports"}
@@ -51,7 +48,6 @@ class Public:
     stock: Annotated[
         Path | None, Option(metavar="DIR", help="The stock of a report of rephrase; default: the general one.")
     ] = None
-
     public_words: Annotated[
         list[Path] | None, Option(metavar="FILE", help="Words that a report of redact says were added; repeat.")
     ] = None
@@ -59,7 +55,7 @@ class Public:
         None
     )
 
-    def source(self, report: StoredReport) -> tuple[Sanitizer | Binding, set[str]]:
+    def source(self, report: StoredReport) -> tuple[wv.Sanitizer | Binding, set[str]]:
         """Return what released, rebuilt from its report, and the notes that such a report may hold."""
         from wordveil.runs.rebuilding import rebuilt
         from wordveil.runs.vectors.binding import bind
@@ -69,40 +65,33 @@ class Public:
         if "rows" in report.facts:
             table = None
             if origin.vocabulary != "none":
-                table = _checked(open_vocabulary(self.vocabulary), origin, report.path)
+                table = _checked(wv.load_embeddings(self.vocabulary), origin, report.path)
             return bind(mechanism, report.facts["input_dimensions"], table), set()
         if "stock" in report.facts["options"]:
             return self._rephraser(report, mechanism), {LOSES}
         sanitizer, barred = self._words(report, mechanism)
         return sanitizer, {*barred, default_epsilon(mechanism.name, mechanism.epsilon)}
 
-    def _words(self, report: StoredReport, mechanism: Any) -> tuple[Sanitizer, tuple[str, ...]]:
-        from wordveil.promises.certificates import Certificate
-        from wordveil.sanitizing.sanitizer import Sanitizer
-
+    def _words(self, report: StoredReport, mechanism: Any) -> tuple[wv.Sanitizer, tuple[str, ...]]:
         rules = (self.exclude_outputs,) if self.exclude_outputs is not None or self.vocabulary else (None, "none")
         tables = [sanitizing_vocabulary(self.vocabulary, rule, verify=True) for rule in rules]
         wanted = report.provenance.candidates_checksum
         table, barred = next((each for each in tables if each[0].candidates_checksum == wanted), tables[0])
-        sanitizer = Sanitizer(
+        sanitizer = wv.Sanitizer(
             _checked(table, report.provenance, report.path),
             mechanism,
             options=report.options,
             source=_source(report.provenance),
-            certificate=None if self.certificate is None else Certificate.load(self.certificate),
+            certificate=None if self.certificate is None else wv.Certificate.load(self.certificate),
         )
         return sanitizer, barred
 
-    def _rephraser(self, report: StoredReport, mechanism: Any) -> Sanitizer:
-        from wordveil.promises.number_grids import NumberGrid
-        from wordveil.sentences.rephrasing import Rephraser
-        from wordveil.sentences.stock import load_stock
-
+    def _rephraser(self, report: StoredReport, mechanism: Any) -> wv.Sanitizer:
         chosen = report.facts["options"]
-        rephraser = Rephraser(
-            load_stock(self.stock),
+        rephraser = wv.Rephraser(
+            wv.load_stock(self.stock),
             epsilon=mechanism.epsilon,
-            grids=[NumberGrid(**grid) for grid in chosen.get("grids", ())],
+            grids=[wv.NumberGrid(**grid) for grid in chosen.get("grids", ())],
             source=_source(report.provenance),
             **{name: chosen[name] for name in ("prototypes", "encoder")},
         )
@@ -111,12 +100,10 @@ class Public:
 
 
 def _source(origin: Provenance) -> Any:
-    from wordveil.randomness import RandomSource
-
-    return RandomSource.seeded_for_tests(0) if origin.test_source else RandomSource()
+    return wv.RandomSource.seeded_for_tests(0) if origin.test_source else wv.RandomSource()
 
 
-def _checked(table: Embeddings, origin: Provenance, path: Path) -> Embeddings:
+def _checked(table: wv.Embeddings, origin: Provenance, path: Path) -> wv.Embeddings:
     wanted = origin.checksum, origin.candidates_checksum or table.candidates_checksum
     if (table.header.checksum, table.candidates_checksum) != wanted:
         problem = f"was made with another vocabulary or other outputs, of {origin.vocabulary!r}; it cannot be checked."
@@ -191,7 +178,11 @@ def _check(
             say(f"wordveil: {printable(line)}.")
         raise typer.Exit(NO)
     if sign is not None:
-        signature = _signed_now(stored, sign)
+        from wordveil.runs.report import write_sealed
+        from wordveil.runs.report_signatures import signed
+
+        write_sealed(signed(stored.facts, sign), stored.path)
+        signature = f"signed now with {sign}"
     missing = shortfall(stored.facts)
     lines = [
         f"{released}: is what {verify} speaks of ({counted(len(stored.outputs), 'file')})",
@@ -202,15 +193,6 @@ def _check(
     ]
     more = {"signature": signature, "missing": missing, "warnings": warnings}
     show(result | more, lines, as_json=as_json)
-
-
-def _signed_now(report: StoredReport, key: Path) -> str:
-    """Sign a report that holds, in its place; return what is said of its signature."""
-    from wordveil.runs.report import write_sealed
-    from wordveil.runs.report_signatures import signed
-
-    write_sealed(signed(report.facts, key), report.path)
-    return f"signed now with {key}"
 
 
 def _other_files(report: StoredReport, released: Path) -> list[str]:
@@ -246,7 +228,7 @@ def _signature(report: StoredReport, public_key: Path | None) -> tuple[str, list
     return (UNSIGNED if report.facts.get("signature") is None else UNCHECKED), []
 
 
-def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) -> tuple[list[str], tuple[str, ...]]:
+def _held(report: StoredReport, source: wv.Sanitizer | Binding, allowed: set[str]) -> tuple[list[str], tuple[str, ...]]:
     """Hold a report against what its mechanism comes to; return what is wrong, and the warnings that it should give.
 
     Raises:
@@ -255,7 +237,6 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
     """
     from wordveil.runs.report_check import contradictions, is_rounding
     from wordveil.runs.warnings import release_warnings
-    from wordveil.sanitizing.sanitizer import Sanitizer
 
     wrong = contradictions(report, source, _budget(report.facts))
     if wrong and not any(each.is_meant for each in wrong):
@@ -263,7 +244,7 @@ def _held(report: StoredReport, source: Sanitizer | Binding, allowed: set[str]) 
         if is_rounding(wrong):
             problem = "rests on numbers that another processor or library rounds otherwise; it cannot be checked here."
             raise DataFormatError(report.path, problem, remedy="Check it on a machine like the one that wrote it.")
-    if isinstance(source, Sanitizer):
+    if isinstance(source, wv.Sanitizer):
         warnings = release_warnings(source.guarantee, source.in_words)
     else:
         warnings = source.guarantee(test_source=report.provenance.test_source).warnings()
@@ -278,14 +259,13 @@ def _redaction(report: StoredReport, public: Public) -> tuple[list[str], tuple[s
     """Hold a report of redact against what its choices come to; None where it is of another command."""
     from wordveil.runs.report import REDACTION
     from wordveil.withholding.report_check import redaction_contradictions
-    from wordveil.withholding.words import PublicWords
 
     if report.facts.get("kind") != REDACTION:
         return None
     report.check_version()
     said = report.facts["options"]["words"]
     own = {"added": read_word_lists(public.public_words), "hidden": read_word_lists(public.hide)}
-    words = PublicWords(common=said["common"], packs=tuple(said["packs"]), sensitive=said["sensitive"], **own)
+    words = wv.PublicWords(common=said["common"], packs=tuple(said["packs"]), sensitive=said["sensitive"], **own)
     if words.choices() != said:
         problem = "was made with other lists of words; it cannot be checked."
         raise DataFormatError(report.path, problem, remedy="Name them with --public-words and --hide.")

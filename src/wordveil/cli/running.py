@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from typer import Argument, Option
 
+import wordveil as wv
 from wordveil.cli.common import end_of_run, say
 from wordveil.cli.summary import Summary
 from wordveil.errors import DataFormatError, ParameterError
@@ -17,7 +18,6 @@ from wordveil.names import FORMATS
 if TYPE_CHECKING:
     from wordveil.documents import DocumentSettings
     from wordveil.documents.base import Missing
-    from wordveil.randomness import RandomSource
     from wordveil.runs.beforehand import Over, UserBudget
     from wordveil.runs.digests import FileDigest
 
@@ -160,14 +160,12 @@ class Lasting:
         str | None, Option(metavar="NAME", help="With --key-file: the column whose value names each document for good.")
     ] = None
 
-    def source(self, output: str, *, resume: bool) -> RandomSource:
-        from wordveil.files.run_key import run_source
-
+    def source(self, output: str, *, resume: bool) -> wv.RandomSource:
         if self.ids is not None and self.key_file is None:
             raise ParameterError("--ids", self.ids, "must come together with --key-file: a fresh key repeats nothing.")
         if self.key_file is not None and Path(output).exists() and Path(output).resolve() == self.key_file.resolve():
             raise ParameterError("destination", output, "is the key: name another file.")
-        return run_source(output, resume=resume, key_file=self.key_file)
+        return wv.run_source(output, resume=resume, key_file=self.key_file)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,17 +216,16 @@ class Running:
         """Say what was done, return the exit code, and see that the report is of the output, if it was there before."""
         if not self.quiet:
             summary(result).say(explained=self.explain)
-        if self.report is not None and not _speaks_of(self.report, result):
+        if self.report is not None and _replaced(self.report) != _outputs(result):  # of another release that lay there
             write(result, self.report)
         return end_of_run(bad_files, allowed=allowed)
 
 
-def _speaks_of(report: Path, result: Any) -> bool:
-    """Whether the report in a file is of the outputs of a run, and not of another release that lay there."""
+def _outputs(result: Any) -> tuple[FileDigest, ...]:
     from wordveil.runs.digests import FileDigest
 
     outputs = (FileDigest(**file) for file in result["outputs"]) if isinstance(result, dict) else result.outputs
-    return _replaced(report) == tuple(outputs)
+    return tuple(outputs)
 
 
 def _replaced(path: Path) -> tuple[FileDigest, ...] | None:

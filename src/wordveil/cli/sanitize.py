@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -9,19 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Option
 
+import wordveil as wv
 from wordveil.cli.common import (
     ExcludeOutputsOption,
     PreparedMechanism,
     Wanted,
-    counted,
     named_word_list,
     prepare,
     sanitizing_vocabulary,
     say,
 )
-from wordveil.cli.confirming import confirm
 from wordveil.cli.exit_codes import DONE
-from wordveil.cli.progress import document_bar
+from wordveil.cli.progress import document_bar, paused
 from wordveil.cli.running import (
     BLOCK_TOKENS,
     DestinationOption,
@@ -35,20 +35,17 @@ from wordveil.cli.running import (
     ThreadsOption,
 )
 from wordveil.cli.summary import Summary, copied, missed, promised
-from wordveil.errors import ForeignTextWarning, ParameterError
+from wordveil.errors import ForeignTextWarning, NotConfirmedError, ParameterError, counted
+from wordveil.promises.rounding import round_up
+from wordveil.text.function_words import FUNCTION_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wordveil.denoising.denoiser import Style
     from wordveil.documents import DocumentSettings
-    from wordveil.errors import InputWarning
-    from wordveil.promises.certificates import Certificate
-    from wordveil.promises.guarantees import Guarantee
-    from wordveil.promises.release import TextOptions
     from wordveil.runs.sanitize import RunReport
     from wordveil.sanitizing.input_watch import InputWatch
-    from wordveil.sanitizing.sanitizer import Sanitizer
 
 WORTH_A_RATE = 2.0  # seconds; the rate of a shorter run is that of its start
 EngineOption = Annotated[
@@ -86,12 +83,8 @@ class Around:
     ] = None
     exclude_outputs: ExcludeOutputsOption = None
 
-    def text_options(self) -> TextOptions:
+    def text_options(self) -> wv.TextOptions:
         """Return the choices; `TextOptions` refuses a word that is none of them."""
-        from wordveil.promises.number_grids import NumberGrid
-        from wordveil.promises.release import TextOptions
-        from wordveil.text.function_words import FUNCTION_WORDS
-
         named = self.public_words or ()
         lists = (
             FUNCTION_WORDS if name == "function" else named_word_list("--public-words", name, ["function"])
@@ -100,8 +93,8 @@ class Around:
         choices: dict[str, Any] = {
             name: getattr(self, name) for name in ("unknown", "per", "casing", "numbers", "markup")
         }
-        grids = tuple(map(NumberGrid.parse, self.grid or ()))
-        return TextOptions(public_words=frozenset().union(*lists), grids=grids, **choices)
+        grids = tuple(map(wv.NumberGrid.parse, self.grid or ()))
+        return wv.TextOptions(public_words=frozenset().union(*lists), grids=grids, **choices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,8 +152,6 @@ def sanitize(
     --keep-others and --drop-others where there are other columns. Files may end in .gz or .zst. Standard error gets
     four lines: what was released, the promise, what passed unchanged, the strongest warning.
     """
-    from wordveil.runs.sanitize import sanitize_documents
-
     settings = reading.settings(speed.block_tokens, line_buffered=speed.line_buffered)
     budget = per_user.budget()
     job = Job.prepared_for(source, output, wanted, around, running, care, speed, lasting)
@@ -183,11 +174,11 @@ def sanitize(
     with document_bar(source, output, quiet=running.quiet) as progress:
         options: dict[str, Any] = {"progress": progress, "afterwards": afterwards, **job.options(settings)}
         options |= {"settings": settings, "budget": budget, "ids": lasting.ids}
-        result = sanitize_documents(source, output, job.sanitizer, **options)
+        result = wv.sanitize_documents(source, output, job.sanitizer, **options)
     return job.end(result, settings, allowed=reading.allow_bad_files)
 
 
-def _show(sanitizer: Sanitizer, rows: int) -> int:
+def _show(sanitizer: wv.Sanitizer, rows: int) -> int:
     """Show public sentences before and after. The owner's are not shown: that would be one more release of them."""
     from wordveil.arrays import PrivateText
     from wordveil.denoising.prior import public_sentences
@@ -206,7 +197,7 @@ class Job:
     source: str
     running: Running
     care: Care
-    sanitizer: Sanitizer
+    sanitizer: wv.Sanitizer
     prepared: PreparedMechanism
 
     @classmethod
@@ -222,8 +213,6 @@ class Job:
         lasting: Lasting | None = None,
     ) -> Job:
         """Return the run that is asked for; choices that do not fit are refused before anything is read."""
-        from wordveil.sanitizing.sanitizer import Sanitizer
-
         lasting = lasting or Lasting()
         options = around.text_options()
         lists = *(around.public_words or ()), around.exclude_outputs, lasting.key_file
@@ -231,7 +220,7 @@ class Job:
         verify = care.verify or running.report is not None
         embeddings, barred = sanitizing_vocabulary(wanted.vocabulary, around.exclude_outputs, verify=verify)
         prepared = prepare(wanted, embeddings, quiet=running.quiet)
-        sanitizer = Sanitizer(
+        sanitizer = wv.Sanitizer(
             embeddings,
             prepared.mechanism,
             options=options,
@@ -247,7 +236,18 @@ class Job:
         return job
 
     def _confirm(self, doubt: str) -> None:
-        confirm(doubt, self.source, yes=self.care.yes, quiet=self.running.quiet)
+        """Say what is doubtful, in a whole sentence without text of the input, and go on only where that is wanted."""
+        if self.care.yes and self.running.quiet:
+            return
+        with paused():
+            say(f"warning: {doubt}")
+            if self.care.yes:
+                return
+            if self.source == "-" or not all(stream and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+                raise NotConfirmedError("stopped before it was released; to go on, give the same command with --yes.")
+            print("Release it? [y/N] ", end="", file=sys.stderr, flush=True)
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+                raise NotConfirmedError("stopped before it was released.")
 
     def check_strength(self, output: str) -> None:
         """Ask about a promise that hides nothing, but not where a run is resumed: that was decided on.
@@ -265,7 +265,7 @@ class Job:
     def watch(self) -> InputWatch:
         """What looks at texts before they are released, and asks about those that look like another language."""
 
-        def warn(warning: InputWarning) -> None:
+        def warn(warning: wv.InputWarning) -> None:
             if isinstance(warning, ForeignTextWarning):
                 self._confirm(str(warning))
             else:
@@ -295,11 +295,10 @@ class Job:
         return self.running.end(result, write, told, bad_files=result.bad_files, allowed=allowed)
 
 
-def _largest_loss(guarantee: Guarantee, certificate: Certificate | None) -> str:
+def _largest_loss(guarantee: wv.Guarantee, certificate: wv.Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
     from wordveil.mechanisms.certificate_check import NOT_REPEATED
     from wordveil.mechanisms.selection import LARGEST_LOSS
-    from wordveil.promises.rounding import round_up
 
     largest, cap = guarantee.largest_loss(), guarantee.largest_distance
     if largest is None:
@@ -344,7 +343,7 @@ def _summary(job: Job, report: RunReport) -> Summary:
     )
 
 
-def _unchanged(report: RunReport, options: TextOptions) -> list[str]:
+def _unchanged(report: RunReport, options: wv.TextOptions) -> list[str]:
     """Return what passed as it was, in a few words each; the disclosures say the same in full."""
     public = f"{counted(report.exempt, 'token')} of {counted(len(options.public_words), 'public word')}"
     return [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+import wordveil as wv
 from wordveil.cli.app import Command
 from wordveil.cli.common import say
 from wordveil.cli.printing import JsonOption, listed, show
@@ -17,10 +18,10 @@ from wordveil.cli.progress import row_bar
 from wordveil.cli.rephrase import EncoderOption, StockOption
 from wordveil.cli.running import ColumnOption, FormatOption, ResumeOption
 from wordveil.errors import ParameterError
+from wordveil.promises.rounding import round_up
 
 if TYPE_CHECKING:
     from wordveil.sentences.building import PublicSet
-    from wordveil.sentences.stock import Stock
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
@@ -59,18 +60,17 @@ def build(
     Personal data becomes typed slots, or the sentence is dropped; what was dropped is told. Read the stock before use.
     """
     from wordveil.documents import DocumentSettings
-    from wordveil.sentences.building import StockSettings, build_stock
     from wordveil.sentences.recipes import EACH, followed, gathered
 
     try:
         sizes = tuple(int(size) for size in prototypes.split(","))
     except ValueError:
         raise ParameterError("--prototypes", prototypes, "must be whole numbers between commas.") from None
-    settings = StockSettings(
+    settings = wv.StockSettings(
         prototypes=sizes,
         encoder=encoder,
         judge=judge,
-        each=each if each is not None else EACH if recipe else StockSettings.each,
+        each=each if each is not None else EACH if recipe else wv.StockSettings.each,
         name=output.name if name is None else name,
         licence=licence,
         documents=DocumentSettings(format=format, columns=tuple(column or ())),
@@ -83,7 +83,7 @@ def build(
             raise ParameterError("--recipe", recipe, "takes no files, --column, --format or --licence.")
         sets, settings = gathered(recipe, data), followed(recipe, settings)
     with _bars() as progress:
-        stock = build_stock(sets, output, settings, resume=resume, progress=progress, notice=say)
+        stock = wv.build_stock(sets, output, settings, resume=resume, progress=progress, notice=say)
     _show_facts(stock, as_json=as_json)
 
 
@@ -114,18 +114,14 @@ def info(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a stock records: sizes, sources, licence, what was dropped, and the curve that sizes are chosen by."""
-    from wordveil.sentences.stock import load_stock
-
-    found = load_stock(stock)
+    found = wv.load_stock(stock)
     if verify:
         found.embeddings.verify()
         say("checksum: verified")
     _show_facts(found, epsilon, as_json=as_json)
 
 
-def _show_facts(stock: Stock, epsilon: float | None = None, *, as_json: bool) -> None:
-    from wordveil.promises.rounding import round_up
-
+def _show_facts(stock: wv.Stock, epsilon: float | None = None, *, as_json: bool) -> None:
     header, facts = stock.embeddings.header, stock.facts
     told = {
         "name": header.name,

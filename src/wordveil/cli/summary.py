@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wordveil.cli.common import counted, say
-from wordveil.errors import printable
+from wordveil.cli.common import say
+from wordveil.errors import counted, printable
 
 if TYPE_CHECKING:
     from wordveil.integrations.conversation import Conversation

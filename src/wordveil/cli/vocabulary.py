@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+import wordveil as wv
 from wordveil.cli.app import Command
-from wordveil.cli.common import VocabularyOption, open_vocabulary, read_word_list, say
+from wordveil.cli.common import VocabularyOption, read_word_list, say
 from wordveil.cli.printing import JsonOption, listed, show
+from wordveil.cli.progress import row_bar
 from wordveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from wordveil.arrays import IdArray
     from wordveil.vocabulary.neighbour_lists import NeighbourLists
-    from wordveil.vocabulary.table import Embeddings
 
 app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 lists_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
@@ -46,10 +47,9 @@ def import_(
     """Convert an embedding file to wordveil's own form: checked, memory-mapped, with a word index."""
     from wordveil.parameters import check_choice
     from wordveil.vocabulary.header import ORDERS
-    from wordveil.vocabulary.importing import import_embeddings
 
     check_choice("--order", order, ORDERS)
-    embeddings = import_embeddings(
+    embeddings = wv.import_embeddings(
         source,
         destination,
         format=format,
@@ -67,7 +67,7 @@ def import_(
         say(f"few entries may be output; --candidates all lets all {len(embeddings):,}")
 
 
-def _first_lists(embeddings: Embeddings) -> None:
+def _first_lists(embeddings: wv.Embeddings) -> None:
     from wordveil.vocabulary.frequencies import most_frequent
 
     _store(embeddings, min(LENGTH, len(embeddings.candidates)), None, "cosine")
@@ -78,13 +78,11 @@ def _first_lists(embeddings: Embeddings) -> None:
     _store(embeddings, LENGTH, frequent, "cosine")
 
 
-def _store(embeddings: Embeddings, k: int, outputs: Any, metric: str, threads: int | None = None) -> NeighbourLists:
-    from wordveil.cli.progress import row_bar
-    from wordveil.metrics.distances import Angular, AnyMetric, Euclidean
+def _store(embeddings: wv.Embeddings, k: int, outputs: Any, metric: str, threads: int | None = None) -> NeighbourLists:
     from wordveil.parameters import check_choice
     from wordveil.vocabulary.stored_lists import store_lists
 
-    metrics: dict[str, AnyMetric | None] = {"cosine": None, "euclidean": Euclidean(), "angular": Angular()}
+    metrics: dict[str, Any] = {"cosine": None, "euclidean": wv.Euclidean(), "angular": wv.Angular()}
     check_choice("--metric", metric, metrics)
     done, total = 0, len(embeddings)
     with row_bar("lists", quiet=False) as show:
@@ -110,7 +108,7 @@ def info(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a vocabulary's header records."""
-    embeddings = open_vocabulary(vocabulary)
+    embeddings = wv.load_embeddings(vocabulary)
     if verify:
         embeddings.verify()
     _show_facts(embeddings, as_json=as_json)
@@ -118,7 +116,7 @@ def info(
         typer.echo("checksum: verified")
 
 
-def _show_facts(embeddings: Embeddings, *, as_json: bool) -> None:
+def _show_facts(embeddings: wv.Embeddings, *, as_json: bool) -> None:
     from wordveil.vocabulary.stored_lists import stored_keys
 
     header = embeddings.header
@@ -156,14 +154,14 @@ def build_neighbours(
     as_json: JsonOption = False,
 ) -> None:
     """Build lists of each word's nearest words into a vocabulary; run again to go on where it was stopped."""
-    embeddings = open_vocabulary(vocabulary)
+    embeddings = wv.load_embeddings(vocabulary)
     lists = _store(embeddings, k, _outputs(embeddings, outputs, counts), metric, threads)
     made = {"k": lists.k, "outputs": len(lists.outputs), "words": len(lists), "checksum": lists.checksum}
     line = f"{lists.k} nearest of {len(lists.outputs):,} outputs for each of {len(lists):,} words: {lists.checksum}"
     show(made, [line], as_json=as_json)
 
 
-def _outputs(embeddings: Embeddings, given: str, counts: Path | None) -> IdArray | None:
+def _outputs(embeddings: wv.Embeddings, given: str, counts: Path | None) -> IdArray | None:
     from wordveil.vocabulary.frequencies import most_frequent
 
     if given == "all":
@@ -188,7 +186,7 @@ def neighbors(
 
     if count < 1:
         raise ParameterError("--count", count, "must be at least 1.")
-    embeddings = open_vocabulary(vocabulary)
+    embeddings = wv.load_embeddings(vocabulary)
     id_ = embeddings.id(word.lower() if embeddings.header.casing == "lower" else word)
     if id_ is None:
         raise ParameterError("word", word, "is not in this vocabulary.")

@@ -6,54 +6,23 @@ import math
 import os
 import re
 import shlex
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.names import DEFAULT_MECHANISM
 from wordveil.plugins import mechanism_class
 
-_OPTIONS = {
-    "destination": "--output",
-    "source": "IN",
-    "columns": "--column",
-    "max_nats": "--max-nats-per-user",
-    "user": "--user-column",
-    "over": "--over-budget",
-    "candidate_rule": "--candidates",
-    "every_output": "--exclude-outputs",
-    "block_characters": "--block-tokens",
-    "labels": "--label",
-    "model_directory": "--model",
-}
-"""Parameter of the library -> option, where the name alone does not say it."""
 
-_PHRASES = (
-    (r"\bover='drop' or 'truncate'", "--over-budget drop or truncate"),
-    (r"(?<!-)\b(calibration|numbers)='([\w-]+)'", r"--\1 \2"),
-    (r"at least one grid, and a grid requires", "at least one --grid, and --grid requires"),
-    (r"pass allow_refuted=True", "add --allow-refuted"),
-    (r"\b(again|resume)=True", r"--\1"),
-    (r"\balso in keep\b", "also in --keep"),
-    (r"\ballow_refuted=True", "--allow-refuted"),
-    (r"pass gamma explicitly", "give it with --set gamma=VALUE"),
-    (r"; make one for these inputs with certify\(\)", ""),
-    (r"pass certify\(mechanism, embeddings\)", "make one with wordveil certify"),
-    (
-        r"keep=\[\.\.\.\] copies those it names, keep_others=True copies all, drop_others=True leaves them out",
-        "--keep NAME copies one, --keep-others copies all, --drop-others leaves them out",
-    ),
-    (r"\b(keep|drop)_others\b(=True)?", r"--\1-others"),
-    (r"in \(0, inf\)", "greater than 0"),
-    (r"in \[0, inf\)", "0 or greater"),
-    (r"in \(0, 1\)", "greater than 0 and less than 1"),
-    (r"in \[0, 1\)", "0 or greater and less than 1"),
-    (r"or None for all\.", "or 0 for all."),
-    (r",? or None (for|to|where) ", r"; leave it out \1 "),
-    (r",? or None\b", ""),
-)
-"""What stands for a Python expression in a message."""
+@cache
+def _words() -> dict[str, Any]:
+    """Return the options that parameters have, and what stands for a Python expression in a message."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> str:
@@ -65,7 +34,7 @@ def told(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> 
         message = f"{place}{error.strerror}."  # without its number
     else:
         message = str(error)
-    for python, words in _PHRASES:
+    for python, words in _words()["phrases"]:
         message = re.sub(python, words, message)
     # A file name may hold anything, and a message of another library several lines.
     return " ".join(message.encode("utf-8", "backslashreplace").decode().split("\n"))
@@ -80,7 +49,7 @@ def _parameters(given: Sequence[str]) -> set[str]:
 
 
 def _of_parameter(error: ParameterError, options: Mapping[str, str], given: Sequence[str]) -> str:
-    name = options.get(error.name) or _OPTIONS.get(error.name, error.name)
+    name = options.get(error.name) or _words()["options"].get(error.name, error.name)
     if name == error.name and "settings" in options and error.name in _parameters(given):
         name = f"--set {error.name}"
     value, requirement = error.value, error.requirement

@@ -7,8 +7,10 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+import wordveil as wv
 from wordveil.cli.printing import JsonOption, show
 from wordveil.cli.redact import PublicLists
+from wordveil.withholding.words import Mark, closed_list
 
 
 def words(
@@ -27,8 +29,6 @@ def words(
     A mark says how sure a spelling is a word: ^ is often written with a capital, = is a name too but kept in small
     letters, ~ is a name too and never kept. Capitals, and words with a mark, are judged by their place.
     """
-    from wordveil.withholding.words import Mark, closed_list
-
     if classes is not None:
         faces = _faces(classes, which or ())
         return show(faces, (f"{word}\t{face or '-'}" for word, face in faces.items()), as_json=as_json)
@@ -50,11 +50,6 @@ def words(
 
 
 def _faces(classes: int, which: Sequence[str]) -> dict[str, str | None]:
-    from wordveil.mechanisms.neighbours import NeighbourResponse
-    from wordveil.sanitizing.class_map import ClassMap
-    from wordveil.sanitizing.sanitizer import Sanitizer
-    from wordveil.vocabulary.table import load_embeddings
-
-    table = load_embeddings()
-    mapped = ClassMap(Sanitizer(table, NeighbourResponse(outputs=f"classes:{classes}")))
+    table = wv.load_embeddings()
+    mapped = wv.ClassMap(wv.Sanitizer(table, wv.NeighbourResponse(outputs=f"classes:{classes}")))
     return {word: mapped.face(word) for word in which or table.words}

@@ -49,10 +49,6 @@ class Record:
         """Document id of the record: its own, or input name and ordinal."""
         return self.id or f"{self.source}:{self.ordinal}"
 
-    def text_key(self, index: int) -> str:
-        """Document id of one text of the record: the record's, and position among its texts."""
-        return f"{self.key}:{index}"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:

@@ -15,6 +15,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import BinaryIO
 
 from wordveil.arrays import PrivateText, ReleasedText
@@ -147,7 +148,8 @@ class _Delimited(DocumentFormat):
         line = self._line
         if not self._quoted or _QUOTE not in raw:
             body, end = _split_end(raw)
-            row = _Row(body, end, _unquoted_starts(body, self._delimiter), line)
+            starts = [*accumulate((len(part) + 1 for part in body.split(self._delimiter)), initial=0)]
+            row = _Row(body, end, starts, line)
             if self.details.quoting == "auto" and _QUOTE in raw:
                 self._check_unquoted(row)
             return row
@@ -203,12 +205,6 @@ class _Delimited(DocumentFormat):
             remedy = "If the file does not use quotes, choose quoting 'none'."
         return DocumentFormatError(self._path, problem, line=line, remedy=remedy)
 
-    def _wrong_width(self, row: _Row, width: int) -> DocumentFormatError:
-        problem = f"{row.width} fields, but the header has {width}."
-        if row.width < width and _QUOTE not in row.body:
-            return DocumentFormatError(self._path, problem, line=row.line, remedy="Complete the row, or remove it.")
-        return self._error(problem, row.line)
-
     def _layout(self, row: _Row) -> _Layout:
         if self.details.header:
             names = [self._decode(row, index) for index in range(row.width)]
@@ -257,7 +253,11 @@ class _Delimited(DocumentFormat):
 
     def _record(self, row: _Row, layout: _Layout, ordinal: int) -> Record:
         if row.width != layout.width:
-            raise self._wrong_width(row, layout.width)
+            problem = f"{row.width} fields, but the header has {layout.width}."
+            if row.width < layout.width and _QUOTE not in row.body:
+                remedy = "Complete the row, or remove it."
+                raise DocumentFormatError(self._path, problem, line=row.line, remedy=remedy)
+            raise self._error(problem, row.line)
         if self.is_left_out(ordinal):
             return Record(ordinal, [], (), size=len(row.body) + len(row.end), structural=True)
         texts = [PrivateText(self._decode(row, index)) for index in layout.selected]
@@ -298,14 +298,6 @@ def _body_length(raw: bytes | bytearray) -> int:
 def _split_end(raw: bytes) -> tuple[bytes, bytes]:
     length = _body_length(raw)
     return raw[:length], raw[length:]
-
-
-def _unquoted_starts(body: bytes, delimiter: bytes) -> list[int]:
-    starts, at = [0], 0
-    for part in body.split(delimiter):
-        at += len(part) + 1
-        starts.append(at)
-    return starts
 
 
 class Csv(_Delimited):

@@ -12,11 +12,10 @@ from typing import BinaryIO, cast
 
 from wordveil.arrays import PrivateText
 from wordveil.documents.base import MAX_RECORD_BYTES, Record
-from wordveil.documents.json_walker import WalkError
+from wordveil.documents.json_walker import WalkError, skip_space
 from wordveil.documents.jsonl import JsonFormat
 from wordveil.errors import DocumentFormatError
 
-_SPACE = " \t\r\n"
 _CHUNK = 1 << 20
 
 
@@ -39,7 +38,7 @@ class JsonDocument(JsonFormat):
                 raise window.error("the only record would be left out.", remedy="Choose --missing keep.")
             yield record
         window.skip_space()
-        if not window.at_end():
+        if window.at < len(window.text) or window.extend():
             raise window.error(
                 "more text after the JSON value.", remedy="One JSON value a line is the format jsonl: choose it."
             )
@@ -127,8 +126,7 @@ class _Window:
 
     def skip_space(self) -> None:
         while True:
-            while self.at < len(self.text) and self.text[self.at] in _SPACE:
-                self.at += 1
+            self.at = skip_space(self.text, self.at).end()
             if self.at < len(self.text) or not self.extend():
                 return
 
@@ -138,9 +136,6 @@ class _Window:
         found = self.text.startswith(mark, self.at)
         self.at += found
         return found
-
-    def at_end(self) -> bool:
-        return self.at == len(self.text) and not self.extend()
 
     def structural(self, ordinal: int) -> Record:
         piece = self.text[self.begin : self.at]

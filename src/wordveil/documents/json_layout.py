@@ -24,14 +24,8 @@ _MOST_MEMBERS, _LONGEST_NAME = 100, 1000  # beyond them making the patterns take
 def layout_of(text: str, at: int, texts: Collection[str], is_copied: Callable[[str], bool]) -> tuple[Gap, ...]:
     """Return what matches the gaps of the object at `at`, which was walked to its end without a finding.
 
-    Each gap but the last ends with the quote that begins a text. There are none where the object has members that are
-    left out, are no plain values, or lead deeper.
-
-    Args:
-        text: What holds the object.
-        at: Where it begins.
-        texts: Names of the members whose strings are texts.
-        is_copied: Whether a member of this name is copied whole.
+    Each gap but the last ends with the quote that begins a text, of the members of the names `texts`. There are none
+    where the object has members that are left out, are no plain values, or lead deeper.
     """
     gaps, gap = list[Gap](), ""
     for _ in range(_MOST_MEMBERS):

@@ -18,7 +18,7 @@ from wordveil.documents.base import Missing, Selection, absent_column
 from wordveil.documents.json_layout import Gap, layout_of
 from wordveil.errors import ParameterError
 
-_skip_space: Callable[[str, int], Any] = re.compile(r"[ \t\n\r]*").match
+skip_space: Callable[[str, int], Any] = re.compile(r"[ \t\n\r]*").match
 # Numbers are only skipped: `str` spares their conversion and the digit limit of `int`.
 _scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]
 _MAX_NAMES = 1000
@@ -96,21 +96,14 @@ def _copy_below(node: SelectionNode) -> None:
             _copy_below(child)
 
 
+@dataclass(eq=False)
 class WalkError(Exception):
-    """The text is not JSON, or a selected column is missing or not text.
+    """The text is not JSON, or a selected column is missing or not text."""
 
-    Attributes:
-        problem: What is wrong, without content.
-        position: Character position.
-        incomplete: Whether more text could still mend it.
-    """
-
-    def __init__(self, problem: str, position: int, *, incomplete: bool = False, remedy: str = "") -> None:
-        self.problem = problem
-        self.position = position
-        self.incomplete = incomplete
-        self.remedy = remedy
-        super().__init__(problem)
+    problem: str  # what is wrong, without content
+    position: int  # of a character
+    incomplete: bool = field(default=False, kw_only=True)  # whether more text could still mend it
+    remedy: str = field(default="", kw_only=True)
 
 
 class JsonWalker:
@@ -285,7 +278,7 @@ class JsonWalker:
             raise WalkError(IN_A_LIST.format(min(node.below)), at)
         self._found |= node.below
         found = set(self._found)
-        at = _skip_space(text, at + 1).end()
+        at = skip_space(text, at + 1).end()
         if text[at : at + 1] == "]":
             return at + 1
         while True:
@@ -294,17 +287,17 @@ class JsonWalker:
             end = self._value(text, at, node)
             if node.below - self._found:
                 self._check_found(text, at, node)
-            at = _skip_space(text, end).end()
+            at = skip_space(text, end).end()
             mark = text[at : at + 1]
             if mark == "]":
                 self._found |= found
                 return at + 1
             if mark != ",":
                 raise WalkError("not valid JSON.", at)
-            at = _skip_space(text, at + 1).end()
+            at = skip_space(text, at + 1).end()
 
     def _object(self, text: str, at: int, node: SelectionNode) -> int:
-        at = _skip_space(text, at + 1).end()
+        at = skip_space(text, at + 1).end()
         if text[at : at + 1] == "}":
             return at + 1
         kept_end = at  # end of the last member written, or where the first one begins
@@ -317,10 +310,10 @@ class JsonWalker:
             if text[at : at + 1] != '"':
                 raise WalkError("not valid JSON.", at)
             name, at = scanstring(text, at + 1, True)
-            at = _skip_space(text, at).end()
+            at = skip_space(text, at).end()
             if text[at : at + 1] != ":":
                 raise WalkError("not valid JSON.", at)
-            at = _skip_space(text, at + 1).end()
+            at = skip_space(text, at + 1).end()
             child = children.get(name)
             if child is None and not copies_rest:
                 end = _scan_once(text, at)[1]
@@ -339,7 +332,7 @@ class JsonWalker:
                 end = self._member(text, at, name, child)
                 any_kept, kept_end = True, end
             previous_end = end
-            at = _skip_space(text, end).end()
+            at = skip_space(text, end).end()
             mark = text[at : at + 1]
             if mark == "}":
                 if dropped:
@@ -347,7 +340,7 @@ class JsonWalker:
                 return at + 1
             if mark != ",":
                 raise WalkError("not valid JSON.", at)
-            at = _skip_space(text, at + 1).end()
+            at = skip_space(text, at + 1).end()
 
     def _member(self, text: str, at: int, name: str, child: SelectionNode | None) -> int:
         if child is None or child.is_copied_whole:

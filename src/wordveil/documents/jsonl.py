@@ -23,7 +23,7 @@ from wordveil.documents.base import (
     join_pieces,
     read_line,
 )
-from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree
+from wordveil.documents.json_walker import JsonWalker, WalkError, selection_tree, skip_space
 from wordveil.errors import DocumentFormatError
 from wordveil.parameters import unnamed_columns
 
@@ -118,7 +118,7 @@ class JsonLines(JsonFormat):
         size = len(raw)
         line = decode_utf8(raw, path, line=number, offset=offset)
         del raw
-        start = _value_start(line, number)
+        start = skip_space(line, number == 1 and line.startswith("\ufeff")).end()
         if start == len(line):
             return Record(ordinal, [], (line,), size=size, structural=True)
         try:
@@ -140,10 +140,3 @@ class JsonLines(JsonFormat):
         walker.pieces[-1] += line[end:]
         texts, walker.texts = walker.texts, []  # which would hold a long text until the next line
         return cast(list[PrivateText | None], texts), walker.pieces
-
-
-def _value_start(line: str, number: int) -> int:
-    start = 1 if number == 1 and line.startswith("\ufeff") else 0
-    while start < len(line) and line[start] in _SPACE:
-        start += 1
-    return start

@@ -7,12 +7,12 @@ private texts: whoever has the output sees where its members end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import cache
 from pathlib import Path
 
-from wordveil.arrays import PrivateText, ReleasedText
+from wordveil.arrays import PrivateText
 from wordveil.documents.base import DocumentFormat, Record
 from wordveil.documents.delimited import Csv, Tsv
 from wordveil.documents.json_document import JsonDocument
@@ -73,21 +73,12 @@ class DocumentReader(AbstractContextManager["DocumentReader"]):
         self.path = path
         self.format = form
         self.source = path if path == "-" else Path(path).name
-        self._input = InputStream(path, encoding)
-
-    @property
-    def bytes_total(self) -> int | None:
-        return self._input.bytes_total
-
-    @property
-    def descriptor(self) -> int:
-        """Of the open file: what is read, whatever has its path by now."""
-        return self._input.descriptor
+        self.input = InputStream(path, encoding)
 
     @property
     def bytes_done(self) -> int:
         share = self.format.share_done
-        return self._input.bytes_done if share is None else int(share * (self.bytes_total or 0))
+        return self.input.bytes_done if share is None else int(share * (self.input.bytes_total or 0))
 
     def __iter__(self) -> Iterator[Record]:
         """Yield all records, structural ones included; once only."""
@@ -95,7 +86,7 @@ class DocumentReader(AbstractContextManager["DocumentReader"]):
         source = self.source
         line = 0  # of the last whole record
         with suppress(*DAMAGED):
-            for record in self.format.read(self._input.stream, self.path):
+            for record in self.format.read(self.input.stream, self.path):
                 record.source = source
                 if not record.structural and not self.format.sections:
                     record.closes_section = (record.ordinal + 1) % limit == 0
@@ -109,13 +100,9 @@ class DocumentReader(AbstractContextManager["DocumentReader"]):
         """Yield the texts of all records, in file order."""
         return (text for record in self for text in record.texts if text is not None)
 
-    def render(self, record: Record, released: Sequence[ReleasedText | None]) -> bytes:
-        """Bytes of a record with its texts replaced; not for Parquet."""
-        return self.format.render(record, released)
-
     def close(self) -> None:
         """Close the file; standard input stays open."""
-        self._input.close()
+        self.input.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()

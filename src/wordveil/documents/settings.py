@@ -67,10 +67,6 @@ class DocumentSettings:
         others: dict[str, Any] = {"keep": self.keep, "keep_others": self.keep_others, "drop_others": self.drop_others}
         return Selection(columns=self.columns, missing=self.missing, **others)
 
-    @property
-    def asks(self) -> bool:
-        return self.selection.asks
-
     def open(self, path: str | PathLike[str]) -> DocumentReader:
         """Open a file, or "-" for standard input: iterate over the reader for records, and close it.
 

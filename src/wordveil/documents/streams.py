@@ -19,7 +19,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from wordveil.errors import DocumentFormatError, MissingExtraError, ParameterError, WordveilError
 
@@ -107,6 +107,7 @@ class InputStream:
 
     @property
     def descriptor(self) -> int:
+        """Of the open file: what is read, whatever has its path by now."""
         return sys.stdin.fileno() if self._raw is None else self._raw.fileno()
 
     @property
@@ -242,11 +243,6 @@ class _ZstdRaw(_Translated):
         return ready
 
 
-class _Compressor(Protocol):
-    def compress(self, data: bytes, /) -> bytes: ...
-    def flush(self) -> bytes: ...
-
-
 class MemberCompressor:
     """Compresses one member after the other; the bytes do not depend on how the caller slices its data."""
 
@@ -256,7 +252,7 @@ class MemberCompressor:
         if kind == "gz" and gzip_library() == "isal":
             self._library = import_module("isal.isal_zlib")
         self._buffer = bytearray()
-        self._member: _Compressor | None = None
+        self._member: Any = None
 
     def feed(self, data: bytes) -> bytes:
         """Take data in; returns the compressed bytes that are ready."""
@@ -273,7 +269,7 @@ class MemberCompressor:
         if self._member is None and not self._buffer:
             return b""
         member = self._open()
-        ready = member.compress(bytes(self._buffer)) + member.flush()
+        ready: bytes = member.compress(bytes(self._buffer)) + member.flush()
         self._buffer.clear()
         self._member = None
         return ready
@@ -283,13 +279,12 @@ class MemberCompressor:
         self._open()
         return self.close_member()
 
-    def _open(self) -> _Compressor:
+    def _open(self) -> Any:
         if self._member is None:
             if self._kind == "gz":
                 # The library's own gzip header: no time, no name.
                 level = _GZIP_LEVELS["zlib" if self._library is zlib else "isal"]
-                self._member = cast(_Compressor, self._library.compressobj(level, zlib.DEFLATED, _GZIP_WBITS))
+                self._member = self._library.compressobj(level, zlib.DEFLATED, _GZIP_WBITS)
             else:
-                options = self._library.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True)
-                self._member = cast(_Compressor, options.compressobj())
+                self._member = self._library.ZstdCompressor(level=_ZSTD_LEVEL, write_checksum=True).compressobj()
         return self._member

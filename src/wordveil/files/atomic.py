@@ -55,12 +55,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def open_private(path: Path, *, start: int | None = None) -> BinaryIO:
-    """Open a file of mode 0600 for writing.
-
-    Args:
-        path: The file.
-        start: Where to go on in the file that is there; None writes a new one in its place.
-    """
+    """Open a file of mode 0600 for writing: a new one, or the one that is there, to go on at `start`."""
     if start is None:
         path.unlink(missing_ok=True)
     elif not (path.is_file() and path.stat().st_size >= start):
@@ -134,13 +129,10 @@ def stamp(path: Path) -> Stamp:
 
 
 def publish(target: Path, product: str, written: Stamp, *, replace: bool = False) -> None:
-    """Rename what is complete in an output's unfinished folder into its place, and empty the folder.
+    """Rename what is complete in an output's unfinished folder, `product`, into its place, and empty the folder.
 
-    Args:
-        target: The output; an empty folder is replaced by one.
-        product: Its name in the unfinished folder.
-        written: Its `stamp` when it was complete: nothing else is published, nor taken for the output.
-        replace: A folder that is there may hold files: it goes as a whole.
+    Nothing is published, nor taken for the output, but what has the `stamp` it had when it was complete, `written`. A
+    folder that is there is empty; or goes as a whole, with `replace`.
 
     Raises:
         ResumeError: If it is in neither place.
@@ -199,16 +191,10 @@ def _busy(target: Path) -> ParameterError:
 
 
 class Unfinished:
-    """The private folder of an output that is being written, held by this process.
+    """The private `folder` of an output that is being written, of mode 0700, held by this process.
 
-    Args:
-        target: The output.
-        before: How it was `standing` when it was found out what to do; another run that ended since is noticed.
-        keep: Go on with what an interrupted run left in it.
-        complete: The output of an interrupted run is complete: nothing need be in the folder.
-
-    Attributes:
-        folder: The folder, of mode 0700.
+    `before` is how the output was `standing` when it was found out what to do: another run that ended since is noticed.
+    With `keep` what an interrupted run left in the folder stays; where that is `complete`, nothing need be in it.
 
     Raises:
         ParameterError: If another run is writing this output, or has written it since; or something of somebody's is in

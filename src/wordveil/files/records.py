@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -68,9 +68,7 @@ def load_record(destination: str | os.PathLike[str]) -> ReleaseRecord | None:
         content = json.loads(record_path(destination).read_bytes())
         version = content.pop("version")
         record = ReleaseRecord(**content)
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return record if version == _VERSION else None
 
@@ -92,12 +90,10 @@ def _digest(facts: Sequence[Sequence[str | int]]) -> str:
 
 def _digests(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return a digest of each value that may be told, in the shape of the identity."""
-    return dict(_digested((name, value) for name, value in identity.items() if name not in _PRIVATE))
+    return {name: _digested(value) for name, value in identity.items() if name not in _PRIVATE}
 
 
-def _digested(entries: Any) -> Iterator[tuple[str, Any]]:
-    for name, value in entries:
-        if isinstance(value, Mapping):
-            yield name, dict(_digested(value.items()))
-        else:
-            yield name, hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+def _digested(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _digested(inner) for name, inner in value.items()}
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]

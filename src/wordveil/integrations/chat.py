@@ -50,12 +50,8 @@ class RefusedError(WordveilError):
 class PublicTools:
     """Tools and JSON schemas that their owner declares public: they leave as declared, others are refused.
 
-    Args:
-        declared: As requests hold them: `{"type": "function", "function": {...}}`, or what stands under
-            `response_format`, `{"type": "json_schema", "json_schema": {...}}`.
-
-    Raises:
-        ParameterError: If one is neither.
+    They are declared as requests hold them: `{"type": "function", "function": {...}}`, or what stands under
+    `response_format`, `{"type": "json_schema", "json_schema": {...}}`. `ParameterError` if one is neither.
     """
 
     def __init__(self, declared: Iterable[Any] = ()) -> None:

@@ -52,12 +52,9 @@ class Message(NamedTuple):
 
 
 class Replies:
-    """What vendors wrote, as digests: it may go back as it was written.
+    """What vendors wrote, as digests, of which the oldest goes first: it may go back as it was written.
 
     A reply that is no longer known is released like any other text, so whoever makes room here gains nothing.
-
-    Args:
-        most: Digests that are kept; the oldest goes first.
     """
 
     def __init__(self, most: int = 100_000) -> None:

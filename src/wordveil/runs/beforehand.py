@@ -172,7 +172,11 @@ class FirstReading:
             counted = (
                 [] if self.budget is None else costs_of_file(path, path, settings, self.budget.user, self.sanitizer)
             )
-            names = [] if self.ids is None else [*values_of_file(path, path, settings, self.ids)]
+            names = (
+                []
+                if self.ids is None
+                else [name for name, structural in _values(path, path, settings, self.ids) if not structural]
+            )
         except DocumentFormatError as problem:
             return [], [], Known(problem=problem)
         return counted, names, Known(documents=len(counted) or len(names), stamp=before)
@@ -192,17 +196,11 @@ class FirstReading:
         return [*map(frozenset, found_in)]
 
 
-def values_of_file(name: str, place: str, settings: DocumentSettings, column: str) -> Iterator[str]:
-    """Yield the value that each document has in a column, "" for none, as it is written.
-
-    Raises:
-        DocumentFormatError: If the file, which is told of by its name, cannot be read, or a document has several.
-    """
-    return (value for value, structural in _values(name, place, settings, column) if not structural)
-
-
 def _values(name: str, place: str, settings: DocumentSettings, column: str) -> Iterator[tuple[str, bool]]:
-    """Yield the value of every record, and whether it is structural."""
+    """Yield the value that every record has in a column, "" for none, as it is written, and whether it is structural.
+
+    `DocumentFormatError` if the file, which is told of by its name, cannot be read, or a document has several.
+    """
     with settings.open_values(place, column) as reader:
         for record in reader:
             if len(record.texts) > 1:
@@ -214,7 +212,7 @@ def _values(name: str, place: str, settings: DocumentSettings, column: str) -> I
 def costs_of_file(
     name: str, place: str, settings: DocumentSettings, user: str, sanitizer: Sanitizer
 ) -> list[tuple[str | None, int]]:
-    """Return the person behind each document of a file, and its tokens; errors as for `values_of_file`.
+    """Return the person behind each document of a file, and its tokens; errors as for its values.
 
     Both readings have the same records. A document that is skipped for want of text is one in the first alone.
     """

@@ -47,8 +47,9 @@ class Completion:
         record, taken = load_record(target), is_taken(target) or self.replaces(target)
         if resume and is_resumable(target):
             return ""
-        if not resume:
-            self._check_folder(target)
+        if not resume and target.is_dir() and is_taken(target) and not self.replaces(target):
+            problem = "must be a new or empty directory, or one that holds a release alone."
+            raise ParameterError("destination", target.name, problem)
         if self.again:
             return ""
         if not taken:
@@ -69,12 +70,6 @@ class Completion:
 
     def _reason(self) -> str:
         return f": {self.second}" if self.second else ""
-
-    def _check_folder(self, target: Path) -> None:
-        if target.is_dir() and is_taken(target) and not self.replaces(target):
-            raise ParameterError(
-                "destination", target.name, "must be a new or empty directory, or one that holds a release alone."
-            )
 
     def _check_gone(self, target: Path, record: ReleaseRecord | None) -> None:
         if self.second and record is not None and self._seen == record.input:

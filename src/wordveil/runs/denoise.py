@@ -20,8 +20,9 @@ from wordveil.promises.release import BatchRelease, Provenance, TextOptions
 from wordveil.promises.rows import into_rows
 from wordveil.runs.digests import FileDigest, file_digests
 from wordveil.runs.documents import Answers, DocumentSummary, Known, stamp_of
+from wordveil.runs.engine import RunOptions
 from wordveil.runs.evidence import differences
-from wordveil.runs.frame import RunOptions, run_and_report
+from wordveil.runs.frame import RunProgress, run_and_report
 from wordveil.runs.rebuilding import rebuilt
 from wordveil.runs.report_schema import read_report, sealed
 from wordveil.sanitizing.fitting import certificate_in_use
@@ -158,9 +159,9 @@ def denoise_documents(
     report: ReleaseReport,
     destination: str | os.PathLike[str],
     denoiser: Denoiser,
-    **options: Unpack[RunOptions[dict[str, Any]]],
+    **options: Unpack[RunOptions[dict[str, Any], RunProgress]],
 ) -> dict[str, Any]:
-    """Denoise a released file or directory, in its own format; options are as for `sanitize_documents`.
+    """Denoise a released file or directory, in its own format; `options` are those of `RunOptions`.
 
     The denoiser is made for the mechanism, vocabulary and options that the report of the release names. Returned, and
     delivered where the output was not complete before, is that report, its promise unchanged, now of the denoised

@@ -283,7 +283,7 @@ class _Documents:
                         yield None
                     if self.calls.progress is not None:
                         sizes = [] if self.tree is None else self.tree.sizes
-                        before, total = sum(sizes[:index]), sum(sizes) or reader.bytes_total
+                        before, total = sum(sizes[:index]), sum(sizes) or reader.input.bytes_total
                         self.calls.progress(before + reader.bytes_done, total, self.counts["documents"])
                 sink.seal()
             self._note(reader)
@@ -329,7 +329,11 @@ class _Documents:
                 raise
             problem = f"the text of {str(error.value)[1:-1]} {error.requirement}"
         else:
-            _check_answers(documents, given)
+            if len(given) != len(documents):
+                raise ValueError(f"process returned {len(given)} answers for {len(documents)} records")
+            for record, released in zip(documents, given, strict=True):
+                if [text is None for text in record.texts] != [text is None for text in released]:
+                    raise ValueError("process must return one text for each text of a record, None for None")
             return given
         raise DocumentFormatError(reader.path, problem, line=documents[row].line)
 
@@ -354,7 +358,7 @@ class _Documents:
 
 def _named(reader: DocumentReader, known: Known) -> Iterator[Record]:
     """Give each document its id, where there are ids; stop where the file is not what was read beforehand."""
-    last, stamped = -1, known.stamp is None or stamp_of(reader.descriptor) == known.stamp
+    last, stamped = -1, known.stamp is None or stamp_of(reader.input.descriptor) == known.stamp
     for record in reader if stamped else ():
         if not record.structural:
             last = record.ordinal
@@ -363,7 +367,7 @@ def _named(reader: DocumentReader, known: Known) -> Iterator[Record]:
         if known.documents is not None and last + len(known.leave_out) >= known.documents:
             break
         yield record
-    stamped = stamped and (known.stamp is None or stamp_of(reader.descriptor) == known.stamp)
+    stamped = stamped and (known.stamp is None or stamp_of(reader.input.descriptor) == known.stamp)
     if not stamped or (known.documents is not None and last + 1 + len(known.leave_out) != known.documents):
         problem = "was written to after it had been read for the first time."
         raise DocumentFormatError(reader.path, problem, remedy="Release a file that nobody writes to.")
@@ -380,12 +384,3 @@ def _after(records: Iterator[Record], done: int) -> Iterator[Record]:
         if next(records, None) is None:
             raise ResumeError("The input is shorter than in the interrupted run. Start without --resume.")
     return records
-
-
-def _check_answers(documents: list[Record], answers: Answers) -> None:
-    if len(answers) != len(documents):
-        raise ValueError(f"process returned {len(answers)} answers for {len(documents)} records")
-    for record, released in zip(documents, answers, strict=True):
-        nulls = [text is None for text in record.texts]
-        if nulls != [text is None for text in released]:
-            raise ValueError("process must return one text for each text of a record, None for None")

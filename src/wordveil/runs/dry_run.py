@@ -15,7 +15,7 @@ from wordveil.arrays import PrivateText
 from wordveil.denoising.prior import public_sentences
 from wordveil.documents import DocumentSettings
 from wordveil.documents.streams import compression_of
-from wordveil.errors import DocumentFormatError, ParameterError
+from wordveil.errors import DocumentFormatError, ParameterError, counted
 from wordveil.parameters import listed_names
 from wordveil.runs.engine import Notice
 from wordveil.runs.other_columns import other_columns, settle_others
@@ -45,7 +45,7 @@ class Looked:
     def lines(self) -> Iterator[str]:
         """Yield what is said of the files, with the remedy where none of those looked into can be read."""
         others = f"; not read: {self.skipped:,}" if self.skipped else ""
-        yield f"input: {self.files:,} file{'' if self.files == 1 else 's'}, {self.size:,} bytes{others}"
+        yield f"input: {counted(self.files, 'file')}, {self.size:,} bytes{others}"
         if self.columns:
             copied = f"copied as they are: {listed_names(self.copied)}" if self.copied else "no other is copied"
             left = f"; left out: {listed_names(self.left)}" if self.left else ""

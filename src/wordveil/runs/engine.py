@@ -23,7 +23,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypedDict, TypeVar
 
 from wordveil.errors import ParameterError, ResumeError, WordveilError, printable
 from wordveil.files.atomic import Unfinished, check_not_busy, is_replaceable, publish, stamp, standing
@@ -32,6 +32,9 @@ from wordveil.files.records import time_of_end
 from wordveil.files.run_key import key_digest, remove_run_key, run_key_path, save_run_key
 from wordveil.randomness import RandomSource
 from wordveil.runs.completion import Completion
+
+R = TypeVar("R")
+P = TypeVar("P")
 
 Position = Mapping[str, Any]
 """Where input and output go on; empty at the start."""
@@ -50,6 +53,41 @@ def silent(_: str) -> None:
     """Tell nobody."""
 
 
+class RunOptions(TypedDict, Generic[R, P], total=False):
+    """How a run goes, and who is told of it.
+
+    Attributes:
+        resume: Continue an interrupted run with the same input and settings. Where the output is complete, and of the
+            same input and settings, nothing is released or written; where there is neither, the run starts anew.
+        again: Write over an output that is there: a second release, whose loss adds to the first's.
+        progress: Called as the work goes on: after each block of a file with bytes read, bytes in all (None if
+            unknown), documents, tokens; of vectors with rows done and rows in all; on a cluster, about twice a second,
+            with files done, files in all and documents done.
+        notice: Told, line by line, what the owner should know and a report that travels should not hold: a run that is
+            continued or discarded, names of files that were not read or are malformed, what `keep_others` copies.
+        deliver: Called with the report when the output is in its place, to write it down: where that fails, the run can
+            be resumed, which releases nothing anew and delivers the report again. Not called where the output was
+            complete before.
+    """
+
+    resume: bool
+    again: bool
+    progress: P | None
+    notice: Notice | None
+    deliver: Callable[[R], None] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Going(Generic[R, P]):
+    """`RunOptions` with their defaults; `TypeError` for any other."""
+
+    resume: bool = False
+    again: bool = False
+    progress: P | None = None
+    notice: Notice | None = None
+    deliver: Callable[[R], None] | None = None
+
+
 class Work(Protocol):
     """What a run does between its start and the renaming of its output."""
 
@@ -60,11 +98,9 @@ class Work(Protocol):
         """The counts so far, as JSON values; nothing private."""
 
     def steps(self, folder: Path | None, position: Position) -> Generator[Position | None, None, str]:
-        """Write block after block, and bring each to the disk before it is yielded.
+        """Write block after block from a position on, and bring each to the disk before it is yielded.
 
-        Args:
-            folder: The unfinished output's private folder; None where it goes straight to its destination.
-            position: Where to go on.
+        The folder is the unfinished output's private one; None where it goes straight to its destination.
 
         Yields:
             After each block where the run could go on; None where it could not.

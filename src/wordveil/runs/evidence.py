@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wordveil.errors import counted
 from wordveil.meaning.explanations import Explanation, WorkedPair
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.rounding import round_up
@@ -72,13 +73,9 @@ class Evidence:
         )
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _leaves(facts: Mapping[str, Any], unit: PrivacyUnit) -> str:
-    documents = _counted(facts["documents"], "document")
-    tokens = _counted(facts["tokens"], "sentence" if unit is PrivacyUnit.SENTENCE else "token")
+    documents = counted(facts["documents"], "document")
+    tokens = counted(facts["tokens"], "sentence" if unit is PrivacyUnit.SENTENCE else "token")
     by = "a public sentence" if unit is PrivacyUnit.SENTENCE else "a public word"
     copied = facts["copied"]
     beside = f" Beside them, unchanged: {'the column' if len(copied) == 1 else 'the columns'} {', '.join(copied)}."
@@ -97,7 +94,7 @@ def _stays(facts: Mapping[str, Any], unit: PrivacyUnit) -> str:
 def over_longest(explained: Explanation) -> str:
     """Return what is lost over the longest text, which the explanation is of, in a sentence."""
     what = "sentence" if explained.guarantee.unit is PrivacyUnit.SENTENCE else "token"
-    length = _counted(explained.tokens, what)
+    length = counted(explained.tokens, what)
     if explained.guarantee.epsilon is None or (explained.text is not None and explained.text.epsilon is None):
         return f"Nothing is promised for a text of {length}, the longest one here."
     loss = explained.text_loss
@@ -128,8 +125,8 @@ def _passes(facts: Mapping[str, Any], unit: PrivacyUnit) -> tuple[str, ...]:
         (options["per"] == "document", "which positions of a document hold the same word"),
         (
             bool(options["public_words"]),
-            f"the {_counted(len(options['public_words']), 'public word')} listed, wherever they stand "
-            f"({_counted(facts['exempt'], 'time')} here)",
+            f"the {counted(len(options['public_words']), 'public word')} listed, wherever they stand "
+            f"({counted(facts['exempt'], 'time')} here)",
         ),
     )
     return (*passes, *(line for chosen, line in choices if chosen))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ResumeError, printable
@@ -23,16 +23,6 @@ R = TypeVar("R")
 
 RunProgress = Callable[[int, int | None, int, int], None]
 """Called after each block with bytes read, bytes in all (None if unknown), documents, tokens."""
-
-
-class RunOptions(TypedDict, Generic[R], total=False):
-    """How a run goes and who is told; as for `runs.sanitize.sanitize_documents`."""
-
-    resume: bool
-    again: bool
-    progress: RunProgress | None
-    notice: Notice | None
-    deliver: Callable[[R], None] | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,7 @@ def settle_others(source: str, settings: DocumentSettings, found: Iterable[Colle
     """
     others = list(dict.fromkeys(name for names in found for name in names))
     keep = settings.keep or ()
-    if settings.asks and others:
+    if settings.selection.asks and others:
         raise unnamed_columns(settings.columns, others, source)
     for name in keep:
         near = "" if _reached(name, others) else similar_name(name, [other for other in others if other not in keep])

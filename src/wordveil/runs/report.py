@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,35 +26,15 @@ from wordveil.withholding.report_page import redaction_page
 
 REDACTION = "redaction"
 """The kind of a report of `wordveil redact`."""
-GLOSSARY = {
-    "unit": "what two texts differ in that the promise cannot tell apart: one token unless said otherwise",
-    "epsilon": "how much the output may tell: the odds between two such texts change by a factor of at most "
-    "exp(epsilon), times the distance t where the promise names one",
-    "standing": "on what grounds the promise is made: proved; certified by a computation anyone can repeat; published "
-    "but unverified; or refuted by a counter-example",
-    "slack": "what the computer's rounding adds to the loss, in nats",
-    "nats": "the unit of loss: a loss of 1 nat multiplies odds by 2.72, of 7 nats by 1,097",
-}
-"""What a reader who knows no differential privacy needs to read a report."""
-
-
 _TECHNICAL = ("ascii_json", "section_documents", "row_group_rows")
 """Settings that say nothing of what was released."""
-
-
-_VERDICT = {
-    "leaves": "What leaves",
-    "stays": "What stays",
-    "attack": "Who may attack it, and how far",
-    "longest": "Over the longest text",
-}
 _UNSIGNED = "This report is not signed: it proves nothing about the honesty of whoever sent it."
-_STYLE = """
-.verdict, .warning { border-radius: .4rem; padding: .6rem 1rem; margin: .6rem 0; } .verdict { background: var(--band); }
-.verdict h2, .warning { margin-top: .2rem; } .warning { border: 2px solid var(--refuted); }
-.warning strong { color: var(--refuted); } h1 { margin-bottom: .2rem; } .date { color: var(--soft); margin-top: 0; }
-dl { margin: 0; } dd:last-child { margin: 0; }
-"""
+
+
+@cache
+def _words() -> dict[str, Any]:
+    """Return what pages say whatever was released, and how they look."""
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def write_report(report: RunReport, path: str | os.PathLike[str], evidence: Evidence) -> None:
@@ -88,7 +70,9 @@ def _above_the_fold(facts: Mapping[str, Any]) -> list[str]:
     """Return what everybody reads: when, the verdict, the warnings, what passes unchanged."""
     day = facts["finished"].replace("T", " ").rstrip("Z")
     files = f"{_stream(facts['source'], 'input')} to {_stream(facts['destination'], 'output')}"
-    verdict = {title: facts["verdict"][name] for name, title in _VERDICT.items()} if facts.get("verdict") else {}
+    verdict = (
+        {title: facts["verdict"][name] for name, title in _words()["verdict"].items()} if facts.get("verdict") else {}
+    )
     box = f'<section class="verdict"><h2>In short</h2>{items(verdict)}</section>' if verdict else ""
     warnings = (f"<strong>Warning:</strong> {escape(line)}." for line in facts.get("warnings", ()))
     passes = items(facts.get("passes", ()))
@@ -111,11 +95,11 @@ def _as_html(facts: Mapping[str, Any]) -> str:
         ("The files", facts_table(_files(facts))),
         ("The choices", items(facts.get("notes") or ()) + facts_table(_choices(facts))),
         ("The run", facts_table(_run(facts))),
-        ("What the words mean", items({term: f"{meaning}." for term, meaning in GLOSSARY.items()})),
+        ("What the words mean", items({term: f"{meaning}." for term, meaning in _words()["glossary"].items()})),
         ("Who wrote it", _signer(facts.get("signature"))),
     ]
     parts = _above_the_fold(facts) + [f"<h2>{title}</h2>{body}" for title, body in sections if body]
-    return page("wordveil release report", parts, style=_STYLE, script=data_block(facts))
+    return page("wordveil release report", parts, style=_words()["style"], script=data_block(facts))
 
 
 def _signer(signature: Mapping[str, Any] | None) -> str:

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from datetime import datetime
 from types import UnionType
-from typing import Any, Literal, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from wordveil.denoising.denoiser import Style
 from wordveil.documents.settings import DocumentSettings
 from wordveil.promises.guarantees import Guarantee
-from wordveil.runs.beforehand import Over, UserBudget
+from wordveil.runs.beforehand import UserBudget
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import form
 from wordveil.runs.report_schema import StoredReport, checksum
@@ -152,35 +152,12 @@ def _vectors(facts: Mapping[str, Any], binding: Binding) -> dict[str, Any]:
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
-class _Budget(TypedDict):
-    user: str
-    max_nats: float
-    over: Over
-    sentence: str
-    users_over: int
-    documents_left_out: int
-
-
-class _OnPublicText(TypedDict):
-    words: int
-    named: float
-    content: float
-    random: float
-
-
-class _Denoised(TypedDict):
-    style: Style
-    least: float
-    marked: bool
-    prior: str
-    calibrated_on: str
-    words: int
-    refused_texts: int
-    confidence: float
-    attack: float
-    on_public_text: _OnPublicText
-
-
+_BUDGET = get_type_hints(UserBudget) | {"sentence": str, "users_over": int, "documents_left_out": int}
+_DENOISED: dict[str, Any] = {
+    **{"style": Style, "least": float, "marked": bool, "prior": str, "calibrated_on": str},
+    **{"words": int, "refused_texts": int, "confidence": float, "attack": float},
+    "on_public_text": {"words": int, "named": float, "content": float, "random": float},
+}
 _HELD = ("guarantee", "provenance", "options")
 """Computed again, to the letter."""
 _SETTINGS = {
@@ -188,19 +165,17 @@ _SETTINGS = {
     for name, hint in get_type_hints(DocumentSettings).items()
     if name not in ("block_characters", "line_buffered")
 }
-_OBJECTS: dict[str, Any] = {"settings": _SETTINGS, "budget": _Budget | None, "denoised": _Denoised | None}
+_OBJECTS: dict[str, Any] = {"settings": _SETTINGS, "budget": _BUDGET, "denoised": _DENOISED}
+_MAY_BE_NONE = ("budget", "denoised")
 
 
 def misfits(facts: Mapping[str, Any], report: type) -> list[str]:
     """Return the places of facts that no report of this class holds, or holds as another kind of value."""
     hints = get_type_hints(report) | _OBJECTS
     places = [each.name for each in fields(report) if each.default is MISSING and each.name not in facts]
-    places += [
-        place
-        for name, hint in hints.items()
-        if name not in _HELD and name in facts
-        for place in _unlike(facts[name], hint, name)
-    ]
+    for name in (each for each in hints if each in facts and each not in _HELD):
+        unlike = [] if name in _MAY_BE_NONE and facts[name] is None else [*_unlike(facts[name], hints[name], name)]
+        places += unlike[:1] if name in _MAY_BE_NONE else unlike
     try:
         datetime.strptime(facts["finished"], _TIME)  # the form alone is asked
     except ValueError:
@@ -219,7 +194,7 @@ def _unlike(value: Any, hint: Any, place: str) -> Iterator[str]:
     elif get_origin(hint) is tuple and isinstance(value, list):
         for number, item in enumerate(value):
             yield from _unlike(item, arms[0], f"{place}[{number}]")
-    elif (isinstance(hint, dict) or is_dataclass(hint) or is_typeddict(hint)) and isinstance(value, Mapping):
+    elif (isinstance(hint, dict) or is_dataclass(hint)) and isinstance(value, Mapping):
         names = hint if isinstance(hint, dict) else get_type_hints(hint)
         yield from (f"{place}.{name}" for name in sorted(names.keys() ^ value.keys()))
         for name in names.keys() & value.keys():

@@ -36,11 +36,6 @@ class StoredReport:
     text: str
     html: bool
 
-    @property
-    def schema(self) -> tuple[int, int]:
-        """Major and minor version."""
-        return _version(self.facts["schema"])
-
     def check_version(self) -> None:
         """Raise `DataFormatError` where another version of wordveil wrote it, whose wording it may have."""
         version = self.facts["provenance"].get("version")
@@ -104,8 +99,9 @@ def read_report(path: str | os.PathLike[str]) -> StoredReport:
         stored = StoredReport(path=place, facts=facts, text=text, html=html)
         if not {"guarantee", "provenance", "schema"} <= set(facts):
             raise ValueError
-        newer = stored.schema > _version(SCHEMA)
-        if stored.schema < FIRST:
+        schema = _version(facts["schema"])
+        newer = schema > _version(SCHEMA)
+        if schema < FIRST:
             raise ValueError
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise DataFormatError(

@@ -11,23 +11,17 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wordveil.errors import DataFormatError, MissingExtraError, ParameterError
 from wordveil.runs.report_schema import canonical, sealed
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 _DOMAIN = b"wordveil report, signed\n"  # a signature of a report is one of nothing else
 _ALGORITHM = "Ed25519"
 
 
 def new_key(path: str | os.PathLike[str]) -> Path:
-    """Write a new private key, readable by its owner alone, and its public key beside it.
-
-    Args:
-        path: A new file, PEM; the public key is the same name with the ending `.pub`.
+    """Write a new private key, PEM, readable by its owner alone, and its public key beside it, which ends in `.pub`.
 
     Returns:
         Where the public key lies.
@@ -63,14 +57,14 @@ def signed(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> dict[str, 
         DataFormatError: If the file holds no private Ed25519 key, or one behind a password.
         MissingExtraError: If `cryptography` is missing.
     """
-    key, whole = _private_key(Path(path)), sealed(facts)
+    key, whole = _key(Path(path), private=True), sealed(facts)
     value = base64.b64encode(key.sign(_DOMAIN + canonical(whole))).decode("ascii")
     return {**whole, "signature": {"algorithm": _ALGORITHM, "key": _fingerprint(key.public_key()), "value": value}}
 
 
 def signature_problem(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> str:
     """Return why a report is not signed by the owner of a key, in one sentence; "" if it is."""
-    key, signature = _public_key(Path(path)), facts.get("signature")
+    key, signature = _key(Path(path), private=False), facts.get("signature")
     from cryptography.exceptions import InvalidSignature  # it is there where a key was read
 
     if signature is None:
@@ -85,34 +79,28 @@ def signature_problem(facts: Mapping[str, Any], path: str | os.PathLike[str]) ->
     return ""
 
 
-def _fingerprint(key: Ed25519PublicKey) -> str:
+def _fingerprint(key: Any) -> str:
     return hashlib.sha256(key.public_bytes_raw()).hexdigest()
 
 
-def _private_key(path: Path) -> Ed25519PrivateKey:
+def _key(path: Path, *, private: bool) -> Any:
+    """Return the private or the public Ed25519 key of a file."""
     ed25519, serialization = _library()
+    kind = ed25519.Ed25519PrivateKey if private else ed25519.Ed25519PublicKey
+    pem, problem = path.read_bytes(), "is no public key in PEM; --new-key writes it beside the private one."
     try:
-        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+        if private:
+            problem = "is no private key in PEM; make one with --new-key."
+            key = serialization.load_pem_private_key(pem, password=None)
+        else:
+            key = serialization.load_pem_public_key(pem)
     except TypeError:
         raise DataFormatError(path, "is behind a password; give a key without one.") from None
     except ValueError:
-        raise DataFormatError(path, "is no private key in PEM; make one with --new-key.") from None
-    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise DataFormatError(path, problem) from None
+    if not isinstance(key, kind):
         raise DataFormatError(path, "is no Ed25519 key; make one with --new-key.")
-    private: Ed25519PrivateKey = key
-    return private
-
-
-def _public_key(path: Path) -> Ed25519PublicKey:
-    ed25519, serialization = _library()
-    try:
-        key = serialization.load_pem_public_key(path.read_bytes())
-    except ValueError:
-        raise DataFormatError(path, "is no public key in PEM; --new-key writes it beside the private one.") from None
-    if not isinstance(key, ed25519.Ed25519PublicKey):
-        raise DataFormatError(path, "is no Ed25519 key; make one with --new-key.")
-    public: Ed25519PublicKey = key
-    return public
+    return key
 
 
 def _library() -> tuple[Any, Any]:

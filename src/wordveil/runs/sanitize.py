@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, Unpack
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
@@ -22,7 +22,7 @@ from wordveil.promises.rows import into_rows
 from wordveil.runs.beforehand import FirstReading, UserBudget
 from wordveil.runs.digests import FileDigest, file_digests
 from wordveil.runs.documents import Answers, DocumentSummary
-from wordveil.runs.engine import Notice
+from wordveil.runs.engine import RunOptions
 from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import InputWatch
 from wordveil.sanitizing.sanitizer import Sanitizer, release_rows
@@ -63,21 +63,17 @@ class Afterwards(Protocol):
         """Return what a report says of it."""
 
 
-def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goes)
+def sanitize_documents(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     sanitizer: Sanitizer,
     *,
     settings: DocumentSettings | None = None,
-    resume: bool = False,
-    again: bool = False,
-    progress: RunProgress | None = None,
-    notice: Notice | None = None,
-    deliver: Callable[[RunReport], None] | None = None,
     afterwards: Afterwards | None = None,
     watch: InputWatch | None = None,
     budget: UserBudget | None = None,
     ids: str | None = None,
+    **how: Unpack[RunOptions[RunReport, RunProgress]],
 ) -> RunReport:
     """Sanitize a file, a directory tree or standard input, in its own format.
 
@@ -86,15 +82,6 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
         destination: A file, a directory for a directory, or "-".
         sanitizer: The pipeline; give it `run_source(destination, resume=resume)` as its source to be able to resume.
         settings: How documents are read.
-        resume: Continue an interrupted run with the same input and settings. Where the output is complete, and of the
-            same input and settings, nothing is released or written; where there is neither, the run starts anew.
-        again: Write over an output that is there: a second release, whose loss adds to the first's.
-        progress: Called after each block with bytes read, bytes in all (None if unknown), documents, tokens.
-        notice: Told, line by line, what the owner should know and a report that travels should not hold: a run that is
-            continued or discarded, names of files that were not read or are malformed.
-        deliver: Called with the report when the output is in its place, to write it down: where that fails, the run can
-            be resumed, which releases nothing anew and delivers the report again. Not called where the output was
-            complete before.
         afterwards: What is done to the released texts before they are written.
         watch: `sanitizer.watch(warn)`: counts unknown words for the owner, and calls `warn` before a text is released
             that does not look like what the vocabulary is for, or at the end if there were no words. The first blocks
@@ -102,6 +89,8 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
         budget: What bounds the loss of all documents of one person; files are read once more then.
         ids: The column that names each document: its noise goes by that name, wherever it stands. Under one key a
             document that did not change is then released as it was. Files are read once more.
+        **how: How the run goes, and who is told of it: `resume`, `again`, `progress`, `notice` and `deliver`; see
+            `RunOptions`.
 
     Returns:
         The report of the run.
@@ -136,35 +125,27 @@ def sanitize_documents(  # noqa: PLR0913 (half of them tell the owner how it goe
             report = budget.within(report, told)
         return report if afterwards is None else replace(report, denoised=afterwards.facts(counts))
 
+    besides: dict[str, Any] = (
+        {} if budget is None else {"budget": asdict(budget)}
+    )  # what an output depends on of what was asked for
+    besides |= {} if ids is None else {"ids": ids}
+    besides |= {} if afterwards is None else afterwards.fingerprint()
     report, was_complete = run_and_report(
         source,
         destination,
         process,
         reported,
         settings=settings,
-        fingerprint={**fingerprint(sanitizer), **_facts(afterwards, budget, ids)},
+        fingerprint={**fingerprint(sanitizer), **besides},
         beforehand=FirstReading.asked_for(sanitizer, settings, counts, budget, ids),
         randomness=sanitizer.source,
-        resume=resume,
-        again=again,
         counts=counts,
         tokens=["tokens"],
-        progress=progress,
-        notice=notice,
-        deliver=deliver,
+        **how,
     )
     if not was_complete and not (counts["documents_left_out"] and not counts["documents"]):
         watch.finish(counts["documents"], counts["tokens"] + counts["exempt"])
     return report
-
-
-def _facts(afterwards: Afterwards | None, budget: UserBudget | None, ids: str | None) -> dict[str, Any]:
-    """Return what an output depends on besides, of what was asked for."""
-    return {
-        **({} if afterwards is None else afterwards.fingerprint()),
-        **({} if budget is None else {"budget": asdict(budget)}),
-        **({} if ids is None else {"ids": ids}),
-    }
 
 
 def fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:

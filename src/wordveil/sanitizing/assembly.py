@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -63,9 +63,6 @@ class Assembled:
     width: int = 1  # ids of a token: one, and one more for each grid of a sentence
     # returns the sanitizer for a number of threads in another process; None where its constructor does
     rebuild: Callable[..., Any] | None = None
-
-    def for_batch_job(self) -> Assembled:
-        return replace(self, randomizer=self.randomizer.for_batch_job())
 
 
 def assemble(

@@ -100,7 +100,9 @@ class InputWatch:
             return
         if self._sentences or (not self._typed and unknown > SHARE * words):
             words, unknown = self._read_again(texts)
-        self._sample.update(words=words, unknown=unknown, **self._letters(texts))
+        scripts, usual = letters_by_script(_beginning(texts)), self._embeddings.scripts
+        foreign = sum(letters for script, letters in scripts.items() if script not in usual)
+        self._sample.update(words=words, unknown=unknown, letters=scripts.total(), foreign=foreign)
         self.settled = self._sample["words"] >= SAMPLE or self._sample["letters"] >= LETTERS
         if doubt := self._doubt():
             self.settled = self._warned = True
@@ -128,11 +130,9 @@ class InputWatch:
             reason = f"more than {SHARE:.0%} of its words are outside the vocabulary"
         else:
             return ""
-        return f"this does not look {self._usual()}: {reason}. The release will say nothing of them."
-
-    def _usual(self) -> str:
         english = self._sentences or self._embeddings.header.checksum == packaged_header().checksum
-        return "like English text" if english and self._encoder else "like the text that this vocabulary is for"
+        usual = "English text" if english and self._encoder else "the text that this vocabulary is for"
+        return f"this does not look like {usual}: {reason}. The release will say nothing of them."
 
     def _read_again(self, texts: Sequence[PrivateText]) -> tuple[int, int]:
         """Count words and unknown ones at the beginning of texts, where typed tokens were not told apart from words."""
@@ -143,12 +143,6 @@ class InputWatch:
         known = int(np.count_nonzero(part.ids > UNKNOWN)) + int(part.exempt.sum())
         unknown = int(np.count_nonzero(part.ids == UNKNOWN))
         return known + unknown, unknown
-
-    def _letters(self, texts: Sequence[PrivateText]) -> dict[str, int]:
-        """Count the letters at the beginning of texts, and those of scripts that the vocabulary does not use."""
-        scripts, usual = letters_by_script(_beginning(texts)), self._embeddings.scripts
-        foreign = sum(letters for script, letters in scripts.items() if script not in usual)
-        return {"letters": scripts.total(), "foreign": foreign}
 
 
 def _exceeds(part: int, whole: int) -> bool:

@@ -33,12 +33,9 @@ class Place:
 
 
 def nonces(source: RandomSource, places: Sequence[Place], contents: Sequence[Sequence[str] | str | bytes]) -> list[int]:
-    """Return where the noise of private contents lies under a source's key.
+    """Return where the noise of private contents lies under a source's key, each at its place.
 
-    Args:
-        source: Holds the key.
-        places: One for each.
-        contents: One text or the bytes of numbers; or several texts, whose ends count then.
+    A content is one text, the bytes of numbers, or several texts, whose ends count then.
     """
     whole = (each if isinstance(each, bytes) else "".join(each) for each in contents)
     return source.nonces(map(_named, places, contents), whole)

@@ -231,7 +231,7 @@ class Sanitizer:
             look: Looks at the texts in the place of warnings.
         """
         other = self.looking(look)
-        other.parts = self.parts.for_batch_job()
+        other.parts = replace(self.parts, randomizer=self.parts.randomizer.for_batch_job())
         return other
 
     def looking(self, look: Look = unwatched) -> Sanitizer:

@@ -137,10 +137,7 @@ def _digest(secret: str) -> str:
 class Buckets:
     """Rate limits: each name may do `rate` things a second, and `burst` at once.
 
-    Args:
-        rate: Things a second.
-        burst: Things at once.
-        most: Names remembered; the one that waited longest is forgotten, which only ever lets more through.
+    Of more than `most` names the one that waited longest is forgotten, which only ever lets more through.
     """
 
     def __init__(self, rate: float, burst: float, most: int = 10_000) -> None:

@@ -98,11 +98,7 @@ _TABLES_LOCK = 0x776F7264  # any number that no other program locks
 
 
 def open_database(url: str) -> Engine:
-    """Open a database, and make the ledger's tables where it has none.
-
-    Args:
-        url: "sqlite:///FILE" or "postgresql+psycopg://...".
-    """
+    """Open a database, "sqlite:///FILE" or "postgresql+psycopg://...", and make the tables where it has none."""
     try:
         place = make_url(url)
         known = place.get_backend_name() in ("sqlite", "postgresql") and bool(place.database)

@@ -49,13 +49,6 @@ _ENCODED = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
 log = logging.getLogger("wordveil.service")
 
 
-def scope_of(path: str) -> str:
-    """Return what a key must be for to ask at a path; "" where anybody may."""
-    if path.startswith("/v1/budgets/"):
-        return "read"
-    return "release" if path.startswith("/v1/") else ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """What one request, and one key, may ask for."""
@@ -98,8 +91,9 @@ class Guard:
     async def _serve(self, answer: _Answer) -> None:
         if answer.scope["path"] in _UNCOUNTED:
             return await answer.run()
-        wanted = scope_of(answer.scope["path"])
-        if not wanted:
+        path = answer.scope["path"]
+        wanted = "read" if path.startswith("/v1/budgets/") else "release" if path.startswith("/v1/") else ""
+        if not wanted:  # anybody may
             with self._among(_VISITORS, self.limits.strangers):
                 return await answer.run()
         caller = await self._caller(answer.key)

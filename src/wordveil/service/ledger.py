@@ -62,15 +62,11 @@ _SPEND = (
 
 
 class Ledger:
-    """Budgets and releases in a database.
-
-    Attributes:
-        clock: Tells the seconds since 1970.
-    """
+    """Budgets and releases in a database."""
 
     def __init__(self, engine: Engine, allowance: Allowance | None = None) -> None:
         self.engine, self.allowance = engine, allowance
-        self.clock: Callable[[], float] = time.time
+        self.clock: Callable[[], float] = time.time  # seconds since 1970
         self._writing = engine.execution_options(**WRITES)
         self._insert: Any = {"sqlite": sqlite, "postgresql": postgresql}[engine.dialect.name].insert
         self._turn = Lock()
@@ -154,7 +150,11 @@ class Ledger:
             places = [(account, each.cost.promise_id) for account in sorted({*each.accounts})]
             after.append({place[0]: nats(left[place]) for place in places})
             left.update({place: left[place] + each.cost.units for place in places})
-        made = [_made(each, now) for each, now in zip(new, reversed(after), strict=True)]
+        salts = [None if each.retry is None else os.urandom(32).hex() for each in new]
+        made = [
+            Charged(release=os.urandom(16).hex(), salt=salt, repeated=False, left=now)
+            for salt, now in zip(salts, reversed(after), strict=True)
+        ]
         if new:
             connection.execute(insert(RELEASES), [_record(*both) for both in zip(new, made, strict=True)])
             payers = [{"release": each.release, "account": account} for each in made for account in each.left]
@@ -321,11 +321,6 @@ class Ledger:
 
 def _of(account: str, promise: str) -> Any:
     return (BUDGETS.c.account == account) & (BUDGETS.c.promise == promise)
-
-
-def _made(asked: Charge, left: dict[str, str]) -> Charged:
-    salt = None if asked.retry is None else os.urandom(32).hex()
-    return Charged(release=os.urandom(16).hex(), salt=salt, repeated=False, left=left)
 
 
 def _record(asked: Charge, made: Charged) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -13,7 +12,7 @@ from wordveil.arrays import PrivateText
 from wordveil.denoising.denoiser import Denoiser
 from wordveil.errors import ParameterError
 from wordveil.names import DEFAULT_MECHANISM
-from wordveil.plugins import mechanism_class
+from wordveil.plugins import mechanism_class, python_value
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.release import TextOptions
 from wordveil.sanitizing.sanitizer import Sanitizer
@@ -53,7 +52,7 @@ class Setting:
         names = [name.strip().replace("-", "_") for name, _, _ in pairs]
         if not releases or not all(sign and name for name, sign, _ in pairs) or len({*names}) < len(names):
             raise ParameterError("--setting", text, "must be MECHANISM:NAME=VALUE,... with each name once.")
-        values = zip(names, (_value(value.strip()) for _, _, value in pairs), strict=True)
+        values = zip(names, (python_value(value.strip()) for _, _, value in pairs), strict=True)
         return cls(releases=releases.strip(), values=tuple(sorted(values)))
 
     def open(self, vocabularies: Mapping[str, Embeddings], stocks: Mapping[str, Stock]) -> Opened | OpenedRedactor:
@@ -69,20 +68,16 @@ class Setting:
 
 
 class Opened:
-    """A sanitizer with what is said of each of its releases; one that no budget pays for is refused.
-
-    Attributes:
-        rephrases: Whether it releases sentences, which nothing reads.
-        soon_done: Whether it draws words from lists, which takes no longer than asking for them.
-    """
+    """A sanitizer with what is said of each of its releases; one that no budget pays for is refused."""
 
     def __init__(self, sanitizer: Sanitizer) -> None:
         # The service's log is not for the owner of the texts, so nothing in it may warn of them.
         self.sanitizer, self.guarantee = sanitizer.looking(), sanitizer.guarantee
         promise_of(self.guarantee)
-        self.rephrases = self.guarantee.unit is PrivacyUnit.SENTENCE
+        self.rephrases = self.guarantee.unit is PrivacyUnit.SENTENCE  # nothing reads sentences
         self.sentence, self.promised = self.guarantee.sentence(), self.guarantee.as_dict()
         self.origin, self.explained = asdict(sanitizer.provenance), sanitizer.explained(10 if self.rephrases else 50)
+        # Words are drawn from lists: that takes no longer than asking for them.
         self.soon_done = not self.rephrases and sanitizer.mechanism.name == DEFAULT_MECHANISM
         self._reader: Denoiser | None = None
         self._making = threading.Lock()
@@ -160,13 +155,6 @@ def settings_of(given: Iterable[str]) -> dict[str, Setting]:
         named.add(name)
         opened[name] = Setting.read(setting)
     return opened
-
-
-def _value(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return text
 
 
 def listed(kind: str, name: Any, among: Mapping[str, T]) -> T:

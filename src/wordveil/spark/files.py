@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from wordveil.documents import DocumentSettings, Record, TreeFiles
 from wordveil.errors import DocumentFormatError, ParameterError
@@ -29,7 +29,7 @@ from wordveil.files.run_key import run_key_path
 from wordveil.runs.beforehand import UserBudget
 from wordveil.runs.completion import Completion
 from wordveil.runs.documents import UNNAMED, Answers, DocumentSummary, run_tree_file
-from wordveil.runs.engine import Notice, Position, Run, silent
+from wordveil.runs.engine import Going, Notice, Position, Run, RunOptions, silent
 from wordveil.runs.other_columns import check_kept, other_columns, settle_others
 from wordveil.runs.preconditions import tell, tree_file_identity, tree_identity, tree_to_run
 from wordveil.runs.sanitize import RunReport, add_counts, fingerprint, release_records, run_report
@@ -50,21 +50,17 @@ Progress = Callable[[int, int, int], None]
 """Called with files done, files in all and documents done."""
 
 
-def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
+def sanitize_files(
     spark: SparkSession,
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     sanitizer: Sanitizer,
     *,
     settings: DocumentSettings | None = None,
-    resume: bool = False,
-    again: bool = False,
     stop_at_bad_files: bool = False,
     budget: UserBudget | None = None,
-    progress: Progress | None = None,
-    notice: Notice = silent,
-    deliver: Callable[[RunReport], None] | None = None,
     watch: InputWatch | None = None,
+    **how: Unpack[RunOptions[RunReport, Progress]],
 ) -> RunReport:
     """Sanitize a directory tree on a cluster, a task a file: text, JSONL, JSON, CSV, TSV, Parquet, `.gz`, `.zst`.
 
@@ -74,15 +70,11 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         destination: A new or empty directory outside it.
         sanitizer: The pipeline; give it `run_source(destination, resume=resume)` as its source to be able to resume.
         settings: How documents are read.
-        resume: Go on with an interrupted run, whose files that are done are taken over; do nothing where the output is
-            complete, and of the same input and settings.
-        again: Write over an output that is there: a second release, whose loss adds to the first's.
         stop_at_bad_files: Fail at a file that cannot be read, rather than leave it out and name it.
         budget: What bounds the loss of all documents of one person; each file is read twice then.
-        progress: Called about twice a second.
-        notice: Told of files that were not read or are malformed, and of an interrupted run.
-        deliver: Called with the report when the output is in its place.
         watch: As for `sanitize_documents`; the driver reads its sample itself, and nothing more is counted.
+        **how: How the run goes, and who is told of it: `resume`, `again`, `progress`, `notice` and `deliver`; see
+            `RunOptions`. Files of an interrupted run that are done are taken over.
 
     Returns:
         The report of the run.
@@ -97,6 +89,8 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
     origin, settings, started = os.fspath(Path(source).absolute()), settings or DocumentSettings(), time.perf_counter()
     if not Path(origin).is_dir():
         raise ParameterError("source", origin, "must be a directory.")
+    going = Going(**how)
+    resume, notice = going.resume, going.notice or silent
     check_repeatable(sanitizer)
     found = tree_to_run(origin, os.fspath(destination), settings, resume=resume)
     if budget is not None:
@@ -129,7 +123,7 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
         ),
         found=found,
         notice=notice,
-        progress=progress or (lambda *_: None),
+        progress=going.progress or (lambda *_: None),
     )
     reports: list[RunReport] = []
 
@@ -145,15 +139,15 @@ def sanitize_files(  # noqa: PLR0913 (those of `sanitize_documents`)
 
     def published() -> None:
         reports.append(reported())
-        if deliver is not None:
-            deliver(reports[0])
+        if going.deliver is not None:
+            going.deliver(reports[0])
 
     work.published = published
     facts = {**settings.fingerprint(), "input": read, **fingerprint(sanitizer)}
     facts |= {} if budget is None else {"budget": asdict(budget)}
     run = Run(destination=destination, work=work, identity=facts, source=sanitizer.source, resume=resume, notice=notice)
     inputs = [Path(origin) / name for name in found.taken]
-    run.completion = Completion(inputs=inputs, again=again, counted=work.remembered, recall=work.recall)
+    run.completion = Completion(inputs=inputs, again=going.again, counted=work.remembered, recall=work.recall)
     run.execute()
     if not reports:  # the output was complete before
         return reported()

@@ -29,7 +29,7 @@ from wordveil.withholding.redactor import Redactor
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
     Batches = Iterator[pa.RecordBatch]
@@ -227,7 +227,8 @@ def with_ids(dataframe: DataFrame, ids: str, *, taken: Sequence[str], check: boo
         raise ParameterError("ids", ids, "must be a column that is not released, or file and row (Parquet).")
     if ids == FILE_AND_ROW and "_metadata" in map(str.lower, dataframe.columns):
         raise ParameterError("ids", ids, "are hidden by the frame's own column _metadata: rename it, or name a column.")
-    frame = dataframe.withColumn(ID, _file_and_row(functions) if ids == FILE_AND_ROW else functions.col(f"`{ids}`"))
+    place = functions.concat_ws(":", functions.col("_metadata.file_path"), functions.col("_metadata.row_index"))
+    frame = dataframe.withColumn(ID, place if ids == FILE_AND_ROW else functions.col(f"`{ids}`"))
     frame = frame.withColumn(ID, functions.col(ID).cast("string"))
     if check and (ids != FILE_AND_ROW or not _is_read(dataframe)):
         found = frame.select(ID).agg(functions.count("*").alias("n"), functions.count_distinct(ID).alias("ids")).first()
@@ -249,9 +250,3 @@ def _is_read(dataframe: DataFrame) -> bool:
             return False
         node = node.children().head()
     return node is not None
-
-
-def _file_and_row(functions: Any) -> Column:
-    place = functions.col("_metadata.file_path"), functions.col("_metadata.row_index")
-    made: Column = functions.concat_ws(":", *place)
-    return made

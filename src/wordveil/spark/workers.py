@@ -57,17 +57,12 @@ def packed_for_tasks(sanitizer: Sanitizer) -> bytes:
     """Return a sanitizer of one thread, because Spark runs a task a core; no key travels with it."""
     one = copy(sanitizer)
     one.threads = 1
-    return packed(one)
-
-
-def packed(parts: object) -> bytes:
-    """Return objects as bytes, which tell a worker process whether it has them already."""
-    return pickle.dumps(parts)
+    return pickle.dumps(one)
 
 
 @lru_cache(maxsize=4)
 def unpacked(parts: bytes) -> Any:
-    """Return the objects again, once a worker process."""
+    """Return objects from bytes, which tell a worker process whether it has them already."""
     return pickle.loads(parts)  # noqa: S301 (the driver's own bytes, as Spark's tasks are)
 
 
@@ -160,7 +155,7 @@ class Redacts:
         key, choices = key_file or driver_key(), redactor.choices()
         own = replace(redactor, source=keyed(key)).own_words()
         check_same_job(key, ("redacted", name, *columns), {**choices, "own": own})
-        parts = packed((redactor.words, redactor.rule, redactor.law, redactor.link, redactor.days))
+        parts = pickle.dumps((redactor.words, redactor.rule, redactor.law, redactor.link, redactor.days))
         return cls(redactor=parts, key_file=key, choices=choices, columns=columns, name=name)
 
     def __call__(self, batches: Batches) -> Batches:
@@ -192,7 +187,7 @@ class Vectors:
         Raises:
             ParameterError: If the mechanism has no name that holds in other processes: a retry has to repeat its noise.
         """
-        task = cls(mechanism=packed(parts), noise={}, **where)
+        task = cls(mechanism=pickle.dumps(parts), noise={}, **where)
         noise = task.releaser().fingerprint()
         if task.releaser().fingerprint() != noise:
             problem = "must be a mechanism that can be named: a retry has to repeat its noise."

@@ -29,11 +29,7 @@ def numbering() -> defaultdict[str, int]:
 
 
 class Assembler:
-    """Puts the texts of one call together.
-
-    Args:
-        read: Returns the readings of tokens.
-    """
+    """Puts the texts of one call together from the readings of tokens, which `read` returns."""
 
     def __init__(self, read: Callable[[Sequence[str]], Sequence[Reading]]) -> None:
         self._read = read

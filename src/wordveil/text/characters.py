@@ -56,11 +56,7 @@ _FOLD = str.maketrans({**dict.fromkeys(APOSTROPHES, "'"), **dict.fromkeys(HYPHEN
 
 
 def character_class(characters: str) -> str:
-    r"""The inside of a regular-expression set that matches exactly these characters.
-
-    Returns:
-        Ranges with every end escaped, without brackets: "ac-e" for "dcea".
-    """
+    """The inside of a regular-expression set that matches exactly these characters: "ac-e" for "dcea"."""
     codes = sorted(set(map(ord, characters)))
     runs: list[list[int]] = []
     for code in codes:
@@ -68,12 +64,8 @@ def character_class(characters: str) -> str:
             runs[-1][1] = code
         else:
             runs.append([code, code])
-    return "".join(_range(first, last) for first, last in runs)
-
-
-def _range(first: int, last: int) -> str:
-    start, end = re.escape(chr(first)), re.escape(chr(last))
-    return start if first == last else f"{start}-{end}"
+    ends = ([re.escape(chr(code)) for code in dict.fromkeys(run)] for run in runs)
+    return "".join("-".join(both) for both in ends)
 
 
 def number_class() -> str:
@@ -100,9 +92,7 @@ def _number_and_mark() -> tuple[str, str]:
 def plain_characters(*, cased: bool, html: bool) -> Characters:
     """The characters that the compiled reader knows; every other one is left to the reference.
 
-    Args:
-        cased: Whether the vocabulary tells case apart; then letters beyond ASCII are left to the reference.
-        html: Whether tags and entities are read; then so is what opens them.
+    So are letters beyond ASCII where the vocabulary tells case apart, and what opens tags and entities that are read.
     """
     classes, lower = np.zeros(len(CODES), np.uint8), np.zeros(len(CODES), np.uint16)
     plain = re.compile(PLAIN_LETTER)

@@ -31,11 +31,7 @@ def detokenize(gaps: Sequence[str], words: Sequence[str]) -> ReleasedText:
 
     Where two words meet without a gap (a contraction was split, or an emoji stood on a word), a space is inserted
     unless the right one is a contraction's second part. A dropped word takes one of its two surrounding spaces
-    with it. Both follow from gaps and released words alone.
-
-    Args:
-        gaps: m + 1 strings.
-        words: m released words; an empty one stands for a dropped token.
+    with it: an empty word. Both follow from the m + 1 gaps and the m words alone.
 
     Example:
         >>> detokenize(["", "", " ", "."], ["do", "n't", "go"]), detokenize(["", "", ""], ["can", "not"])
@@ -83,11 +79,7 @@ def apply_casing(text: ReleasedText, *, cased: bool = False) -> ReleasedText:
     """Case released text by rules that look at nothing else.
 
     The first letter of the text is capitalized, and the first after `.`, `!`, `?` or an ellipsis followed by white
-    space or a tag, and the pronoun i.
-
-    Args:
-        text: The released text.
-        cased: Whether the words come from a vocabulary that tells case apart; then the pronoun is left alone.
+    space or a tag, and the pronoun i, unless the words come from a vocabulary that tells case apart.
 
     Example:
         >>> apply_casing(ReleasedText("maybe i'm late. (so it goes)"))
@@ -109,14 +101,10 @@ def _capitalized_end(found: str) -> str:
 
 
 def apply_shapes(words: Sequence[str], shapes: NDArray[np.uint8]) -> list[str]:
-    """Give released words the casing shapes of the private tokens they stand for.
+    """Give m released words the casing shapes of the private tokens they stand for, (m,), as in `EncodedText.shapes`.
 
     Guarantee:
         None: the shapes are copied from the private text. The caller declares casing as disclosed.
-
-    Args:
-        words: m released words.
-        shapes: Shape (m,), as in `EncodedText.shapes`: 0 leaves a word, 1 capitalizes it, 2 makes it upper case.
     """
     if len(words) != len(shapes):
         raise ParameterError("shapes", len(shapes), f"must hold one entry for each of the {len(words)} words.")

@@ -35,12 +35,13 @@ _NO_TELEPHONE = (
 )
 
 
-def _patterns() -> dict[str, str]:
+@cache
+def _table() -> re.Pattern[str]:
     numeral = f"[{number_class()}]"
     one = rf"{numeral}{{1,20}}(?:[.,'’]{numeral}{{1,20}}){{0,8}}"
     few = rf"{numeral}{{1,6}}(?:[.,]{numeral}{{1,6}})?"
     several = rf"{few}(?:[/:x×*=+^~–−{_DASH}{_SPACE}]{few}){{1,3}}"
-    return {
+    patterns = {
         "URL": r"(?i:[a-z][a-z0-9+.\-]{1,15}://|www\d{0,3}\.).*"
         rf"|(?:[^\s@/\\:?#.]{{1,63}}\.){{1,20}}(?:{TOP_LEVEL})(?::\d{{1,5}})?(?:[/?#].*)?",
         "e-mail": r"(?i:mailto:).*|[^@]+@(?=[^@]*[^\W\d_])[^@]+",
@@ -64,11 +65,6 @@ def _patterns() -> dict[str, str]:
         rf"(?:[%‰]|['’]s|(?:[{_DASH}][A-Za-z]{{1,20}}){{1,3}}|°?[A-Za-zµμ]{{0,3}})",
         "path": rf"(?:~|\.{{1,2}}|[A-Za-z]:)?[\\/].*|[^\\]+\\.*|.+\.(?i:{EXTENSION})",
     }
-
-
-@cache
-def _table() -> re.Pattern[str]:
-    patterns = _patterns()
     return re.compile("|".join(f"(?P<k{i}>{patterns[name]})" for i, name in enumerate(KINDS[:-1])), re.DOTALL)
 
 

@@ -48,11 +48,6 @@ class MiniLM:
     version: str
     sha256: str
 
-    @property
-    def input_table(self) -> Float32Array:
-        """The input-embedding table, shape (number of pieces, 384)."""
-        return self.weights["embeddings.word_embeddings.weight"]
-
 
 def model_installed() -> bool:
     """Return whether the package with the weights is installed."""

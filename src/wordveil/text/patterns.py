@@ -94,29 +94,19 @@ def _number() -> str:
     return f"{opening}{lead}{digit}{_T}*+(?:{tail})*"
 
 
-def _plain_word() -> str:
-    """A word in the common alphabets, if nothing after it could make it part of something longer."""
-    longer = rf"{_T}|[@+._\-‐‑/\\$]{_T}|:(?:{_T}|[/\\:])"
-    # Not a possessive group, which Python before 3.11.5 gets wrong: the first look-ahead keeps it from giving up parts.
-    return rf"{PLAIN_LETTER}++(?:[{_JOIN}]{PLAIN_LETTER}++)*(?![{_JOIN}]{PLAIN_LETTER})(?!{longer})"
-
-
-def _any_word() -> str:
-    """Letters and marks of any script but the ideographs, with inner apostrophes, hyphens and underscores."""
-    letter = rf"(?:[^\W\d_{_IDEOGRAPH}]|[{mark_class()}])"
-    return rf"{letter}+(?:[{_JOIN}_]{letter}+)*"
+_LONGER = rf"{_T}|[@+._\-‐‑/\\$]{_T}|:(?:{_T}|[/\\:])"
+# Not a possessive group, which Python before 3.11.5 gets wrong: the first look-ahead keeps it from giving up parts.
+_PLAIN_WORD = rf"{PLAIN_LETTER}++(?:[{_JOIN}]{PLAIN_LETTER}++)*(?![{_JOIN}]{PLAIN_LETTER})(?!{_LONGER})"
+"""A word in the common alphabets, if nothing after it could make it part of something longer."""
 
 
 @cache
 def token_pattern(*, markup: bool = False) -> re.Pattern[str]:
     """The pattern of one token, in one capture group, for `split`.
 
-    Args:
-        markup: Whether an HTML tag outside the fixed list (so one with attributes) is one token.
-
-    Returns:
-        The compiled pattern.
+    With markup, an HTML tag outside the fixed list (so one with attributes) is one token.
     """
+    letter = rf"(?:[^\W\d_{_IDEOGRAPH}]|[{mark_class()}])"
     acronym = rf"[^\W\d_](?:\.[^\W\d_])+(?!{_T}|\.{_T})\.?"
     rare = [
         _URL,
@@ -129,7 +119,7 @@ def token_pattern(*, markup: bool = False) -> re.Pattern[str]:
         _HANDLE,
         _RELATIVE_PATH,
         acronym,
-        _any_word(),
+        rf"{letter}+(?:[{_JOIN}_]{letter}+)*",  # with inner apostrophes, hyphens and underscores
         rf"[{_IDEOGRAPH}][{_IDEOGRAPH}{mark_class()}]*",
         rf"(?:[^\w{_GAP}]|[{mark_class()}])+",
         _T,
@@ -138,7 +128,7 @@ def token_pattern(*, markup: bool = False) -> re.Pattern[str]:
         rare.insert(0, r"<(?:[A-Za-z/?]|!(?:--|[A-Z]))[^<>]{0,2000}>")
     # The look-ahead spares the list above at gap characters that open no token.
     opening = rf"{_T}|[@#+$~/\\:]{{1,2}}[^{_SPACE},;\"')]|\([{number_class()}]|\.\.?[/\\]" + ("|<" if markup else "")
-    return re.compile(f"({_plain_word()}|(?={opening})(?:{'|'.join(rare)}))")
+    return re.compile(f"({_PLAIN_WORD}|(?={opening})(?:{'|'.join(rare)}))")
 
 
 @cache

@@ -39,11 +39,7 @@ class Reading(NamedTuple):
 
 
 def forms(text: str, casing: Literal["lower", "cased"]) -> tuple[str, ...]:
-    """The spellings to look up for one text, best first.
-
-    Returns:
-        Distinct spellings; the first is the surface in the vocabulary's casing.
-    """
+    """The distinct spellings to look up for one text, best first: the surface in the vocabulary's casing."""
     if casing == "lower" and text.isascii() and "`" not in text:
         return (text.lower(),)
     plain = plain_spelling(text)
@@ -60,10 +56,7 @@ def shape(text: str) -> int:
 
 
 def split_contraction(text: str) -> tuple[str, str] | None:
-    """Cut a contraction the way the Penn Treebank does.
-
-    Returns:
-        The two parts, whose concatenation is `text`, or None if it is no contraction.
+    """Cut a contraction in two the way the Penn Treebank does; None if it is no contraction.
 
     Example:
         >>> split_contraction("can't"), split_contraction("Maria's"), split_contraction("cannot")
@@ -104,11 +97,9 @@ def _parts(plain: str) -> Iterator[str]:
 
 
 def read(token: str, known: Mapping[str, int], casing: Literal["lower", "cased"]) -> Reading:
-    """Read one token as one or several vocabulary words.
+    """Read one token as one or several vocabulary words, with "" (contraction) or "-" (hyphen) in the gaps between.
 
-    Returns:
-        The reading: ids in surface order, with "" (contraction) or "-" (hyphen) in the gaps. An acronym's final period
-        belongs to its token, also where the vocabulary lists it without.
+    An acronym's final period belongs to its token, also where the vocabulary lists it without.
     """
     return _Reader(known, casing).read(token)
 

@@ -91,13 +91,8 @@ def write_text(
 ) -> ReleasedText:
     """Write one text: words into gaps, then its casing; a mask is written the same whatever the casing.
 
-    Args:
-        gaps: One more than words.
-        words: The released words; None stands for a token that has none.
-        shapes: The shape for each word where casing is "shape": 0 for what is no word.
-        casing: As for `Writer`.
-        cased: Whether the vocabulary tells case apart.
-        mask: What is written for None; "" leaves the token out.
+    None stands for a token without a released word. Shapes are those of the words where casing is "shape", 0 for what
+    is no word. The others are as for `Writer`.
     """
     written = [mask if word is None else word for word in words]
     text = detokenize(gaps, written if shapes is None else apply_shapes(written, shapes))

@@ -65,15 +65,6 @@ _CARDS = (
 _FIRST_DAY = date(1980, 1, 1)
 
 
-def _day(i: int) -> str:
-    return (_FIRST_DAY + timedelta(days=i)).isoformat()
-
-
-def _minute(i: int) -> str:
-    hours, minutes = divmod(6 * 60 + i, 60)
-    return f"{hours:02}:{minutes:02}"
-
-
 def _iban(i: int) -> str:
     account = f"XXXX000000{i:08}"
     digits = "".join(str(int(c, 36)) for c in f"{account}GB00")
@@ -92,8 +83,8 @@ GENERATORS: dict[str, Generator] = {
     "IP": Generator(10, lambda i: _NETWORKS[i >> 8].format(i & 255)),
     "IBAN": Generator(20, _iban),
     "card": Generator(4, lambda i: _CARDS.split()[i]),
-    "date": Generator(14, _day),  # up to 2024-11-08
-    "time": Generator(10, _minute),  # 06:00 to 23:03
+    "date": Generator(14, lambda i: (_FIRST_DAY + timedelta(days=i)).isoformat()),  # up to 2024-11-08
+    "time": Generator(10, lambda i: "{:02}:{:02}".format(*divmod(6 * 60 + i, 60))),  # 06:00 to 23:03
     "year": Generator(6, lambda i: str(1960 + i)),
     "money": Generator(10, lambda i: f"${1 + i}"),
     "telephone": Generator(10, lambda i: _TELEPHONES[i >> 6].format(i & 63)),

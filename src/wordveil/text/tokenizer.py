@@ -32,10 +32,7 @@ class Tokenizer:
         check_choice("markup", self.markup, ("none", "html"))
 
     def split(self, text: PrivateText) -> list[str]:
-        """Pieces that alternate gap, token, gap, ..., gap.
-
-        Returns:
-            An odd number of pieces; odd positions are tokens, `"".join(pieces) == text`.
+        """Pieces that alternate gap, token, gap, ..., gap: odd positions are tokens, `"".join(pieces) == text`.
 
         Example:
             >>> Tokenizer().split(PrivateText("Call +1 (555) 010-9999, Maria!"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from wordveil.errors import counted
 from wordveil.withholding.linking import DOCUMENT, NONE
 from wordveil.withholding.rule import Rule
 from wordveil.withholding.words import PublicWords
@@ -40,19 +41,13 @@ class Claim:
     def of(
         cls, counts: Mapping[str, int], words: PublicWords, *, law: str = "placeholder", days: int | None = None
     ) -> Claim:
-        """Word the claim of a release.
+        """Word the claim of a release, given how many tokens are "kept" and "hidden", and hidden of each printed kind.
 
-        Args:
-            counts: Tokens "kept" and "hidden", and those hidden by printed kind.
-            words: The public words.
-            law: What stands for hidden tokens; of surrogates more must be said.
-            days: By how many days dates are moved at most; None where they are hidden.
+        The other arguments are choices of a `Redactor`.
         """
         tokens = counts.get("kept", 0) + counts.get("hidden", 0)
         share = f" ({counts.get('kept', 0) / tokens:.0%})" if tokens else ""
-        kinds = ", ".join(
-            f"{counts[kind]:,} {kind}{'' if counts[kind] == 1 else 's'}" for kind in _PRINTED if counts.get(kind)
-        )
+        kinds = ", ".join(counted(counts[kind], kind) for kind in _PRINTED if counts.get(kind))
         made_up = " Values in the place of hidden tokens are made up and may be taken for facts."
         listed = f"all on a list of {_size(words)}"
         return cls(

@@ -9,45 +9,29 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What a token looks like; the value says it in words, `printed` is what stands in brackets."""
+    """What a token looks like, in words, and what stands in the brackets of its placeholder, `printed`."""
 
-    WORD = "a word in small letters"
-    LETTER = "a single small letter"
-    CAPITALIZED = "a word with a capital"
-    CAPITALS = "a word in capitals"
-    INITIAL = "a single capital letter"
-    COUNT = "a word that counts"
-    NUMBER = "a token with a digit"
-    LINK = "an address, a path or another unit that is no word"
+    WORD = "a word in small letters", "word"
+    LETTER = "a single small letter", "word"
+    CAPITALIZED = "a word with a capital", "name"
+    CAPITALS = "a word in capitals", "name"
+    INITIAL = "a single capital letter", "name"
+    COUNT = "a word that counts", "number"
+    NUMBER = "a token with a digit", "number"
+    LINK = "an address, a path or another unit that is no word", "link"
+
+    def __init__(self, _: str, printed: str) -> None:
+        self.printed = printed
 
     __hash__ = object.__hash__  # that of an Enum runs in Python, and the rule asks for every token
 
-    @property
-    def printed(self) -> str:
-        """What stands in the brackets of a placeholder: one of "word", "name", "number" and "link"."""
-        return _PRINTED[self]
-
-
-_PRINTED = {
-    Kind.WORD: "word",
-    Kind.LETTER: "word",
-    Kind.CAPITALIZED: "name",
-    Kind.CAPITALS: "name",
-    Kind.INITIAL: "name",
-    Kind.COUNT: "number",
-    Kind.NUMBER: "number",
-    Kind.LINK: "link",
-}
 
 CAPITALS_LIKE = frozenset({Kind.CAPITALIZED, Kind.CAPITALS, Kind.INITIAL})
 """The kinds that begin with a capital."""
 
 
 def kind_of(token: str) -> Kind:
-    """Return the kind of a token that is no link; whether it counts is for a list of words to say.
-
-    Args:
-        token: Its characters, at least one.
+    """Return the kind of a token, of one character or more, that is no link; whether it counts is for a list to say.
 
     Example:
         >>> [kind_of(token).name for token in ("seen", "Maria", "MRI", "E", "I'm", "B12", "x")]

@@ -55,13 +55,7 @@ class DocumentLinks:
 
 
 class PersonLinks:
-    """Links the hidden tokens of all documents of one person.
-
-    Args:
-        source: Whose key hashes.
-        person: Who; None links within this document alone.
-        document: Id of the document; None for one that is no other's.
-    """
+    """Links the hidden tokens of all documents of one person under the source's key; of nobody's, within a document."""
 
     def __init__(self, source: RandomSource, person: str | None, document: str | None = None) -> None:
         name = owner_name(person, document)
@@ -85,23 +79,10 @@ def owner_name(person: str | None, document: str | None) -> str:
     return f"#{os.urandom(16).hex() if document is None else document}" if person is None else f"={person}"
 
 
-def check_linked(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> None:
-    """Raise `ParameterError` for what is no file or has no columns, and where records are left out."""
-    if not os.path.isfile(source) or settings.missing == "skip" or not settings.columns:
-        raise ParameterError(
-            "link", column, "names a column, which needs one file with columns, and no --missing skip; or use document."
-        )
-
-
 def persons_of(source: str | os.PathLike[str], column: str, settings: DocumentSettings) -> list[str | None]:
     """Return the person of every document of a file, None for nobody: names are equal that are written alike.
 
     No two spellings are one person: as numbers, `1e400` and `52e7791` would be.
-
-    Args:
-        source: The file.
-        column: The column that names persons.
-        settings: How the file is read.
 
     Raises:
         ParameterError: If a document names several persons.

@@ -158,7 +158,8 @@ class Redactor:
         counts["kept"] += sum(kept)
         counts["hidden"] += len(kept) - sum(kept)
         counts.update(s.kind.printed for s, stays in zip(tokens.spellings, kept, strict=True) if not stays)
-        stream = self.source.fresh_stream() if document is None else self.source.stream(document, _public(pieces))
+        public = "".join("\0" if piece is None else piece for piece in pieces)  # nothing else of it places surrogates
+        stream = self.source.fresh_stream() if document is None else self.source.stream(document, public)
         written = iter(LAWS[self.law](slots, stream))
         return ReleasedText("".join(next(written) if piece is None else piece for piece in pieces))
 
@@ -344,11 +345,6 @@ def _count(counts: Counter[str], found: Mapping[str, int]) -> None:
 def _runs_on(before: Kind, gap: str, kind: Kind) -> bool:
     """Whether a hidden token goes on in the slot of the one before it."""
     return before.printed == kind.printed and gap in (_FIGURE if kind is Kind.NUMBER else _JOINED)
-
-
-def _public(pieces: list[str | None]) -> str:
-    """Return what is public of a text whatever the law: surrogates are placed by nothing else of it."""
-    return "".join("\0" if piece is None else piece for piece in pieces)
 
 
 def check_share(counts: Counter[str]) -> None:

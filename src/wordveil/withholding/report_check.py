@@ -22,20 +22,18 @@ _AROUND = {"schema", "kind", "checksum", "signature"}
 def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> list[str]:
     """Return where a report says something else than its choices come to, one sentence each.
 
-    Args:
-        facts: What the report says.
-        words: The lists that it names, with those of the owner.
-
-    Raises:
-        KeyError: If a fact is missing.
+    The words are the lists that it names, with those of the owner. `KeyError` if a fact is missing.
     """
-    redactor = _redactor(facts["options"], words)
+    options = facts["options"]
+    numbers = None if options["numbers"] is None else tuple(options["numbers"])
+    rule = Rule(**{name: options[name] for name in ("strict", "titles", "calendar")}, numbers=numbers)
+    redactor = Redactor(words=words, rule=rule, **{name: options[name] for name in ("law", "link", "days")})
     counts = Counter({**facts["hidden"], "kept": facts["kept"], "hidden": sum(facts["hidden"].values())})
     right = {
         "guarantee": redactor.guarantee.as_dict(),
         "disclosed": [*redactor.disclosed, COUNTED, *run_shows(facts)],
         "claim": asdict(Claim.of(counts, words, law=redactor.law, days=redactor.days)),
-        "options": redactor.choices() | {"version": facts["options"]["version"]},
+        "options": redactor.choices() | {"version": options["version"]},
         "tokens": counts["kept"] + counts["hidden"],
         "provenance": asdict(redactor.provenance) | {"test_source": bool(facts["provenance"]["test_source"])},
         "hidden": {kind: counts[kind] for kind in ("name", "number", "link", "word")},
@@ -44,9 +42,3 @@ def redaction_contradictions(facts: Mapping[str, Any], words: PublicWords) -> li
     wrong = [f"{name}: the report says other than its choices come to" for name in plain if facts[name] != plain[name]]
     strange = facts.keys() - {each.name for each in fields(RedactionReport)} - _AROUND
     return wrong + [f"{place}: no run writes this" for place in [*sorted(strange), *misfits(facts, RedactionReport)]]
-
-
-def _redactor(options: Mapping[str, Any], words: PublicWords) -> Redactor:
-    numbers = None if options["numbers"] is None else tuple(options["numbers"])
-    rule = Rule(strict=options["strict"], titles=options["titles"], calendar=options["calendar"], numbers=numbers)
-    return Redactor(words=words, rule=rule, law=options["law"], link=options["link"], days=options["days"])

@@ -13,12 +13,7 @@ _LINES = {"kept": "Kept", "hidden": "Hidden", "may_say": "May say", "must_say": 
 
 
 def redaction_page(facts: Mapping[str, Any], data: str) -> str:
-    """Return the page of a report.
-
-    Args:
-        facts: What the report says.
-        data: The element that holds the same facts as data.
-    """
+    """Return the page of a report, given its facts, and the element that holds the same as data."""
     day = facts["finished"].replace("T", " ").rstrip("Z")
     guarantee = facts["guarantee"]
     sections = [

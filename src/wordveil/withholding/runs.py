@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 from wordveil.arrays import ReleasedText
 from wordveil.documents import DocumentSettings, Record
+from wordveil.errors import ParameterError
 from wordveil.files.journal import UNDER_KEY
 from wordveil.files.records import known_again
 from wordveil.promises.rows import into_rows
 from wordveil.runs.documents import Answers, DocumentSummary, Known, stamp_of
-from wordveil.runs.engine import Notice
+from wordveil.runs.engine import RunOptions
 from wordveil.runs.frame import DocumentReport, RunProgress, run_and_report, run_facts, run_shows
 from wordveil.sanitizing.input_watch import Warn, nothing_read, warn_caller
 from wordveil.withholding.claim import COUNTED, Claim
-from wordveil.withholding.linking import DOCUMENT, NONE, check_linked, persons_of
+from wordveil.withholding.linking import DOCUMENT, NONE, persons_of
 from wordveil.withholding.redactor import Redactor, check_share
 
 
@@ -37,7 +39,7 @@ class RedactionReport(DocumentReport):
     hidden: dict[str, int]
 
 
-def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
+def redact_documents(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     redactor: Redactor,
@@ -45,11 +47,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     settings: DocumentSettings | None = None,
     warn: Warn = warn_caller,
     word_files: Sequence[Path] = (),
-    resume: bool = False,
-    again: bool = False,
-    progress: RunProgress | None = None,
-    notice: Notice | None = None,
-    deliver: Callable[[RedactionReport], None] | None = None,
+    **how: Unpack[RunOptions[RedactionReport, RunProgress]],
 ) -> RedactionReport:
     """Redact a file, a directory tree or standard input, in its own format.
 
@@ -60,11 +58,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         settings: How documents are read.
         warn: Called with an `InputWarning` at the end where the input held nothing.
         word_files: The files of the owner's words: an output is complete for `resume` as long as they are as they were.
-        resume: As for `sanitize_documents`, like the next four.
-        again: The same.
-        progress: The same.
-        notice: The same.
-        deliver: The same.
+        **how: As for `sanitize_documents`.
 
     Returns:
         The report of the run.
@@ -80,8 +74,9 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
     counts = Counter[str]()
     prefix = "".join(f"\0{column}" for column in settings.columns)
     persons, by_person = list[str | None](), redactor.link not in (NONE, DOCUMENT)
-    if by_person:
-        check_linked(source, redactor.link, settings)
+    if by_person and (not os.path.isfile(source) or settings.missing == "skip" or not settings.columns):
+        problem = "names a column, which needs one file with columns, and no --missing skip; or use document."
+        raise ParameterError("link", redactor.link, problem)
 
     def linked(files: Sequence[tuple[str, DocumentSettings]]) -> list[Known]:
         ((path, own),) = files
@@ -98,7 +93,7 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         links, shift = redactor.links(*owner), redactor.shift(*owner)
         for i, text in enumerate(record.texts):
             if text is not None:
-                yield redactor.release(text, counts, f"{prefix}{record.text_key(i)}", links, shift)
+                yield redactor.release(text, counts, f"{prefix}{record.key}:{i}", links, shift)
 
     def process(records: list[Record]) -> Answers:
         return into_rows([record.texts for record in records], released(records))
@@ -128,14 +123,10 @@ def redact_documents(  # noqa: PLR0913 (those of `sanitize_documents`)
         randomness=redactor.source,
         counts=counts,
         tokens=["kept", "hidden"],
-        resume=resume,
-        again=again,
         second=_second(redactor),
-        progress=progress,
-        notice=notice,
-        deliver=deliver,
         beforehand=linked if by_person else None,
         read=lambda: check_share(counts),  # not earlier: where blocks end depends on the length of hidden tokens
+        **how,
     )
     if empty := nothing_read(report.documents, report.tokens):
         warn(empty)

@@ -51,15 +51,7 @@ class Tokens:
 
 
 def tokenize(text: str, words: PublicWords) -> Tokens:
-    """Cut a text.
-
-    Args:
-        text: Any string.
-        words: The lists that know spellings.
-
-    Returns:
-        Its parts; joined in order they are the text.
-    """
+    """Cut any string into parts; joined in order they are the string."""
     texts, spellings, gaps = list[str](), list[Spelling](), list[str]()
     end, spelling = 0, words.spelling
     for unit in (_UNIT_OR_BREAK if "<br" in text else _UNIT).finditer(text):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from wordveil.api import ParameterError, VocabularyOption, open_vocabulary, say
+from wordveil.api import ParameterError, VocabularyOption, load_embeddings, say
 from wordveil_lab.rows import DATA_VARIABLE
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def evaluate(
         check_form(each, [task.name for task in tasks])
     league = run_league(
         work.plan(targets, tasks, left_out),
-        open_vocabulary(vocabulary).first(words or None),
+        load_embeddings(vocabulary).first(words or None),
         cache=work.cache or reports[0].with_suffix(reports[0].suffix + ".cells"),
         workers=work.workers or len(os.sched_getaffinity(0)),
         progress=lambda done, total, row: say(f"{done:5,} of {total:,} cells: {row}"),

@@ -68,7 +68,7 @@ def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer
         released += stages.timed("write words", partial(writer.write_parts, prepared.parts, drawn))
         tokens += len(drawn)
     pairs = list(zip(records, released, strict=True))
-    lines = stages.timed("serialize", lambda: [reader.render(record, [text]) for record, text in pairs])
+    lines = stages.timed("serialize", lambda: [reader.format.render(record, [text]) for record, text in pairs])
     compressor = MemberCompressor("gz")
     packed = stages.timed("compress", lambda: [*map(compressor.feed, lines), compressor.close_member()])
     output.write_bytes(b"".join(packed))

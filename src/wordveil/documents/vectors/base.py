@@ -163,14 +163,9 @@ def _exactly(path: str, stream: BinaryIO | Any, length: int) -> bytes:
 
 
 def copy_values(path: str, source: Any, target: Any, length: int, *, truths: bool) -> None:
-    """Copy the values of an array to keep, a few megabytes at a time.
+    """Copy the bytes of an array to keep, at which `source` stands, a few megabytes at a time.
 
-    Args:
-        path: The file, for errors.
-        source: A stream that stands at the values.
-        target: Where they go.
-        length: Their bytes.
-        truths: Whether each byte is true or false: seven of its bits are no part of the value.
+    Of truths each byte is true or false: seven of its bits are no part of the value.
     """
     for done in range(0, length, COPY_BYTES):
         data = _exactly(path, source, min(COPY_BYTES, length - done))

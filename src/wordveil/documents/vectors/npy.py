@@ -26,15 +26,10 @@ def read_npy_header(path: str, stream: Any) -> RawArray:
     raise DataFormatError(path, "not a readable .npy array.", remedy="Write it with numpy.save.")
 
 
-def npy_header(plan: OutputPlan) -> bytes:
-    """Return the header of the released array."""
-    return npy_header_of((plan.rows, plan.dimensions), np.dtype(plan.dtype), fortran=False)
-
-
-def npy_header_of(shape: tuple[int, ...], dtype: np.dtype[Any], *, fortran: bool) -> bytes:
+def npy_header(shape: tuple[int, ...], dtype: str, *, fortran: bool = False) -> bytes:
     """Return the header of an array, as NumPy writes it."""
     buffer = io.BytesIO()
-    facts = {"descr": dtype.str, "fortran_order": fortran, "shape": tuple(map(int, shape))}
+    facts = {"descr": dtype, "fortran_order": fortran, "shape": tuple(map(int, shape))}
     np.lib.format.write_array_header_1_0(buffer, facts)
     return buffer.getvalue()
 
@@ -68,7 +63,7 @@ class Npy(VectorFormat):
     name, ending, has_names, reader = "npy", ".npy", False, _NpyReader
 
     def prefix(self, plan: OutputPlan) -> bytes:
-        return npy_header(plan)
+        return npy_header((plan.rows, plan.dimensions), plan.dtype)
 
     def finish(self, plan: OutputPlan, rows: Path, merged: Path) -> Path:
         return rows

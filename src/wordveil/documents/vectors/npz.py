@@ -27,7 +27,7 @@ from wordveil.documents.vectors.base import (
     copy_values,
     pick,
 )
-from wordveil.documents.vectors.npy import npy_header, npy_header_of, read_npy_header
+from wordveil.documents.vectors.npy import npy_header, read_npy_header
 from wordveil.errors import DataFormatError
 from wordveil.files.atomic import sync
 
@@ -114,7 +114,7 @@ class _NpzReader(VectorReader):
     def copy_member(self, name: str, target: Any) -> None:
         """Write another member's values under a header of our own."""
         array = self._header(name)
-        target.write(npy_header_of(array.shape, array.dtype, fortran=array.fortran))
+        target.write(npy_header(array.shape, array.dtype.str, fortran=array.fortran))
         with self._zip.open(self._info(name)) as member:
             member.seek(array.offset)
             copy_values(self.path, member, target, array.size, truths=array.dtype.kind == "b")
@@ -132,7 +132,7 @@ class Npz(VectorFormat):
         for name in plan.keep:
             assert isinstance(plan.reader, _NpzReader)
             plan.reader.check_kept(name)
-        return npy_header(plan)
+        return npy_header((plan.rows, plan.dimensions), plan.dtype)
 
     def finish(self, plan: OutputPlan, rows: Path, merged: Path) -> Path:
         with merged.open("wb") as file:

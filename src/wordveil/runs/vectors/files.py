@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
-from wordveil.documents.vectors import OutputPlan, VectorFormat, VectorReader, open_vectors, vector_format
+from wordveil.documents.vectors import OutputPlan, VectorReader, open_vectors, vector_format
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.files.atomic import is_replaceable, open_private, sync
 from wordveil.files.journal import file_identity
@@ -25,7 +25,7 @@ from wordveil.parameters import copied_columns, listed_names
 from wordveil.randomness import RandomSource
 from wordveil.runs.completion import Completion
 from wordveil.runs.digests import file_digests
-from wordveil.runs.engine import Notice, Position, Run, silent
+from wordveil.runs.engine import Going, Position, Run, RunOptions, silent
 from wordveil.runs.preconditions import check_file
 from wordveil.runs.vectors.binding import bind
 from wordveil.runs.vectors.releasing import RowReleaser, VectorSettings
@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 """Called after each block with rows done and rows in all."""
 
 
-def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
+def release_vector_file(
     path: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     mechanism: VectorMechanism,
@@ -44,11 +44,7 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
     vocabulary: Embeddings | None = None,
     settings: VectorSettings | None = None,
     source: RandomSource | None = None,
-    resume: bool = False,
-    again: bool = False,
-    progress: Progress | None = None,
-    notice: Notice = silent,
-    deliver: Callable[[VectorReport], None] | None = None,
+    **how: Unpack[RunOptions[VectorReport, Progress]],
 ) -> VectorReport:
     """Release the vectors of a file into another, holding one block at a time.
 
@@ -60,13 +56,8 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
         settings: Which array, what to keep, grid, type.
         source: Randomness; None takes a fresh secure source, or the key of the interrupted run that is resumed. As for
             `release_vectors`, two releases under one source tell which rows changed.
-        resume: Continue an interrupted run with the same input and settings; does nothing where the output is complete,
-            starts anew where there is neither.
-        again: Write over an output that is there: a second release, whose loss adds to the first's.
-        progress: Called after each block with rows done and rows in all.
-        notice: Told what `keep_others` copies, of a run that is continued or discarded, and of an output that is
-            complete or written over.
-        deliver: Called with the report when the output is in its place; see `sanitize_documents`.
+        **how: How the run goes, and who is told of it: `resume`, `again`, `progress`, `notice` and `deliver`; see
+            `RunOptions`.
 
     Returns:
         The report.
@@ -79,54 +70,41 @@ def release_vector_file(  # noqa: PLR0913 (two of them are told of the run)
             settings.
     """
     settings = settings or VectorSettings()
-    _check_destination(Path(path), Path(destination))
-    own_source = source is not None
-    source = source or run_source(destination, resume=resume)
-    started = time.perf_counter()
-    reports: list[VectorReport] = []
-    ends: list[str] = []
+    vector_format(path)
+    vector_format(destination)
+    if not is_replaceable(destination):
+        raise ParameterError("destination", os.fspath(destination), "must be a file.")
+    check_file(os.fspath(path), os.fspath(destination), resume=True)
+    own_source, going = source is not None, Going(**how)
+    source, notice = source or run_source(destination, resume=going.resume), going.notice or silent
+    began = time.perf_counter()
     with open_vectors(path, settings.column) as reader:
         kept = _kept(reader, vector_format(path) is vector_format(destination), settings)
         if settings.keep_others:
             notice(f"all else in the file is copied unchanged: {listed_names(kept) or 'there is nothing'}")
         binding = bind(mechanism, reader.dimensions, vocabulary)
         releaser = RowReleaser.for_settings(binding, settings, source, Path(path).name)
-        plan = _plan(reader, releaser, settings, kept)
-
-        def reported(finished: str) -> VectorReport:
-            seconds = time.perf_counter() - started
-            return VectorReport(
-                guarantee=binding.guarantee(test_source=source.is_test_source),
-                grid=releaser.grid,
-                dtype=cast(Any, settings.dtype),
-                disclosed=vector_disclosures(binding.randomizer, kept=plan.keep, own_source=own_source),
-                provenance=binding.provenance(test_source=source.is_test_source),
-                outputs=file_digests(Path(destination)),
-                rows=reader.rows,
-                dimensions=plan.dimensions,
-                input_dimensions=reader.dimensions,
-                column=settings.column,
-                kept=plan.keep,
-                left_out=len(reader.others) - len(plan.keep),
-                resumed_rows=work.resumed,
-                finished=finished,
-                seconds=seconds,
-                rows_per_second=(reader.rows - work.resumed) / seconds,
-            )
-
-        def finish(ended: str) -> None:
-            reports.append(reported(ended))
-            if deliver is not None:
-                deliver(reports[0])
-
-        work = _Rows(plan, releaser, vector_format(destination), settings, progress, finish)
-        facts = _identity(releaser, plan, vector_format(destination).name)
-        run = Run(destination=destination, work=work, identity=facts, source=source, resume=resume, notice=notice)
-        run.completion = Completion(
-            inputs=[Path(path)], again=again, counted=dict, recall=lambda *told: ends.append(told[1])
+        plan = OutputPlan(
+            rows=reader.rows,
+            dimensions=binding.randomizer.dimensions,
+            dtype=np.dtype(settings.dtype).newbyteorder("<").str,
+            name=reader.name,
+            keep=kept,
+            reader=reader,
         )
+        work = _Rows(plan, releaser, Path(destination), settings, own_source, began, going)
+        facts = {  # all bytes of the input: what is kept is read at the end only
+            "input": file_identity(Path(reader.path)),
+            "array": [reader.name, reader.rows, reader.dimensions, reader.kind],
+            "output format": vector_format(destination).name,
+            "keep": list(kept),
+            **releaser.fingerprint(),
+        }
+        complete = Completion(inputs=[Path(path)], again=going.again, counted=dict, recall=work.recall)
+        run = Run(destination=destination, work=work, identity=facts, source=source, completion=complete)
+        run.resume, run.notice = going.resume, notice
         run.execute()
-        return reports[0] if reports else reported(ends[0])
+        return work.reported()
 
 
 def _kept(reader: VectorReader, same_format: bool, settings: VectorSettings) -> tuple[str, ...]:
@@ -137,55 +115,62 @@ def _kept(reader: VectorReader, same_format: bool, settings: VectorSettings) -> 
     return tuple(kept)
 
 
-def _check_destination(path: Path, destination: Path) -> None:
-    vector_format(path)
-    vector_format(destination)
-    if not is_replaceable(destination):
-        raise ParameterError("destination", os.fspath(destination), "must be a file.")
-    check_file(os.fspath(path), os.fspath(destination), resume=True)
-
-
-def _plan(reader: VectorReader, releaser: RowReleaser, settings: VectorSettings, kept: tuple[str, ...]) -> OutputPlan:
-    return OutputPlan(
-        rows=reader.rows,
-        dimensions=releaser.binding.randomizer.dimensions,
-        dtype=np.dtype(settings.dtype).newbyteorder("<").str,
-        name=reader.name,
-        keep=kept,
-        reader=reader,
-    )
-
-
-def _identity(releaser: RowReleaser, plan: OutputPlan, form: str) -> dict[str, Any]:
-    """Return everything the output depends on; all bytes of the input, as what is kept is read at the end only."""
-    reader = plan.reader
-    return {
-        "input": file_identity(Path(reader.path)),
-        "array": [reader.name, reader.rows, reader.dimensions, reader.kind],
-        "output format": form,
-        "keep": list(plan.keep),
-        **releaser.fingerprint(),
-    }
-
-
 @dataclass
 class _Rows:
     """The rows of a file on their way; a `Work`."""
 
     plan: OutputPlan
     releaser: RowReleaser
-    form: VectorFormat
+    destination: Path
     settings: VectorSettings
-    progress: Progress | None
-    finish: Callable[[str], None]
+    own_source: bool
+    began: float
+    going: Going[VectorReport, Progress]
 
     def __post_init__(self) -> None:
-        self._prefix = self.form.prefix(self.plan)  # now: it finds out what cannot be written
-        self._done = self.resumed = 0
+        self._form = vector_format(self.destination)
+        self._prefix = self._form.prefix(self.plan)  # now: it finds out what cannot be written
+        self._done = self._resumed = 0
+        self._finished = ""
+        self._report: VectorReport | None = None
 
     def restore(self, tally: Mapping[str, Any]) -> str:
-        self.resumed = self._done = tally.get("rows", 0)
-        return f"{self.resumed:,} rows"
+        self._resumed = self._done = tally.get("rows", 0)
+        return f"{self._resumed:,} rows"
+
+    def recall(self, _: Mapping[str, Any], finished: str) -> None:
+        self._finished = finished
+
+    def finish(self, ended: str) -> None:
+        self._finished = ended
+        self._report = self.reported()
+        if self.going.deliver is not None:
+            self.going.deliver(self._report)
+
+    def reported(self) -> VectorReport:
+        """Return the report that was delivered, or that of an output which was complete before."""
+        if self._report is not None:
+            return self._report
+        plan, binding, test = self.plan, self.releaser.binding, self.releaser.source.is_test_source
+        seconds = time.perf_counter() - self.began
+        return VectorReport(
+            guarantee=binding.guarantee(test_source=test),
+            grid=self.releaser.grid,
+            dtype=cast(Any, self.settings.dtype),
+            disclosed=vector_disclosures(binding.randomizer, kept=plan.keep, own_source=self.own_source),
+            provenance=binding.provenance(test_source=test),
+            outputs=file_digests(self.destination),
+            rows=plan.rows,
+            dimensions=plan.dimensions,
+            input_dimensions=plan.reader.dimensions,
+            column=self.settings.column,
+            kept=plan.keep,
+            left_out=len(plan.reader.others) - len(plan.keep),
+            resumed_rows=self._resumed,
+            finished=self._finished,
+            seconds=seconds,
+            rows_per_second=(plan.rows - self._resumed) / seconds,
+        )
 
     def tally(self) -> Mapping[str, Any]:
         return {"rows": self._done}
@@ -202,9 +187,9 @@ class _Rows:
                 sync(file)
                 self._done += len(block)
                 yield {"rows": self._done}
-                if self.progress is not None:
-                    self.progress(self._done, reader.rows)
+                if self.going.progress is not None:
+                    self.going.progress(self._done, reader.rows)
             sync(file)
         if self._done != reader.rows:
             raise DataFormatError(reader.path, "it has fewer rows than it says.", remedy="Fetch it again.")
-        return self.form.finish(self.plan, rows, folder / "merged").name
+        return self._form.finish(self.plan, rows, folder / "merged").name

@@ -69,14 +69,10 @@ def public_grid(randomizer: VectorRandomizer, probes: FloatArray) -> float:
 def round_to_grid(values: ReleasedVectors, grid: float, dtype: str, *, first_row: int = 0) -> FloatArray:
     """Return the nearest multiples of the grid, ties to even, exactly, in the type they are stored in.
 
-    Args:
-        values: Points of the grid, or float sums, shape (n, m), float64.
-        grid: A power of two.
-        dtype: "float32" or "float64".
-        first_row: Number of the first row, for the message.
+    The values are points of the grid, a power of two, or float sums; shape (n, m), float64.
 
     Returns:
-        Shape (n, m), of that type; zero has no sign.
+        Shape (n, m), float32 or float64 as asked for; zero has no sign.
 
     Raises:
         ParameterError: If a value is farther than 2^24 (float32) or 2^32 (float64) steps from 0; the row is named,

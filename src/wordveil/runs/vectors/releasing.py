@@ -209,23 +209,15 @@ def release_vectors(
             releaser = RowReleaser.for_settings(binding, settings, source, name or Path(vectors).name)
             blocks = reader.blocks(0, settings.rows_at_once(reader.dimensions))
             return _released(releaser, reader.rows, blocks, own_source=own_source)
-    rows = _matrix(vectors)
+    rows: Any = np.asarray(vectors)
+    if rows.ndim != 2 or rows.shape[1] < 1 or rows.dtype.kind not in "fiu" or rows.dtype.itemsize > 8:
+        requirement = "must have shape (n, d) with d >= 1 and hold integers or floats of at most 64 bits."
+        raise ParameterError("vectors", f"shape {rows.shape} of {rows.dtype}", requirement)
     binding = bind(mechanism, rows.shape[1], vocabulary)
     releaser = RowReleaser.for_settings(binding, settings, source, name)
     size = settings.rows_at_once(rows.shape[1])
     blocks = (rows[low : low + size] for low in range(0, len(rows), size))
     return _released(releaser, len(rows), blocks, own_source=own_source)
-
-
-def _matrix(vectors: Any) -> FloatArray:
-    rows = np.asarray(vectors)
-    if rows.ndim != 2 or rows.shape[1] < 1 or rows.dtype.kind not in "fiu" or rows.dtype.itemsize > 8:
-        raise ParameterError(
-            "vectors",
-            f"shape {rows.shape} of {rows.dtype}",
-            "must have shape (n, d) with d >= 1 and hold integers or floats of at most 64 bits.",
-        )
-    return rows
 
 
 def _released(releaser: RowReleaser, rows: int, blocks: Iterable[FloatArray], *, own_source: bool) -> VectorRelease:

@@ -71,7 +71,8 @@ def measure_retrieval(
     """
     if k < 1 or sample < 1:
         raise ParameterError("k", (k, sample), "and sample must be at least 1.")
-    with open_vectors(original, column) as first, _opened_like(first, released) as second:
+    named = vector_format(released).has_names  # the released array has the original's name
+    with open_vectors(original, column) as first, open_vectors(released, first.name if named else None) as second:
         if first.rows != second.rows:
             raise ParameterError("released", f"{second.rows} rows", f"must have {first.rows}, like the original.")
         if first.rows < 2:
@@ -84,11 +85,6 @@ def measure_retrieval(
     return RetrievalMeasurement(
         recall=float(np.mean(kept)) / k, chance=k / (first.rows - 1), k=k, sampled=len(asked), rows=first.rows
     )
-
-
-def _opened_like(original: VectorReader, released: str | os.PathLike[str]) -> VectorReader:
-    """Open the released array: it has the original's name where its format has names."""
-    return open_vectors(released, original.name if vector_format(released).has_names else None)
 
 
 @dataclass
@@ -112,7 +108,10 @@ class _Search:
         for block in reader.blocks(0, size):
             searched = NearestWords(block.astype(np.float32), np.arange(len(block), dtype=np.int32))
             ids, distances = searched.top(queries, min(self.k + 1, len(block)), threads=self.threads)
-            near, far = self._merge(near, far, ids.astype(np.int64) + low, distances)
+            both, apart = np.hstack((near, ids.astype(np.int64) + low)), np.hstack((far, distances))
+            apart = np.where(both == self.asked[:, None], np.inf, apart)  # the row itself is left out
+            order = np.lexsort((both, apart), axis=1)[:, : self.k]  # lowest row first on ties
+            near, far = np.take_along_axis(both, order, 1), np.take_along_axis(apart, order, 1)
             low += len(block)
             self.done += len(block)
             if self.progress is not None:
@@ -128,12 +127,3 @@ class _Search:
             parts.append(block[here - low].astype(np.float32).astype(np.float64))
             low += len(block)
         return np.concatenate(parts)
-
-    def _merge(
-        self, near: NDArray[np.int64], far: Float64Array, ids: NDArray[np.int64], distances: Float64Array
-    ) -> tuple[NDArray[np.int64], Float64Array]:
-        """Return the k nearest of two lists of each row, the row itself left out, lowest row first on ties."""
-        ids, distances = np.hstack((near, ids)), np.hstack((far, distances))
-        distances = np.where(ids == self.asked[:, None], np.inf, distances)
-        order = np.lexsort((ids, distances), axis=1)[:, : self.k]
-        return np.take_along_axis(ids, order, 1), np.take_along_axis(distances, order, 1)

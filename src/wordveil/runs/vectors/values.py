@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wordveil.arrays import FloatArray
-from wordveil.errors import ParameterError, printable
+from wordveil.errors import printable
 from wordveil.mechanisms.base import VectorRandomizer
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import Provenance, Reported
@@ -83,8 +83,6 @@ def vector_disclosures(
 
 def write_vector_report(report: VectorReport, path: Path) -> None:
     """Write the report as JSON, with what is to be warned of, its schema and its checksum."""
-    if path.suffix != ".json":
-        raise ParameterError("report", path.name, "must end in .json.")
     write_facts(
         {"schema": SCHEMA, "kind": "vectors", **report.as_dict(), "warnings": report.guarantee.warnings()}, path
     )
