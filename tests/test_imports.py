@@ -262,9 +262,12 @@ def fresh(program: str) -> str:
 def test_importing_wordveil_loads_nothing_heavy():
     program = (
         "import sys, wordveil; wordveil.names; print(sorted({m.split('.')[0] for m in sys.modules} & {'numpy', 'scipy',"
-        " 'randomgen', 'regex', 'rich', 'typer', 'threadpoolctl', 'pyarrow'}))"
+        " 'randomgen', 'regex', 'rich', 'typer', 'threadpoolctl', 'pyarrow'}), end=' ')\n"
+        "readers = 'wordveil.vocabulary.readers.registry'\n"
+        "wordveil.load_embeddings(); print(sorted({readers, 'zipfile', 'regex'} & set(sys.modules)), end=' ')\n"
+        "wordveil.import_embeddings; print(readers in sys.modules)"
     )
-    assert fresh(program) == "[]"
+    assert fresh(program) == "[] [] True", "of an import, of the vocabulary that is there, of a file's readers"
 
 
 @pytest.mark.slow

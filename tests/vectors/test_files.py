@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -226,14 +225,6 @@ def test_a_run_does_not_go_on_with_other_settings(tmp_path, files, rows, monkeyp
         go(tmp_path / "in.npz", tmp_path / "out.npy", block_rows=9, resume=True, **change)
     report = go(tmp_path / "in.npz", tmp_path / "out.npy", block_rows=9, resume=True)
     assert report.resumed_rows == 27
-
-
-def test_a_run_does_not_go_on_without_its_rows(tmp_path, files, rows, monkeypatch):
-    files.write(tmp_path / "in.npy", rows)
-    interrupted(monkeypatch, 3, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9))
-    os.truncate(tmp_path / ".out.npy.partial" / "rows", 300)
-    with pytest.raises(ResumeError, match="cut off"):
-        go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9, resume=True)
 
 
 @pytest.mark.slow
