@@ -347,15 +347,6 @@ def test_a_document_is_the_same_in_all_releases_that_are_added_up():
     assert "the same in all releases that are added up" in assumed
 
 
-def test_epsilons_of_two_vocabularies_are_not_added():
-    larger = wv.Embeddings.from_arrays(SIXTEEN, 100 * VOCABULARY.vectors)
-    for mechanism in (BASE, wv.MultivariateLaplace(epsilon=1.0)):
-        claims = [wv.Sanitizer(table, mechanism).guarantee for table in (VOCABULARY, larger)]
-        with pytest.raises(GuaranteeError, match="differ in their scope"):
-            wv.compose_releases(claims)
-        assert wv.compose_releases([claims[0], claims[0]]).epsilon == 2 * mechanism.epsilon
-
-
 RETRY = """
 import sys, numpy as np, wordveil as wv
 from wordveil.mechanisms.on_grid import RadialRandomizer

@@ -9,7 +9,7 @@ import pytest
 
 import seeds
 import wordveil as wv
-from wordveil.errors import GuaranteeError, ParameterError
+from wordveil.errors import ParameterError
 from wordveil.meaning.explanations import explain, in_words
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, PrivacyUnit, Standing
@@ -140,8 +140,6 @@ def test_what_cannot_be_explained_is_refused(tiny, arguments, message):
 
 def test_units_other_than_a_token_do_not_sum(tiny):
     whole = replace(CLAIM, unit=PrivacyUnit.DOCUMENT_WORD)
-    with pytest.raises(GuaranteeError, match="does not sum over tokens"):
-        wv.compose_tokens(whole, [1.0])
     explanation = explain(tiny, whole, metric=wv.Euclidean())
     assert explanation.text is None
     assert len(explanation.pairs) == 2

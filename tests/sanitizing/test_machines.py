@@ -56,14 +56,7 @@ print(json.dumps([arithmetic_name(), [rows.tobytes().hex() for rows in (
 """
 
 
-def test_public_directions_are_the_same_bytes_on_an_older_processor():
-    (name, ours), (older, theirs) = elsewhere(MATRICES), elsewhere(MATRICES, **OLDER)
-    if name == older:
-        pytest.skip("this processor runs what the older one does")
-    assert ours == theirs
-
-
-READ = """
+SENTENCES = """
 import json
 from wordveil.kernels.arithmetic import arithmetic_name
 from wordveil.sentences.rephrasing import Rephraser
@@ -74,9 +67,10 @@ print(json.dumps([arithmetic_name(), encoder.rows(sentences).tobytes().hex(), ma
 """
 
 
-def test_a_sentence_is_read_as_the_same_prototype_on_an_older_processor():
+@pytest.mark.parametrize("computed", [MATRICES, SENTENCES], ids=["public directions", "sentences"])
+def test_a_sentence_is_read_as_the_same_prototype_on_an_older_processor(computed):
     """Those between two prototypes, to the last bit: one noise for two readings would tell them from all others."""
-    (name, *ours), (older, *theirs) = elsewhere(READ), elsewhere(READ, **OLDER)
+    (name, *ours), (older, *theirs) = elsewhere(computed), elsewhere(computed, **OLDER)
     if name == older:
         pytest.skip("this processor runs what the older one does")
     assert ours == theirs
