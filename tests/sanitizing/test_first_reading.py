@@ -4,6 +4,7 @@ import json
 from collections import Counter
 
 import pytest
+from tests.dying import interrupt_after
 from tests.tables import read_rows, write_rows
 
 import seeds
@@ -150,16 +151,12 @@ def test_an_interrupted_run_goes_on_with_the_same_budget_and_ids_alone(words, tm
     settings = DocumentSettings(columns=("text",), keep=("id",), block_characters=2_000)
     how = {"settings": settings, "budget": budget, "ids": "id"}
 
-    def stop(done, total, documents, tokens):
-        if documents > 40:
-            raise KeyboardInterrupt
-
     def run(resume, **other):
         own = sanitizer(words, wv.run_source(output, resume=resume))
         return wv.sanitize_documents(source, output, own, resume=resume, **{**how, **other})
 
     with pytest.raises(KeyboardInterrupt):
-        run(False, progress=stop)
+        run(False, progress=interrupt_after(3))
     key = wv.run_source(output, resume=True)
     for other in ({"ids": None}, {"budget": None}):
         with pytest.raises(ResumeError):

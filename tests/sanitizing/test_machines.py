@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.dying import interrupt_after
 
 import seeds
 import wordveil as wv
@@ -186,15 +187,11 @@ def test_a_release_is_not_resumed_around_another_matrix(tmp_path, eigensolver):
     np.save(tmp_path / "in.npy", rows)
     settings = wv.VectorSettings(block_rows=100)
 
-    def stop(done, total):
-        if done >= 100:
-            raise KeyboardInterrupt
-
     def run(**how):
         wv.release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", PRINCIPAL, vocabulary=TABLE, **how)
 
     with pytest.raises(KeyboardInterrupt):
-        run(settings=settings, progress=stop)
+        run(settings=settings, progress=interrupt_after(0))
     eigensolver(2.0**-12)
     with pytest.raises(ResumeError, match="differs in: noise, public_data"):
         run(settings=settings, resume=True)
