@@ -13,4 +13,4 @@ def assert_proportional(work: Callable[[int], object], size: int) -> None:
         return time.process_time() - begun
 
     short = min(seconds(size) for _ in range(3))
-    assert min(seconds(16 * size) for _ in range(3)) < 80 * short + 0.05
+    assert any(seconds(16 * size) < 80 * short + 0.05 for _ in range(3))

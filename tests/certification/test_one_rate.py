@@ -113,8 +113,6 @@ def test_promises_are_not_mixed_up():
         metric.fit(embeddings, wv.certify(local, embeddings))
     with pytest.raises(CertificateError, match="method="):
         local.fit(embeddings, wv.certify(metric, embeddings))
-    with pytest.raises(CertificateError, match="'certified-local' needs a certificate"):
-        local.fit(embeddings)
     one = placed([[1.0], [1.0]])
     with pytest.raises(ParameterError, match="must hold two words apart"):
         wv.certify(local, one)

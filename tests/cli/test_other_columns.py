@@ -22,10 +22,9 @@ def tables(tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("quiet", [(), ("-q",)])
-def test_a_table_and_its_text_column_alone_release_nothing(wordveil, vocabulary, tables, name, quiet):
+def test_a_table_and_its_text_column_alone_release_nothing(wordveil, vocabulary, tables, name):
     output, before = tables / name.replace("in.", "out."), sorted(tables.iterdir())
-    common = ["sanitize", tables / name, "-o", output, "--column", "text", "--vocabulary", vocabulary, "-e", 4, *quiet]
+    common = ["sanitize", tables / name, "-o", output, "--column", "text", "--vocabulary", vocabulary, "-e", 4, "-q"]
     answer = wordveil(*common)
     expected = f"wordveil: --column text leaves 2 other columns of {tables / name} unnamed: customer, email. {WAYS}\n"
     assert (answer.status, answer.out, answer.err) == (2, "", expected)
@@ -71,13 +70,14 @@ def test_a_pipe_is_asked_for_before_a_text_is_released(process, tables, form):
     assert process(*common, "--drop-others", data=data).returncode == 0
 
 
-def test_rephrase_asks_as_well(wordveil, tables):
-    common = ["rephrase", tables / "in.csv", "-c", "text", "-o", tables / "out.csv"]
+@pytest.mark.parametrize("command", ["rephrase", "redact"])
+def test_other_commands_ask_as_well(wordveil, tables, command):
+    common = [command, tables / "in.csv", "-c", "text", "-o", tables / "out.csv"]
     assert f"unnamed: customer, email. {WAYS}" in wordveil.refused(*common)
     assert not (tables / "out.csv").exists()
     assert wordveil(*common, "--keep", "customer").status == 0
     assert (tables / "out.csv").read_text().startswith("customer,text\nmaria,")
-    odd = wordveil("rephrase", tables / "odd.jsonl", "-c", "text", "--drop-others")
+    odd = wordveil(command, tables / "odd.jsonl", "-c", "text", "--drop-others")
     assert "left out or replaced: members that the first record does not have: 1" in odd.err
     assert "zebra" not in odd.out + odd.err
 

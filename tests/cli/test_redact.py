@@ -64,11 +64,6 @@ def test_standard_input_gives_a_line_for_a_line(process):
     assert (answer.stdout.decode().splitlines(), answer.stderr) == (RELEASED, b"")
 
 
-def test_a_column_that_was_not_named_stops_the_run(wordveil, wires):
-    assert "id" in wordveil.refused("redact", wires / "in.csv", "-o", wires / "out.csv", "--column", "text")
-    assert not (wires / "out.csv").exists()
-
-
 def test_the_four_lines_and_the_promise_are_said_and_reported(wordveil, wires):
     answer = wordveil("redact", wires / "in.txt", "-o", wires / "out.txt", "--report", wires / "r.json")
     heads = [line.partition(":")[0] for line in answer.err.splitlines()]

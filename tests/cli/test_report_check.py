@@ -170,8 +170,11 @@ def test_a_released_folder_that_holds_more_is_not_what_its_report_names(wordveil
     wordveil.done("sanitize", "in", "-o", "out", "--report", "r.json", "--yes")
     wordveil.done("report", "out", "--verify", "r.json")
     (tmp_path / "out" / "originals").symlink_to(tmp_path / "in")
+    (tmp_path / "out" / "c.txt").write_text("new\n")
     answer = wordveil("report", "out", "--verify", "r.json")
-    assert (answer.status, "originals: is no file of a release" in " ".join(answer.err.split())) == (1, True)
+    told = " ".join(answer.err.split())
+    assert (answer.status, "originals: is no file of a release" in told) == (1, True)
+    assert "c.txt: is not in the report" in told
     assert wordveil("sanitize", "in", "-o", "out", "--resume", "--yes").status == 2, "it is not what the run wrote"
 
 

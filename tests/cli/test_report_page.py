@@ -122,14 +122,6 @@ def test_the_sum_is_that_of_the_longest_text_however_the_run_is_cut(vocabulary, 
     assert "two texts of 23 tokens, as long as the longest one here," in "\n".join(explained.examples)
 
 
-@pytest.mark.parametrize("tokens", [1, 2, 7, 1000])
-def test_the_sum_over_equal_tokens_is_that_of_the_composition(vocabulary, tokens):
-    sanitizer = wv.Sanitizer(wv.load_embeddings(vocabulary), wv.SanText(epsilon=2.0))
-    explained = sanitizer.explained(tokens)
-    composed = wv.compose_tokens(sanitizer.guarantee, [explained.typical] * tokens)
-    assert explained.text == composed
-
-
 def test_the_sum_over_the_tokens_of_a_text_is_rounded_up(vocabulary):
     """A product of floats lies below the exact one for about half of these."""
     below = 0

@@ -197,22 +197,6 @@ def test_a_report_tells_whether_it_speaks_of_a_file(wordveil, vocabulary, notes,
     assert "is no report of `wordveil sanitize`" in wordveil("report", "--verify", tmp_path / "no.json", notes).err
 
 
-def test_a_report_of_a_tree_names_every_file(wordveil, vocabulary, tmp_path):
-    for name in ("a.txt", "deep/b.txt"):
-        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "in" / name).write_text("babaq\n")
-    report = tmp_path / "r.json"
-    wordveil("sanitize", tmp_path / "in", "-o", tmp_path / "out", "--vocabulary", vocabulary, "--report", report)
-    assert [file["name"] for file in json.loads(report.read_text())["outputs"]] == ["a.txt", "deep/b.txt"]
-    arguments = ["report", "--verify", report, "--vocabulary", vocabulary]
-    assert wordveil(*arguments, tmp_path / "out").status == 0
-    (tmp_path / "out" / "a.txt").unlink()
-    (tmp_path / "out" / "c.txt").write_text("new\n")
-    missing = wordveil(*arguments, tmp_path / "out").err
-    assert "a.txt: is missing" in missing
-    assert "c.txt: is not in the report" in missing
-
-
 def test_what_went_to_standard_output_has_no_digest(wordveil, vocabulary, notes, tmp_path):
     wordveil("sanitize", notes, "--vocabulary", vocabulary, "--report", tmp_path / "r.json", "--per", "document")
     report = json.loads((tmp_path / "r.json").read_text())

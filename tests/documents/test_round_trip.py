@@ -257,15 +257,6 @@ def test_gzip_output_names_no_file_and_no_time(tmp_path, identity):
     assert (flags, time) == (0, b"\0\0\0\0")
 
 
-def test_selected_columns_are_rewritten_and_all_others_copied(tmp_path, shout):
-    content = b'{"b":{"text":"no"},"text":"yes","n":1.50,"u":"\\u00e9"}\n'
-    expected = b'{"b":{"text":"no"},"text":"YES#in.jsonl:0:0","n":1.50,"u":"\\u00e9"}\n'
-    assert run_bytes(tmp_path, "in.jsonl", content, shout, columns=("text",)) == expected
-    table = b'n;text;"q"\n1.50;yes;"a ""b"""\n'
-    expected = b'n;text;"q"\n1.50;YES#in.csv:0:0;"a ""b"""\n'
-    assert run_bytes(tmp_path, "in.csv", table, shout, columns=("text",)) == expected
-
-
 def test_a_long_quoted_field_of_many_lines_takes_linear_time(tmp_path, identity):
     # Joining what came before at every line would copy 360 GB.
     field = b'a ""quoted"" line,\n' * 200_000
@@ -292,12 +283,6 @@ def test_a_released_formula_is_text_where_that_is_asked_for(first):
         (_, row) = csv.reader(io.StringIO(written.decode(), newline=""))
         assert row == ["=1", ("'" if safe else "") + first + 'A1&"x"']  # a copied cell stays as it is
         assert check_output("in.csv", table, process=word, columns=("text",), details=details).endswith(b"=1,a=1\n")
-
-
-def test_table_without_header_names_columns_by_number(tmp_path, shout):
-    details = FormatDetails(header=False)
-    written = run_bytes(tmp_path, "in.csv", b"1,a\n2,b\n", shout, columns=("2",), details=details)
-    assert written == b"1,A#in.csv:0:0\n2,B#in.csv:1:0\n"
 
 
 @pytest.mark.parametrize("line", [b"one; two; three", b"one|two|three", b"one\ttwo"])

@@ -4,7 +4,6 @@ import gzip
 import os
 import select
 import shutil
-import stat
 import subprocess
 import sys
 
@@ -82,32 +81,6 @@ def test_blocks_keep_all_records_and_end_at_sections_or_inside_one(sizes, sectio
         # A block covers whole sections, or lies inside one: then a run can resume at every section's end.
         assert not any(ends) or ends[-1] or block is cut[-1]
         assert sum(r.size for r in block) <= budget + budget // 2 + 30
-
-
-def test_failure_leaves_the_old_file_and_nothing_else(tmp_path):
-    (tmp_path / "in.txt").write_bytes(b"a\nb\nc\n")
-    (tmp_path / "out.txt").write_bytes(b"old")
-
-    def fail(_):
-        raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError, match="no"):
-        run_documents(tmp_path / "in.txt", tmp_path / "out.txt", fail)
-    assert (tmp_path / "out.txt").read_bytes() == b"old"
-    assert names(tmp_path) == ["in.txt", "out.txt"]
-
-
-def test_output_takes_the_usual_mode_or_that_of_the_file_it_replaces(tmp_path, identity):
-    (tmp_path / "in.txt").write_bytes(b"a")
-    mask = os.umask(0o022)
-    try:
-        run_documents(tmp_path / "in.txt", tmp_path / "out.txt", identity)
-        assert stat.S_IMODE((tmp_path / "out.txt").stat().st_mode) == 0o644
-        (tmp_path / "out.txt").chmod(0o600)
-        run_documents(tmp_path / "in.txt", tmp_path / "out.txt", identity)
-        assert stat.S_IMODE((tmp_path / "out.txt").stat().st_mode) == 0o600
-    finally:
-        os.umask(mask)
 
 
 def test_harmful_destinations_are_refused(tmp_path, identity):

@@ -373,15 +373,29 @@ def _spread(randomizer: Any, inputs: np.ndarray) -> float:
     return float(np.median(np.abs(found)))
 
 
+SECRET = 123456789.25
+
+
 def unusable_vectors_are_refused_without_being_shown(example: Example) -> None:
-    source = seeds.source(0)
-    for value in (np.nan, np.inf):
-        rows = example.words.vectors[:2].copy()
-        rows[1, 2] = value
-        with pytest.raises(ParameterError, match="<hidden>"):
-            example.randomizer.release(rows, source)
-    with pytest.raises(ParameterError, match="shape"):
-        example.randomizer.release(example.words.vectors[:2, :3], source)
+    randomizer, source = example.randomizer, seeds.source(0)
+    rows, draws = example.words.vectors[:3].astype(np.float64), some_draws(randomizer, 3)
+    wrong = [with_value(rows, value) for value in (np.nan, np.inf, -np.inf, 1e300, -1e300)]
+    wrong.append(rows[:, :3])
+    for vectors in wrong:
+        with pytest.raises(ParameterError, match=r"shape|hidden"):
+            randomizer.release(vectors, source)
+    wrong += [rows[:, :1], rows[0], rows[None], np.array(SECRET), rows[:0, :2], rows.T]
+    wrong += [*map(rows.astype, (complex, str, object)), np.full(rows.shape, None), [[SECRET], [1.0, 2.0]]]
+    for vectors in wrong:
+        with pytest.raises(ParameterError, match=r"shape|hidden") as caught:
+            randomizer.randomize(vectors, draws)
+        assert not any(value in str(caught.value) for value in (str(SECRET)[:6], "e+300"))
+
+
+def with_value(rows: np.ndarray, value: float) -> np.ndarray:
+    changed = np.array(rows, dtype=np.float64)
+    changed[1, 2] = value
+    return changed
 
 
 def rows_are_float64_with_noise_of_their_own(example: Example) -> None:

@@ -4,7 +4,6 @@ from tests.mechanisms.test_noise_laws import correlated
 
 import seeds
 import wordveil as wv
-from wordveil.errors import GuaranteeError
 from wordveil.mechanisms.mahalanobis import Mahalanobis, scaled_covariance
 from worlds import placed
 
@@ -38,12 +37,6 @@ def test_the_euclidean_epsilon_is_reached_along_the_smallest_axis():
     assert isinstance(claim, wv.MetricDP)
     assert claim.standing is wv.Standing.PROVED
     assert "Euclidean" in claim.assumptions[0]
-
-
-def test_releases_under_different_tables_do_not_compose():
-    a, b = (Mahalanobis(epsilon=1.0).fit(correlated(3, seed=s)).guarantee() for s in (0, 1))
-    with pytest.raises(GuaranteeError, match="metric"):
-        wv.compose_releases([a, b])
 
 
 def test_the_smallest_eigenvalue_is_that_of_the_blend():

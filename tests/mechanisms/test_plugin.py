@@ -221,12 +221,3 @@ def test_what_cannot_be_used_is_said_with_its_package_and_stops_nothing_else(car
     assert refused.returncode == 2
     assert "package careless" in refused.stderr
     assert "Traceback" not in refused.stderr
-
-
-def test_help_looks_at_no_package_but_for_its_commands(careless):
-    code = "from wordveil import plugins; plugins._entry_points = lambda group: {'commands': []}[group]; "
-    code += "from wordveil.cli.main import main; main()"
-    environment = {**os.environ, "PYTHONPATH": str(careless)}
-    for arguments in (["--help"], ["sanitize", "--help"]):
-        command = [sys.executable, "-c", code, *arguments]
-        assert subprocess.run(command, env=environment, capture_output=True).returncode == 0

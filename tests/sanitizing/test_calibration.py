@@ -149,27 +149,19 @@ def by_hand(embeddings, epsilon, k, outputs=None):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("k", [1, 4])
-def test_a_point_is_what_the_exact_channel_says_and_keeps_the_wish(words, target, k):
-    value = {"attacker": 0.5, "similarity": 0.2, "far": 0.4, "nats": 60.0}[target]
-    (point,) = neighbour_points(words, target, value, k=k, outputs=None, tokens=20)
-    far, attacker, similarity = by_hand(words, point.epsilon, k)
-    assert (point.far, point.attacker, point.similarity) == pytest.approx((far, attacker, similarity), rel=1e-6)
+@pytest.mark.parametrize("chosen", [{"k": 1, "outputs": None}, {"k": 4, "outputs": None}, {"outputs": "classes:3"}])
+def test_a_point_is_what_the_exact_channel_says_and_keeps_the_wish(words, target, chosen):
+    value = {"attacker": 0.5, "similarity": 0.1, "far": 0.4, "nats": 60.0}[target]
+    (point,) = neighbour_points(words, target, value, **chosen, tokens=20)
+    assert (point.k, point.outputs) == (chosen.get("k", 1), chosen["outputs"])
+    exact = by_hand(words, point.epsilon, point.k, point.outputs)
+    assert (point.far, point.attacker, point.similarity) == pytest.approx(exact, rel=1e-6)
     assert point.nats == pytest.approx(20 * point.epsilon)
     reached = getattr(point, target)
     assert reached == pytest.approx(value, rel=1e-6)
     assert reached >= value if target == "similarity" else reached <= value
-    nearby = neighbour_points(words, "nats", 20 * point.epsilon * 1.01, k=k, outputs=None, tokens=20)[0]
+    nearby = neighbour_points(words, "nats", 20 * point.epsilon * 1.01, **chosen, tokens=20)[0]
     assert (getattr(nearby, target) > reached) == (target != "far")
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_points_of_classes_are_what_their_exact_channel_says(words, target):
-    value = {"attacker": 0.5, "similarity": 0.1, "far": 0.4, "nats": 60.0}[target]
-    (point,) = neighbour_points(words, target, value, outputs="classes:3", tokens=20)
-    assert (point.k, point.outputs) == (1, "classes:3")
-    found = point.far, point.attacker, point.similarity
-    assert found == pytest.approx(by_hand(words, point.epsilon, 1, "classes:3"), rel=1e-6)
 
 
 def test_classes_stand_beside_lists_where_no_outputs_are_given():

@@ -10,6 +10,7 @@ import stat
 import numpy as np
 import pytest
 from tests.beside import hidden, stamped
+from tests.dying import interrupt_after
 from tests.tables import write_rows
 
 import seeds
@@ -126,12 +127,8 @@ def test_a_second_release_that_is_cut_off_goes_on_and_leaves_the_first_until_the
     source, output = write(tmp_path, "tree")
     run(vocabulary, source, output)
     before = stamped(output)
-
-    def stopping(*_):
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        run(vocabulary, source, output, again=True, progress=stopping)
+        run(vocabulary, source, output, again=True, progress=interrupt_after(0))
     assert stamped(output) == before
     with pytest.raises(ParameterError, match="is there already"):
         run(vocabulary, source, output)

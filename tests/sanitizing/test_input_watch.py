@@ -62,8 +62,9 @@ def misspelt(text, share, generator):
 
 
 # What is judged.
-@pytest.mark.parametrize("unknown", ["typed", "random", "drop"])
-@pytest.mark.parametrize("language", FOREIGN)
+@pytest.mark.parametrize(
+    ("language", "unknown"), [*((language, "typed") for language in FOREIGN), ("German", "random"), ("German", "drop")]
+)
 def test_text_of_another_language_is_told_of_before_it_is_released(table, language, unknown):
     with pytest.warns(wv.ForeignTextWarning, match="this does not look like English text") as told:
         sanitizer(table, unknown=unknown)(FOREIGN[language])

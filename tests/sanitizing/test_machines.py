@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.dying import interrupt_after
 
 import seeds
 import wordveil as wv
@@ -56,14 +57,7 @@ print(json.dumps([arithmetic_name(), [rows.tobytes().hex() for rows in (
 """
 
 
-def test_public_directions_are_the_same_bytes_on_an_older_processor():
-    (name, ours), (older, theirs) = elsewhere(MATRICES), elsewhere(MATRICES, **OLDER)
-    if name == older:
-        pytest.skip("this processor runs what the older one does")
-    assert ours == theirs
-
-
-READ = """
+SENTENCES = """
 import json
 from wordveil.kernels.arithmetic import arithmetic_name
 from wordveil.sentences.rephrasing import Rephraser
@@ -74,9 +68,10 @@ print(json.dumps([arithmetic_name(), encoder.rows(sentences).tobytes().hex(), ma
 """
 
 
-def test_a_sentence_is_read_as_the_same_prototype_on_an_older_processor():
+@pytest.mark.parametrize("computed", [MATRICES, SENTENCES], ids=["public directions", "sentences"])
+def test_a_sentence_is_read_as_the_same_prototype_on_an_older_processor(computed):
     """Those between two prototypes, to the last bit: one noise for two readings would tell them from all others."""
-    (name, *ours), (older, *theirs) = elsewhere(READ), elsewhere(READ, **OLDER)
+    (name, *ours), (older, *theirs) = elsewhere(computed), elsewhere(computed, **OLDER)
     if name == older:
         pytest.skip("this processor runs what the older one does")
     assert ours == theirs
@@ -192,15 +187,11 @@ def test_a_release_is_not_resumed_around_another_matrix(tmp_path, eigensolver):
     np.save(tmp_path / "in.npy", rows)
     settings = wv.VectorSettings(block_rows=100)
 
-    def stop(done, total):
-        if done >= 100:
-            raise KeyboardInterrupt
-
     def run(**how):
         wv.release_vector_file(tmp_path / "in.npy", tmp_path / "out.npy", PRINCIPAL, vocabulary=TABLE, **how)
 
     with pytest.raises(KeyboardInterrupt):
-        run(settings=settings, progress=stop)
+        run(settings=settings, progress=interrupt_after(0))
     eigensolver(2.0**-12)
     with pytest.raises(ResumeError, match="differs in: noise, public_data"):
         run(settings=settings, resume=True)

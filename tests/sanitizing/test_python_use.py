@@ -14,7 +14,7 @@ from tests.tables import read_rows, write_rows
 import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
-from wordveil.errors import CertificateError, ParameterError, WordveilError
+from wordveil.errors import ParameterError, WordveilError
 from wordveil.promises.release import KEYED, TextOptions
 
 KEY = seeds.key(16)
@@ -282,8 +282,3 @@ def test_a_word_in_several_columns_of_a_record_is_drawn_once(vocabulary, records
             assert out["body"].split()[2:] == [out["title"]] * 2
     assert "(a record)" in report.guarantee.sentence()
     assert any("a record with all its texts" in line for line in report.disclosed)
-
-
-def test_a_certificate_that_is_missing_is_asked_for(tiny):
-    with pytest.raises(CertificateError, match="needs a certificate"):
-        wv.Sanitizer(tiny, wv.SanText(epsilon=1.0, calibration="certified"))

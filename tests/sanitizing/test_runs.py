@@ -133,17 +133,6 @@ def test_no_key_lies_about_where_a_run_cannot_be_resumed(vocabulary, text_file, 
     assert names(tmp_path) == ["bad.txt", "notes.txt", "out.txt"]
 
 
-def test_the_html_report_escapes_and_repeats_the_promise(vocabulary, text_file, tmp_path):
-    named = vocabulary.with_header(name="<b>bold</b>")
-    report = run(named, text_file, tmp_path / "out.txt")
-    write_report(report, tmp_path / "report.html", Evidence.of_run(sanitizer_for(named), report))
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<b>bold" not in page
-    assert "&lt;b&gt;bold" in page
-    assert report.guarantee.sentence() in page.replace("&#x27;", "'")
-    assert all(line in page.replace("&#x27;", "'") for line in report.disclosed)
-
-
 def test_reports_of_runs_without_a_guarantee(vocabulary, text_file, tmp_path):
     source = seeds.source(1)
     report = run(vocabulary, text_file, tmp_path / "out.txt", source=source)
@@ -199,7 +188,7 @@ def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_con
             settings = DocumentSettings(block_characters=7000)
             wv.redact_documents(text_file, output, redactor, settings=settings, resume=resume)
 
-    found = check_deaths(work, output, every=2 if law == "redactor" else 1)
+    found = check_deaths(work, output, every=2 if law == "sanitizer" else 3)
     outcomes = {(each.has_output, each.resumable, each.has_key) for each in found}
     assert {(False, True, True), (False, True, False), (True, True, False), (True, False, False)} <= outcomes
 

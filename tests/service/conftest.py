@@ -39,11 +39,13 @@ def url(request, tmp_path):
     return request.getfixturevalue("postgres").fresh()
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module")
 def served(request, tmp_path_factory):
+    """A service over SQLite; a test that turns on the database asks for the other one, too."""
     from tests.service.serving import Served
 
-    url = "" if request.param == "sqlite" else request.getfixturevalue("postgres").fresh()
+    on_postgres = getattr(request, "param", "sqlite") == "postgresql"
+    url = request.getfixturevalue("postgres").fresh() if on_postgres else ""
     default = "default=neighbours:epsilon=8,k=16"
     settings = (
         default, "letters=rephrase", "short=neighbours:epsilon=4,k=8", "noisy=neighbours:epsilon=1",

@@ -13,6 +13,7 @@ from tests.service.serving import RefusedError, Served
 from wordveil.cli.main import main
 
 pytestmark = pytest.mark.slow
+on_both = pytest.mark.parametrize("served", ["sqlite", "postgresql"], indirect=True)
 
 TEXT = "Maria was diagnosed with depression in March."  # 7 tokens, 56 nats at 8 a token
 
@@ -29,6 +30,7 @@ def budget(served, capfd):
     return run
 
 
+@on_both
 def test_a_subjects_budget_is_spent_and_then_refused_with_account_and_rest(served):
     first = served.sanitize(TEXT, subject="spent")
     assert (first["tokens"], first["cost"], first["left"]["subject:spent"]) == (7, "56", "44")
@@ -57,6 +59,7 @@ def test_a_request_that_does_not_fit_is_told_why_and_nothing_of_what_it_held(ser
     assert answer.json()["error"]["message"] == f"{told} The request does not fit the schema at /openapi.json."
 
 
+@on_both
 def test_many_clients_at_once_spend_one_budget_to_the_last_release(served):
     with httpx.Client(base_url=served.address, headers=served.headers, timeout=60) as client:
 
@@ -73,6 +76,7 @@ def test_many_clients_at_once_spend_one_budget_to_the_last_release(served):
     assert served.ask("/v1/budgets/subject:crowded")[0]["left"] == "4"
 
 
+@on_both
 def test_an_idempotency_key_gives_the_same_release_charged_once_also_after_a_kill(served):
     asked = {"subject": "again", "retry": "k1"}
     first, again = (served.sanitize(TEXT, **asked) for _ in range(2))
@@ -126,6 +130,7 @@ def test_explanations_and_lists_speak_of_public_words(served):
     assert sum(chances[:16]) == pytest.approx(1 - 0.077, abs=0.002)  # the law `explain` tells: 16 words, else any
 
 
+@on_both
 def test_sentences_become_public_sentences_from_a_budget_of_their_own(served, budget):
     for payer in ("subject:sentences", "first"):
         status, shown = budget("grant", payer, "100", "--setting", "rephrase")
@@ -144,6 +149,7 @@ def test_sentences_become_public_sentences_from_a_budget_of_their_own(served, bu
         served.ask("/v1/denoise", {"texts": first["texts"], "seal": first["seal"], "setting": "letters"})
 
 
+@on_both
 def test_budgets_are_shown_by_the_names_of_people(served, budget):
     status, key = budget("key", "carol")
     assert status == 0

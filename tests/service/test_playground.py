@@ -8,7 +8,7 @@ from tests.browsing import violations
 
 ROOT = Path(__file__).parents[2]
 SHOTS = ROOT / "build" / "playground"
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("served", ["sqlite"], indirect=True)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

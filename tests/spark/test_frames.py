@@ -14,7 +14,7 @@ import seeds
 import wordveil as wv
 from wordveil import spark as veil
 from wordveil.errors import ParameterError, ResumeError, TooLittleKeptError
-from wordveil.spark.workers import ID, Texts, packed_for_tasks, shared
+from wordveil.spark.workers import packed_for_tasks
 
 pytestmark = MARKS
 ALL = wv.VectorSettings(keep_others=True)
@@ -54,19 +54,6 @@ def test_rows_are_those_of_the_sanitizer_alone_on_any_partitions(frame, sanitize
         assert [text for text in (row.note, row.title) if text is not None] == expected
 
 
-def test_a_row_is_read_once(sanitizer, key, encoded):
-    """The work of an executor's task, in this process."""
-    import pyarrow as pa
-
-    made = sanitizer()
-    task = Texts(columns=("note", "title"), **shared(made, key, ["note", "title"]))
-    columns = {"note": ["seen by Maria", "good film"], "title": ["a note", None], ID: ["1", "2"]}
-    encoded.clear()
-    (batch,) = task(iter([pa.RecordBatch.from_pydict(columns)]))
-    assert batch.num_rows == 2
-    assert sorted(encoded) == ["a note", "good film", "seen by Maria"]
-
-
 def test_other_frames_and_columns_draw_noise_of_their_own_under_one_key(spark, released):
     rows = [(f"{n}", "Maria was here then", "Maria was here then") for n in range(40)]
     frame = spark.createDataFrame(rows, "id string, a string, b string")
@@ -75,11 +62,6 @@ def test_other_frames_and_columns_draw_noise_of_their_own_under_one_key(spark, r
     for one, other in ((0, 1), (0, 2), (1, 2)):
         # Of one noise all 40 are equal; else each is with a chance below .4, and so many with one below 1e-9.
         assert sum(x == y for x, y in zip(made[one], made[other], strict=True)) < 36
-
-
-def test_another_key_draws_other_noise(frame, released):
-    one, other = released(frame, ["note"]), released(frame, ["note"], key_file=None)
-    assert sum(a.note == b.note for a, b in zip(one, other, strict=True)) < 10
 
 
 def test_schema_and_guarantee_are_kept_in_parquet(spark, frame, sanitizer, key, tmp_path):
@@ -213,9 +195,7 @@ def test_vectors_are_released_row_by_row(spark, key):
     one = sorted(veil.release(frame, "v", mechanism, ids="id", key_file=key, settings=ALL).collect())
     other = sorted(veil.release(frame.repartition(5), "v", mechanism, ids="id", key_file=key, settings=ALL).collect())
     assert one == other
-    noise = np.array([row.v for row in one]) - rows
-    plain = wv.release_vectors(np.zeros((4000, 6)), mechanism).vectors
-    assert 0.7 < noise.std() / plain.std() < 1.4
+    assert not (np.array([row.v for row in one]) == rows).any(axis=1).any()
     frame = spark.createDataFrame([(1, [1.0]), (2, [1.0, 2.0])], "id int, v array<float>")
     with pytest.raises(Exception, match="must hold 1 numbers in every row"):
         veil.release(frame, "v", mechanism, ids="id", key_file=key, name="ragged", settings=ALL).collect()

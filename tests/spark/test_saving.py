@@ -57,16 +57,14 @@ def test_a_table_has_the_promise_as_its_properties(spark, frame, sanitizer):
     assert "counts" not in said
 
 
-@pytest.mark.parametrize("over", ["drop", "truncate"])
-def test_a_budget_is_held_and_told(spark, frame, sanitizer, tmp_path, over):
+def test_a_budget_is_held_and_told(spark, frame, sanitizer, tmp_path):
     alone = [sanitizer()(row[2]).tokens if row[2] else 0 for row in ROWS]
     allowed = 20  # tokens a user
-    left, so_far = [], Counter()
+    kept, so_far = [], Counter()
     for row, count in zip(ROWS, alone, strict=True):
         so_far[row[1]] += count
-        left.append((row, so_far[row[1]]))
-    kept = [row for row, sum_ in left if (sum_ if over == "truncate" else so_far[row[1]]) <= allowed]
-    budget = veil.UserBudget(user="user", max_nats=allowed * 7.0, over=over)
+        kept += [row] if so_far[row[1]] <= allowed else []
+    budget = veil.UserBudget(user="user", max_nats=allowed * 7.0, over="truncate")
     out = str(tmp_path / "out")
     promise = veil.save(frame, ["note"], sanitizer(), out, ids="id", budget=budget, keep_others=True)
     assert sorted(row.id for row in spark.read.parquet(out).collect()) == sorted(row[0] for row in kept)
@@ -76,13 +74,6 @@ def test_a_budget_is_held_and_told(spark, frame, sanitizer, tmp_path, over):
     assert promise.counts["tokens"] == sum(count for row, count in zip(ROWS, alone, strict=True) if row in kept)
     assert "140 nats" in promise.budget["sentence"]
     assert any(line.startswith("which documents are left out") for line in promise.disclosed)
-
-
-def test_a_budget_that_stops_writes_nothing(frame, sanitizer, tmp_path):
-    budget = veil.UserBudget(user="user", max_nats=100.0)
-    with pytest.raises(ParameterError, match="less than what 3 users' texts cost"):
-        veil.save(frame, ["note"], sanitizer(), str(tmp_path / "out"), ids="id", budget=budget, keep_others=True)
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture(scope="session")
@@ -146,8 +137,6 @@ def test_a_tree_is_released_only_where_it_is_said_what_becomes_of_the_rest(spark
     told: list[str] = []
     with pytest.raises(ParameterError, match=r"unnamed: .*email"):
         run()
-    with pytest.raises(ParameterError, match=r"keep='starz' is no other column of .* Did you mean 'stars'\?"):
-        run(keep=("starz",))
     with pytest.raises(ParameterError, match="keep='zzz' is in no record"):
         run(keep=("zzz",))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -228,21 +227,13 @@ def test_a_run_does_not_go_on_with_other_settings(tmp_path, files, rows, monkeyp
     assert report.resumed_rows == 27
 
 
-def test_a_run_does_not_go_on_without_its_rows(tmp_path, files, rows, monkeypatch):
-    files.write(tmp_path / "in.npy", rows)
-    interrupted(monkeypatch, 3, lambda: go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9))
-    os.truncate(tmp_path / ".out.npy.partial" / "rows", 300)
-    with pytest.raises(ResumeError, match="cut off"):
-        go(tmp_path / "in.npy", tmp_path / "out.npy", block_rows=9, resume=True)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "keep", "every"),
-    [(".npy", "", 1), (".npz", "ids", 2), (".parquet", "id", 1), (".safetensors", "ids", 2)],
+    [(".npy", "", 2), (".npz", "ids", 3), (".parquet", "id", 3), (".safetensors", "ids", 3)],
 )
 def test_a_run_killed_anywhere_resumes_to_the_same_bytes(tmp_path, files, rows, ending, keep, every):
-    """Every step before a change on the disk or after it; of two formats every second one, where changes meet."""
+    """Every second or third step around a change on the disk: the end of one is the beginning of the next."""
     source, target = tmp_path / f"in{ending}", tmp_path / "out" / f"out{ending}"
     target.parent.mkdir()
     files.write(source, rows)

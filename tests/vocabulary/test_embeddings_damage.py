@@ -3,8 +3,6 @@
 import gzip
 import io
 import json
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -82,14 +80,3 @@ def test_damage_is_told_or_harmless(tmp_path, name, data, guessed, damage):
     if bytes(broken) == data:
         assert list(table.words) == WORDS
         assert table.vectors.tobytes() == ROWS.tobytes()
-
-
-def test_readers_load_when_first_used():
-    check = (
-        "import sys, wordveil as e; e.load_embeddings();"
-        "late = [m for m in ('wordveil.vocabulary.readers.registry', 'zipfile', 'regex') if m in sys.modules];"
-        "assert not late, late;"
-        "e.import_embeddings; assert 'wordveil.vocabulary.readers.registry' in sys.modules"
-    )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
