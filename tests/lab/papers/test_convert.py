@@ -14,9 +14,9 @@ from wordveil.errors import DataFormatError, ParameterError
 from wordveil.vocabulary.table import load_embeddings
 from wordveil_lab.evaluation.data import read_labelled, scored_pairs
 from wordveil_lab.papers import convert as converting
-from wordveil_lab.papers.base import told
 from wordveil_lab.papers.convert import convert
 from wordveil_lab.rows import file_digest, read_rows
+from wordveil_lab.told import told
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/results/data.md"
 TREES = "(3 (2 A) (3 (3 good) (2 -LRB-film-RRB-)))\n(2 (2 So) (2 so))\n(0 (1 Bad) (2 .))\n"
@@ -131,7 +131,9 @@ SAME |= {f"{name}-test": f"{name}-train" for name in ("sst2", "sst5", "agnews", 
 @pytest.fixture
 def unchecked(monkeypatch):
     """Leave the known checksums out: what is made up here has others."""
-    forms = {role: {k: v for k, v in form.items() if k != "checksum"} for role, form in told("originals.toml").items()}
+    forms = {
+        role: {k: v for k, v in form.items() if k != "checksum"} for role, form in told("papers/originals.toml").items()
+    }
     monkeypatch.setattr(converting, "told", lambda name: forms)
 
 
@@ -141,7 +143,7 @@ def original(role, tmp_path):
 
 
 def test_every_role_has_an_original_here():
-    assert set(ORIGINALS) | {"glove"} == set(told("originals.toml"))
+    assert set(ORIGINALS) | {"glove"} == set(told("papers/originals.toml"))
     assert set(MADE) | set(SAME) | {"imdb-train", "imdb-test"} == set(ORIGINALS)
 
 
@@ -150,7 +152,7 @@ def test_a_table_of_a_role_holds_the_rows_of_its_original(role, tmp_path):
     out = tmp_path / "made.tsv"
     rows = MADE[SAME.get(role, role)]
     assert convert(role, original(role, tmp_path), out) == len(rows)
-    columns = told("originals.toml")[role]["columns"]
+    columns = told("papers/originals.toml")[role]["columns"]
     assert [tuple(row[column] for column in columns) for row in read_rows(out, tuple(columns))] == rows
     assert out.read_text(encoding="utf-8").count("\n") == len(rows) + 1
 
@@ -209,4 +211,4 @@ def test_the_command_prints_what_it_wrote_and_its_checksum(tmp_path):
 
 def test_the_page_names_the_command_of_every_role():
     named = set(re.findall(r"`convert ([a-z0-9-]+) ", PAGE.read_text(encoding="utf-8")))
-    assert named == set(told("originals.toml"))
+    assert named == set(told("papers/originals.toml"))

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from wordveil.api import Embeddings, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation import models
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.corpora import as_texts, released_tokens
 from wordveil_lab.evaluation.data import mixed_order, read_labelled
 from wordveil_lab.evaluation.subjects import Entrant
@@ -80,13 +80,6 @@ class AuthorshipLinkage(Task):
     """
 
     name: ClassVar[str] = "authorship"
-    reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("success", "share of released texts linked to their author", "lower"),
-        Score("guessing", "one over the number of authors", "neither"),
-    )
-    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     # Posts with headers in a column text; or texts with another column that names their author.
     path: str = "documents/20news.train.jsonl.gz"
     author: str = ""  # that column; "" for posts, whose author is in the From header
@@ -156,13 +149,6 @@ class AttributeInference(Task):
     """
 
     name: ClassVar[str] = "attribute-inference"
-    reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("accuracy", "share of authors whose attribute is inferred", "lower"),
-        Score("guessing", "share with the commonest value", "neither"),
-    )
-    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     path: str = "privacy/llmprivacy-synthetic.jsonl.gz"  # file with a text and a label
     text: str = "text"
     label: str = "profile.sex"  # column of the attribute, a.b for nested

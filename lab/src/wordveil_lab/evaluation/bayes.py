@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.api import Embeddings, Float64Array, RandomSource
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.evidence import channel_guesses, observe, word_channel
 from wordveil_lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
 from wordveil_lab.evaluation.subjects import Entrant
@@ -27,13 +27,6 @@ class BayesGuess(Task):
     """Success of the best guess at a word from its release."""
 
     name: ClassVar[str] = "bayes"
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("success", "probability that the best attacker guesses a word, drawn", "lower"),
-        Score("naming", "the same for naming the released word, or the nearest one", "lower"),
-        Score("guessing", "the same without seeing anything: the most frequent word", "neither"),
-    )
-    exact: ClassVar[bool] = True
     frequencies: str = PUBLIC_LIST  # the public list, or a file of public text; see `word_prior`
     trials: int = 10_000  # words drawn from the prior, where the success is not computed
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wordveil.api import Embeddings, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation import models
-from wordveil_lab.evaluation.base import Score, Task
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.corpora import centroids, released_centroids, released_tokens
 from wordveil_lab.evaluation.data import train_and_test
 from wordveil_lab.evaluation.mean_classifier import MeanClassifier
@@ -28,7 +28,6 @@ Labelled = tuple[Corpus, NDArray[np.int64]]
 class _TwoFiles(Task):
     """What both text tasks share: where the texts are."""
 
-    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     train: str = "sentences/sst2.train.tsv"  # training file with columns text and label
     test: str | None = "sentences/sst2.dev.tsv"  # test file; None holds out a random fifth of the training texts
     released_test: bool = True  # whether the test texts are released too, or read as they are (as in TEM's experiments)
@@ -60,11 +59,6 @@ class TextClassification(_TwoFiles):
     """
 
     name: ClassVar[str] = "text-classification"
-    reads_words: ClassVar[bool] = True
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("logistic", "share of test texts put in the right class, logistic regression", "higher"),
-        Score("fasttext", "the same, mean of trained word vectors", "higher"),
-    )
     epochs: int = 20  # passes of the fastText-style model
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
@@ -86,10 +80,6 @@ class CentroidClassification(_TwoFiles):
     """A linear model on the mean released vector of each text."""
 
     name: ClassVar[str] = "centroid-classification"
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("accuracy", "share of test texts put in the right class", "higher"),
-        Score("training", "the same of the texts that it was trained on", "neither"),
-    )
     model: str = "logistic"  # "logistic" or "svm"
 
     def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
@@ -115,11 +105,6 @@ class LexiconClassification(Task):
     """
 
     name: ClassVar[str] = "lexicon"
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("accuracy", "share of test words given the right polarity", "higher"),
-        Score("auc", "area under the ROC curve", "higher"),
-    )
-    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     path: str = "lexicon/opinion-lexicon.tsv"  # file with columns word and polarity
     cap: int = 1899  # words of each polarity at most
     model: str = "svm"  # "logistic" or "svm"

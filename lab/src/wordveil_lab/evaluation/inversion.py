@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import wordveil.api as wv
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.corpora import place_unknown
 from wordveil_lab.evaluation.data import read_texts
 from wordveil_lab.evaluation.evidence import observe
@@ -34,13 +34,7 @@ from wordveil_lab.evaluation.subjects import Entrant
 ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
 WEIGHED = 256, 64, 16  # for each token: words, words that carry content, and those of both that triples are read of
 STORED = 10_000_000  # pairs, and triples, of the public model: none that was seen twice is dropped
-ATTACKERS = {
-    "naming": "naming the released word, or the nearest one",
-    "alone": "the posterior of each token without its context",
-    "pairs": "the posterior under a public model of pairs of words, over all words",
-    "triples": "the posterior under a public model of pairs and triples, over the likeliest words",
-}
-"""Score name -> how that attacker guesses."""
+ATTACKERS = ("naming", "alone", "pairs", "triples")
 
 
 @dataclass(frozen=True)
@@ -58,17 +52,6 @@ class Attack:
 class _Inversion(Task):
     """Share of a text's words that are found from its release."""
 
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("best", "share of words found by the best attacker", "lower"),
-        Score("best-content", "the same among words rarer than 2e-4 in public text", "lower"),
-        *(
-            Score(name + part, meaning + among, "lower")
-            for name, meaning in ATTACKERS.items()
-            for part, among in (("", ""), ("-content", ", content words"))
-        ),
-        Score("guessing", "naming the commonest word without seeing anything", "neither"),
-    )
     path: str = "sentences/sst2.dev.tsv"  # file whose texts are attacked
     text: str = "text"
     # File of public text for the attackers' models; texts that are attacked are left out of it.
@@ -107,7 +90,7 @@ class _Inversion(Task):
             found |= {"best" + part: max(shares.values()), **shares}
         commonest = prepared.prior.frequency[: len(subject.embeddings)].argmax()
         found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
-        return {score.name: found[score.name] for score in _Inversion.scores}
+        return {score.name: found[score.name] for score in self.scores}
 
 
 def _guesses(attack: Attack, subject: Entrant, source: wv.RandomSource, label: str) -> dict[str, wv.IdArray]:

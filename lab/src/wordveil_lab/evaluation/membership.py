@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, Float64Array, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.corpora import released_tokens
 from wordveil_lab.evaluation.data import mixed_order, train_and_test
 from wordveil_lab.evaluation.mean_classifier import MeanClassifier
@@ -33,13 +33,6 @@ class MembershipInference(Task):
     """
 
     name: ClassVar[str] = "membership"
-    reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("auc", "area under the ROC curve of the membership attack; .5 is chance", "lower"),
-        Score("accuracy", "accuracy of the attacked classifier on original test texts", "higher"),
-    )
-    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     train: str = "sentences/sst2.train.tsv"  # file split at random, the same way every time, into TR1 and TR2
     test: str | None = "sentences/sst2.dev.tsv"  # likewise into TE1 and TE2; None takes a fifth of the first for it
     limit: int | None = 3000  # rows of each file at most

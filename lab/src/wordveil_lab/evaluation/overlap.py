@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import wordveil.api as wv
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.base import Score, Task
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.bert_score import matching_scores, unit_states
 from wordveil_lab.evaluation.corpora import as_texts, centroids, released_tokens
 from wordveil_lab.evaluation.data import read_texts
@@ -32,12 +32,6 @@ class AlignedSimilarity(Task):
     """
 
     name: ClassVar[str] = "aligned-similarity"
-    reads_words: ClassVar[bool] = True
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("content", "mean cosine, words rarer than 2e-4 in public text", "higher"),
-        Score("all", "mean cosine, all words", "higher"),
-        Score("kept", "share of words released as they were", "neither"),
-    )
     path: str = "sentences/sst2.dev.tsv"  # file with a column text
     judge: str = "embeddings/glove.6B.50d.top100k.npz"  # a word that its vectors lack counts as unlike everything
     limit: int | None = 400
@@ -93,13 +87,6 @@ class TextOverlap(Task):
     """
 
     name: ClassVar[str] = "overlap"
-    reads_words: ClassVar[bool] = True
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("meaning", "mean cosine of original and released texts' centroids", "higher"),
-        Score("rouge-1", "mean F1 of shared words", "higher"),
-        Score("bleu", "corpus BLEU of released against original, 0 to 100", "higher"),
-    )
-    needs: ClassVar[tuple[str, ...]] = ("sacrebleu",)
     path: str = "sentences/sst2.dev.tsv"  # file with a column text
     limit: int | None = 400
 
@@ -126,12 +113,6 @@ class ContextualOverlap(Task):
     """
 
     name: ClassVar[str] = "bert-score"
-    reads_words: ClassVar[bool] = True
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("f1", "mean BERTScore F1 of released against original, MiniLM states", "higher"),
-        Score("precision", "its part that asks what of the release is in the original", "higher"),
-        Score("recall", "its part that asks what of the original is in the release", "higher"),
-    )
     path: str = "sentences/sst2.dev.tsv"  # file with a column text
     limit: int | None = 300
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from wordveil import __version__
 from wordveil.api import ParameterError, round_up
-from wordveil_lab.evaluation.base import Task, TaskKind
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.catalogue import data_text
 from wordveil_lab.evaluation.curves import COMPARED, LEVELS, READING, CurveValue, equal_attack
 from wordveil_lab.evaluation.league import League, LeagueRow
@@ -83,7 +83,7 @@ def _row(row: LeagueRow) -> dict[str, Any]:
 
 
 def _task(task: Task) -> dict[str, Any]:
-    facts = {"name": task.name, "kind": task.kind.value, "settings": repr(task), "data": data_text(task)}
+    facts = {"name": task.name, "kind": task.kind, "settings": repr(task), "data": data_text(task)}
     return {**facts, "scores": [asdict(score) for score in task.scores]}
 
 
@@ -168,7 +168,7 @@ def group_tables(
     baseline = [row for row in report["rows"] if row["group"] is None]
     ordered = [*baseline, *sorted(rows, key=lambda row: row["epsilon"])]
     for heading, useful in (("Utility", True), ("Attacks and measures", False)):
-        tasks = [task for task in report["tasks"] if (task["kind"] == TaskKind.UTILITY) is useful]
+        tasks = [task for task in report["tasks"] if (task["kind"] == "utility") is useful]
         columns = [(task["name"], score) for task in tasks for score in task["scores"][: None if every else 1]]
         if columns:
             names = [f"{task}: {score['name']}{ARROWS[score['better']]}" for task, score in columns]

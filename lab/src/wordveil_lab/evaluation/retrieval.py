@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.authors import parse_post
-from wordveil_lab.evaluation.base import Score, Task
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.corpora import centroids, released_centroids, unit_rows
 from wordveil_lab.evaluation.data import read_labelled, scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant
@@ -30,10 +30,6 @@ Collection = tuple[Corpus, Corpus, NDArray[np.bool_]]
 class _Search(Task):
     """What both searches share."""
 
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("ndcg", "nDCG at k of a search in released document vectors", "higher"),
-        Score("recall", "relevant documents among the first k, over the most there can be", "higher"),
-    )
     k: int = 10
     documents: int = 2000
     queries: int = 400

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.corpora import released_tokens
 from wordveil_lab.evaluation.data import Spans, read_spans, read_texts
 from wordveil_lab.evaluation.priors import content_words
@@ -35,13 +35,6 @@ class PersonalDataSurvival(Task):
     """
 
     name: ClassVar[str] = "pii-survival"
-    reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("tokens", "share of personal-data tokens released unchanged", "lower"),
-        Score("entities", "share of entities released unchanged as a whole", "lower"),
-        Score("touched", "share of entities with at least one token unchanged", "lower"),
-    )
     path: str = "privacy/presidio-synth.jsonl.gz"  # file with fields text and spans
     limit: int | None = None
 
@@ -69,12 +62,6 @@ class RareWordSurvival(Task):
     """
 
     name: ClassVar[str] = "rare-word-survival"
-    reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("tokens", "share of rare tokens released unchanged", "lower"),
-        Score("notes", "share of notes with at least half their rare tokens unchanged", "lower"),
-    )
     path: str = "privacy/mts-dialog.test.jsonl.gz"  # file with the column named by `text`
     text: str = "note"
     limit: int | None = None

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from scipy import sparse
 
 from wordveil.api import Redactor
 from wordveil_lab.evaluation.models import load_sklearn
+from wordveil_lab.told import told
 
 PLACEHOLDER = re.compile(r"\[(?:name|number|link|word|other)\]")
 KNOWN = 3  # words of a text that an attacker knows
@@ -22,7 +21,7 @@ SMOOTHING, PENALTY = 0.01, 0.1  # of naive Bayes and of the linear reader, chose
 FEATURES = 1 << 18
 SEEN = 2  # a word of which a linear reader is taught
 
-FACTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("redaction.toml").read_text(encoding="utf-8"))
+FACTS = told("leagues/redaction.toml")
 CONDITIONS: Mapping[str, str] = FACTS["conditions"]
 """Words of posts, and the condition that each names."""
 

@@ -14,9 +14,8 @@ import importlib
 import inspect
 import json
 import re
-import tomllib
 from dataclasses import MISSING, fields
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from wordveil_lab.pages import mechanism_figures
 from wordveil_lab.pages.figure_values import Figure, Series
 from wordveil_lab.plots import SETTINGS, svg
 from wordveil_lab.tables import markdown_table
+from wordveil_lab.told import told
 
 STYLES: dict[str, dict[str, Any]] = {
     "claimed": {"color": "#9a9a9a", "linestyle": "-", "linewidth": 3},
@@ -80,7 +80,6 @@ def _add(axes: Any, series: Series, earlier: int) -> None:
             axes.annotate(note, (x, y), fontsize=8, color=style["color"], **place)
 
 
-ADVICE = Path(__file__).with_name("advice.toml")
 FOLDER = mechanism_figures.STORED.parent
 NAMES: dict[str, str] = {**MECHANISMS, **DECODERS}
 SECTION = re.compile(r"^(Guarantee|Attributes|Raises|Edge cases|Reference|Example):$", re.MULTILINE)
@@ -162,15 +161,9 @@ def _table(figure: Figure) -> list[str]:
     return markdown_table([figure.axis, *labels], body)
 
 
-@cache
-def _advice() -> dict[str, dict[str, str]]:
-    told: dict[str, dict[str, str]] = tomllib.loads(ADVICE.read_text(encoding="utf-8"))
-    return told
-
-
 def opening(name: str) -> list[str]:
     """Return what a page begins with: the mechanism in one sentence, when to take it and when not."""
-    said = _advice()[name]
+    said = told("pages/advice.toml")[name]
     return [
         f"**In one sentence.** {said['sentence']}",
         f"**Take it when** {said['take']}",

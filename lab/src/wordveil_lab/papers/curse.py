@@ -10,9 +10,10 @@ import wordveil as wv
 from wordveil.api import IdArray, NearestWords
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, computed, shown, told, verdict
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, computed, shown, verdict
 from wordveil_lab.papers.noisy_dot_product import dot_product_cdf
 from wordveil_lab.plots import Plotted
+from wordveil_lab.told import told
 
 NEAR = 100
 FIGURE_SIX = (1.0, 2.0, 5.0, 8.0, 10.0, 15.0, 20.0, 30.0, 40.0)
@@ -40,7 +41,7 @@ def paper_row(embeddings: wv.Embeddings) -> PaperRow | None:
 
     A file may hold a few rows more or less, as for its unknown word.
     """
-    for name, words, dimensions, means in told("numbers.toml")["curse"]["tables"]:
+    for name, words, dimensions, means in told("papers/numbers.toml")["curse"]["tables"]:
         if embeddings.dimensions == dimensions and abs(len(embeddings) - words) <= words // 1000:
             return f"{name} {dimensions}", means
     return None
@@ -168,7 +169,8 @@ def _table(means: Mapping[str, Summary], own: PaperRow | None, table: wv.Embeddi
 
 def _probabilities(embeddings: wv.Embeddings, means: Mapping[str, Summary], options: Options) -> Iterator[Comparison]:
     """Figure 6: the exact chance that the noisy dot product stays below each bound, at the paper's means and ours."""
-    theirs = {f"{name} {d}": (d, tuple(bounds)) for name, _, d, bounds in told("numbers.toml")["curse"]["tables"]}
+    printed = told("papers/numbers.toml")["curse"]["tables"]
+    theirs = {f"{name} {d}": (d, tuple(bounds)) for name, _, d, bounds in printed}
     ours = (embeddings.dimensions, tuple(means[bound].mean for bound in BOUNDS))
     epsilons = np.array(options.pick(FIGURE_SIX, FIGURE_SIX, (10.0,)))
     for name, (dimensions, bounds) in {**theirs, f"{embeddings.header.name}, our means": ours}.items():

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 import wordveil.api as wv
 from wordveil_lab.corpora import encode, part_of
-from wordveil_lab.papers.base import table_of, told
+from wordveil_lab.papers.base import table_of
 from wordveil_lab.papers.radius_lists import coordinate_scales, length_law, own_chance
+from wordveil_lab.told import told
 
 Numbers = dict[str, object]
 WORDS = 600
@@ -298,7 +299,7 @@ def exhibit(name: str) -> str:
     if name not in ENTRIES:
         raise wv.ParameterError("paper", name, f"must be one of {', '.join(ENTRIES)}.")
     numbers = ENTRIES[name]()
-    said = {part: sentence.format(**numbers) for part, sentence in told("gallery.toml")[name].items()}
+    said = {part: sentence.format(**numbers) for part, sentence in told("papers/gallery.toml")[name].items()}
     lines = [f"## {said['title']}", "", f"    wordveil reproduce {name}", "", said["source"], ""]
     for part, heading in (("claim", "Claim"), ("counter", "Counter-example"), ("bound", "Certified"), ("mend", "Mend")):
         lines += [f"**{heading}.** {said[part]}", ""]
@@ -307,7 +308,7 @@ def exhibit(name: str) -> str:
 
 def gallery_page(names: Iterable[str] = tuple(ENTRIES)) -> str:
     """Return the whole page; an entry whose data is not here says so."""
-    parts = [told("gallery.toml")["head"]]
+    parts = [told("papers/gallery.toml")["head"]]
     for name in names:
         try:
             parts.append(exhibit(name))

@@ -24,13 +24,13 @@ from wordveil_lab.papers.base import (
     decoded,
     labelled,
     shown,
-    told,
     verdict,
 )
 from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
 from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
 from wordveil_lab.plots import Plotted, point
 from wordveil_lab.rows import read_rows
+from wordveil_lab.told import told
 
 EPSILONS = (1.0, 5.0, 10.0, 20.0, 40.0)
 TAUS = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -170,7 +170,7 @@ def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison
     label = labelled(name, epsilon)
     at = epsilon or None
     utility = [panel for panel in PANELS if panel in scores]
-    known = told("numbers.toml")["nadp"]["stored"]
+    known = told("papers/numbers.toml")["nadp"]["stored"]
     place, stored = next(((at, scores) for row, e, at, scores in known if (row, e) == (name, epsilon)), (epsilon, {}))
     listed = ", ".join(f"{score} {value:.3f}" for score, value in stored.items())
     theirs = [Plotted(PANELS[s], name, place, value, paper=True) for s, value in stored.items() if s in PANELS]

@@ -26,10 +26,10 @@ from wordveil_lab.papers.base import (
     shown,
     sides,
     standing,
-    told,
 )
 from wordveil_lab.papers.privemb_bounds import bound_rows, published
 from wordveil_lab.plots import point
+from wordveil_lab.told import told
 
 TRAINED = {50: 0.93, 100: 0.66, 200: 0.468}
 """Dimensions of the tables of figure 4 -> beta of the M2 that they are compared with."""
@@ -61,7 +61,7 @@ def reproduce(options: Options) -> Reproduction:
 
 def results(pairs: Pairs, *, full: bool) -> Iterator[Comparison]:
     """Yield one row for each figure and table; `full` is at the paper's size and on its own embedding."""
-    for item, paper in told("numbers.toml")["privemb"]["claims"].items():
+    for item, paper in told("papers/numbers.toml")["privemb"]["claims"].items():
         lower, cases = item in ("figure 1", "figure 2"), pairs[item]
         counts = standing(cases.values(), lower=lower)
         ours = "ahead in {}, {} level, behind in {} of {} (two standard errors)".format(*counts, len(cases))
@@ -127,7 +127,7 @@ def _lexicon(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comp
             pairs["figure 3"][_case(name, epsilon)] = found["accuracy"], plain["accuracy"]
         yield Comparison(
             what=f"figure 3, {labelled(name, epsilon)}: accuracy / AUC",
-            paper=told("numbers.toml")["privemb"]["figure-three"][f"{epsilon:g}"] if epsilon else "",
+            paper=told("papers/numbers.toml")["privemb"]["figure-three"][f"{epsilon:g}"] if epsilon else "",
             ours=_two(found, "accuracy", "auc"),
             points=(
                 point("figure 3: accuracy on the opinion lexicon", name, epsilon or None, found["accuracy"]),
@@ -149,7 +149,7 @@ def _two(found: Scores, first: str, second: str) -> str:
 
 
 def _sentences(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
-    printed = told("numbers.toml")["privemb"]["table-one"]
+    printed = told("papers/numbers.toml")["privemb"]["table-one"]
     sets = options.pick(tuple(printed), tuple(printed), ("TREC-6",))
     contenders = tuple(_mechanisms(table, 10.0, (0.9,)))
     for name in sets:
