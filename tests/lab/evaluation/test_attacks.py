@@ -10,12 +10,17 @@ from tests.lab.conftest import noisy
 import seeds
 import wordveil as wv
 from wordveil.mechanisms.base import WordRandomizer
-from wordveil_lab.evaluation.bayes import BayesGuess
-from wordveil_lab.evaluation.corpora import place_unknown
 from wordveil_lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
-from wordveil_lab.evaluation.evidence import channel_guesses, columns, nearest_words, observe, word_channel
-from wordveil_lab.evaluation.priors import draw_words
-from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
+from wordveil_lab.evaluation.evidence import (
+    BayesGuess,
+    channel_guesses,
+    columns,
+    draw_words,
+    nearest_words,
+    observe,
+    word_channel,
+)
+from wordveil_lab.evaluation.subjects import Entrant, place_unknown, subject_of, unprotected
 
 SOURCE = seeds.source(11)
 ALPHA = 1e-9

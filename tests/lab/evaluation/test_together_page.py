@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from wordveil.denoising.prior import load_prior
-from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.evidence import content_words
 
 ROOT = Path(__file__).resolve().parents[3]
 pytest.importorskip("sklearn", reason="needs the extra wordveil-lab[evaluation]")

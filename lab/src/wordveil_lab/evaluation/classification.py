@@ -13,10 +13,9 @@ from wordveil.api import Embeddings, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation import models
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.corpora import centroids, released_centroids, released_tokens
 from wordveil_lab.evaluation.data import train_and_test
-from wordveil_lab.evaluation.mean_classifier import MeanClassifier
-from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.models import MeanClassifier
+from wordveil_lab.evaluation.subjects import Entrant, centroids, released_centroids, released_tokens
 from wordveil_lab.evaluation.word_tasks import word_ids
 from wordveil_lab.rows import read_rows
 

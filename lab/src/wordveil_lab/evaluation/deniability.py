@@ -13,7 +13,7 @@ import numpy as np
 
 from wordveil.api import Embeddings, Float64Array, IdArray, NearestWords, ParameterError, RandomSource, WordRandomizer
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
+from wordveil_lab.evaluation.evidence import PUBLIC_LIST, draw_words, word_prior
 from wordveil_lab.evaluation.subjects import Entrant
 
 ROWS = 256

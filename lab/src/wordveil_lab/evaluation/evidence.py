@@ -1,23 +1,70 @@
-"""What one released token says of its original, seen without its context: P(release | word) for every word.
+"""What an attacker knows of a word before they see anything, what one released token says of it, and the best guess.
+
+Before: how often the word occurs in public text. Seen without its context, a release gives P(release | word) of each:
 
 word mechanism        the law that it states, exactly
 released vectors      the law that the mechanism states and samples from, exactly
 decoded words         a channel learnt by running the public mechanism: its shape is assumed, so an attack that
                       reads it is a lower bound on what an attacker can do
+
+For a selection mechanism the success of the best attacker is computed: sum over y of max over x of prior(x) P(y | x).
+For released vectors the posterior is exact and the success a mean over draws. For decoded words it is that of the best
+of three attackers tried: a lower bound on the optimum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource
-from wordveil_lab.evaluation.priors import draw_words
+from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource, word_frequencies
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.base import Task
+from wordveil_lab.evaluation.data import read_texts
 from wordveil_lab.evaluation.subjects import Entrant
+
+PUBLIC_LIST = "public list"
+"""The counts of public English text that ship with the package; see `wordveil.vocabulary.frequencies`."""
+
+SMOOTHING = 0.5
+"""Added to the count of every word, so that no word is impossible."""
+
+COMMON = 2e-4
+"""Share of public text from which on a word counts as common, 555 of the embedded ones; rarer words carry content."""
+
+TEXTS = 20_000  # of a file, counted at most
+
+
+def word_prior(embeddings: Embeddings, frequencies: str = PUBLIC_LIST) -> Float64Array:
+    """Return a probability for every word, shape (v,), positive everywhere: (count + 1/2) over the sum.
+
+    Counted are the words of the public list, or of texts spread over a file with a column text.
+    """
+    if frequencies == PUBLIC_LIST:
+        weights = word_frequencies(embeddings, smoothing=SMOOTHING)
+    else:
+        tokens = encode(embeddings, read_texts(frequencies, limit=TEXTS)).tokens
+        weights = np.asarray(np.bincount(tokens[tokens >= 0], minlength=len(embeddings)) + SMOOTHING, dtype=np.float64)
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def content_words(embeddings: Embeddings) -> NDArray[np.bool_]:
+    """Return which words are rarer than `COMMON` in the public list, shape (v,); unlisted words are."""
+    return np.asarray(word_frequencies(embeddings) < COMMON)
+
+
+def draw_words(prior: Float64Array, n: int, source: RandomSource, label: str) -> IdArray:
+    """Return n word ids drawn from the prior, shape (n,), int32."""
+    bounds: NDArray[np.float64] = np.cumsum(prior)
+    uniforms = source.stream(label).lane(0).random(n)
+    found = np.searchsorted(bounds, uniforms * bounds[-1], side="right")
+    return np.asarray(np.minimum(found, len(prior) - 1), dtype=np.int32)
+
 
 ROWS = 64  # vectors compared with the vocabulary at a time
 INPUTS = 512  # rows of the channel computed at a time
@@ -225,3 +272,44 @@ def _densities(subject: Entrant, vectors: Float64Array) -> Float64Array:
         found[span, :-1] = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
     found[:, -1] = _stand_in(subject, found[:, :-1])
     return found
+
+
+READ = 256  # releases whose posterior is taken at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesGuess(Task):
+    """Success of the best guess at a word from its release."""
+
+    name: ClassVar[str] = "bayes"
+    frequencies: str = PUBLIC_LIST  # the public list, or a file of public text; see `word_prior`
+    trials: int = 10_000  # words drawn from the prior, where the success is not computed
+
+    def prepare(self, embeddings: Embeddings) -> Float64Array:
+        return word_prior(embeddings, self.frequencies)
+
+    def applies(self, subject: Entrant) -> bool:
+        return subject.vectors is None or subject.law_known
+
+    def run(self, prepared: Float64Array, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        guessing = float(prepared.max())
+        if subject.is_baseline:
+            return {"success": 1.0, "naming": 1.0, "guessing": guessing}
+        if subject.exact:
+            _, reached = channel_guesses(word_channel(subject, prepared), prepared)
+            outputs = subject.words.outputs
+            kept = subject.words.keep_probabilities(outputs)
+            assert kept is not None
+            return {"success": float(reached.sum()), "naming": float(prepared[outputs] @ kept), "guessing": guessing}
+        inputs = draw_words(prepared, self.trials, source, "bayes trials")
+        if subject.vectors is None:
+            released = subject.release_words(inputs, source, "bayes release")
+            channel = word_channel(subject, prepared)
+            named, best = released, channel_guesses(channel, prepared)[0][np.searchsorted(channel.outputs, released)]
+        else:
+            seen = observe(subject, inputs, prepared, source, "bayes release")
+            spans = [seen.kinds[start : start + READ] for start in range(0, len(inputs), READ)]
+            named = seen.named
+            best = np.concatenate([(seen.likelihoods(span)[:, :-1] * prepared).argmax(axis=1) for span in spans])
+        tried = [float((guess == inputs).mean()) for guess in (named, best, prepared.argmax())]
+        return {"success": max(tried), "naming": tried[0], "guessing": guessing}

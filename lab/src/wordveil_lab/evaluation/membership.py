@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from wordveil.api import Embeddings, Float64Array, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.corpora import released_tokens
 from wordveil_lab.evaluation.data import mixed_order, train_and_test
-from wordveil_lab.evaluation.mean_classifier import MeanClassifier
-from wordveil_lab.evaluation.models import encode_labelled, fit_quietly, load_sklearn
-from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.models import MeanClassifier, encode_labelled, fit_quietly, load_sklearn
+from wordveil_lab.evaluation.subjects import Entrant, released_tokens
 
 
 @dataclass(frozen=True, kw_only=True)

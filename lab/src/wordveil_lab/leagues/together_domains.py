@@ -16,10 +16,10 @@ from wordveil_lab.clone import ROOT
 from wordveil_lab.corpora import encode as read_words
 from wordveil_lab.court.utility import log_likelihoods
 from wordveil_lab.evaluation.bert_score import matching_scores, read_by_minilm
-from wordveil_lab.evaluation.corpora import centroids
 from wordveil_lab.evaluation.data import plain
+from wordveil_lab.evaluation.evidence import content_words
 from wordveil_lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, standardized
-from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.subjects import centroids
 from wordveil_lab.leagues.trial_texts import table
 from wordveil_lab.rows import data_folder, locate, read_rows
 

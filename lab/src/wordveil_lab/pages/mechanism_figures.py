@@ -20,7 +20,7 @@ import wordveil
 from wordveil import TEM, Nearest, RankSoftmax, SanText, Vickrey, load_embeddings
 from wordveil.api import DECODERS, MECHANISMS, Embeddings
 from wordveil_lab.clone import ROOT
-from wordveil_lab.pages import vector_figures, word_figures
+from wordveil_lab.pages import figures
 from wordveil_lab.pages.figure_values import Figure, Sampling
 
 STORED = ROOT / "docs" / "mechanisms" / "figures.json"
@@ -34,21 +34,21 @@ def _words() -> Embeddings:
 
 
 FIGURES: dict[str, Callable[[Sampling], Figure]] = {
-    "clipped-gaussian": vector_figures.clipped_gaussian,
-    "clipped-l2": vector_figures.clipped_l2,
-    "clipped-laplace": vector_figures.clipped_laplace,
-    "jaccard": lambda s: word_figures.jaccard(_words(), s),
-    "laplace": vector_figures.laplace,
-    "mahalanobis": lambda s: vector_figures.mahalanobis(_words(), s),
-    "nadp": lambda s: word_figures.nadp(_words(), s),
-    "projection": lambda s: vector_figures.projection(_words(), s),
-    "santext": lambda s: word_figures.selection(SanText, load_embeddings(), s),
-    "tem": lambda s: word_figures.selection(TEM, load_embeddings(), s),
-    "tight": lambda s: word_figures.tight(_words(), s),
-    "truncated-laplace": vector_figures.truncated_laplace,
-    "nearest": lambda s: word_figures.decoder(Nearest(), _words(), s),
-    "rank-softmax": lambda s: word_figures.decoder(RankSoftmax(epsilon=20.0, c=0.04), _words(), s),
-    "vickrey": lambda s: word_figures.decoder(Vickrey(t=0.5), _words(), s),
+    "clipped-gaussian": figures.clipped_gaussian,
+    "clipped-l2": figures.clipped_l2,
+    "clipped-laplace": figures.clipped_laplace,
+    "jaccard": lambda s: figures.jaccard(_words(), s),
+    "laplace": figures.laplace,
+    "mahalanobis": lambda s: figures.mahalanobis(_words(), s),
+    "nadp": lambda s: figures.nadp(_words(), s),
+    "projection": lambda s: figures.projection(_words(), s),
+    "santext": lambda s: figures.selection(SanText, load_embeddings(), s),
+    "tem": lambda s: figures.selection(TEM, load_embeddings(), s),
+    "tight": lambda s: figures.tight(_words(), s),
+    "truncated-laplace": figures.truncated_laplace,
+    "nearest": lambda s: figures.decoder(Nearest(), _words(), s),
+    "rank-softmax": lambda s: figures.decoder(RankSoftmax(epsilon=20.0, c=0.04), _words(), s),
+    "vickrey": lambda s: figures.decoder(Vickrey(t=0.5), _words(), s),
 }
 """Mechanism or decoder name -> a figure of its own, measured with the given sampling."""
 
@@ -57,7 +57,7 @@ def figure_of(name: str, sampling: Sampling) -> Figure:
     """Return the figure of a mechanism or decoder: its own, or the one that every mechanism can have."""
     if name in FIGURES:
         return FIGURES[name](sampling)
-    return word_figures.any_mechanism(getattr(wordveil, MECHANISMS[name]).examples()[0], _words(), sampling)
+    return figures.any_mechanism(getattr(wordveil, MECHANISMS[name]).examples()[0], _words(), sampling)
 
 
 def stored_figures() -> dict[str, Figure]:

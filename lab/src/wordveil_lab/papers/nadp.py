@@ -26,8 +26,16 @@ from wordveil_lab.papers.base import (
     shown,
     verdict,
 )
-from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
-from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
+from wordveil_lab.papers.nadp_checks import (
+    DELTA,
+    FlatNoise,
+    classical_at_forty,
+    contenders,
+    findings,
+    leads,
+    lowest_skewness,
+    sizes,
+)
 from wordveil_lab.plots import Plotted, point
 from wordveil_lab.rows import read_rows
 from wordveil_lab.told import told
