@@ -11,7 +11,6 @@ from wordveil.api import NeighbourResponse, Redactor, Sanitizer, load_embeddings
 pytest.importorskip("sklearn", reason="the measurements need scikit-learn")
 from wordveil_lab.leagues.redaction import (
     Passed,
-    Task,
     accuracies,
     chats,
     commonest_share,
@@ -100,7 +99,7 @@ def test_hidden_words_are_exchanged_and_all_else_is_redacted():
 
 def test_a_judge_learns_from_releases_and_is_asked_originals_and_releases():
     pairs = [("the house is good", "a"), ("the car is bad", "b")] * 6
-    task = Task(name="toy", train=pairs, test=pairs)
+    task = (pairs, pairs)
     assert accuracies(task, DEFAULT.release) == accuracies(task, list) == (1.0, 1.0)
 
 

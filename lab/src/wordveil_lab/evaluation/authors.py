@@ -32,16 +32,11 @@ _ADDRESS = re.compile(r"[\w.+-]+@[\w.-]+")
 _NAME = re.compile(r"[^\W\d_]{3,}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Post:
-    """One post."""
+def parse_post(text: str) -> tuple[str, str]:
+    """Return the author of a post with headers, and what they wrote, lines joined by spaces, without their own name.
 
-    author: str  # the address in its From header, lower case; "" where there is none
-    body: str  # what its author wrote, lines joined by spaces, without their own name
-
-
-def parse_post(text: str) -> Post:
-    """Return author and body of a post with headers; everything after a signature's rule is dropped."""
+    The author is the address in the From header, lower case, or "". All after a signature's rule is dropped.
+    """
     head, _, rest = _BREAK.sub("\n", text).partition("\n\n")
     sender = next((line[5:] for line in head.split("\n") if line.lower().startswith("from:")), "")
     address = _ADDRESS.search(sender)
@@ -55,7 +50,7 @@ def parse_post(text: str) -> Post:
             kept.append(line.strip())
     names = {name.lower() for name in _NAME.findall(sender)}
     body = _NAME.sub(lambda found: "" if found.group().lower() in names else found.group(), " ".join(kept))
-    return Post(author=address.group().lower() if address else "", body=" ".join(body.split()))
+    return address.group().lower() if address else "", " ".join(body.split())
 
 
 _FEATURES: tuple[dict[str, Any], ...] = (
@@ -106,11 +101,11 @@ class AuthorshipLinkage(Task):
         found: dict[str, list[str]] = {}
         for row in read_rows(self.path, ("text", self.author) if self.author else ("text",)):
             text = str(row["text"])
-            post = Post(author=str(row[self.author]), body=text) if self.author else parse_post(text)
-            words = post.body.split()
+            author, body = (str(row[self.author]), text) if self.author else parse_post(text)
+            words = body.split()
             cut = " ".join(words[: self.words])
-            own = found.setdefault(post.author, [])
-            if post.author and 4 * len(words) >= self.words and cut not in own:
+            own = found.setdefault(author, [])
+            if author and 4 * len(words) >= self.words and cut not in own:
                 own.append(cut)
         return found
 

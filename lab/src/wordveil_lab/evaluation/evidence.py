@@ -20,13 +20,13 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 
 from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource, word_frequencies
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.data import read_texts
-from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.subjects import Entrant, distances
 
 PUBLIC_LIST = "public list"
 """The counts of public English text that ship with the package; see `wordveil.vocabulary.frequencies`."""
@@ -122,9 +122,10 @@ def _learnt_channel(subject: Entrant, prior: Float64Array) -> Callable[[IdArray]
     inputs = draw_words(prior, LEARNT_PAIRS, source, "learnt channel")
     released = subject.release_words(inputs, source, "learnt channel release")
     noise = subject.words.vectors
-    distances = _Distances(subject.embeddings if noise is None else noise.decoding_space(subject.embeddings))
-    rate, bonus = _learnt(distances(inputs), inputs, released, distances.outputs)
-    words = np.arange(len(subject.embeddings), dtype=np.int32)
+    space = subject.embeddings if noise is None else noise.decoding_space(subject.embeddings)
+    outputs, vectors = space.candidates, np.asarray(space.vectors, dtype=np.float64)
+    rate, bonus = _learnt(distances(vectors[inputs], vectors[outputs]), inputs, released, outputs)
+    words = np.arange(len(vectors), dtype=np.int32)
 
     def weights(rows: Float64Array, same: NDArray[np.int64], places: NDArray[np.integer]) -> Float64Array:
         rows *= -rate
@@ -133,28 +134,29 @@ def _learnt_channel(subject: Entrant, prior: Float64Array) -> Callable[[IdArray]
         return rows
 
     parts = np.split(words, range(INPUTS, len(words), INPUTS))
-    sums = np.concatenate([weights(distances(ids), *_own(ids, distances.outputs)).sum(axis=1) for ids in parts])
+    gaps = (distances(vectors[ids], vectors[outputs]) for ids in parts)
+    sums = np.concatenate([weights(g, *_own(ids, outputs)).sum(axis=1) for g, ids in zip(gaps, parts, strict=True)])
 
-    def likelihoods(outputs: IdArray) -> Float64Array:
-        return np.asarray(weights(distances.of_all(outputs), np.arange(len(outputs)), outputs) / sums)
+    def likelihoods(seen: IdArray) -> Float64Array:
+        return np.asarray(weights(distances(vectors[seen], vectors), np.arange(len(seen)), seen) / sums)
 
     return likelihoods
 
 
-def _learnt(distances: Float64Array, inputs: IdArray, released: IdArray, outputs: IdArray) -> tuple[float, float]:
+def _learnt(gaps: Float64Array, inputs: IdArray, released: IdArray, outputs: IdArray) -> tuple[float, float]:
     """Return rate and ln bonus of highest likelihood from the distance of every output from n inputs, shape (n, m)."""
     same, places = _own(inputs, outputs)
-    others_only = np.ones(distances.shape, dtype=bool)
+    others_only = np.ones(gaps.shape, dtype=bool)
     others_only[same, places] = False
     changed = released != inputs
     kept = len(inputs) - int(changed.sum())
-    moved = float(distances[changed, np.searchsorted(outputs, released[changed])].sum())
-    scale = 1 / float(np.median(distances))
+    moved = float(gaps[changed, np.searchsorted(outputs, released[changed])].sum())
+    scale = 1 / float(np.median(gaps))
 
     def fitted(log_rate: float) -> tuple[float, float, float]:
         """Return minus the log-likelihood at the best bonus, the rate and that bonus."""
         rate = scale * float(np.exp(log_rate))
-        total = np.exp(-rate * distances).sum(axis=1, where=others_only)
+        total = np.exp(-rate * gaps).sum(axis=1, where=others_only)
         bonus = _bonus(total[same], kept)
         total[same] += np.exp(bonus)
         return float(np.log(total).sum() + rate * moved - bonus * kept), rate, bonus
@@ -173,35 +175,7 @@ def _own(ids: IdArray, outputs: IdArray) -> tuple[NDArray[np.int64], NDArray[np.
 def _bonus(others: Float64Array, kept: int) -> float:
     """Return ln b with sum of b / (others + b) = kept: as many words stay as were seen to, within half a word."""
     wanted = min(max(kept, 0.5), len(others) - 0.5)
-    low, high = -60.0, 60.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        if float((1 / (1 + others * np.exp(-middle))).sum()) < wanted:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-class _Distances:
-    """Euclidean distances from words to every word that may be output, shape (n, m)."""
-
-    def __init__(self, embeddings: Embeddings) -> None:
-        self.outputs = embeddings.candidates
-        self._words = np.asarray(embeddings.vectors, dtype=np.float64)
-        self._squares = np.square(self._words).sum(axis=1)
-
-    def __call__(self, ids: IdArray) -> Float64Array:
-        return self.of_all(ids, self.outputs)
-
-    def of_all(self, ids: IdArray, others: IdArray | None = None) -> Float64Array:
-        """Return the distances from words to some others, or all words, shape (n, m)."""
-        chosen = slice(None) if others is None or len(others) == len(self._words) else others
-        found = (-2 * self._words[ids]) @ self._words[chosen].T
-        found += self._squares[chosen]
-        found += self._squares[ids][:, None]
-        np.maximum(found, 0.0, out=found)
-        return np.asarray(np.sqrt(found, out=found))
+    return float(brentq(lambda x: (1 / (1 + others * np.exp(-x))).sum() - wanted, -60.0, 60.0))
 
 
 def channel_guesses(channel: WordChannel, prior: Float64Array) -> tuple[IdArray, Float64Array]:

@@ -90,7 +90,7 @@ class TopicRetrieval(_Search):
 
     def prepare(self, embeddings: Embeddings) -> Collection:
         items = read_labelled(self.path, text=self.text, label=self.label, limit=self.documents + self.queries)
-        texts = [parse_post(item.text).body if self.posts else item.text for item in items]
+        texts = [parse_post(item.text)[1] if self.posts else item.text for item in items]
         short = [" ".join(text.split()[: self.words]) for text in texts]
         asked = [i for i in range(len(items)) if i % 5 == 0][: self.queries]
         stored = [i for i in range(len(items)) if i % 5][: self.documents]

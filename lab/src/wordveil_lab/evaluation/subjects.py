@@ -163,8 +163,9 @@ def means(rows: Float64Array, owner: NDArray[np.int64], n: int) -> Float64Array:
 
 def distances(first: Float64Array, second: Float64Array) -> Float64Array:
     """Return the Euclidean distances of n rows from m others up to rounding, shape (n, m)."""
-    squared = np.square(first).sum(axis=1)[:, None] + np.square(second).sum(axis=1) - 2 * first @ second.T
-    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
+    found = np.square(first).sum(axis=1)[:, None] + np.square(second).sum(axis=1)
+    found -= 2 * first @ second.T
+    return np.asarray(np.sqrt(np.maximum(found, 0.0, out=found), out=found))
 
 
 def unit_rows(rows: Float64Array) -> Float64Array:

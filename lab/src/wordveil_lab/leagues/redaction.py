@@ -30,6 +30,8 @@ from wordveil_lab.tables import markdown_table, refilled
 Spell = Callable[[str], str]
 Labelled = Sequence[tuple[str, str]]
 """Texts and their classes."""
+Task = tuple[Labelled, Labelled]
+"""Texts that teach, and texts that are judged."""
 Marked = Sequence[Mapping[str, Any]]
 """Texts with their values."""
 SPELLINGS: dict[str, Spell] = {"as written": str, "small letters": str.lower, "shouted": str.upper}
@@ -37,21 +39,13 @@ TRAINED, JUDGED = 10_003, 3_080  # texts of a task at most: all questions to a b
 FILMS = 4_000, 2_000  # reviews that teach, and that are judged
 REVIEWS, COMPLAINTS, PUBLIC = 1_000, 1_200, 10_000
 FLOOR = "nothing (the commonest class)"
+BANK = "questions to a bank, 77 intents"
 NEWS, SHOPS, FILM = "news, 4 fields", "reviews of shops (Yelp), sentiment", "film reviews (IMDB), sentiment"
 """Longer texts: a detector is not asked to read them, nor hidden words of films to be drawn."""
 PUBLISHED, CHATS = attacks.FACTS["published"], attacks.FACTS["chats"]
 """Presidio's recall by its own authors, and what is counted of the values marked in chats with support."""
 QUASI = frozenset(("DATE_TIME", "AGE", "TITLE", "NRP"))
 COUNTED = {kind for kinds in CHATS.values() for kind in kinds}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """A classification."""
-
-    name: str  # what is told
-    train: list[tuple[str, str]]  # texts and their classes
-    test: list[tuple[str, str]]  # the same of other texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +68,8 @@ def some(given: Sequence[Any], most: int) -> list[Any]:
     return list(given[:: -(-len(given) // most)])
 
 
-def tasks(data: Path) -> list[Task]:
-    """Return the tasks."""
+def tasks(data: Path) -> dict[str, Task]:
+    """Return the tasks, by what is told."""
     sentences, documents, privacy = data / "sentences", data / "documents", data / "privacy"
     bank = [table(sentences / f"banking77.{part}.tsv", "label", "text") for part in ("train", "test")]
     news = table(documents / "agnews.test.tsv", "label", "title", "description")
@@ -83,20 +77,19 @@ def tasks(data: Path) -> list[Task]:
     shops = [(text, str(float(given) > 3)) for text, given in stars if float(given) != 3]
     films = [table(documents / name, "label", "text") for name in ("imdb.train.jsonl.gz", "imdb.test10k.jsonl.gz")]
     notes = [table(privacy / f"mts-dialog.{part}.jsonl.gz", "section", "note") for part in ("train", "test")]
-    pairs = {
-        "questions to a bank, 77 intents": bank,
+    pairs: dict[str, Sequence[Labelled]] = {
+        BANK: bank,
         NEWS: [some(news[::2], TRAINED), some(news[1::2], JUDGED)],
         SHOPS: [shops[: 3 * len(shops) // 4], shops[3 * len(shops) // 4 :]],
         FILM: [films[0][: FILMS[0]], films[1][: FILMS[1]]],
         "clinical notes, 20 sections": notes,
     }
-    return [Task(name=name, train=train, test=test) for name, (train, test) in pairs.items()]
+    return {name: (train, test) for name, (train, test) in pairs.items()}
 
 
 def accuracies(one: Task, release: Release) -> tuple[float, float]:
     """Return the shares of originals, and of releases, whose class a linear classifier of releases tells."""
-    train, classes = zip(*one.train, strict=True)
-    test, right = zip(*one.test, strict=True)
+    (train, classes), (test, right) = (zip(*part, strict=True) for part in one)
     seen, shown = release(train), release(test)
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     words = vectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)[\w']+")
@@ -110,13 +103,13 @@ def commonest_share(train: Labelled, test: Labelled) -> float:
     return sum(label == commonest for _, label in test) / len(test)
 
 
-def use(one: Task, compared: Sequence[Row]) -> dict[str, tuple[float, float] | None]:
+def use(name: str, one: Task, compared: Sequence[Row]) -> dict[str, tuple[float, float] | None]:
     """Return accuracy judged on originals and on releases, of each row; the commonest class is the floor."""
-    floor = commonest_share(one.train, one.test)
+    floor = commonest_share(*one)
     found: dict[str, tuple[float, float] | None] = {FLOOR: (floor, floor)}
     for each in compared:
-        long = each.name.startswith(DETECTOR) and one.name in (NEWS, SHOPS, FILM)
-        drawn = each.name.startswith("common") and ", " in each.name and one.name == FILM
+        long = each.name.startswith(DETECTOR) and name in (NEWS, SHOPS, FILM)
+        drawn = each.name.startswith("common") and ", " in each.name and name == FILM
         found[each.name] = None if long or drawn else accuracies(one, each.release)
     return found
 
@@ -239,7 +232,7 @@ def read_by_characters(release: Release, train: Labelled, test: Labelled) -> flo
 def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     documents = data / "documents"
     reviews = [text for text, _ in table(documents / "imdb.test10k.jsonl.gz", "label", "text")[:REVIEWS]]
-    attacked, read = ([text for text, _ in pairs] for pairs in (bank.test, bank.train))
+    attacked, read = ([text for text, _ in pairs] for pairs in (bank[1], bank[0]))
     public = [text for text, _ in some(table(documents / "cfpb-complaints.jsonl.gz", "product", "text"), COMPLAINTS)]
     public += some([record["text"] for record in chats(data)], PUBLIC)
     posts = table(documents / "reddit-mental-health.jsonl.gz", "author", "text")
@@ -276,7 +269,7 @@ def measured(data: Path) -> tuple[dict[str, list[str]], bytes]:
     """Return the tables of the page, by their headings or comments, and its figure."""
     all_tasks, compared = tasks(data), rows()
     marked = list(read_rows(data / "privacy" / "presidio-synth.jsonl.gz", ("text", "spans")))
-    results = {one.name: use(one, compared) for one in all_tasks}
+    results = {name: use(name, one, compared) for name, one in all_tasks.items()}
     names = (FLOOR, *(each.name for each in compared))
     kept = [[name, *(found[name] for found in results.values())] for name in names]
     default = next(each for each in compared if each.name == "common:4000")
@@ -286,7 +279,7 @@ def measured(data: Path) -> tuple[dict[str, list[str]], bytes]:
         "## Marked values that pass": _values(compared, marked),
         "<!-- table: types -->": _by_type(default, detector, marked),
         "<!-- table: chats -->": _chats(default, detector, chats(data)),
-        "## Gaps, and what still identifies": _identifying(data, compared, all_tasks[0]),
+        "## Gaps, and what still identifies": _identifying(data, compared, all_tasks[BANK]),
     }
     points = [
         Plotted(figure="judged on originals", series=name, epsilon=float(n), value=found[f"common:{n}"][0])  # type: ignore[index]

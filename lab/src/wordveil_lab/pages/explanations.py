@@ -16,6 +16,7 @@ import numpy as np
 from wordveil import load_embeddings
 from wordveil.api import neighbour_points
 from wordveil_lab.clone import ROOT
+from wordveil_lab.evaluation.subjects import distances
 from wordveil_lab.pages import quotes
 from wordveil_lab.pages.quotes import RANKS, written
 from wordveil_lab.plots import SETTINGS, svg
@@ -38,7 +39,7 @@ def facts() -> dict[str, Any]:
     chosen = np.linspace(0, len(rows) - 1, SAMPLE).astype(int)
     spread, sorted_rows = {}, np.empty(0)
     for d in DIMENSIONS:
-        sorted_rows = _sorted_distances(rows[:, :d], chosen)
+        sorted_rows = np.sort(distances(rows[chosen, :d], rows[:, :d]), axis=1)
         spread[str(d)] = [float(np.mean(sorted_rows[:, rank] / np.median(sorted_rows, axis=1))) for rank in RANKS]
     median = float(np.mean(np.median(sorted_rows, axis=1)))
     nearest = float(np.mean(sorted_rows[:, 1]))
@@ -56,13 +57,6 @@ def facts() -> dict[str, Any]:
         "points": [asdict(point) for point in neighbour_points(embeddings, "nats", 350.0)],
         "attacker_points": [asdict(point) for point in neighbour_points(embeddings, "attacker", 0.2)],
     }
-
-
-def _sorted_distances(rows: Any, chosen: Any) -> Any:
-    squares = (rows * rows).sum(axis=1)
-    products = rows[chosen] @ rows.T
-    squared = np.maximum(squares[chosen][:, None] + squares[None, :] - 2 * products, 0)
-    return np.sqrt(np.sort(squared, axis=1))
 
 
 def _near_shares(distances: Any, rate: float) -> list[float]:

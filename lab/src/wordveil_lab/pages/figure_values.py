@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,13 +48,9 @@ class Figure:
     log: bool = False  # whether both axes are logarithmic
     reading: str = ""  # what to see in it
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Figure:
-        """Rebuild a figure from `as_dict` or its JSON."""
+        """Rebuild a figure from `asdict` or its JSON."""
         lists = ("x", "y", "notes")
         series = ({**one, **{key: tuple(one[key]) for key in lists}} for one in values["series"])
         return cls(**{**values, "series": tuple(Series(**each) for each in series)})
@@ -76,7 +72,7 @@ def figure(name: str, sampling: Sampling, *series: Series, **facts: Any) -> Figu
     """Return a figure with the words that figures.toml has for it, braces filled."""
     known = {"samples": sampling.samples, "delta": DELTA, **facts}
     words = told("pages/figures.toml")[name].items()
-    filled = {key: word.format(**known) if isinstance(word, str) else word for key, word in words}
+    filled: dict[str, Any] = {key: word.format(**known) if isinstance(word, str) else word for key, word in words}
     return Figure(series=series, **filled)
 
 

@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 import numpy as np
 
@@ -67,12 +68,12 @@ def stored_figures() -> dict[str, Figure]:
 
 def main(names: Sequence[str] = ()) -> None:
     """Measure the figures named, or every figure, and store them."""
-    found = {name: figure.as_dict() for name, figure in stored_figures().items()} if names else {}
+    found = {name: asdict(figure) for name, figure in stored_figures().items()} if names else {}
     for name in (*MECHANISMS, *DECODERS):
         if names and name not in names:
             continue
         start = time.perf_counter()
-        found[name] = figure_of(name, Sampling()).as_dict()
+        found[name] = asdict(figure_of(name, Sampling()))
         print(f"{name:18s} {time.perf_counter() - start:6.1f} s")
     STORED.parent.mkdir(parents=True, exist_ok=True)
     STORED.write_text(json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
