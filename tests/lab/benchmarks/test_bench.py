@@ -14,8 +14,17 @@ from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels.compiled.library import kernel_engine
 from wordveil_lab.benchmarks import machine, peers, workload
 from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, measure_machine
-from wordveil_lab.benchmarks.measuring import AXES, SIZES, TASKS, Measurement, growth_curve, measure
-from wordveil_lab.benchmarks.report import as_json, save_plot, table
+from wordveil_lab.benchmarks.measuring import (
+    AXES,
+    SIZES,
+    TASKS,
+    Measurement,
+    as_json,
+    growth_curve,
+    measure,
+    save_plot,
+    table,
+)
 from wordveil_lab.benchmarks.workload import Workload, generated_words
 
 TINY = Workload(vocabulary=300, dimensions=8, tokens=40, repeats=1)

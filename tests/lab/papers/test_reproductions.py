@@ -15,7 +15,7 @@ from wordveil.cli.app import build_app
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.santext import SanText
 from wordveil.vocabulary.table import load_embeddings
-from wordveil_lab.evaluation.membership import MembershipInference
+from wordveil_lab.evaluation.classification import MembershipInference
 from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.papers import PAPERS, curse, tem
 from wordveil_lab.papers.base import VERDICTS, Options, is_table, median_norm, roles_of, timed

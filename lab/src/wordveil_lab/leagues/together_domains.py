@@ -22,21 +22,11 @@ from wordveil_lab.evaluation.models import as_numbers, bag_of_words, fit_quietly
 from wordveil_lab.evaluation.subjects import centroids
 from wordveil_lab.leagues.trial_texts import table
 from wordveil_lab.rows import data_folder, locate, read_rows
+from wordveil_lab.told import told
 
 WORK = ROOT / "build/together"
 TEXTS, TRAINING, PUBLIC, JUDGED = 150, 3000, 3000, 3000
-DOMAINS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...], str, str]] = {
-    "reviews": ("documents/imdb.train.jsonl.gz", ("sentences/mr.tsv",), ("sentences/mr.tsv",), "text", "label"),
-    "clinical": (
-        "clinical",
-        ("privacy/mts-dialog.dev.jsonl.gz", "privacy/mts-dialog.test.jsonl.gz"),
-        ("privacy/mts-dialog.train.jsonl.gz",),
-        "note",
-        "section",
-    ),
-    "support": ("support", ("sentences/banking77.test.tsv",), ("sentences/banking77.train.tsv",), "text", "label"),
-}
-"""Domain -> file or recipe of its stock, files of what is released and of what the task is learnt from, columns."""
+DOMAINS: Mapping[str, Any] = told("leagues/together.toml")["domains"]
 Scores = dict[str, wv.Float64Array]
 
 
@@ -65,9 +55,10 @@ class Domain:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.source, released, learnt, self.column, label = DOMAINS[name]
-        known, asked = (self._labelled(files, label) for files in (learnt, released))
-        self.texts = [text for text in public_order(list(asked)) if learnt == released or text not in known][:TEXTS]
+        facts = DOMAINS[name]
+        self.source, self.column, same = facts["source"], facts["text"], facts["learnt"] == facts["released"]
+        known, asked = (self._labelled(facts[files], facts["label"]) for files in ("learnt", "released"))
+        self.texts = [text for text in public_order(list(asked)) if same or text not in known][:TEXTS]
         kept = {*self.texts, *self.stock("domain").embeddings.words}  # nothing learns from what is released
         rest = [text for text in public_order(list(known)) if kept.isdisjoint((text, wv.clean_slots(text).sentence))]
         self.training, self.classes = rest[:TRAINING], sorted(set(known.values()))

@@ -13,20 +13,12 @@ from wordveil_lab.leagues.stored import less, score_pair
 from wordveil_lab.leagues.together_persons import RELEASES
 from wordveil_lab.plots import SMALL, svg
 from wordveil_lab.tables import markdown_table, short_number
+from wordveil_lab.told import told
 
 ORIGINAL, PERSONS = "original", "persons"
 KEPT = ("similarity", "BERTScore", "task", "perplexity")
 ATTACKS = {"named": "words named", "picked": "sentence picked out"}
-SHOWN = {
-    "rephrase, minilm, domain": "rephrase, MiniLM, domain stock",
-    "rephrase, static, domain": "rephrase, static, domain stock",
-    "rephrase, minilm, general": "rephrase, MiniLM, general stock",
-    "rephrase, static, general": "rephrase, static, general stock",
-    "neighbours": "neighbour response",
-    "neighbours, denoised": "neighbour response, denoised",
-    "TEM": "TEM",
-    "TEM, denoised": "TEM, denoised",
-}
+SHOWN: dict[str, str] = told("leagues/together.toml")["shown"]
 WORDS = tuple(name for name in SHOWN if not name.startswith("rephrase"))
 TITLES = {"similarity": "similarity (MiniLM)", "BERTScore": "BERTScore (MiniLM)", "task": "accuracy"} | ATTACKS
 Pair = tuple[float, float]

@@ -23,16 +23,11 @@ from wordveil_lab.evaluation.data import mixed_order, read_labelled, read_spans
 from wordveil_lab.evaluation.models import as_numbers, bag_of_texts
 from wordveil_lab.leagues.trial_texts import table
 from wordveil_lab.rows import thinned
+from wordveil_lab.told import told
 
-RELEASES = (
-    ("original", None),
-    ("neighbours", 8.0),
-    ("neighbours, denoised", 8.0),
-    ("rephrase, static, general", 6.0),
-    ("rephrase, static, general", 10.0),
-    ("rephrase, minilm, general", 6.0),
-    ("rephrase, minilm, general", 10.0),
-)
+RELEASES: list[tuple[str, float | None]] = [
+    (name, epsilon) for name, rates in told("leagues/together.toml")["persons"].items() for epsilon in rates or [None]
+]
 AUTHORS, COMMENTS, LONGEST, MARKED = 600, 300, 60, 500
 OPTIONS = wv.TextOptions(unknown="typed")
 Score = list[float]
@@ -77,7 +72,7 @@ def random_words(texts: Sequence[ReleasedText], read: Denoiser, seed: int = 0) -
     ]
 
 
-def told(series: str, epsilon: float | None, blind: bool) -> dict[str, Score]:
+def tells(series: str, epsilon: float | None, blind: bool) -> dict[str, Score]:
     """Return what an attacker tells of persons from a pipeline's releases: shares with standard errors."""
     authors = read_labelled("documents/spooky-author.tsv")
     authors = [authors[i] for i in mixed_order(len(authors))][:AUTHORS]
