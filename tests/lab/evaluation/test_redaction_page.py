@@ -21,8 +21,7 @@ from wordveil_lab.leagues.redaction import (
     some,
     standing,
 )
-from wordveil_lab.leagues.redaction_attacks import conditions, found_again, guessed, singled_out
-from wordveil_lab.leagues.redaction_releases import exchanging, redacting
+from wordveil_lab.leagues.redaction_releases import conditions, exchanging, found_again, guessed, redacting, singled_out
 
 DEFAULT = redacting("common:4000", Redactor())
 

@@ -14,13 +14,12 @@ import pytest
 
 from wordveil import NeighbourResponse
 from wordveil.errors import DataFormatError
-from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.report import SCHEMA
 from wordveil_lab.leagues import default as measured
 from wordveil_lab.leagues import default_page as page
 from wordveil_lab.leagues.stored import StoredRun, read_run
 from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED, REVIEWS, SETS
-from wordveil_lab.told import told
+from wordveil_lab.package import ROOT, told
 
 
 @pytest.mark.parametrize("schema", [None, "league 0", "together 1", 1])

@@ -14,6 +14,7 @@ from wordveil.vocabulary.table import Embeddings
 from wordveil_lab.commands.reproduce import PAPERS
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
+from wordveil_lab.package import told
 from wordveil_lab.papers import curse, privemb, tem, trlaplace_results
 from wordveil_lab.papers.base import (
     FAILS,
@@ -30,7 +31,6 @@ from wordveil_lab.papers.base import (
 from wordveil_lab.papers.summary import as_dict, as_markdown, judged_rows, read_reproduction, summary_table
 from wordveil_lab.papers.trlaplace import CERTIFIED, CODE, PUBLISHED, Published, best_guess, contenders
 from wordveil_lab.rows import data_folder, file_digest
-from wordveil_lab.told import told
 
 
 def accuracies(**values):

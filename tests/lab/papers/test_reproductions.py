@@ -17,10 +17,10 @@ from wordveil.mechanisms.santext import SanText
 from wordveil.vocabulary.table import load_embeddings
 from wordveil_lab.evaluation.classification import MembershipInference
 from wordveil_lab.evaluation.subjects import subject_of
+from wordveil_lab.package import told
 from wordveil_lab.papers import PAPERS, curse, tem
 from wordveil_lab.papers.base import VERDICTS, Options, is_table, median_norm, roles_of, timed
 from wordveil_lab.papers.summary import as_markdown, write_reproduction
-from wordveil_lab.told import told
 from worlds import shared
 
 

@@ -51,8 +51,8 @@ def reproduce(
     The data sets are files that you name, or of the folder in the environment variable WORDVEIL_DATA; nothing is
     downloaded.
     """
+    from wordveil_lab.package import told
     from wordveil_lab.papers.base import Options
-    from wordveil_lab.told import told
 
     if paper not in PAPERS:
         given = (size, neural, table, data, epsilon, repeats, seed, cells)

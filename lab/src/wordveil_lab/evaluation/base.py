@@ -22,7 +22,7 @@ from scipy.special import stdtrit
 
 from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.evaluation.subjects import Entrant
-from wordveil_lab.told import told
+from wordveil_lab.package import told
 
 CONFIDENCE = 0.95
 

@@ -10,8 +10,8 @@ from typing import Any
 from wordveil.api import ParameterError
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.evidence import PUBLIC_LIST
+from wordveil_lab.package import told
 from wordveil_lab.rows import file_digest, locate
-from wordveil_lab.told import told
 
 
 def _class_at(place: str) -> type[Task]:

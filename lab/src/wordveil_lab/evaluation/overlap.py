@@ -24,7 +24,7 @@ from wordveil_lab.evaluation.data import Spans, read_spans, read_texts
 from wordveil_lab.evaluation.evidence import content_words
 from wordveil_lab.evaluation.subjects import Entrant, as_texts, centroids, released_tokens
 from wordveil_lab.evaluation.word_tasks import cosines
-from wordveil_lab.extras import missing_extra
+from wordveil_lab.package import missing_extra
 from wordveil_lab.rows import locate, thinned
 
 

@@ -23,13 +23,12 @@ from wordveil import __version__
 from wordveil.api import ParameterError, round_up
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.catalogue import data_text
+from wordveil_lab.evaluation.cells import Group, Target
 from wordveil_lab.evaluation.curves import COMPARED, LEVELS, CurveValue, equal_attack
 from wordveil_lab.evaluation.league import League, LeagueRow
-from wordveil_lab.evaluation.promises import Group, Target
-from wordveil_lab.extras import missing_extra
+from wordveil_lab.package import missing_extra, told
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import ARROWS, as_html, latex_table, markdown_table
-from wordveil_lab.told import told
 
 SCHEMA = "league 1"
 """What the JSON of a league says of its form; raised when that changes."""

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from wordveil_lab.evaluation.models import load_sklearn
-from wordveil_lab.leagues import redaction_attacks as attacks
-from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token, rows
+from wordveil_lab.leagues import redaction_releases as redacted
+from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import read_rows
 from wordveil_lab.tables import markdown_table, refilled
@@ -42,7 +42,7 @@ FLOOR = "nothing (the commonest class)"
 BANK = "questions to a bank, 77 intents"
 NEWS, SHOPS, FILM = "news, 4 fields", "reviews of shops (Yelp), sentiment", "film reviews (IMDB), sentiment"
 """Longer texts: a detector is not asked to read them, nor hidden words of films to be drawn."""
-PUBLISHED, CHATS = attacks.FACTS["published"], attacks.FACTS["chats"]
+PUBLISHED, CHATS = redacted.FACTS["published"], redacted.FACTS["chats"]
 """Presidio's recall by its own authors, and what is counted of the values marked in chats with support."""
 QUASI = frozenset(("DATE_TIME", "AGE", "TITLE", "NRP"))
 COUNTED = {kind for kinds in CHATS.values() for kind in kinds}
@@ -93,8 +93,10 @@ def accuracies(one: Task, release: Release) -> tuple[float, float]:
     seen, shown = release(train), release(test)
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     words = vectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)[\w']+")
-    bare = [attacks.PLACEHOLDER.sub(" ", text) for text in seen]
-    return attacks.told_share(words, bare, classes, test, right), attacks.told_share(words, seen, classes, shown, right)
+    bare = [redacted.PLACEHOLDER.sub(" ", text) for text in seen]
+    pairs = ((bare, test), (seen, shown))
+    on_originals, on_releases = (redacted.told_share(words, learnt, classes, asked, right) for learnt, asked in pairs)
+    return on_originals, on_releases
 
 
 def commonest_share(train: Labelled, test: Labelled) -> float:
@@ -161,7 +163,7 @@ def chats(data: Path) -> list[dict[str, Any]]:
 def gaps(texts: Sequence[str]) -> tuple[float, float]:
     """Return the share of released sentences without a gap, and with one at most."""
     sentences = [each for text in texts for each in re.split(r"(?<=[.!?])\s+|\n+", text) if len(each.split()) > 1]
-    counts = np.array([len(attacks.PLACEHOLDER.findall(each)) for each in sentences])
+    counts = np.array([len(redacted.PLACEHOLDER.findall(each)) for each in sentences])
     return float((counts == 0).mean()), float((counts <= 1).mean())
 
 
@@ -226,7 +228,7 @@ def read_by_characters(release: Release, train: Labelled, test: Labelled) -> flo
     learnt, asked = (release([text for text, _ in pairs]) for pairs in (train, test))
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     runs = vectorizer(analyzer="char", ngram_range=(1, 5), sublinear_tf=True, lowercase=False, min_df=3)
-    return attacks.told_share(runs, learnt, [label for _, label in train], asked, [label for _, label in test])
+    return redacted.told_share(runs, learnt, [label for _, label in train], asked, [label for _, label in test])
 
 
 def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
@@ -238,7 +240,7 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     posts = table(documents / "reddit-mental-health.jsonl.gz", "author", "text")
     teaching = {text for text, _ in posts[::2]}
     writers = posts[::2], [post for post in posts[1::2] if post[0] not in teaching]  # posts repeat
-    named = attacks.conditions(posts)
+    named = redacted.conditions(posts)
     halves = tuple([(text, about) for text, author, about in named if int(author) % 2 == odd] for odd in (0, 1))
     head = (
         "release", "film reviews: sentences without a gap", "with one at most", f"original found among {REVIEWS:,}",
@@ -250,14 +252,14 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
         releases = each.release(reviews)
         holes = gaps(releases) if each.tokens else (None, None)
         kept = each.tokens is not None or each.redactor is not None
-        alone = (attacks.singled_out(releases), attacks.singled_out(releases, rarest=False)) if kept else (None, None)
+        alone = (redacted.singled_out(releases), redacted.singled_out(releases, rarest=False)) if kept else (None, None)
         guesses: list[float | None] = [None, None]
         if each.redactor is not None:
-            guesses = [attacks.guessed(each.redactor, attacked, read, linear=True)]
-            guesses += [attacks.guessed(each.redactor, attacked, public, linear=False)]
+            guesses = [redacted.guessed(each.redactor, attacked, read, linear=True)]
+            guesses += [redacted.guessed(each.redactor, attacked, public, linear=False)]
         asked = each.name in ("as they are", "common:4000", WORD_BY_WORD, TEM_ROW)
         facts = [read_by_characters(each.release, *pair) if asked else None for pair in (writers, halves)]
-        return [each.name, *holes, attacks.found_again(reviews, releases), alone[0], *guesses, *facts, alone[1]]
+        return [each.name, *holes, redacted.found_again(reviews, releases), alone[0], *guesses, *facts, alone[1]]
 
     floors = [commonest_share(*pair) for pair in (writers, halves)]
     chosen = {"as they are", *(f"common:{n}" for n in COMMON), WORD_BY_WORD, TEM_ROW}
@@ -267,7 +269,7 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
 
 def measured(data: Path) -> tuple[dict[str, list[str]], bytes]:
     """Return the tables of the page, by their headings or comments, and its figure."""
-    all_tasks, compared = tasks(data), rows()
+    all_tasks, compared = tasks(data), redacted.rows()
     marked = list(read_rows(data / "privacy" / "presidio-synth.jsonl.gz", ("text", "spans")))
     results = {name: use(name, one, compared) for name, one in all_tasks.items()}
     names = (FLOOR, *(each.name for each in compared))

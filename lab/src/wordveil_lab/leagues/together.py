@@ -22,11 +22,10 @@ from wordveil_lab.corpora import released_texts
 from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.leagues import together_page
 from wordveil_lab.leagues.stored import StoredRun, Work, rounded_score, rows_from
-from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked
-from wordveil_lab.leagues.together_page import ORIGINAL, PERSONS
-from wordveil_lab.leagues.together_persons import RELEASES, lists, random_words, tells
+from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, lists, picked, random_words, tells
+from wordveil_lab.leagues.together_page import ORIGINAL, PERSONS, RELEASES
 from wordveil_lab.leagues.trial_texts import table
-from wordveil_lab.told import told
+from wordveil_lab.package import told
 
 VERSION = 2  # raised whenever a score's meaning changes
 SEEDS = (0, 1)

@@ -10,15 +10,18 @@ from typing import Any
 
 from wordveil_lab.evaluation.curves import HOW, read_at, standing
 from wordveil_lab.leagues.stored import less, score_pair
-from wordveil_lab.leagues.together_persons import RELEASES
+from wordveil_lab.package import told
 from wordveil_lab.plots import SMALL, svg
 from wordveil_lab.tables import markdown_table, short_number
-from wordveil_lab.told import told
 
 ORIGINAL, PERSONS = "original", "persons"
 KEPT = ("similarity", "BERTScore", "task", "perplexity")
 ATTACKS = {"named": "words named", "picked": "sentence picked out"}
 SHOWN: dict[str, str] = told("leagues/together.toml")["shown"]
+RELEASES: list[tuple[str, float | None]] = [
+    (name, epsilon) for name, rates in told("leagues/together.toml")["persons"].items() for epsilon in rates or [None]
+]
+"""Series of which is measured what they tell of persons, and epsilon."""
 WORDS = tuple(name for name in SHOWN if not name.startswith("rephrase"))
 TITLES = {"similarity": "similarity (MiniLM)", "BERTScore": "BERTScore (MiniLM)", "task": "accuracy"} | ATTACKS
 Pair = tuple[float, float]

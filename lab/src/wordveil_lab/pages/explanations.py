@@ -15,8 +15,8 @@ import numpy as np
 
 from wordveil import load_embeddings
 from wordveil.api import neighbour_points
-from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.subjects import distances
+from wordveil_lab.package import ROOT
 from wordveil_lab.pages import quotes
 from wordveil_lab.pages.quotes import RANKS, written
 from wordveil_lab.plots import SETTINGS, svg

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wordveil.api import Pair, RandomSource, Subject, audit_pair, bracket
-from wordveil_lab.told import told
+from wordveil_lab.package import told
 
 DELTA = 1e-5
 """Hockey-stick delta at which certified and audited losses are shown."""

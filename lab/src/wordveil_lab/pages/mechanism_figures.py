@@ -20,7 +20,7 @@ import numpy as np
 import wordveil
 from wordveil import TEM, Nearest, RankSoftmax, SanText, Vickrey, load_embeddings
 from wordveil.api import DECODERS, MECHANISMS, Embeddings
-from wordveil_lab.clone import ROOT
+from wordveil_lab.package import ROOT
 from wordveil_lab.pages import figures
 from wordveil_lab.pages.figure_values import Figure, Sampling
 

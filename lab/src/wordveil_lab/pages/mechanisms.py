@@ -22,11 +22,11 @@ from typing import Any
 from typer.testing import CliRunner
 
 from wordveil.api import DECODERS, EXPORTS, MECHANISMS, build_app, round_down, round_up
+from wordveil_lab.package import told
 from wordveil_lab.pages import mechanism_figures
 from wordveil_lab.pages.figure_values import Figure, Series
 from wordveil_lab.plots import SETTINGS, svg
 from wordveil_lab.tables import markdown_table
-from wordveil_lab.told import told
 
 STYLES: dict[str, dict[str, Any]] = {
     "claimed": {"color": "#9a9a9a", "linestyle": "-", "linewidth": 3},

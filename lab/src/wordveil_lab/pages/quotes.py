@@ -16,11 +16,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wordveil_lab.clone import ROOT
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
-from wordveil_lab.told import told
+from wordveil_lab.package import ROOT, told
 
 RESULTS, FACTS = ROOT / "docs/results", ROOT / "docs/explanation/facts.json"
 RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)

@@ -19,9 +19,9 @@ from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.catalogue import data_digests
 from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
+from wordveil_lab.package import told
 from wordveil_lab.plots import Plotted
 from wordveil_lab.rows import DATA_VARIABLE, file_digest, locate, read_rows
-from wordveil_lab.told import told
 
 SIZES = ("paper", "reduced", "miniature")
 FILES_PAGE = "docs/results/data.md"

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from wordveil.api import DataFormatError, ParameterError, WordveilError
+from wordveil_lab.package import told
 from wordveil_lab.rows import file_digest
-from wordveil_lab.told import told
 
 Form = Mapping[str, Any]
 

@@ -19,9 +19,9 @@ import wordveil as wv
 from wordveil.api import Float64Array, IdArray, NearestWords, ParameterError, as_floats, check_positive, check_whole
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
+from wordveil_lab.package import told
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, Scores, about, computed, shown, verdict
 from wordveil_lab.plots import Plotted
-from wordveil_lab.told import told
 
 _NODES = 16
 _PANELS = 32

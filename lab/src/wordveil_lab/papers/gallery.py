@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 import wordveil.api as wv
 from wordveil.api import Float64Array
 from wordveil_lab.corpora import encode, part_of
+from wordveil_lab.package import told
 from wordveil_lab.papers.base import table_of
-from wordveil_lab.told import told
 
 Numbers = dict[str, object]
 WORDS = 600

@@ -14,6 +14,7 @@ from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.deniability import OverlapSkewness
 from wordveil_lab.evaluation.subjects import unprotected
 from wordveil_lab.evaluation.word_tasks import OddManOut, SentenceSimilarity, WordSimilarity
+from wordveil_lab.package import told
 from wordveil_lab.papers.base import (
     UNTESTED,
     Comparison,
@@ -38,7 +39,6 @@ from wordveil_lab.papers.nadp_checks import (
 )
 from wordveil_lab.plots import Plotted, point
 from wordveil_lab.rows import read_rows
-from wordveil_lab.told import told
 
 EPSILONS = (1.0, 5.0, 10.0, 20.0, 40.0)
 TAUS = (0.1, 0.2, 0.3, 0.4, 0.5)

@@ -29,6 +29,7 @@ from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification
 from wordveil_lab.evaluation.subjects import Entrant, unprotected
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion
+from wordveil_lab.package import told
 from wordveil_lab.papers.base import (
     Comparison,
     Drawn,
@@ -45,7 +46,6 @@ from wordveil_lab.papers.base import (
     verdict,
 )
 from wordveil_lab.plots import point
-from wordveil_lab.told import told
 
 DELTA = 0.05  # of the bounds beside draws: what happens with probability 1e-6 no draw shows
 

@@ -15,9 +15,9 @@ import numpy as np
 import wordveil.api as wv
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
+from wordveil_lab.package import told
 from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, computed, scaled, shown, verdict
 from wordveil_lab.plots import Plotted, point
-from wordveil_lab.told import told
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0)
 PUBLISHED, CERTIFIED = "TrLaplacian, published", "TrLaplacian, certified"
