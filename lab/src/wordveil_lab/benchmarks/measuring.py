@@ -21,6 +21,7 @@ from wordveil.api import Float64Array, IdArray, NearestWords, ParameterError, Pr
 from wordveil_lab.benchmarks import peers
 from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, peak_memory_bytes
 from wordveil_lab.benchmarks.workload import Workload
+from wordveil_lab.package import told
 from wordveil_lab.plots import SETTINGS, svg
 
 EPSILON = 4.0
@@ -172,22 +173,11 @@ TASKS: dict[str, Callable[[Workload, Machine, bool], list[Measurement]]] = {
 """What is measured, by name."""
 
 
-AXES: dict[str, tuple[int, ...]] = {
-    "tokens": (10_000, 100_000, 1_000_000, 10_000_000),
-    "vocabulary": (10_000, 50_000, 100_000, 200_000, 400_000),
-    "dimensions": (50, 100, 200, 300, 384),
-    "threads": (1, 2, 4, 8, 16),
-}
-"""Size that grows -> its steps; steps beyond `most` are left out, and thread counts beyond the processors."""
-
-SIZES: dict[str | None, dict[str, int]] = {
-    None: {"vocabulary": 70_000, "dimensions": 300, "tokens": 4096, "repeats": 2},
-    "tokens": {"vocabulary": 10_000, "dimensions": 50, "tokens": 10_000, "repeats": 1},
-    "vocabulary": {"vocabulary": 10_000, "dimensions": 50, "tokens": 2048, "repeats": 2},
-    "dimensions": {"vocabulary": 70_000, "dimensions": 50, "tokens": 2048, "repeats": 2},
-    "threads": {"vocabulary": 70_000, "dimensions": 300, "tokens": 8192, "repeats": 2},
-}
-"""Size that grows, None for a single table -> sizes unless told otherwise; a whole curve takes a few minutes."""
+_PLAN = told("benchmarks/sizes.toml")
+AXES: dict[str, list[int]] = _PLAN["axes"]
+"""Size that grows -> its steps."""
+SIZES: dict[str | None, dict[str, int]] = {None: _PLAN["table"], **_PLAN["growth"]}
+"""Size that grows, None for a single table -> sizes unless told otherwise."""
 
 
 def growth_curve(

@@ -172,12 +172,10 @@ def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> Non
     whole = best(originals(report)[domain]["scores"])
     if score in whole and score in ("task", "perplexity"):
         axis.axhline(whole[score][0], color="grey", linewidth=0.8, linestyle="--")
-    axis.set_xscale("log")
-    axis.set_xlim(3, 400)
+    axis.set(xscale="log", xlim=(3, 400), xlabel="nats a sentence, at most")
     if score == "perplexity":
         axis.set_yscale("log")
     axis.set_title(f"{domain}: {TITLES.get(score, score)}", fontsize=9)
-    axis.set_xlabel("nats a sentence, at most")
     axis.grid(alpha=0.3)
 
 

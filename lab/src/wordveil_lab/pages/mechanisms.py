@@ -28,14 +28,7 @@ from wordveil_lab.pages.figure_values import Figure, Series
 from wordveil_lab.plots import SETTINGS, svg
 from wordveil_lab.tables import markdown_table
 
-STYLES: dict[str, dict[str, Any]] = {
-    "claimed": {"color": "#9a9a9a", "linestyle": "-", "linewidth": 3},
-    "certified": {"color": "#1f6fb4", "linestyle": "--", "marker": "o", "markersize": 3.5},
-    "textbook": {"color": "#7aa6cf", "linestyle": ":", "marker": "x", "markersize": 4},
-    "audited": {"color": "#d9730d", "linestyle": ":", "marker": "^", "markersize": 7},
-    "refuted": {"color": "#b3261e", "linestyle": "-.", "marker": "X", "markersize": 8},
-    "unpromised": {"color": "#777777", "linestyle": ":", "marker": "^", "markersize": 7},
-}
+STYLES: dict[str, dict[str, Any]] = told("pages/styles.toml")
 DASHES = ("--", (0, (5, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("^", "v", "D")
 
@@ -50,15 +43,12 @@ def _paint(figure: Figure, title: str, canvas: Any) -> None:
     for series in figure.series:
         _add(axes, series, sum(s.kind == series.kind for s in figure.series[: figure.series.index(series)]))
     if figure.log:
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         axes.xaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_major_formatter("{x:g}")
     else:
         axes.set_ylim(bottom=0)
-    axes.set_xlabel(figure.axis)
-    axes.set_ylabel("privacy loss (nats)")
-    axes.set_title(title)
+    axes.set(xlabel=figure.axis, ylabel="privacy loss (nats)", title=title)
     axes.legend(fontsize=8, loc="best")
 
 

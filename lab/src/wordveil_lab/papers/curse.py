@@ -104,11 +104,7 @@ def _finite(name: str, rows: ArrayLike) -> Float64Array:
 
 NEAR = 100
 FIGURE_SIX = (1.0, 2.0, 5.0, 8.0, 10.0, 15.0, 20.0, 30.0, 40.0)
-CLAIMS = {
-    "figure 2, Laplace": "original or distant; the 100 nearest hardly ever",
-    "figure 8, rank softmax": "all three in fair shares",
-    "figure 9, exponential": "the 100 nearest hardly ever",
-}
+CLAIMS: dict[str, str] = told("papers/numbers.toml")["curse"]["claims"]
 TUNING = (5.0, 10.0, 15.0, 20.0, 25.0)
 """The epsilons over which c of the rank softmax is chosen."""
 SHARE_EPSILONS = (1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 10.0, 15.0, 20.0, 25.0, 30.0)

@@ -46,14 +46,7 @@ SILENT = {0.1: 10.53, 0.2: 33.27, 0.3: 47.40, 0.4: 60.32, 0.5: 70.58}
 """tau -> share of the words of the authors' stored tables (`voc_Delta_*`) that get no noise, in percent."""
 WORDS = ("misogynist", "police", "hitler", "wikileaks", "fbi")
 REVIEWS = ("mr", "cr", "mpqa")
-PANELS = {
-    "MEN": "figure 2a: word similarity (MEN), Spearman",
-    "SimLex": "figure 2a: word similarity (SimLex), Spearman",
-    "SimVerb": "figure 2a: word similarity (SimVerb), Spearman",
-    "STS": "figure 2b: STS-B, sqrt(Pearson x Spearman)",
-    "reviews": "figure 2c: classification (MR, MPQA), accuracy",
-    "odd-man-out": "figure 2d: odd-man-out, accuracy",
-}
+PANELS: dict[str, str] = told("papers/numbers.toml")["nadp"]["panels"]
 
 
 def silent_share(embeddings: Embeddings, tau: float) -> float:
