@@ -69,8 +69,7 @@ class Setup:
                                     "content-length", "content-type"}  # fmt: skip
             assert (headers["user-agent"], headers["accept-encoding"]) == ("wordveil", "identity")
             heard = json.loads(body)
-            for message in heard["messages"]:
-                leak_free.check_release(message["content"])
+            leak_free.check_release(*(message["content"] for message in heard["messages"]))
             assert {*heard} <= {"model", "messages", "stream", "n", "temperature"}
             assert heard in [self.released(each) for each in bodies]
 
@@ -147,8 +146,7 @@ def test_an_own_reply_goes_back_as_it_was_written_and_nothing_like_it(stream):
     unknown, known, edited, *others = ([message["content"] for message in each["messages"]] for each in setup.sent())
     assert known[0] == unknown[0] == edited[0], "drawn again"
     assert known[1] == said
-    for text in (*unknown, known[2], *edited, *itertools.chain(*others)):
-        leak_free.check_release(text)
+    leak_free.check_release(*unknown, known[2], *edited, *itertools.chain(*others))
 
 
 def test_a_piece_is_passed_on_and_an_own_reply_known_before_the_vendor_says_the_next():
@@ -362,8 +360,7 @@ def test_an_agent_with_public_tools_goes_on_and_says_nothing_raw():
     assert known[1]["tool_calls"][0]["function"] == {"name": "look_up", "arguments": arguments}
     assert known[1]["tool_calls"][0]["id"] == known[2]["tool_call_id"] == "call00000"
     leak_free.check_release(json.loads(edited[1]["tool_calls"][0]["function"]["arguments"])["released"])
-    for message in (known[0], known[2], edited[0], edited[2]):
-        leak_free.check_release(message["content"])
+    leak_free.check_release(*(message["content"] for message in (known[0], known[2], edited[0], edited[2])))
     assert "Lund" not in json.dumps(edited)
 
 

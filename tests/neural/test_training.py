@@ -15,12 +15,17 @@ from small_models import sentences, small_table  # noqa: E402
 from wordveil.errors import ParameterError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
 from wordveil_lab.evaluation.bert_score import MINILM  # noqa: E402
-from wordveil_lab.neural import training as training_module  # noqa: E402
+from wordveil_lab.neural import models as training_module  # noqa: E402
 from wordveil_lab.neural.corpora import encode_texts, frequent_words, random_vectors  # noqa: E402
-from wordveil_lab.neural.models import Rewriter, TextClassifier  # noqa: E402
+from wordveil_lab.neural.models import (  # noqa: E402
+    REWRITE,
+    Rewriter,
+    TextClassifier,
+    fit,
+    measure,
+    score_rewrites,
+)
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN, PrivateEmbedding  # noqa: E402
-from wordveil_lab.neural.rewrite_scores import score_rewrites  # noqa: E402
-from wordveil_lab.neural.training import REWRITE, fit, measure  # noqa: E402
 
 QUICK = replace(REWRITE, epochs=4, batch=10, hidden=12, dropout=0.1, patience=4, learning_rate=0.03)
 WEAK = ClippedGaussian(epsilon=2000.0, clip_norm=4.0)  # so little noise that a miniature can learn

@@ -15,9 +15,7 @@ def no_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
 
 
-@pytest.mark.parametrize(
-    "module", ["neural.models", "neural.training", "neural.private_embedding", "papers.trlaplace_neural"]
-)
+@pytest.mark.parametrize("module", ["neural.models", "neural.private_embedding", "papers.trlaplace_neural"])
 def test_the_missing_extra_is_named(module):
     for name in ("neural", "papers.convert", "papers.summary"):
         importlib.import_module(f"wordveil_lab.{name}")

@@ -1,6 +1,8 @@
 """Texts that agree in kept tokens, places, kinds and layout: every hidden token swapped for another of its kind."""
 
+import tomllib
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -13,31 +15,9 @@ from wordveil.withholding.tokens import tokenize
 
 GERMAN = "Hallo, ich bin der Johannes und ich wohne in Berlin, wo ich seit vielen Jahren gerne arbeite und gut lebe."
 LETTERS = "bcdfghjklmnpqrstvwxz"
-OTHERS = {
-    Kind.LETTER: ("b", "q", "x"),
-    Kind.INITIAL: ("B", "Q", "E", "K"),
-    Kind.COUNT: ("two", "Twelve", "HUNDRED", "sixty", "third"),
-    Kind.NUMBER: ("7", "1984", "125", "4711", "3rd"),
-    Kind.LINK: ("a@b.example", "http://q.example/x", "/etc/passwd", "a_b", "x.yy"),
-}
-LISTED = {
-    Kind.WORD: ("the", "house", "password", "grant", "may", "cancer", "mr", "dr"),
-    Kind.CAPITALIZED: ("Grant", "The", "Mr", "House", "May", "Will"),
-    Kind.CAPITALS: ("US", "IT", "HOUSE", "MAY"),
-}
-
-
-_KNOWN = (
-    "the a of and I I'm will may Will Mr Dr password PIN phrase is was house House Grant Maria Smith smith US USA "
-    "two Two twenty 7 1984 B12 x X E new apple river garden winter table paper water bread dog MRI Don't don't "
-    "and/or well-known Jean-Luc a@b.example U.S e.g Down's grant's caf\xe9 K \u212aevin mar\u200bia 12/05/2024 "
-    "cancer Monday end.Next great password's PIN\u2019s"
-)
-KNOWN = _KNOWN.split()
-"""Tokens on which a rule could trip."""
-GAPS = (
-    " ", " ", " ", " ", ". ", ", ", ": ", "\n", "-", "/", "-\n", "! ", " (", ") ", ' "', ".", " \U0001f600 ", "<br />"
-)  # fmt: skip
+TOLD = tomllib.loads(Path(__file__).with_name("swapping.toml").read_text(encoding="utf-8"))
+OTHERS, LISTED = ({Kind[kind]: tokens for kind, tokens in TOLD[part].items()} for part in ("others", "listed"))
+KNOWN, GAPS = TOLD["made_up"]["tokens"].split(), TOLD["made_up"]["gaps"]
 
 
 @cache

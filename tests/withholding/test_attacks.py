@@ -1,7 +1,9 @@
 """Values that real and made-up texts mark: what passes whole, and what twins of the rule let pass."""
 
 import re
+import tomllib
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -68,35 +70,7 @@ class WithoutCounts(PublicWords):
         return dict.fromkeys(super()._merged(), Mark.SURE)
 
 
-TRAPS = (
-    ("Will Hope came.", ("Will", "Hope")), ("Sweet Art is open.", ("Sweet", "Art")),
-    ("Compared Care is a firm.", ("Compared", "Care")),
-    ("Early Walker left. Table Rock stood.", ("Early", "Walker", "Table", "Rock")), ("Patient: Grant", ("Grant",)),
-    ("Name: Young Table", ("Young", "Table")), ("We saw Rose and Mr. Long at Price.", ("Rose", "Long", "Price")),
-    ("He met E. House. Then E. Table came.", ("House", "Table")),
-    ("Grant was here. Rose was not. Hope stayed.", ("Grant", "Rose", "Hope")),
-    ("IT WAS MARK GRANT AND HOPE YOUNG", ("MARK", "GRANT", "HOPE")),
-    ("abandon ability able about above absent absorb abstract absurd abuse access accident", ("ability",)),
-    ("apple\nriver\nstone\nwindow\ngarden\ntable\nchair\npaper\nwater", ("water",)),
-    ("The words are 1. apple 2. river 3. stone 4. window 5. garden 6. table 7. chair 8. paper", ("paper",)),
-    ("Passwords: 1. table 2. water", ("table", "water")),
-    ("My recovery phrase is:\n1. Table\n2. Water\n3. River\n\nThe house is ours.", ("Table", "Water", "River")),
-    ("Window\nGarden\nTable\nChair\nPaper\nMilk\nWater\nMoney", ("Window", "Money")),
-    ("1. Window\n2. Garden\n3. Table\n4. Chair\n5. Paper\n6. Milk\n7. Water\n8. Money", ("Window", "Money")),
-    ("#1. Window\n#2. Garden\n#3. Table\n#4. Chair\n#5. Paper\n#6. Milk\n#7. Water\n#8. Money", ("Window", "Money")),
-    ("a. window b. garden c. table d. chair e. paper f. milk g. water h. money", ("window", "money")),
-    ("My password is table water. Thanks", ("water",)), ("PASSWORD: table water", ("table",)),
-    ("My password's table water. Thanks", ("table", "water")), ("My PIN\u2019s table water", ("table", "water")),
-    ("password IS table water", ("table",)), ("the phrase is pin is\ntable water", ("table",)),
-    ("The pin code was one two three four", ("three",)), ("My seed phrase is: river stone", ("river",)),
-    ("call me at five five five one two three four", ("four",)), ("I am twenty-three years old", ("three",)),
-    ("I live at twelve hundred Main", ("hundred",)), ("THIS IS FOR MARY GRANT ONLY", ("GRANT",)),
-    ("# Grant Young\n\nThe house was old.", ("Grant",)), ("YOUNG GRANT\n===\nThe house was old.", ("GRANT",)),
-    ("1. Hope\n2. The house\n", ("Hope",)), ("Rose:\nthe house", ("Rose",)), ("i saw mark and grant today", ("mark",)),
-    ("I saw rose today. Her house was nice.", ("rose",)), ("Kelvin sign: \u212ain, a \u041dome", ("in",)),
-    ("so gr\u00fan and mar\u200bia", ("maria",)), ("the\u00adhouse", ("house",)),
-)  # fmt: skip
-"""Texts, and words of them that are names or secrets there and must not leave."""
+TRAPS = tomllib.loads(Path(__file__).with_name("traps.toml").read_text(encoding="utf-8"))["traps"]
 
 
 def caught(redactor: wv.Redactor) -> list[str]:

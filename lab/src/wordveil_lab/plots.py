@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.extras import missing_extra
+from wordveil_lab.package import missing_extra
 
 SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "wordveil",

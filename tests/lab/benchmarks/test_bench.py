@@ -14,8 +14,17 @@ from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels.compiled.library import kernel_engine
 from wordveil_lab.benchmarks import machine, peers, workload
 from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, measure_machine
-from wordveil_lab.benchmarks.measuring import AXES, SIZES, TASKS, Measurement, growth_curve, measure
-from wordveil_lab.benchmarks.report import as_json, save_plot, table
+from wordveil_lab.benchmarks.measuring import (
+    AXES,
+    SIZES,
+    TASKS,
+    Measurement,
+    as_json,
+    growth_curve,
+    measure,
+    save_plot,
+    table,
+)
 from wordveil_lab.benchmarks.workload import Workload, generated_words
 
 TINY = Workload(vocabulary=300, dimensions=8, tokens=40, repeats=1)
@@ -124,24 +133,10 @@ def test_growth_takes_the_steps_below_the_largest():
         next(growth_curve("colour", small, MACHINE))
 
 
-def line(task="decode", engine="wordveil", tokens=100, **changes) -> Measurement:
-    facts = {
-        "task": task,
-        "engine": engine,
-        "vocabulary": 300,
-        "dimensions": 8,
-        "threads": 1,
-        "tokens": tokens,
-        "wall_seconds": 2.0,
-        "cpu_seconds": 1.0,
-        "rate": 100.0,
-        "wall_rate": 50.0,
-        "limit": 400.0,
-        "limit_type": "float32",
-        "agreement": 1.0,
-        "peak_bytes": 3 << 20,
-    }
-    return Measurement(**{**facts, **changes})
+def line(task="decode", tokens=100) -> Measurement:
+    sizes = {"vocabulary": 300, "dimensions": 8, "threads": 1, "tokens": tokens, "peak_bytes": 3 << 20}
+    speed = {"wall_seconds": 2.0, "cpu_seconds": 1.0, "rate": 100.0, "wall_rate": 50.0, "limit": 400.0}
+    return Measurement(task=task, engine="wordveil", limit_type="float32", agreement=1.0, **sizes, **speed)
 
 
 def test_the_table_shows_ratio_first_and_json_everything():

@@ -19,8 +19,7 @@ from wordveil_lab.court import utility
 from wordveil_lab.court.identification import Claim, Matches, hit_bound, identify, matched
 from wordveil_lab.court.pairs import PairedTexts, read_column, shifted
 from wordveil_lab.court.scoring import score
-from wordveil_lab.court.signs import signs
-from wordveil_lab.court.survival import survival
+from wordveil_lab.court.signs import signs, survival
 from wordveil_lab.leagues import court
 from wordveil_lab.rows import data_folder, locate
 from worlds import distances

@@ -13,7 +13,7 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta
 from wordveil.mechanisms.laplace_profile import laplace_loss
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
-from wordveil_lab.evaluation.promises import Contender, Group, PromiseSettings, Target
+from wordveil_lab.evaluation.cells import Contender, Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import contenders, diameter, fit_contender, noise_diameter
 from wordveil_lab.evaluation.report import audited
 from worlds import placed

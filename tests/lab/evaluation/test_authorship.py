@@ -21,14 +21,13 @@ def test_nothing_that_names_the_author_is_left():
         "Archive-Name: x\nIn article <1@site> bob@other (Bob) writes:\n> Ann, hello\nBob> hi\n: quoted\n"
         "I agree with planning.\n\n\tBest, Ann\n--\nAnn Lee, Site, 555-0100\n"
     )
-    assert post.author == "ann.lee@site.org"
-    assert post.body == "I agree with planning. Best,"
+    assert post == ("ann.lee@site.org", "I agree with planning. Best,")
 
 
 @pytest.mark.parametrize(("text", "author", "body"), [("", "", ""), ("Subject: x\t\thello", "", "hello")])
 def test_posts_without_a_sender_have_no_author(text, author, body):
     post = parse_post(text)
-    assert (post.author, post.body) == (author, body)
+    assert post == (author, body)
 
 
 def test_linkage_ranges_from_certainty_to_chance(world, tmp_path):

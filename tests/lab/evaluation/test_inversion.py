@@ -11,8 +11,7 @@ import wordveil as wv
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation import inversion
 from wordveil_lab.evaluation.data import plain
-from wordveil_lab.evaluation.inversion import ATTACKERS, ReviewInversion, SentenceInversion
-from wordveil_lab.evaluation.pair_model import PairModel, posteriors
+from wordveil_lab.evaluation.inversion import ATTACKERS, PairModel, ReviewInversion, SentenceInversion, pair_posteriors
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
 
 SOURCE = seeds.source(29)
@@ -171,9 +170,9 @@ def test_posteriors_are_those_of_all_sequences(tiny):
         likelihoods = generator.random((t, 5)) ** 4
         likelihoods[-1, :3] = 0.0  # impossible originals
         expected = by_enumeration(likelihoods, model)
-        assert posteriors(likelihoods, model) == pytest.approx(expected, rel=1e-9)
-        assert posteriors(1e-290 * likelihoods, model) == pytest.approx(expected, rel=1e-9)
-    assert posteriors(np.empty((0, 5)), model).shape == (0, 5)
+        assert pair_posteriors(likelihoods, model) == pytest.approx(expected, rel=1e-9)
+        assert pair_posteriors(1e-290 * likelihoods, model) == pytest.approx(expected, rel=1e-9)
+    assert pair_posteriors(np.empty((0, 5)), model).shape == (0, 5)
 
 
 def test_texts_side_by_side_are_read_as_one_by_one(tiny):
@@ -184,10 +183,10 @@ def test_texts_side_by_side_are_read_as_one_by_one(tiny):
         beside[: len(text), :, i] = text
     for dtype, near in ((np.float64, 1e-12), (np.float32, 1e-5)):
         single = model if dtype == np.float64 else model.single()
-        found = posteriors(beside.astype(dtype), single)
+        found = pair_posteriors(beside.astype(dtype), single)
         assert found.dtype == dtype
         for i, text in enumerate(texts):
-            assert found[: len(text), :, i] == pytest.approx(posteriors(text, model), rel=near)
+            assert found[: len(text), :, i] == pytest.approx(pair_posteriors(text, model), rel=near)
     shifted = beside.copy()
     shifted[1, 0, 2] = 0.1  # what stands there is read, unless it is ones
-    assert posteriors(shifted, model)[0, :, 2] != pytest.approx(posteriors(texts[2], model)[0], rel=1e-6)
+    assert pair_posteriors(shifted, model)[0, :, 2] != pytest.approx(pair_posteriors(texts[2], model)[0], rel=1e-6)

@@ -20,9 +20,8 @@ from wordveil.mechanisms.laplace_profile import laplace_delta
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, NoGuarantee, Standing
 from wordveil_lab.evaluation.audits import AuditSettings
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks, runnable
-from wordveil_lab.evaluation.cells import Cells
+from wordveil_lab.evaluation.cells import Baseline, Cells, Group, PromiseSettings, Target
 from wordveil_lab.evaluation.league import Plan, run_league
-from wordveil_lab.evaluation.promises import Baseline, Group, PromiseSettings, Target
 from wordveil_lab.evaluation.recipes import RECIPES, contenders, diameter, fit_contender
 from wordveil_lab.evaluation.report import as_dict, as_markdown, write_league
 from wordveil_lab.evaluation.subjects import subject_of

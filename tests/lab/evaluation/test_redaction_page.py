@@ -9,43 +9,30 @@ import pytest
 from wordveil.api import NeighbourResponse, Redactor, Sanitizer, load_embeddings
 
 pytest.importorskip("sklearn", reason="the measurements need scikit-learn")
-from wordveil_lab.leagues.redaction import (
-    Passed,
-    Task,
-    accuracies,
-    chats,
-    commonest_share,
-    gaps,
-    passing,
-    read_by_characters,
-    sheet,
-    some,
-    standing,
-)
-from wordveil_lab.leagues.redaction_attacks import conditions, found_again, guessed, singled_out
-from wordveil_lab.leagues.redaction_releases import exchanging, redacting
+from wordveil_lab.leagues import redaction as page
+from wordveil_lab.leagues.redaction_releases import conditions, exchanging, found_again, guessed, redacting, singled_out
 
 DEFAULT = redacting("common:4000", Redactor())
 
 
 def test_gaps_are_counted_by_sentence():
-    assert gaps(["We saw it. We saw [name] at [number]. Then [word] came.\nAll is well"]) == (0.5, 0.75)
+    assert page.gaps(["We saw it. We saw [name] at [number]. Then [word] came.\nAll is well"]) == (0.5, 0.75)
 
 
 def test_values_pass_whole_and_in_part_as_they_are_spelled():
     text = "We saw Bad Time, and Zqxw Time there."
     spans = [{"start": 7, "end": 15, "type": "A"}, {"start": 21, "end": 30, "type": "B"}]
     marked = [{"text": text, "spans": spans}]
-    assert passing(DEFAULT.tokens, marked, str) == Passed(whole=0, part=0, values=2, others=1.0)
-    assert passing(DEFAULT.tokens, marked, str.lower) == Passed(whole=1, part=2, values=2, others=1.0)
-    assert passing(DEFAULT.tokens, marked, str.lower, {"B"}) == Passed(whole=0, part=1, values=1, others=1.0)
+    assert page.passing(DEFAULT.tokens, marked, str) == page.Passed(whole=0, part=0, values=2, others=1.0)
+    assert page.passing(DEFAULT.tokens, marked, str.lower) == page.Passed(whole=1, part=2, values=2, others=1.0)
+    assert page.passing(DEFAULT.tokens, marked, str.lower, {"B"}) == page.Passed(whole=0, part=1, values=1, others=1.0)
 
 
 def test_values_stand_in_a_release_where_words_are_exchanged_and_none_is_left_of():
     marked = [{"text": "Ann Lee came", "spans": [{"value": "Ann Lee"}, {"value": "came"}]}]
-    assert standing(list, marked, str) == 2
-    assert standing(lambda texts: [text.replace("Ann", "Anne") for text in texts], marked, str.upper) == 2
-    assert standing(lambda texts: [text.replace("Ann", "Anne") for text in texts], marked, str) == 1
+    assert page.standing(list, marked, str) == 2
+    assert page.standing(lambda texts: [text.replace("Ann", "Anne") for text in texts], marked, str.upper) == 2
+    assert page.standing(lambda texts: [text.replace("Ann", "Anne") for text in texts], marked, str) == 1
 
 
 def test_values_of_chats_are_cut_by_their_words_and_each_turn_is_counted_once(tmp_path):
@@ -53,7 +40,7 @@ def test_values_of_chats_are_cut_by_their_words_and_each_turn_is_counted_once(tm
     turn = {"text": "i am zqx brt ok", "slots": [[2, 4, "name"]]}
     with gzip.open(tmp_path / "documents" / "multidogo-customer.jsonl.gz", "wt") as file:
         file.writelines(f"{json.dumps(each)}\n" for each in (turn, turn, {"text": "hi", "slots": None}))
-    (found,) = chats(tmp_path)
+    (found,) = page.chats(tmp_path)
     assert [found["text"][span["start"] : span["end"]] for span in found["spans"]] == ["zqx brt"]
 
 
@@ -80,8 +67,8 @@ def test_hidden_words_are_guessed_from_the_words_around_by_who_has_read_such_tex
 def test_a_reader_of_characters_tells_authors_by_layout_and_marks_alone():
     train = [("Maria  saw -- Tom!!", "a"), ("Maria saw Tom.", "b")] * 5
     test = [("Zqxw  saw -- Vbnm!!", "a"), ("Qwrt saw Plkj.", "b")]
-    assert read_by_characters(DEFAULT.release, train, test) == 1.0
-    assert commonest_share(train, [*test, ("", "a")]) == pytest.approx(2 / 3)
+    assert page.read_by_characters(DEFAULT.release, train, test) == 1.0
+    assert page.commonest_share(train, [*test, ("", "a")]) == pytest.approx(2 / 3)
 
 
 def test_conditions_are_of_posts_that_name_one():
@@ -100,11 +87,11 @@ def test_hidden_words_are_exchanged_and_all_else_is_redacted():
 
 def test_a_judge_learns_from_releases_and_is_asked_originals_and_releases():
     pairs = [("the house is good", "a"), ("the car is bad", "b")] * 6
-    task = Task(name="toy", train=pairs, test=pairs)
-    assert accuracies(task, DEFAULT.release) == accuracies(task, list) == (1.0, 1.0)
+    task = (pairs, pairs)
+    assert page.accuracies(task, DEFAULT.release) == page.accuracies(task, list) == (1.0, 1.0)
 
 
 def test_tables_show_shares_with_two_digits_and_samples_come_from_all_over():
-    assert sheet("abcde", [["a", 0.5, 3, None, (0.25, 1.0)]])[2] == "| a | .50 | 3 | – | .250 / 1.000 |"
-    assert some(list(range(10)), 4) == [0, 3, 6, 9]
-    assert np.isclose(commonest_share([("x", "a")], [("y", "b")]), 0.0)
+    assert page.sheet("abcde", [["a", 0.5, 3, None, (0.25, 1.0)]])[2] == "| a | .50 | 3 | – | .250 / 1.000 |"
+    assert page.some(list(range(10)), 4) == [0, 3, 6, 9]
+    assert np.isclose(page.commonest_share([("x", "a")], [("y", "b")]), 0.0)

@@ -14,13 +14,12 @@ import pytest
 
 from wordveil import NeighbourResponse
 from wordveil.errors import DataFormatError
-from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.report import SCHEMA
 from wordveil_lab.leagues import default as measured
 from wordveil_lab.leagues import default_page as page
 from wordveil_lab.leagues.stored import StoredRun, read_run
 from wordveil_lab.leagues.trial_texts import CHOICE, REPORTED, REVIEWS, SETS
-from wordveil_lab.papers.base import told
+from wordveil_lab.package import ROOT, told
 
 
 @pytest.mark.parametrize("schema", [None, "league 0", "together 1", 1])
@@ -49,7 +48,7 @@ def test_the_page_is_made_from_the_stored_run(league):
 
 
 def test_every_stored_run_has_the_one_form():
-    papers = {f"{name}.json" for name in told("about.toml")}
+    papers = {f"{name}.json" for name in told("papers/about.toml")}
     paths = [path for path in (ROOT / "docs/results").rglob("*.json") if path.name not in papers]
     assert len(paths) >= 4
     for path in paths:

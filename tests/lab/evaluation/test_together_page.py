@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from wordveil.denoising.prior import load_prior
-from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.evidence import content_words
 
 ROOT = Path(__file__).resolve().parents[3]
 pytest.importorskip("sklearn", reason="needs the extra wordveil-lab[evaluation]")
 from wordveil_lab.leagues import together as measured  # noqa: E402
 from wordveil_lab.leagues import together_domains as domains  # noqa: E402
 from wordveil_lab.leagues import together_page as shown  # noqa: E402
-from wordveil_lab.leagues import together_persons as persons  # noqa: E402
 from wordveil_lab.leagues.stored import score_pair  # noqa: E402
 
 REPORT = measured.RUN.report()
@@ -109,8 +108,8 @@ def test_at_equal_attack_a_row_is_held_to_the_rivals_line_from_random_outputs():
 
 def test_values_are_found_as_wholes_and_names_word_by_word(monkeypatch):
     spans = [SimpleNamespace(text="Ann Li, 555-01, at a@b.c", spans=(("N", 0, 6), ("P", 8, 14), ("E", 19, 24)))] * 8
-    monkeypatch.setattr(persons, "read_spans", lambda _: spans)
-    monkeypatch.setattr(persons, "released", lambda *_: ["Ann has 1555-01."] * 4 + ["Mann, 555-01"] * 4)
-    found = persons._surviving("neighbours", 8.0, False)
+    monkeypatch.setattr(domains, "read_spans", lambda _: spans)
+    monkeypatch.setattr(domains, "released", lambda *_: ["Ann has 1555-01."] * 4 + ["Mann, 555-01"] * 4)
+    found = domains._surviving("neighbours", 8.0, False)
     assert found["names"][0] == 0.5  # Ann in the first four; Li is too short to count
     assert found["values"][0] == 0.25  # the number in the last four, the address in none

@@ -10,8 +10,8 @@ from scipy.stats import chi2
 import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
-from wordveil_lab.papers.noisy_dot_product import closer_probability, dot_product_cdf
-from wordveil_lab.papers.privemb_bounds import distance_bound, inner_product_bound, linear_loss_bound, norm_bound
+from wordveil_lab.papers.curse import closer_probability, dot_product_cdf
+from wordveil_lab.papers.privemb import distance_bound, inner_product_bound, linear_loss_bound, norm_bound
 
 
 def test_one_dimension_is_the_laplace_law():

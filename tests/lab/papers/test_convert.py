@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -13,21 +14,12 @@ import pytest
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.vocabulary.table import load_embeddings
 from wordveil_lab.evaluation.data import read_labelled, scored_pairs
+from wordveil_lab.package import told
 from wordveil_lab.papers import convert as converting
-from wordveil_lab.papers.base import told
 from wordveil_lab.papers.convert import convert
 from wordveil_lab.rows import file_digest, read_rows
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/results/data.md"
-TREES = "(3 (2 A) (3 (3 good) (2 -LRB-film-RRB-)))\n(2 (2 So) (2 so))\n(0 (1 Bad) (2 .))\n"
-QUESTIONS = "DESC:manner How did it end ?\nNUM:date When was caf\xe9 coined : now ?\n"
-CSV = '"3","A ""title""","Some, text","end"\n"1","Other","More\ttext\\n","end"\n'
-TEXTS = {"0": ["a dull\tfilm", "it – fails"], "1": ["a joy", "bright caf\xe9"]}
-
-
-def two(negative, positive, encoding="utf-8"):
-    parts = zip((negative, positive), TEXTS.values(), strict=True)
-    return {name: ("\n".join(lines) + "\n").encode(encoding) for name, lines in parts}
 
 
 def tarred(path, files):
@@ -59,98 +51,37 @@ REVIEWS = {
     for side in ("neg", "pos", "unsup")
     for i in range(2)
 }
-PUZZLE = b"house plant\tsequoia\tfern\torchid\tbromeliad\tbonsai tree\n"
-ORIGINALS = {
-    "imdb-train": (tarred, "aclImdb_v1.tar.gz", REVIEWS),
-    "imdb-test": (tarred, "aclImdb_v1.tar.gz", REVIEWS),
-    "opinion-lexicon": (
-        folder,
-        "opinion-lexicon-English",
-        {"positive-words.txt": b";;;;\n; note\n\na+\nna\xefve\n", "negative-words.txt": b"; note\n\nbad\n"},
-    ),
-    "mr": (tarred, "rt-polaritydata.tar.gz", two("rt/rt-polarity.neg", "rt/rt-polarity.pos", "cp1252")),
-    "cr": (folder, "CR", two("custrev.neg", "custrev.pos")),
-    "mpqa": (zipped, "MPQA.zip", two("MPQA/mpqa.neg", "MPQA/mpqa.pos")),
-    "trec6-train": (folder, "qc", {"train_5500.label": QUESTIONS.encode("latin-1")}),
-    "trec6-test": (folder, "qc", {"TREC_10.label": QUESTIONS.encode("latin-1")}),
-    "men": (tarred, "MEN.tar.gz", {"MEN/MEN_dataset_natural_form_full": b"sun sunlight 50.000000\n"}),
-    "simlex": (
-        zipped,
-        "SimLex-999.zip",
-        {"SimLex-999/SimLex-999.txt": b"word1\tword2\tPOS\tSimLex999\nold\tnew\tA\t1.58\n"},
-    ),
-    "simverb": (zipped, "simverb.zip", {"data/SimVerb-3500.txt": b"take\tremove\tV\t6.81\tSYNONYMS\n"}),
-    "stsb": (
-        tarred,
-        "Stsbenchmark.tar.gz",
-        {"stsbenchmark/sts-test.csv": b'main-captions\tMSRvid\t2012test\t0024\t2.500\tA "girl.\tA man.\n'},
-    ),
-    "odd-man-out": (tarred, "data.tar.gz", {"data/common1.tsv": PUZZLE, "data/crowdsourced_unfiltered.tsv": PUZZLE}),
-    "yelp-train": (folder, "yelp", two("sentiment.train.0", "sentiment.train.1")),
-    "yelp-test": (folder, "yelp", two("sentiment.test.0", "sentiment.test.1")),
-    "yelp-reviews": (
-        tarred,
-        "yelp_dataset.tar",
-        {"yelp_academic_dataset_review.json": b'{"stars": 5.0, "text": "joy\\n!"}\n{"stars": 3.0, "text": "so"}\n'},
-    ),
-    **{
-        f"sst{n}-{part}": (zipped, "trees.zip", {f"trees/{part}.txt": TREES.encode()})
-        for n in (2, 5)
-        for part in ("train", "test")
-    },
-    **{
-        f"{name}-{part}": (tarred, f"{name}_csv.tar.gz", {f"{name}_csv/{part}.csv": CSV.encode()})
-        for name in ("agnews", "yahoo")
-        for part in ("train", "test")
-    },
-}
-SENTENCES = [("0", "a dull film"), ("0", "it – fails"), ("1", "a joy"), ("1", "bright café")]
-TREC = [("1", "DESC", "manner", "How did it end ?"), ("5", "NUM", "date", "When was café coined : now ?")]
-NEWS = [("2", 'A "title"', "Some, text"), ("0", "Other", "More text\\n")]
-FIVE, TWO = [("3", "A good (film)"), ("2", "So so"), ("0", "Bad .")], [("1", "A good (film)"), ("0", "Bad .")]
-MADE = {
-    "opinion-lexicon": [("bad", "negative"), ("a+", "positive"), ("naïve", "positive")],
-    "mr": SENTENCES,
-    "cr": SENTENCES,
-    "trec6-train": TREC,
-    "men": [("sun", "sunlight", "50.0")],
-    "simlex": [("old", "new", "1.58")],
-    "simverb": [("take", "remove", "6.81")],
-    "stsb": [("2.5", 'A "girl.', "A man.")],
-    "odd-man-out": [("common1", "house plant", "sequoia", "fern|orchid|bromeliad|bonsai tree")],
-    "yelp-reviews": [("1", "joy !")],
-    "sst2-train": TWO,
-    "sst5-train": FIVE,
-    "agnews-train": NEWS,
-    "yahoo-train": [("3", 'A "title" Some, text end'), ("1", "Other More text\\n end")],
-}
-SAME = {"mpqa": "cr", "yelp-train": "cr", "yelp-test": "cr", "trec6-test": "trec6-train"}
-SAME |= {f"{name}-test": f"{name}-train" for name in ("sst2", "sst5", "agnews", "yahoo")}
+MADE = tomllib.loads(Path(__file__).with_name("originals.toml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
 def unchecked(monkeypatch):
     """Leave the known checksums out: what is made up here has others."""
-    forms = {role: {k: v for k, v in form.items() if k != "checksum"} for role, form in told("originals.toml").items()}
+    forms = {
+        role: {k: v for k, v in form.items() if k != "checksum"} for role, form in told("papers/originals.toml").items()
+    }
     monkeypatch.setattr(converting, "told", lambda name: forms)
 
 
 def original(role, tmp_path):
-    make, name, files = ORIGINALS[role]
-    return make(tmp_path / name, files)
+    if role not in MADE:
+        return tarred(tmp_path / "aclImdb_v1.tar.gz", REVIEWS)
+    facts = MADE[role]
+    pack = {"tarred": tarred, "zipped": zipped, "folder": folder}[facts["packed"]]
+    files = {name: text.encode(facts.get("encoding", "utf-8")) for name, text in facts["files"].items()}
+    return pack(tmp_path / facts["name"], files)
 
 
 def test_every_role_has_an_original_here():
-    assert set(ORIGINALS) | {"glove"} == set(told("originals.toml"))
-    assert set(MADE) | set(SAME) | {"imdb-train", "imdb-test"} == set(ORIGINALS)
+    assert set(MADE) | {"glove", "imdb-train", "imdb-test"} == set(told("papers/originals.toml"))
 
 
-@pytest.mark.parametrize("role", [*MADE, *SAME])
+@pytest.mark.parametrize("role", MADE)
 def test_a_table_of_a_role_holds_the_rows_of_its_original(role, tmp_path):
     out = tmp_path / "made.tsv"
-    rows = MADE[SAME.get(role, role)]
+    rows = list(map(tuple, MADE[MADE[role].get("same", role)]["rows"]))
     assert convert(role, original(role, tmp_path), out) == len(rows)
-    columns = told("originals.toml")[role]["columns"]
+    columns = told("papers/originals.toml")[role]["columns"]
     assert [tuple(row[column] for column in columns) for row in read_rows(out, tuple(columns))] == rows
     assert out.read_text(encoding="utf-8").count("\n") == len(rows) + 1
 
@@ -209,4 +140,4 @@ def test_the_command_prints_what_it_wrote_and_its_checksum(tmp_path):
 
 def test_the_page_names_the_command_of_every_role():
     named = set(re.findall(r"`convert ([a-z0-9-]+) ", PAGE.read_text(encoding="utf-8")))
-    assert named == set(told("originals.toml"))
+    assert named == set(told("papers/originals.toml"))

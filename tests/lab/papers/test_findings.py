@@ -14,6 +14,7 @@ from wordveil.vocabulary.table import Embeddings
 from wordveil_lab.commands.reproduce import PAPERS
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
+from wordveil_lab.package import told
 from wordveil_lab.papers import curse, privemb, tem, trlaplace_results
 from wordveil_lab.papers.base import (
     FAILS,
@@ -25,7 +26,6 @@ from wordveil_lab.papers.base import (
     is_table,
     roles_of,
     standing,
-    told,
     verdict,
 )
 from wordveil_lab.papers.summary import as_dict, as_markdown, judged_rows, read_reproduction, summary_table
@@ -278,7 +278,7 @@ def test_the_table_of_all_papers_is_read_off_their_pages():
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_row_of_another_run_says_so_and_names_its_command(paper):
     rows = [row for row in summary_table(RESULTS) if row.startswith(f"| [{paper}]")]
-    for row in told("about.toml")[paper]["left"]:
+    for row in told("papers/about.toml")[paper]["left"]:
         other = "trlaplace-neural.md" in row["ours"]
         assert other == row["ours"].startswith("stored run"), row["what"]
         (listed,) = [line for line in rows if f" | {row['what']} | " in line]

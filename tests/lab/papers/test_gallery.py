@@ -8,8 +8,16 @@ import pytest
 
 import seeds
 from wordveil.errors import ParameterError
-from wordveil_lab.papers.gallery import ENTRIES, NEEDS, exhibit, gallery_page, nearest_of, told_apart
-from wordveil_lab.papers.radius_lists import length_law, own_chance
+from wordveil_lab.papers.gallery import (
+    ENTRIES,
+    NEEDS,
+    exhibit,
+    gallery_page,
+    length_law,
+    nearest_of,
+    own_chance,
+    told_apart,
+)
 from wordveil_lab.rows import data_folder
 
 PAGE = Path(__file__).parents[3] / "docs" / "gallery" / "README.md"

@@ -9,12 +9,11 @@ import wordveil as wv
 from wordveil.mechanisms.gaussian_scale import analytic_scale
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.evaluation.corpora import released_centroids
-from wordveil_lab.evaluation.subjects import subject_of
+from wordveil_lab.evaluation.subjects import released_centroids, subject_of
 from wordveil_lab.papers import nadp_checks
 from wordveil_lab.papers.base import FAILS, HOLDS, UNTESTED, noisy_table
 from wordveil_lab.papers.nadp import silent_share
-from wordveil_lab.papers.nadp_noise import CODE, DELTA, FlatNoise, contenders, largest_edge
+from wordveil_lab.papers.nadp_checks import CODE, DELTA, FlatNoise, contenders, largest_edge
 from worlds import placed
 
 TRIALS = 200_000

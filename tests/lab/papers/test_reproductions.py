@@ -15,10 +15,11 @@ from wordveil.cli.app import build_app
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.santext import SanText
 from wordveil.vocabulary.table import load_embeddings
-from wordveil_lab.evaluation.membership import MembershipInference
+from wordveil_lab.evaluation.classification import MembershipInference
 from wordveil_lab.evaluation.subjects import subject_of
+from wordveil_lab.package import told
 from wordveil_lab.papers import PAPERS, curse, tem
-from wordveil_lab.papers.base import VERDICTS, Options, is_table, median_norm, roles_of, timed, told
+from wordveil_lab.papers.base import VERDICTS, Options, is_table, median_norm, roles_of, timed
 from wordveil_lab.papers.summary import as_markdown, write_reproduction
 from worlds import shared
 
@@ -44,7 +45,9 @@ def neural_texts(folder):
 
 def filled(paper, vocabulary, folder):
     """Give every table of a paper, and the data that the made-up folder has under another name."""
-    tables = [part for role in told("files.toml")["tables"][paper] for part in ("--table", f"{role}={vocabulary}")]
+    tables = [
+        part for role in told("papers/files.toml")["tables"][paper] for part in ("--table", f"{role}={vocabulary}")
+    ]
     data = {}
     if paper in ("nadp", "privemb"):
         missing = ("mr", "mpqa", "sst5-train", "sst5-test", "simlex", "stsb")
@@ -195,7 +198,7 @@ def test_a_file_in_the_wrong_role_and_a_missing_one_name_the_page(tmp_path, monk
 
 def test_every_file_is_looked_for_before_anything_is_computed(vocabulary, use_world):
     """A table of one's own needs no norms, a set without its test part is split, and some roles have no file."""
-    tables = {role: vocabulary for role in told("files.toml")["tables"]["privemb"] if role != "norms"}
+    tables = {role: vocabulary for role in told("papers/files.toml")["tables"]["privemb"] if role != "norms"}
     data = {role: str(use_world / "sentences/sst2.train.tsv") for role in ("mpqa", "sst5-train", "sst5-test")}
 
     def compute(options):
@@ -236,7 +239,7 @@ def test_the_same_table_has_the_same_scale_by_whatever_name(world, use_world, tm
 def test_only_the_papers_size_runs_tables_and_data_may_say_that_something_does_not_hold(world, use_world, monkeypatch):
     words, records = len(world), 40
     needs = {"runs": 5, "tables": {"vectors": [words, world.dimensions]}, "data": {"men": records}}
-    monkeypatch.setitem(told("files.toml")["whole"], "nadp", needs)
+    monkeypatch.setitem(told("papers/files.toml")["whole"], "nadp", needs)
     run = Options(paper="nadp", size="paper", repeats=5)
     assert run.whole()
     assert not replace(run, size="reduced").whole()
@@ -253,16 +256,16 @@ def test_only_the_papers_size_runs_tables_and_data_may_say_that_something_does_n
             assert not run.whole(), (role, least)
 
 
-@pytest.mark.parametrize("paper", list(told("files.toml")["whole"]))
+@pytest.mark.parametrize("paper", list(told("papers/files.toml")["whole"]))
 def test_what_a_paper_needs_are_tables_and_data_of_its_own(paper):
-    needs = told("files.toml")["whole"][paper]
+    needs = told("papers/files.toml")["whole"][paper]
     assert all(is_table(paper, role) for role in needs["tables"])
     assert not any(is_table(paper, role) for role in needs["data"])
     assert {*needs["tables"], *needs["data"]} <= {*roles_of(paper)}
 
 
 def test_an_interrupted_reproduction_goes_on_from_its_cells(vocabulary, use_world, tmp_path, monkeypatch):
-    tables = {role: vocabulary for role in told("files.toml")["tables"]["tem"]}
+    tables = {role: vocabulary for role in told("papers/files.toml")["tables"]["tem"]}
     options = Options(paper="tem", size="miniature", repeats=2, files=tables, cells=tmp_path / "cells")
     first = tem.reproduce(options)
     monkeypatch.setattr(MembershipInference, "run", None)  # a second run that computes anything fails

@@ -2,13 +2,16 @@
 
 Rates are per second of processor time, that is per core; wall time is kept beside it. `limit_ratio` compares with the
 tokens per second that the largest BLAS product of the stated type would allow on one core in the same run.
+
+Measurements are shown as a table, as JSON and as a plot; ratios to the machine's limit stand first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,8 @@ from wordveil.api import Float64Array, IdArray, NearestWords, ParameterError, Pr
 from wordveil_lab.benchmarks import peers
 from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, peak_memory_bytes
 from wordveil_lab.benchmarks.workload import Workload
+from wordveil_lab.package import told
+from wordveil_lab.plots import SETTINGS, svg
 
 EPSILON = 4.0
 NAME = "wordveil"
@@ -168,22 +173,11 @@ TASKS: dict[str, Callable[[Workload, Machine, bool], list[Measurement]]] = {
 """What is measured, by name."""
 
 
-AXES: dict[str, tuple[int, ...]] = {
-    "tokens": (10_000, 100_000, 1_000_000, 10_000_000),
-    "vocabulary": (10_000, 50_000, 100_000, 200_000, 400_000),
-    "dimensions": (50, 100, 200, 300, 384),
-    "threads": (1, 2, 4, 8, 16),
-}
-"""Size that grows -> its steps; steps beyond `most` are left out, and thread counts beyond the processors."""
-
-SIZES: dict[str | None, dict[str, int]] = {
-    None: {"vocabulary": 70_000, "dimensions": 300, "tokens": 4096, "repeats": 2},
-    "tokens": {"vocabulary": 10_000, "dimensions": 50, "tokens": 10_000, "repeats": 1},
-    "vocabulary": {"vocabulary": 10_000, "dimensions": 50, "tokens": 2048, "repeats": 2},
-    "dimensions": {"vocabulary": 70_000, "dimensions": 50, "tokens": 2048, "repeats": 2},
-    "threads": {"vocabulary": 70_000, "dimensions": 300, "tokens": 8192, "repeats": 2},
-}
-"""Size that grows, None for a single table -> sizes unless told otherwise; a whole curve takes a few minutes."""
+_PLAN = told("benchmarks/sizes.toml")
+AXES: dict[str, list[int]] = _PLAN["axes"]
+"""Size that grows -> its steps."""
+SIZES: dict[str | None, dict[str, int]] = {None: _PLAN["table"], **_PLAN["growth"]}
+"""Size that grows, None for a single table -> sizes unless told otherwise."""
 
 
 def growth_curve(
@@ -199,3 +193,71 @@ def growth_curve(
             continue
         sized = replace(workload, **{axis: step})  # type: ignore[arg-type]
         yield [line for task in tasks for line in TASKS[task](sized, machine, False)]
+
+
+HEADINGS = ("of limit", "tokens/s/core", "tokens/s", "same", "task", "v x d", "thr", "tokens", "engine")
+
+
+def table(machine: Machine, lines: Sequence[Measurement]) -> str:
+    """Return a plain text table under one line about the machine."""
+    rows = [HEADINGS, *(_row(line) for line in lines)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
+    text = [
+        f"{machine.processor}, {machine.cores} cores, {machine.blas}, NumPy {machine.numpy}, engine {machine.engine}",
+        f"product, GFLOP/s: float32 {machine.float32_rate:.0f} one core, {machine.float32_all:.0f} all; "
+        f"float64 {machine.float64_rate:.0f} one core, {machine.float64_all:.0f} all",
+    ]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if i in (4, 8) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        text.append("  ".join(cells).rstrip())
+    text.append(f"peak memory {max(line.peak_bytes for line in lines) / 2**20:,.0f} MiB")
+    return "\n".join(text)
+
+
+def _row(line: Measurement) -> tuple[str, ...]:
+    return (
+        f"{line.limit_ratio:.2f} {line.limit_type[-2:]}",
+        f"{line.rate:,.0f}",
+        f"{line.wall_rate:,.0f}",
+        "" if line.agreement is None else f"{line.agreement:.0%}",
+        line.task,
+        f"{line.vocabulary} x {line.dimensions}",
+        str(line.threads),
+        str(line.tokens),
+        line.engine,
+    )
+
+
+def as_json(machine: Machine, lines: Sequence[Measurement]) -> dict[str, Any]:
+    """Return everything measured as a JSON-ready dictionary."""
+    return {"machine": asdict(machine), "measurements": [line.as_dict() for line in lines]}
+
+
+def save_plot(path: Path, lines: Sequence[Measurement], *, axis: str | None = None) -> None:
+    """Save a plot of tokens per second, an SVG: bars by engine, or lines along the axis that grew."""
+    path.write_bytes(svg((8.0, 4.5), lambda canvas: _paint(canvas.subplots(), lines, axis), SETTINGS))
+
+
+def _paint(axes: Any, lines: Sequence[Measurement], axis: str | None) -> None:
+    if axis is None:
+        axes.barh([f"{line.task}: {line.engine}" for line in lines], [line.rate for line in lines])
+        axes.invert_yaxis()
+        axes.set(xscale="log", xlabel="tokens per second and core")
+        return
+    for task in dict.fromkeys(line.task for line in lines):
+        _curve(axes, task, axis, [line for line in lines if line.task == task])
+    axes.set(xscale="log", yscale="log", xlabel=axis, ylabel="tokens per second")
+    axes.legend()
+
+
+def _curve(axes: Any, task: str, axis: str, lines: Sequence[Measurement]) -> None:
+    """Draw the first engine of a task against the size that grew, with the limit as a thin line."""
+    first: dict[int, Measurement] = {}
+    for line in lines:
+        first.setdefault(int(getattr(line, axis)), line)
+    sizes = list(first)
+    (drawn,) = axes.plot(sizes, [first[s].wall_rate for s in sizes], marker="o", label=task)
+    axes.plot(sizes, [first[s].limit for s in sizes], linewidth=0.8, linestyle=":", color=drawn.get_color())

@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from wordveil.api import Float32Array, Float64Array, IdArray
-from wordveil_lab.extras import missing_extra
+from wordveil_lab.package import missing_extra
 
 BATCH = 1024
 SELECT_BATCH = 64

@@ -42,9 +42,8 @@ def bench(
     compares with what the machine's largest matrix product would allow, measured in the same run.
     """
     from wordveil_lab.benchmarks.machine import measure_machine
-    from wordveil_lab.benchmarks.measuring import AXES, SIZES, growth_curve, measure
-    from wordveil_lab.benchmarks.report import as_json as to_json
-    from wordveil_lab.benchmarks.report import save_plot, table
+    from wordveil_lab.benchmarks.measuring import AXES, SIZES, growth_curve, measure, save_plot, table
+    from wordveil_lab.benchmarks.measuring import as_json as to_json
     from wordveil_lab.benchmarks.workload import Workload
 
     if growth is not None and growth not in AXES:

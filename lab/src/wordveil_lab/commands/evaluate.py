@@ -16,8 +16,8 @@ from wordveil_lab.rows import DATA_VARIABLE
 
 if TYPE_CHECKING:
     from wordveil_lab.evaluation.base import Task
+    from wordveil_lab.evaluation.cells import Target
     from wordveil_lab.evaluation.league import Plan
-    from wordveil_lab.evaluation.promises import Target
 
 
 DEFAULTS = (2.0, 5.0, 10.0), (4.0, 6.0, 8.0, 10.0, 12.0), (2.0,)  # per unit of distance, nats, per unit of rank
@@ -77,8 +77,8 @@ class WorkOptions:
     def plan(self, targets: tuple[Target, ...], tasks: tuple[Task, ...], left_out: dict[str, str]) -> Plan:
         """Return what is to be compared."""
         from wordveil_lab.evaluation.audits import AuditSettings
+        from wordveil_lab.evaluation.cells import PromiseSettings
         from wordveil_lab.evaluation.league import Plan
-        from wordveil_lab.evaluation.promises import PromiseSettings
 
         return Plan(
             targets=targets,
@@ -121,8 +121,8 @@ def evaluate(
     refutes the claim of a row, the row says so, and the exit code is 1; it is 2 where a mechanism of others has no row.
     """
     from wordveil_lab.evaluation.catalogue import chosen_tasks, runnable
+    from wordveil_lab.evaluation.cells import OfferedTarget
     from wordveil_lab.evaluation.league import run_league
-    from wordveil_lab.evaluation.promises import OfferedTarget
     from wordveil_lab.evaluation.report import check_form, is_refuted, marked, write_league
 
     reports = report or [Path("league.html")]

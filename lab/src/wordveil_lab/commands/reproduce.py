@@ -51,7 +51,8 @@ def reproduce(
     The data sets are files that you name, or of the folder in the environment variable WORDVEIL_DATA; nothing is
     downloaded.
     """
-    from wordveil_lab.papers.base import Options, told
+    from wordveil_lab.package import told
+    from wordveil_lab.papers.base import Options
 
     if paper not in PAPERS:
         given = (size, neural, table, data, epsilon, repeats, seed, cells)
@@ -61,7 +62,7 @@ def reproduce(
     if report is not None and report.suffix not in (".md", ".json"):
         raise ParameterError("--report", report.name, "must end in .md or .json.")
     paper = f"{paper}-neural" if neural else paper
-    if paper not in told("about.toml"):
+    if paper not in told("papers/about.toml"):
         raise ParameterError("--neural", paper, "is for trlaplace: no other paper trains models behind its noise.")
     options = Options(
         paper=paper,

@@ -14,8 +14,7 @@ from wordveil import __version__
 from wordveil_lab.court import utility
 from wordveil_lab.court.identification import Claim, identify
 from wordveil_lab.court.pairs import Measure, PairedTexts
-from wordveil_lab.court.signs import signs
-from wordveil_lab.court.survival import survival
+from wordveil_lab.court.signs import signs, survival
 from wordveil_lab.tables import ARROWS, as_html, markdown_table
 
 WIDTH, ROW, NAME = 640, 34, 270

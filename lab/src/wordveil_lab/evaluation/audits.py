@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import wordveil.api as wv
-from wordveil_lab.evaluation.promises import Contender
+from wordveil_lab.evaluation.cells import Contender
 
 STEPS = 40  # epsilons tried on the first half of the samples
 EXACT_TOLERANCE = 1e-9

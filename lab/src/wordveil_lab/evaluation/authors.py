@@ -18,10 +18,9 @@ from scipy.sparse import csr_array
 from wordveil.api import Embeddings, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation import models
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
-from wordveil_lab.evaluation.corpora import as_texts, released_tokens
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.data import mixed_order, read_labelled
-from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.subjects import Entrant, as_texts, released_tokens
 from wordveil_lab.rows import read_rows
 
 _BREAK = re.compile(r"[\t\n]")
@@ -33,16 +32,11 @@ _ADDRESS = re.compile(r"[\w.+-]+@[\w.-]+")
 _NAME = re.compile(r"[^\W\d_]{3,}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Post:
-    """One post."""
+def parse_post(text: str) -> tuple[str, str]:
+    """Return the author of a post with headers, and what they wrote, lines joined by spaces, without their own name.
 
-    author: str  # the address in its From header, lower case; "" where there is none
-    body: str  # what its author wrote, lines joined by spaces, without their own name
-
-
-def parse_post(text: str) -> Post:
-    """Return author and body of a post with headers; everything after a signature's rule is dropped."""
+    The author is the address in the From header, lower case, or "". All after a signature's rule is dropped.
+    """
     head, _, rest = _BREAK.sub("\n", text).partition("\n\n")
     sender = next((line[5:] for line in head.split("\n") if line.lower().startswith("from:")), "")
     address = _ADDRESS.search(sender)
@@ -56,7 +50,7 @@ def parse_post(text: str) -> Post:
             kept.append(line.strip())
     names = {name.lower() for name in _NAME.findall(sender)}
     body = _NAME.sub(lambda found: "" if found.group().lower() in names else found.group(), " ".join(kept))
-    return Post(author=address.group().lower() if address else "", body=" ".join(body.split()))
+    return address.group().lower() if address else "", " ".join(body.split())
 
 
 _FEATURES: tuple[dict[str, Any], ...] = (
@@ -80,13 +74,6 @@ class AuthorshipLinkage(Task):
     """
 
     name: ClassVar[str] = "authorship"
-    reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("success", "share of released texts linked to their author", "lower"),
-        Score("guessing", "one over the number of authors", "neither"),
-    )
-    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     # Posts with headers in a column text; or texts with another column that names their author.
     path: str = "documents/20news.train.jsonl.gz"
     author: str = ""  # that column; "" for posts, whose author is in the From header
@@ -114,11 +101,11 @@ class AuthorshipLinkage(Task):
         found: dict[str, list[str]] = {}
         for row in read_rows(self.path, ("text", self.author) if self.author else ("text",)):
             text = str(row["text"])
-            post = Post(author=str(row[self.author]), body=text) if self.author else parse_post(text)
-            words = post.body.split()
+            author, body = (str(row[self.author]), text) if self.author else parse_post(text)
+            words = body.split()
             cut = " ".join(words[: self.words])
-            own = found.setdefault(post.author, [])
-            if post.author and 4 * len(words) >= self.words and cut not in own:
+            own = found.setdefault(author, [])
+            if author and 4 * len(words) >= self.words and cut not in own:
                 own.append(cut)
         return found
 
@@ -156,13 +143,6 @@ class AttributeInference(Task):
     """
 
     name: ClassVar[str] = "attribute-inference"
-    reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("accuracy", "share of authors whose attribute is inferred", "lower"),
-        Score("guessing", "share with the commonest value", "neither"),
-    )
-    needs: ClassVar[tuple[str, ...]] = ("sklearn",)
     path: str = "privacy/llmprivacy-synthetic.jsonl.gz"  # file with a text and a label
     text: str = "text"
     label: str = "profile.sex"  # column of the attribute, a.b for nested

@@ -15,7 +15,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,16 +22,9 @@ from scipy.special import stdtrit
 
 from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.package import told
 
 CONFIDENCE = 0.95
-
-
-class TaskKind(StrEnum):
-    """What a task's scores say."""
-
-    UTILITY = "utility"
-    ATTACK = "attack"
-    MEASURE = "measure"
 
 
 @dataclass(frozen=True)
@@ -56,14 +48,25 @@ class Summary:
 
 
 class Task(ABC):
-    """A frozen dataclass of public settings: where the data is, how much of it, which model."""
+    """A frozen dataclass of public settings: where the data is, how much of it, which model.
+
+    What holds of a task whatever its settings stands in `tasks.toml`, which says what it means, under its name.
+    """
 
     name: ClassVar[str]  # the task's name on the command line and in tables
-    kind: ClassVar[TaskKind] = TaskKind.UTILITY
-    scores: ClassVar[tuple[Score, ...]]  # what it reports; the first is the one that plots use
-    exact: ClassVar[bool] = False  # whether its scores are computed, without sampling, for a selection mechanism
-    reads_words: ClassVar[bool] = False  # and says nothing about released vectors
-    needs: ClassVar[tuple[str, ...]] = ()  # modules of the extra `evaluation` that `run` imports
+    kind: ClassVar[str]
+    scores: ClassVar[tuple[Score, ...]]
+    exact: ClassVar[bool]
+    reads_words: ClassVar[bool]
+    needs: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        listed = told("evaluation/tasks.toml")
+        facts = listed.get(cls.__dict__.get("name", ""), {})
+        facts = listed.get(facts.get("like"), {}) | facts
+        cls.kind, cls.exact = facts.get("kind", "utility"), facts.get("exact", False)
+        cls.reads_words, cls.needs = facts.get("reads_words", False), tuple(facts.get("needs", ()))
+        cls.scores = tuple(Score(*score) for score in facts.get("scores", ()))
 
     @abstractmethod
     def prepare(self, embeddings: Embeddings) -> Any:

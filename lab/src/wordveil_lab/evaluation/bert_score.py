@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,15 +20,12 @@ MINILM, ROBERTA = "BERTScore (MiniLM)", "BERTScore (RoBERTa-large)"
 """By the model that this laboratory has, and by the one that the package of BERTScore takes for English."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class BertScores:
+class BertScores(NamedTuple):
     """Scores of some pairs of texts, each of shape (n,), float64."""
 
-    precision: wv.Float64Array = field(
-        repr=False
-    )  # mean cosine of the candidate's tokens with the nearest of the other
-    recall: wv.Float64Array = field(repr=False)  # the same with the two exchanged
-    f1: wv.Float64Array = field(repr=False)  # their harmonic mean
+    precision: wv.Float64Array  # mean cosine of the candidate's tokens with the nearest of the other
+    recall: wv.Float64Array  # the same with the two exchanged
+    f1: wv.Float64Array  # their harmonic mean
 
 
 _model, _NOTHING = cache(wv.load_minilm), np.empty((0, 0), np.float32)

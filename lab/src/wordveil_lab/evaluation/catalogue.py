@@ -2,60 +2,28 @@
 
 from __future__ import annotations
 
-import tomllib
+import importlib
 from collections.abc import Mapping
 from dataclasses import fields
-from importlib.resources import files
 from typing import Any
 
 from wordveil.api import ParameterError
-from wordveil_lab.evaluation.authors import AttributeInference, AuthorshipLinkage
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.bayes import BayesGuess
-from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
-from wordveil_lab.evaluation.deniability import OverlapSkewness, PlausibleDeniability
-from wordveil_lab.evaluation.inversion import ReviewInversion, SentenceInversion
-from wordveil_lab.evaluation.membership import MembershipInference
-from wordveil_lab.evaluation.overlap import AlignedSimilarity, ContextualOverlap, TextOverlap
-from wordveil_lab.evaluation.priors import PUBLIC_LIST
-from wordveil_lab.evaluation.retrieval import Retrieval, TopicRetrieval
-from wordveil_lab.evaluation.survival import PersonalDataSurvival, RareWordSurvival
-from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, SentenceSimilarity, WordSimilarity
+from wordveil_lab.evaluation.evidence import PUBLIC_LIST
+from wordveil_lab.package import told
 from wordveil_lab.rows import file_digest, locate
 
-TASKS: dict[str, type[Task]] = {
-    task.name: task
-    for task in (
-        WordSimilarity,
-        OddManOut,
-        DistanceDistortion,
-        SentenceSimilarity,
-        Retrieval,
-        TopicRetrieval,
-        AlignedSimilarity,
-        TextOverlap,
-        ContextualOverlap,
-        LexiconClassification,
-        CentroidClassification,
-        TextClassification,
-        BayesGuess,
-        ReviewInversion,
-        SentenceInversion,
-        PersonalDataSurvival,
-        RareWordSurvival,
-        AttributeInference,
-        AuthorshipLinkage,
-        MembershipInference,
-        PlausibleDeniability,
-        OverlapSkewness,
-    )
-}
+
+def _class_at(place: str) -> type[Task]:
+    module, _, name = place.partition(".")
+    found: type[Task] = getattr(importlib.import_module(f"wordveil_lab.evaluation.{module}"), name)
+    return found
+
+
+TASKS = {name: _class_at(facts["place"]) for name, facts in told("evaluation/tasks.toml").items()}
 """Task name -> class."""
 
-SIZES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
-    "full": {},
-    **tomllib.loads(files("wordveil_lab.evaluation").joinpath("sizes.toml").read_text(encoding="utf-8")),
-}
+SIZES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"full": {}, **told("evaluation/sizes.toml")}
 """Size -> settings of the tasks that differ from their defaults."""
 
 _FILES = ("path", "train", "test", "public", "frequencies", "judge", "head")

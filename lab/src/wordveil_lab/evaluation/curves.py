@@ -15,12 +15,6 @@ from typing import Any, NamedTuple
 LEVELS = (0.2, 0.4, 0.6, 0.8)
 """Attack success at which curves are read."""
 
-READING = (
-    "Each row's curve over its epsilons, read where the best attacker on the same data set succeeds as often; straight "
-    "lines between epsilons, standard errors over runs with fresh noise on the same texts, - beyond a curve's ends."
-)
-"""What the tables at equal attack success show."""
-
 FEWEST = 3  # epsilons that make a curve
 
 COMPARED = {

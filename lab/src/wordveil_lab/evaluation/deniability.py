@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from wordveil.api import Embeddings, Float64Array, IdArray, NearestWords, ParameterError, RandomSource, WordRandomizer
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
-from wordveil_lab.evaluation.priors import PUBLIC_LIST, draw_words, word_prior
+from wordveil_lab.evaluation.base import Task
+from wordveil_lab.evaluation.evidence import PUBLIC_LIST, draw_words, word_prior
 from wordveil_lab.evaluation.subjects import Entrant
 
 ROWS = 256
@@ -31,14 +31,6 @@ class PlausibleDeniability(Task):
     """
 
     name: ClassVar[str] = "deniability"
-    reads_words: ClassVar[bool] = True
-    kind: ClassVar[TaskKind] = TaskKind.MEASURE
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("n_w", "probability that a typical word is released as itself", "lower"),
-        Score("s_w", "distinct words released in repeated draws of a typical word", "higher"),
-        Score("n_w_worst", "the largest such probability among the words tried", "lower"),
-    )
-    exact: ClassVar[bool] = True
     words: int = 300
     draws: int = 100
     frequencies: str = PUBLIC_LIST  # the public list, or a file of public text; see `word_prior`
@@ -84,11 +76,6 @@ class OverlapSkewness(Task):
     """
 
     name: ClassVar[str] = "skewness"
-    kind: ClassVar[TaskKind] = TaskKind.MEASURE
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("overlap", "mean Jaccard overlap of neighbours before and after", "lower"),
-        Score("skewness", "skewness of that overlap over words", "neither"),
-    )
     words: int = 1000  # public words, spread evenly over the vocabulary
     neighbours: int = 10  # size of the neighbourhoods compared
 

@@ -1,23 +1,70 @@
-"""What one released token says of its original, seen without its context: P(release | word) for every word.
+"""What an attacker knows of a word before they see anything, what one released token says of it, and the best guess.
+
+Before: how often the word occurs in public text. Seen without its context, a release gives P(release | word) of each:
 
 word mechanism        the law that it states, exactly
 released vectors      the law that the mechanism states and samples from, exactly
 decoded words         a channel learnt by running the public mechanism: its shape is assumed, so an attack that
                       reads it is a lower bound on what an attacker can do
+
+For a selection mechanism the success of the best attacker is computed: sum over y of max over x of prior(x) P(y | x).
+For released vectors the posterior is exact and the success a mean over draws. For decoded words it is that of the best
+of three attackers tried: a lower bound on the optimum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 
-from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource
-from wordveil_lab.evaluation.priors import draw_words
-from wordveil_lab.evaluation.subjects import Entrant
+from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource, word_frequencies
+from wordveil_lab.corpora import encode
+from wordveil_lab.evaluation.base import Task
+from wordveil_lab.evaluation.data import read_texts
+from wordveil_lab.evaluation.subjects import Entrant, distances
+
+PUBLIC_LIST = "public list"
+"""The counts of public English text that ship with the package; see `wordveil.vocabulary.frequencies`."""
+
+SMOOTHING = 0.5
+"""Added to the count of every word, so that no word is impossible."""
+
+COMMON = 2e-4
+"""Share of public text from which on a word counts as common, 555 of the embedded ones; rarer words carry content."""
+
+TEXTS = 20_000  # of a file, counted at most
+
+
+def word_prior(embeddings: Embeddings, frequencies: str = PUBLIC_LIST) -> Float64Array:
+    """Return a probability for every word, shape (v,), positive everywhere: (count + 1/2) over the sum.
+
+    Counted are the words of the public list, or of texts spread over a file with a column text.
+    """
+    if frequencies == PUBLIC_LIST:
+        weights = word_frequencies(embeddings, smoothing=SMOOTHING)
+    else:
+        tokens = encode(embeddings, read_texts(frequencies, limit=TEXTS)).tokens
+        weights = np.asarray(np.bincount(tokens[tokens >= 0], minlength=len(embeddings)) + SMOOTHING, dtype=np.float64)
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def content_words(embeddings: Embeddings) -> NDArray[np.bool_]:
+    """Return which words are rarer than `COMMON` in the public list, shape (v,); unlisted words are."""
+    return np.asarray(word_frequencies(embeddings) < COMMON)
+
+
+def draw_words(prior: Float64Array, n: int, source: RandomSource, label: str) -> IdArray:
+    """Return n word ids drawn from the prior, shape (n,), int32."""
+    bounds: NDArray[np.float64] = np.cumsum(prior)
+    uniforms = source.stream(label).lane(0).random(n)
+    found = np.searchsorted(bounds, uniforms * bounds[-1], side="right")
+    return np.asarray(np.minimum(found, len(prior) - 1), dtype=np.int32)
+
 
 ROWS = 64  # vectors compared with the vocabulary at a time
 INPUTS = 512  # rows of the channel computed at a time
@@ -75,9 +122,10 @@ def _learnt_channel(subject: Entrant, prior: Float64Array) -> Callable[[IdArray]
     inputs = draw_words(prior, LEARNT_PAIRS, source, "learnt channel")
     released = subject.release_words(inputs, source, "learnt channel release")
     noise = subject.words.vectors
-    distances = _Distances(subject.embeddings if noise is None else noise.decoding_space(subject.embeddings))
-    rate, bonus = _learnt(distances(inputs), inputs, released, distances.outputs)
-    words = np.arange(len(subject.embeddings), dtype=np.int32)
+    space = subject.embeddings if noise is None else noise.decoding_space(subject.embeddings)
+    outputs, vectors = space.candidates, np.asarray(space.vectors, dtype=np.float64)
+    rate, bonus = _learnt(distances(vectors[inputs], vectors[outputs]), inputs, released, outputs)
+    words = np.arange(len(vectors), dtype=np.int32)
 
     def weights(rows: Float64Array, same: NDArray[np.int64], places: NDArray[np.integer]) -> Float64Array:
         rows *= -rate
@@ -86,28 +134,29 @@ def _learnt_channel(subject: Entrant, prior: Float64Array) -> Callable[[IdArray]
         return rows
 
     parts = np.split(words, range(INPUTS, len(words), INPUTS))
-    sums = np.concatenate([weights(distances(ids), *_own(ids, distances.outputs)).sum(axis=1) for ids in parts])
+    gaps = (distances(vectors[ids], vectors[outputs]) for ids in parts)
+    sums = np.concatenate([weights(g, *_own(ids, outputs)).sum(axis=1) for g, ids in zip(gaps, parts, strict=True)])
 
-    def likelihoods(outputs: IdArray) -> Float64Array:
-        return np.asarray(weights(distances.of_all(outputs), np.arange(len(outputs)), outputs) / sums)
+    def likelihoods(seen: IdArray) -> Float64Array:
+        return np.asarray(weights(distances(vectors[seen], vectors), np.arange(len(seen)), seen) / sums)
 
     return likelihoods
 
 
-def _learnt(distances: Float64Array, inputs: IdArray, released: IdArray, outputs: IdArray) -> tuple[float, float]:
+def _learnt(gaps: Float64Array, inputs: IdArray, released: IdArray, outputs: IdArray) -> tuple[float, float]:
     """Return rate and ln bonus of highest likelihood from the distance of every output from n inputs, shape (n, m)."""
     same, places = _own(inputs, outputs)
-    others_only = np.ones(distances.shape, dtype=bool)
+    others_only = np.ones(gaps.shape, dtype=bool)
     others_only[same, places] = False
     changed = released != inputs
     kept = len(inputs) - int(changed.sum())
-    moved = float(distances[changed, np.searchsorted(outputs, released[changed])].sum())
-    scale = 1 / float(np.median(distances))
+    moved = float(gaps[changed, np.searchsorted(outputs, released[changed])].sum())
+    scale = 1 / float(np.median(gaps))
 
     def fitted(log_rate: float) -> tuple[float, float, float]:
         """Return minus the log-likelihood at the best bonus, the rate and that bonus."""
         rate = scale * float(np.exp(log_rate))
-        total = np.exp(-rate * distances).sum(axis=1, where=others_only)
+        total = np.exp(-rate * gaps).sum(axis=1, where=others_only)
         bonus = _bonus(total[same], kept)
         total[same] += np.exp(bonus)
         return float(np.log(total).sum() + rate * moved - bonus * kept), rate, bonus
@@ -126,35 +175,7 @@ def _own(ids: IdArray, outputs: IdArray) -> tuple[NDArray[np.int64], NDArray[np.
 def _bonus(others: Float64Array, kept: int) -> float:
     """Return ln b with sum of b / (others + b) = kept: as many words stay as were seen to, within half a word."""
     wanted = min(max(kept, 0.5), len(others) - 0.5)
-    low, high = -60.0, 60.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        if float((1 / (1 + others * np.exp(-middle))).sum()) < wanted:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-class _Distances:
-    """Euclidean distances from words to every word that may be output, shape (n, m)."""
-
-    def __init__(self, embeddings: Embeddings) -> None:
-        self.outputs = embeddings.candidates
-        self._words = np.asarray(embeddings.vectors, dtype=np.float64)
-        self._squares = np.square(self._words).sum(axis=1)
-
-    def __call__(self, ids: IdArray) -> Float64Array:
-        return self.of_all(ids, self.outputs)
-
-    def of_all(self, ids: IdArray, others: IdArray | None = None) -> Float64Array:
-        """Return the distances from words to some others, or all words, shape (n, m)."""
-        chosen = slice(None) if others is None or len(others) == len(self._words) else others
-        found = (-2 * self._words[ids]) @ self._words[chosen].T
-        found += self._squares[chosen]
-        found += self._squares[ids][:, None]
-        np.maximum(found, 0.0, out=found)
-        return np.asarray(np.sqrt(found, out=found))
+    return float(brentq(lambda x: (1 / (1 + others * np.exp(-x))).sum() - wanted, -60.0, 60.0))
 
 
 def channel_guesses(channel: WordChannel, prior: Float64Array) -> tuple[IdArray, Float64Array]:
@@ -225,3 +246,44 @@ def _densities(subject: Entrant, vectors: Float64Array) -> Float64Array:
         found[span, :-1] = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
     found[:, -1] = _stand_in(subject, found[:, :-1])
     return found
+
+
+READ = 256  # releases whose posterior is taken at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesGuess(Task):
+    """Success of the best guess at a word from its release."""
+
+    name: ClassVar[str] = "bayes"
+    frequencies: str = PUBLIC_LIST  # the public list, or a file of public text; see `word_prior`
+    trials: int = 10_000  # words drawn from the prior, where the success is not computed
+
+    def prepare(self, embeddings: Embeddings) -> Float64Array:
+        return word_prior(embeddings, self.frequencies)
+
+    def applies(self, subject: Entrant) -> bool:
+        return subject.vectors is None or subject.law_known
+
+    def run(self, prepared: Float64Array, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        guessing = float(prepared.max())
+        if subject.is_baseline:
+            return {"success": 1.0, "naming": 1.0, "guessing": guessing}
+        if subject.exact:
+            _, reached = channel_guesses(word_channel(subject, prepared), prepared)
+            outputs = subject.words.outputs
+            kept = subject.words.keep_probabilities(outputs)
+            assert kept is not None
+            return {"success": float(reached.sum()), "naming": float(prepared[outputs] @ kept), "guessing": guessing}
+        inputs = draw_words(prepared, self.trials, source, "bayes trials")
+        if subject.vectors is None:
+            released = subject.release_words(inputs, source, "bayes release")
+            channel = word_channel(subject, prepared)
+            named, best = released, channel_guesses(channel, prepared)[0][np.searchsorted(channel.outputs, released)]
+        else:
+            seen = observe(subject, inputs, prepared, source, "bayes release")
+            spans = [seen.kinds[start : start + READ] for start in range(0, len(inputs), READ)]
+            named = seen.named
+            best = np.concatenate([(seen.likelihoods(span)[:, :-1] * prepared).argmax(axis=1) for span in spans])
+        tried = [float((guess == inputs).mean()) for guess in (named, best, prepared.argmax())]
+        return {"success": max(tried), "naming": tried[0], "guessing": guessing}

@@ -9,38 +9,111 @@
 Every attacker is scored token by token on the same tokens, those of the vocabulary. The best one is chosen by its
 score: whoever attacks in earnest knows as well which of them works. Words that carry content are counted apart, as
 function words are guessed whatever the noise; there, `alone`, `pairs` and `triples` name no other word than such.
+
+The model of pairs is joined with what each release says of its original (`evidence`) by forward-backward: the posterior
+of every token given the whole released text, exact under the model, over all words. Naming the likeliest word of each
+posterior is what maximizes the expected number of tokens named; the likeliest *sequence* does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 import wordveil.api as wv
+from wordveil.api import Float64Array, FloatArray
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.base import Score, Task, TaskKind
-from wordveil_lab.evaluation.corpora import place_unknown
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.data import read_texts
-from wordveil_lab.evaluation.evidence import observe
-from wordveil_lab.evaluation.pair_model import PairModel
-from wordveil_lab.evaluation.pair_model import posteriors as by_pairs
-from wordveil_lab.evaluation.priors import content_words, word_prior
-from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.evidence import content_words, observe, word_prior
+from wordveil_lab.evaluation.subjects import Entrant, place_unknown
+
+
+@dataclass(frozen=True)
+class PairModel:
+    """Frequencies and pair counts of public text, each smoothed by Witten and Bell's estimate of the unseen.
+
+    State v, the last one, stands for every token outside the vocabulary.
+    """
+
+    unigram: Float64Array = field(repr=False)  # P(w), shape (v + 1,), positive
+    pairs: csr_array = field(repr=False)  # P(right | left) of pairs that were seen, shape (v + 1, v + 1)
+    trust: Float64Array = field(repr=False)  # weight of `pairs` for each left word; the rest is the unigram's
+
+    @classmethod
+    def of(cls, corpus: Corpus, prior: Float64Array) -> PairModel:
+        """Count a corpus; nothing is learnt from one text's end to the next one's beginning.
+
+        What words the corpus lacks are taken from the prior, shape (v,), positive.
+        """
+        v, tokens = len(prior), np.where(corpus.tokens < 0, len(prior), corpus.tokens)
+        counts = np.bincount(tokens, minlength=v + 1).astype(np.float64)
+        unknown = (counts[v] + 0.5) / (len(tokens) + 1)
+        kinds = np.count_nonzero(counts) or 1
+        unigram = (counts + kinds * np.append(prior * (1 - unknown), unknown)) / (len(tokens) + kinds)
+        inside = np.ones(len(tokens), dtype=bool)
+        starts = corpus.offsets[:-1]
+        inside[starts[starts < len(tokens)]] = False
+        left, right = tokens[:-1][inside[1:]], tokens[1:][inside[1:]]
+        pairs = csr_array((np.ones(len(left)), (left, right)), shape=(v + 1, v + 1))
+        pairs.sum_duplicates()
+        followed, distinct = np.bincount(left, minlength=v + 1), np.diff(pairs.indptr)
+        pairs.data /= np.repeat(np.maximum(followed, 1), distinct)
+        return cls(unigram, pairs, followed / np.maximum(followed + distinct, 1))
+
+    def single(self) -> PairModel:
+        """Return the model in single precision: half the time and memory of an attack, and ample."""
+        parts: list[Any] = [part.astype(np.float32) for part in (self.unigram, self.pairs, self.trust)]
+        return PairModel(*parts)
+
+    def following(self, states: FloatArray) -> FloatArray:
+        """Return sum over left of states[left] P(right | left), shape (v + 1,) or (v + 1, n) as the states are."""
+        found = self.pairs.T @ (self.trust * states.T).T
+        found += np.multiply.outer(self.unigram, (1 - self.trust) @ states)
+        return np.asarray(found)
+
+    def preceding(self, states: FloatArray) -> FloatArray:
+        """Return sum over right of P(right | left) states[right], shape (v + 1,) or (v + 1, n) as the states are."""
+        found = (self.trust * (self.pairs @ states).T).T
+        found += np.multiply.outer(1 - self.trust, self.unigram @ states)
+        return np.asarray(found)
+
+
+def pair_posteriors(likelihoods: FloatArray, model: PairModel) -> FloatArray:
+    """Return P(state of token i | the whole release) of one text, or of n texts of equal length.
+
+    Args:
+        likelihoods: P(release of token i | state) up to a factor per token, shape (t, v + 1) or (t, v + 1, n); no
+            column is all zero. Ones after a shorter text's end say nothing of its tokens.
+        model: The pair model.
+
+    Returns:
+        An array of that shape.
+    """
+    found = np.empty_like(likelihoods)
+    expected: FloatArray = model.unigram.reshape(-1, *[1] * (likelihoods.ndim - 2))
+    for i in range(len(found)):  # forward: given the releases up to i
+        np.multiply(expected, likelihoods[i], out=found[i])
+        found[i] /= found[i].sum(axis=0)
+        expected = model.following(found[i])
+    after = np.ones_like(found[0]) if len(found) else found
+    for i in range(len(found) - 2, -1, -1):  # backward: times what the later releases say
+        after = model.preceding(likelihoods[i + 1] * after)
+        after /= after.max(axis=0)
+        found[i] *= after
+        found[i] /= found[i].sum(axis=0)
+    return found
+
 
 ENTRIES = 1 << 25  # evidence held at a time: 128 MiB
 WEIGHED = 256, 64, 16  # for each token: words, words that carry content, and those of both that triples are read of
 STORED = 10_000_000  # pairs, and triples, of the public model: none that was seen twice is dropped
-ATTACKERS = {
-    "naming": "naming the released word, or the nearest one",
-    "alone": "the posterior of each token without its context",
-    "pairs": "the posterior under a public model of pairs of words, over all words",
-    "triples": "the posterior under a public model of pairs and triples, over the likeliest words",
-}
-"""Score name -> how that attacker guesses."""
+ATTACKERS = ("naming", "alone", "pairs", "triples")
 
 
 @dataclass(frozen=True)
@@ -58,17 +131,6 @@ class Attack:
 class _Inversion(Task):
     """Share of a text's words that are found from its release."""
 
-    kind: ClassVar[TaskKind] = TaskKind.ATTACK
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("best", "share of words found by the best attacker", "lower"),
-        Score("best-content", "the same among words rarer than 2e-4 in public text", "lower"),
-        *(
-            Score(name + part, meaning + among, "lower")
-            for name, meaning in ATTACKERS.items()
-            for part, among in (("", ""), ("-content", ", content words"))
-        ),
-        Score("guessing", "naming the commonest word without seeing anything", "neither"),
-    )
     path: str = "sentences/sst2.dev.tsv"  # file whose texts are attacked
     text: str = "text"
     # File of public text for the attackers' models; texts that are attacked are left out of it.
@@ -107,7 +169,7 @@ class _Inversion(Task):
             found |= {"best" + part: max(shares.values()), **shares}
         commonest = prepared.prior.frequency[: len(subject.embeddings)].argmax()
         found["guessing"] = float((corpus.tokens[prepared.known] == commonest).mean())
-        return {score.name: found[score.name] for score in _Inversion.scores}
+        return {score.name: found[score.name] for score in self.scores}
 
 
 def _guesses(attack: Attack, subject: Entrant, source: wv.RandomSource, label: str) -> dict[str, wv.IdArray]:
@@ -129,7 +191,7 @@ def _guesses(attack: Attack, subject: Entrant, source: wv.RandomSource, label: s
         found["alone"][:, tokens] = likeliest(rows[:, :-1] * frequencies, attack.content_words)[:, which]
         spread = np.full(places.shape, -1, np.int32)
         spread[inside] = which
-        read = by_pairs(np.stack([np.take(turned, step, axis=1) for step in spread]), attack.pairs)
+        read = pair_posteriors(np.stack([np.take(turned, step, axis=1) for step in spread]), attack.pairs)
         found["pairs"][:, tokens] = likeliest(np.moveaxis(read, 1, 2)[inside][:, :-1], attack.content_words)
         texts = list(zip(places.T, spread.T, strict=True))
         here, read_ = np.concatenate([own[own >= 0] for own, _ in texts]), [kind[own >= 0] for own, kind in texts]

@@ -22,8 +22,19 @@ from threadpoolctl import threadpool_limits
 from wordveil.api import Embeddings, ParameterError, SanText, WordveilError
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.cells import Cell, Cells, cell_key, compute_cell, digest, promise_key
-from wordveil_lab.evaluation.promises import Baseline, Group, OfferedTarget, PromiseSettings, Target
+from wordveil_lab.evaluation.cells import (
+    Baseline,
+    Cell,
+    Cells,
+    Group,
+    OfferedTarget,
+    PromiseSettings,
+    Target,
+    cell_key,
+    compute_cell,
+    digest,
+    promise_key,
+)
 from wordveil_lab.evaluation.recipes import fit_contender
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 

@@ -1,4 +1,8 @@
-"""Tasks on what comes through of a text: word by word, its wording, and its meaning as a language model sees it."""
+"""Tasks on what comes through of a text.
+
+Its words, its wording, and its meaning as a language model sees it; and what should not come through: personal data
+with marked spans, and rare words of clinical notes.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import wordveil.api as wv
+from wordveil.api import Embeddings, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.base import Score, Task
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.bert_score import matching_scores, unit_states
-from wordveil_lab.evaluation.corpora import as_texts, centroids, released_tokens
-from wordveil_lab.evaluation.data import read_texts
-from wordveil_lab.evaluation.priors import content_words
-from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.data import Spans, read_spans, read_texts
+from wordveil_lab.evaluation.evidence import content_words
+from wordveil_lab.evaluation.subjects import Entrant, as_texts, centroids, released_tokens
 from wordveil_lab.evaluation.word_tasks import cosines
-from wordveil_lab.extras import missing_extra
-from wordveil_lab.rows import locate
+from wordveil_lab.package import missing_extra
+from wordveil_lab.rows import locate, thinned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +36,6 @@ class AlignedSimilarity(Task):
     """
 
     name: ClassVar[str] = "aligned-similarity"
-    reads_words: ClassVar[bool] = True
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("content", "mean cosine, words rarer than 2e-4 in public text", "higher"),
-        Score("all", "mean cosine, all words", "higher"),
-        Score("kept", "share of words released as they were", "neither"),
-    )
     path: str = "sentences/sst2.dev.tsv"  # file with a column text
     judge: str = "embeddings/glove.6B.50d.top100k.npz"  # a word that its vectors lack counts as unlike everything
     limit: int | None = 400
@@ -93,13 +91,6 @@ class TextOverlap(Task):
     """
 
     name: ClassVar[str] = "overlap"
-    reads_words: ClassVar[bool] = True
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("meaning", "mean cosine of original and released texts' centroids", "higher"),
-        Score("rouge-1", "mean F1 of shared words", "higher"),
-        Score("bleu", "corpus BLEU of released against original, 0 to 100", "higher"),
-    )
-    needs: ClassVar[tuple[str, ...]] = ("sacrebleu",)
     path: str = "sentences/sst2.dev.tsv"  # file with a column text
     limit: int | None = 400
 
@@ -126,12 +117,6 @@ class ContextualOverlap(Task):
     """
 
     name: ClassVar[str] = "bert-score"
-    reads_words: ClassVar[bool] = True
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("f1", "mean BERTScore F1 of released against original, MiniLM states", "higher"),
-        Score("precision", "its part that asks what of the release is in the original", "higher"),
-        Score("recall", "its part that asks what of the original is in the release", "higher"),
-    )
     path: str = "sentences/sst2.dev.tsv"  # file with a column text
     limit: int | None = 300
 
@@ -150,3 +135,65 @@ class ContextualOverlap(Task):
         tokens = released_tokens(corpus, subject, source, self.name)
         found = matching_scores(unit_states(as_texts(tokens, corpus, subject.embeddings)), states)
         return {score.name: float(getattr(found, score.name).mean()) for score in self.scores}
+
+
+def _unchanged(corpus: Corpus, subject: Entrant, source: RandomSource, label: str) -> NDArray[np.bool_]:
+    """Return which tokens are released as they were; without a mechanism all are, unknown words too."""
+    if subject.is_baseline:
+        return np.ones(len(corpus.tokens), dtype=bool)
+    return np.asarray((released_tokens(corpus, subject, source, label) == corpus.tokens) & (corpus.tokens >= 0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonalDataSurvival(Task):
+    """Share of personal data that is released as it was, token by token and entity by entity.
+
+    Each span is released as the tokens it holds. An unknown token never survives: it is replaced before the
+    mechanism. An entity survives when all its tokens do, and partly when one does.
+    """
+
+    name: ClassVar[str] = "pii-survival"
+    path: str = "privacy/presidio-synth.jsonl.gz"  # file with fields text and spans
+    limit: int | None = None
+
+    def prepare(self, embeddings: Embeddings) -> Corpus:
+        """Return one text a span."""
+        items: list[Spans] = thinned(read_spans(self.path), self.limit)
+        spans = [item.text[start:end] for item in items for _, start, end in item.spans]
+        if not spans:
+            raise ParameterError("path", self.path, "marks no span.")
+        return encode(embeddings, spans)
+
+    def run(self, prepared: Corpus, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        unchanged, lengths = _unchanged(prepared, subject, source, self.name), np.diff(prepared.offsets)
+        counted = lengths > 0
+        kept = np.add.reduceat(unchanged, prepared.offsets[:-1][counted]) if counted.any() else np.zeros(0)
+        whole, touched = float((kept == lengths[counted]).mean()), float((kept > 0).mean())
+        return {"tokens": float(unchanged.mean()), "entities": whole, "touched": touched}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RareWordSurvival(Task):
+    """Share of a clinical note's rare words that are released unchanged: diagnoses, drugs, names, places.
+
+    A word is rare if its share of the public list is below 2e-4, or it is not in the vocabulary; see `priors`.
+    """
+
+    name: ClassVar[str] = "rare-word-survival"
+    path: str = "privacy/mts-dialog.test.jsonl.gz"  # file with the column named by `text`
+    text: str = "note"
+    limit: int | None = None
+
+    def prepare(self, embeddings: Embeddings) -> tuple[Corpus, NDArray[np.bool_]]:
+        corpus = encode(embeddings, read_texts(self.path, column=self.text, limit=self.limit))
+        rare = content_words(embeddings)[corpus.tokens] | (corpus.tokens < 0)
+        if not rare.any():
+            raise ParameterError("path", self.path, "must hold at least one rare word.")
+        return corpus, rare
+
+    def run(self, prepared: Any, subject: Entrant, source: RandomSource) -> Mapping[str, float]:
+        corpus, rare = prepared
+        unchanged, owner = _unchanged(corpus, subject, source, self.name), corpus.owners
+        counts = np.bincount(owner[rare], minlength=len(corpus))
+        kept = np.bincount(owner[rare & unchanged], minlength=len(corpus))[counts > 0]
+        return {"tokens": float(unchanged[rare].mean()), "notes": float((2 * kept >= counts[counts > 0]).mean())}

@@ -23,7 +23,7 @@ from typing import Any, cast
 import numpy as np
 
 import wordveil.api as wv
-from wordveil_lab.evaluation.promises import Baseline, Contender, Group, OfferedTarget, PromiseSettings, Target
+from wordveil_lab.evaluation.cells import Baseline, Contender, Group, OfferedTarget, PromiseSettings, Target
 
 
 @dataclass(frozen=True)

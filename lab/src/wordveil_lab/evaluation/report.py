@@ -21,12 +21,12 @@ from typing import Any
 
 from wordveil import __version__
 from wordveil.api import ParameterError, round_up
-from wordveil_lab.evaluation.base import Task, TaskKind
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.catalogue import data_text
-from wordveil_lab.evaluation.curves import COMPARED, LEVELS, READING, CurveValue, equal_attack
+from wordveil_lab.evaluation.cells import Group, Target
+from wordveil_lab.evaluation.curves import COMPARED, LEVELS, CurveValue, equal_attack
 from wordveil_lab.evaluation.league import League, LeagueRow
-from wordveil_lab.evaluation.promises import Group, Target
-from wordveil_lab.extras import missing_extra
+from wordveil_lab.package import missing_extra, told
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import ARROWS, as_html, latex_table, markdown_table
 
@@ -35,15 +35,7 @@ SCHEMA = "league 1"
 NOISE = "seeded test noise on public data: not a release"
 """What it says of its noise."""
 
-GROUP_TEXT = {
-    Group.METRIC: "Metric DP, Euclidean: between words at distance t the loss is at most epsilon t",
-    Group.RANK: "Metric DP, neighbour rank: the same, in a distance that counts how many words lie nearer",
-    Group.LOCAL: "Local DP: between any two words the loss is at most epsilon, outside probability delta",
-    Group.NEIGHBOUR: "Neighbour DP: the same, but only between adjacent words of a public graph",
-    Group.REFUTED: "No guarantee: the published claim (epsilon shown) has a counter-example",
-}
-"""Group -> its heading."""
-
+SENTENCES = told("evaluation/report.toml")
 
 _FIGURE = (
     f"is a figure: it needs one of {', '.join(COMPARED)} among the tasks, and a task of utility on the same texts."
@@ -66,7 +58,7 @@ def as_dict(league: League, command: str = "") -> dict[str, Any]:
         audit=asdict(plan.audit),
         repeats=plan.repeats,
         seed=plan.seed,
-        groups={group.value: text for group, text in GROUP_TEXT.items()},
+        groups=SENTENCES["groups"],
         tasks=[_task(task) for task in plan.tasks],
         left_out=dict(plan.left_out),
     )
@@ -83,7 +75,7 @@ def _row(row: LeagueRow) -> dict[str, Any]:
 
 
 def _task(task: Task) -> dict[str, Any]:
-    facts = {"name": task.name, "kind": task.kind.value, "settings": repr(task), "data": data_text(task)}
+    facts = {"name": task.name, "kind": task.kind, "settings": repr(task), "data": data_text(task)}
     return {**facts, "scores": [asdict(score) for score in task.scores]}
 
 
@@ -92,19 +84,12 @@ def as_markdown(report: dict[str, Any], *, every: bool = False) -> str:
 
     They show every score, or the first of each task.
     """
-    vocabulary = report["vocabulary"]
-    lines = [
-        "# League table",
-        "",
-        f"Every mechanism at an equal promise on {vocabulary['words']:,} words x {vocabulary['dimensions']} dimensions "
-        f"({vocabulary['name']}, checksum {vocabulary['checksum'][:12]}). Mean +- standard error of "
-        f"{report['repeats']} runs with fresh noise; a number without +- is exact or needs no noise. Groups make "
-        "different promises: compare rows inside a group, at one epsilon. Public data, seeded test noise.",
-        "",
-    ]
+    intro = SENTENCES["intro"].format(**report["vocabulary"], repeats=report["repeats"])
+    audit = SENTENCES["audit"].format(**report["audit"])
+    lines = ["# League table", "", intro, ""]
     if report["command"]:
         lines += ["    " + report["command"], ""]
-    lines += [f"wordveil {report['version']}.", "", *_audit_legend(report), ""]
+    lines += [f"wordveil {report['version']}.", "", *([audit] if report["audit"]["samples"] else []), ""]
     for group, text in report["groups"].items():
         rows = [row for row in report["rows"] if row["group"] == group]
         if rows:
@@ -149,7 +134,7 @@ def _equal_attack(report: dict[str, Any], group: str) -> list[str]:
     found = [one for one in equal_attack(report) if one.group == group]
     if not found:
         return []
-    lines = ["### At equal attack success", "", READING, ""]
+    lines = ["### At equal attack success", "", SENTENCES["reading"], ""]
     for one in found:
         body = ([name, *map(_reading, values)] for name, values in one.rows.items())
         table = markdown_table(["row", *map(str, LEVELS)], body)
@@ -168,7 +153,7 @@ def group_tables(
     baseline = [row for row in report["rows"] if row["group"] is None]
     ordered = [*baseline, *sorted(rows, key=lambda row: row["epsilon"])]
     for heading, useful in (("Utility", True), ("Attacks and measures", False)):
-        tasks = [task for task in report["tasks"] if (task["kind"] == TaskKind.UTILITY) is useful]
+        tasks = [task for task in report["tasks"] if (task["kind"] == "utility") is useful]
         columns = [(task["name"], score) for task in tasks for score in task["scores"][: None if every else 1]]
         if columns:
             names = [f"{task}: {score['name']}{ARROWS[score['better']]}" for task, score in columns]
@@ -247,21 +232,6 @@ def audited(audit: dict[str, Any] | None) -> str:
     if audit["counted_epsilon"] < (float("inf") if least == "inf" else least):
         said += f"; counted alone: epsilon >= {audit['counted_epsilon']:.3g}"
     return ("**refuted**: " if audit["refuted"] else "") + said
-
-
-def _audit_legend(report: dict[str, Any]) -> list[str]:
-    """Return what the audited column means, one sentence per line; nothing where no row was audited."""
-    settings = report["audit"]
-    if not settings["samples"]:
-        return []
-    return [
-        "Audited: for selection mechanisms the smallest true epsilon of the law that they state, from every triple of "
-        "words (`wordveil audit` attacks what one of your own draws); for the others lower "
-        f"bounds from {settings['samples']:,} samples of each word of the worst pairs of the public vocabulary, each "
-        f"wrong with probability at most {settings['alpha']:g}. They trust the mechanism's density, which sees events "
-        "rarer than one sample in all; the bound from counted events alone trusts nothing. A bound below the claim "
-        "proves nothing. Rows of decoded words (+) show the audit of the vectors that the words were read from."
-    ]
 
 
 def as_json(report: dict[str, Any]) -> str:

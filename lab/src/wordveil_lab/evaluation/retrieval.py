@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.authors import parse_post
-from wordveil_lab.evaluation.base import Score, Task
-from wordveil_lab.evaluation.corpora import centroids, released_centroids, unit_rows
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.data import read_labelled, scored_pairs
-from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.subjects import Entrant, centroids, released_centroids, unit_rows
 from wordveil_lab.rows import thinned
 
 Collection = tuple[Corpus, Corpus, NDArray[np.bool_]]
@@ -30,10 +29,6 @@ Collection = tuple[Corpus, Corpus, NDArray[np.bool_]]
 class _Search(Task):
     """What both searches share."""
 
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("ndcg", "nDCG at k of a search in released document vectors", "higher"),
-        Score("recall", "relevant documents among the first k, over the most there can be", "higher"),
-    )
     k: int = 10
     documents: int = 2000
     queries: int = 400
@@ -95,7 +90,7 @@ class TopicRetrieval(_Search):
 
     def prepare(self, embeddings: Embeddings) -> Collection:
         items = read_labelled(self.path, text=self.text, label=self.label, limit=self.documents + self.queries)
-        texts = [parse_post(item.text).body if self.posts else item.text for item in items]
+        texts = [parse_post(item.text)[1] if self.posts else item.text for item in items]
         short = [" ".join(text.split()[: self.words]) for text in texts]
         asked = [i for i in range(len(items)) if i % 5 == 0][: self.queries]
         stored = [i for i in range(len(items)) if i % 5][: self.documents]

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.base import Score, Task
-from wordveil_lab.evaluation.corpora import distances, released_centroids, unit_rows
+from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.data import scored_pairs
-from wordveil_lab.evaluation.subjects import Entrant
+from wordveil_lab.evaluation.subjects import Entrant, distances, released_centroids, unit_rows
 from wordveil_lab.rows import read_rows, thinned
 
 
@@ -41,9 +40,6 @@ class WordSimilarity(Task):
     """Spearman correlation of cosines with human similarity scores."""
 
     name: ClassVar[str] = "word-similarity"
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("spearman", "rank correlation of released vectors' cosines with human word similarity", "higher"),
-    )
     path: str = "wordsim/men3k.tsv"  # file with columns word1, word2, score
 
     def prepare(self, embeddings: Embeddings) -> tuple[IdArray, NDArray[np.int64], Float64Array]:
@@ -75,9 +71,6 @@ class OddManOut(Task):
     """
 
     name: ClassVar[str] = "odd-man-out"
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("accuracy", "share of five-word sets whose intruder is found", "higher"),
-    )
     path: str = "wordsim/odd-man-out.tsv"  # file with columns odd and others, the latter joined by "|"
 
     def prepare(self, embeddings: Embeddings) -> IdArray:
@@ -116,11 +109,6 @@ class DistanceDistortion(Task):
     """
 
     name: ClassVar[str] = "distortion"
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("distance-relative", "mean |distance released - original| over mean original distance", "lower"),
-        Score("distance", "mean |distance released - original|, embedding units", "lower"),
-        Score("inner-product", "mean |inner product released - original|", "lower"),
-    )
     words: int = 100  # words in each of the two sets
 
     def prepare(self, embeddings: Embeddings) -> tuple[IdArray, IdArray]:
@@ -147,11 +135,6 @@ class SentenceSimilarity(Task):
     """Correlation of the cosines of two released texts' centroids with human scores."""
 
     name: ClassVar[str] = "sts"
-    scores: ClassVar[tuple[Score, ...]] = (
-        Score("pearson", "correlation of released sentences' cosines with human scores", "higher"),
-        Score("spearman", "the same with ranks", "higher"),
-        Score("both", "the geometric mean of the two, 0 where one is negative", "higher"),
-    )
     path: str = "sentences/stsb.dev.tsv"  # file with columns sentence1, sentence2, score
     limit: int | None = None
 

@@ -32,26 +32,19 @@ from wordveil.api import Float64Array, IdArray, ReleasedText, ReleaseReader
 from wordveil_lab.corpora import Corpus, encode, released_texts
 from wordveil_lab.court.pairs import PairedTexts
 from wordveil_lab.court.scoring import score
-from wordveil_lab.evaluation.corpora import as_texts, distances, released_tokens
 from wordveil_lab.evaluation.data import read_labelled
-from wordveil_lab.evaluation.priors import COMMON, word_prior
+from wordveil_lab.evaluation.evidence import COMMON, word_prior
 from wordveil_lab.evaluation.report import new_report
-from wordveil_lab.evaluation.subjects import subject_of
+from wordveil_lab.evaluation.subjects import as_texts, distances, released_tokens, subject_of
 from wordveil_lab.leagues.stored import StoredRun, rows_from
+from wordveil_lab.package import told
 from wordveil_lab.tables import markdown_table
 
 RATE = 9.36  # per unit of distance
 SOURCE = "sentences/mr.tsv"
 SENTENCES = 500
 SEED = 0
-COLUMNS = {
-    "content words kept": "content words",
-    "original named": "original among {n}, minilm",
-    "masked words named": "masked words, trigrams",
-    "similarity": "cosine, minilm",
-    "perplexity": "perplexity",
-    "accuracy": "label, 2 classes",
-}
+COLUMNS: dict[str, str] = told("leagues/court.toml")["columns"]
 """Column of the page -> measure of `wordveil score`."""
 Method = Callable[[Sequence[str], wv.Embeddings, np.random.Generator], list[str]]
 ByTokens = Callable[[Corpus, wv.Embeddings, np.random.Generator], IdArray]

@@ -21,16 +21,22 @@ from numpy.typing import NDArray
 import wordveil as wv
 from wordveil.api import Float64Array, IdArray, RandomSource, WordRandomizer, build_classes, word_classes
 from wordveil_lab.corpora import Corpus
-from wordveil_lab.evaluation.corpora import centroids, place_unknown, released_tokens, unit_rows
-from wordveil_lab.evaluation.evidence import observe
+from wordveil_lab.evaluation.evidence import content_words, observe
 from wordveil_lab.evaluation.inversion import in_context, likeliest
 from wordveil_lab.evaluation.models import standardized
 from wordveil_lab.evaluation.overlap import AlignedSimilarity
-from wordveil_lab.evaluation.priors import content_words
 from wordveil_lab.evaluation.recipes import listed
 from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.evaluation.retrieval import ranked
-from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
+from wordveil_lab.evaluation.subjects import (
+    Entrant,
+    centroids,
+    place_unknown,
+    released_tokens,
+    subject_of,
+    unit_rows,
+    unprotected,
+)
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues.default_page import BEFORE, NO_NOISE
 from wordveil_lab.leagues.stored import StoredRun, rounded_score, rows_from

@@ -13,10 +13,9 @@ import numpy as np
 
 import wordveil as wv
 from wordveil.api import FUNCTION_WORDS, REPEATED_RELEASES, named_after, word_frequencies
-from wordveil_lab.clone import ROOT
-from wordveil_lab.evaluation.evidence import channel_guesses, word_channel
-from wordveil_lab.evaluation.priors import draw_words
+from wordveil_lab.evaluation.evidence import channel_guesses, draw_words, word_channel
 from wordveil_lab.evaluation.subjects import subject_of
+from wordveil_lab.package import ROOT
 from wordveil_lab.plots import Plotted, draw
 
 WORDS = 2000

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from wordveil_lab.evaluation.models import load_sklearn
-from wordveil_lab.leagues import redaction_attacks as attacks
-from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token, rows
+from wordveil_lab.leagues import redaction_releases as redacted
+from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.rows import read_rows
 from wordveil_lab.tables import markdown_table, refilled
@@ -30,6 +30,8 @@ from wordveil_lab.tables import markdown_table, refilled
 Spell = Callable[[str], str]
 Labelled = Sequence[tuple[str, str]]
 """Texts and their classes."""
+Task = tuple[Labelled, Labelled]
+"""Texts that teach, and texts that are judged."""
 Marked = Sequence[Mapping[str, Any]]
 """Texts with their values."""
 SPELLINGS: dict[str, Spell] = {"as written": str, "small letters": str.lower, "shouted": str.upper}
@@ -37,21 +39,13 @@ TRAINED, JUDGED = 10_003, 3_080  # texts of a task at most: all questions to a b
 FILMS = 4_000, 2_000  # reviews that teach, and that are judged
 REVIEWS, COMPLAINTS, PUBLIC = 1_000, 1_200, 10_000
 FLOOR = "nothing (the commonest class)"
+BANK = "questions to a bank, 77 intents"
 NEWS, SHOPS, FILM = "news, 4 fields", "reviews of shops (Yelp), sentiment", "film reviews (IMDB), sentiment"
 """Longer texts: a detector is not asked to read them, nor hidden words of films to be drawn."""
-PUBLISHED, CHATS = attacks.FACTS["published"], attacks.FACTS["chats"]
+PUBLISHED, CHATS = redacted.FACTS["published"], redacted.FACTS["chats"]
 """Presidio's recall by its own authors, and what is counted of the values marked in chats with support."""
 QUASI = frozenset(("DATE_TIME", "AGE", "TITLE", "NRP"))
 COUNTED = {kind for kinds in CHATS.values() for kind in kinds}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """A classification."""
-
-    name: str  # what is told
-    train: list[tuple[str, str]]  # texts and their classes
-    test: list[tuple[str, str]]  # the same of other texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +68,8 @@ def some(given: Sequence[Any], most: int) -> list[Any]:
     return list(given[:: -(-len(given) // most)])
 
 
-def tasks(data: Path) -> list[Task]:
-    """Return the tasks."""
+def tasks(data: Path) -> dict[str, Task]:
+    """Return the tasks, by what is told."""
     sentences, documents, privacy = data / "sentences", data / "documents", data / "privacy"
     bank = [table(sentences / f"banking77.{part}.tsv", "label", "text") for part in ("train", "test")]
     news = table(documents / "agnews.test.tsv", "label", "title", "description")
@@ -83,25 +77,26 @@ def tasks(data: Path) -> list[Task]:
     shops = [(text, str(float(given) > 3)) for text, given in stars if float(given) != 3]
     films = [table(documents / name, "label", "text") for name in ("imdb.train.jsonl.gz", "imdb.test10k.jsonl.gz")]
     notes = [table(privacy / f"mts-dialog.{part}.jsonl.gz", "section", "note") for part in ("train", "test")]
-    pairs = {
-        "questions to a bank, 77 intents": bank,
+    pairs: dict[str, Sequence[Labelled]] = {
+        BANK: bank,
         NEWS: [some(news[::2], TRAINED), some(news[1::2], JUDGED)],
         SHOPS: [shops[: 3 * len(shops) // 4], shops[3 * len(shops) // 4 :]],
         FILM: [films[0][: FILMS[0]], films[1][: FILMS[1]]],
         "clinical notes, 20 sections": notes,
     }
-    return [Task(name=name, train=train, test=test) for name, (train, test) in pairs.items()]
+    return {name: (train, test) for name, (train, test) in pairs.items()}
 
 
 def accuracies(one: Task, release: Release) -> tuple[float, float]:
     """Return the shares of originals, and of releases, whose class a linear classifier of releases tells."""
-    train, classes = zip(*one.train, strict=True)
-    test, right = zip(*one.test, strict=True)
+    (train, classes), (test, right) = (zip(*part, strict=True) for part in one)
     seen, shown = release(train), release(test)
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     words = vectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)[\w']+")
-    bare = [attacks.PLACEHOLDER.sub(" ", text) for text in seen]
-    return attacks.told_share(words, bare, classes, test, right), attacks.told_share(words, seen, classes, shown, right)
+    bare = [redacted.PLACEHOLDER.sub(" ", text) for text in seen]
+    pairs = ((bare, test), (seen, shown))
+    on_originals, on_releases = (redacted.told_share(words, learnt, classes, asked, right) for learnt, asked in pairs)
+    return on_originals, on_releases
 
 
 def commonest_share(train: Labelled, test: Labelled) -> float:
@@ -110,13 +105,13 @@ def commonest_share(train: Labelled, test: Labelled) -> float:
     return sum(label == commonest for _, label in test) / len(test)
 
 
-def use(one: Task, compared: Sequence[Row]) -> dict[str, tuple[float, float] | None]:
+def use(name: str, one: Task, compared: Sequence[Row]) -> dict[str, tuple[float, float] | None]:
     """Return accuracy judged on originals and on releases, of each row; the commonest class is the floor."""
-    floor = commonest_share(one.train, one.test)
+    floor = commonest_share(*one)
     found: dict[str, tuple[float, float] | None] = {FLOOR: (floor, floor)}
     for each in compared:
-        long = each.name.startswith(DETECTOR) and one.name in (NEWS, SHOPS, FILM)
-        drawn = each.name.startswith("common") and ", " in each.name and one.name == FILM
+        long = each.name.startswith(DETECTOR) and name in (NEWS, SHOPS, FILM)
+        drawn = each.name.startswith("common") and ", " in each.name and name == FILM
         found[each.name] = None if long or drawn else accuracies(one, each.release)
     return found
 
@@ -168,7 +163,7 @@ def chats(data: Path) -> list[dict[str, Any]]:
 def gaps(texts: Sequence[str]) -> tuple[float, float]:
     """Return the share of released sentences without a gap, and with one at most."""
     sentences = [each for text in texts for each in re.split(r"(?<=[.!?])\s+|\n+", text) if len(each.split()) > 1]
-    counts = np.array([len(attacks.PLACEHOLDER.findall(each)) for each in sentences])
+    counts = np.array([len(redacted.PLACEHOLDER.findall(each)) for each in sentences])
     return float((counts == 0).mean()), float((counts <= 1).mean())
 
 
@@ -233,19 +228,19 @@ def read_by_characters(release: Release, train: Labelled, test: Labelled) -> flo
     learnt, asked = (release([text for text, _ in pairs]) for pairs in (train, test))
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     runs = vectorizer(analyzer="char", ngram_range=(1, 5), sublinear_tf=True, lowercase=False, min_df=3)
-    return attacks.told_share(runs, learnt, [label for _, label in train], asked, [label for _, label in test])
+    return redacted.told_share(runs, learnt, [label for _, label in train], asked, [label for _, label in test])
 
 
 def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     documents = data / "documents"
     reviews = [text for text, _ in table(documents / "imdb.test10k.jsonl.gz", "label", "text")[:REVIEWS]]
-    attacked, read = ([text for text, _ in pairs] for pairs in (bank.test, bank.train))
+    attacked, read = ([text for text, _ in pairs] for pairs in (bank[1], bank[0]))
     public = [text for text, _ in some(table(documents / "cfpb-complaints.jsonl.gz", "product", "text"), COMPLAINTS)]
     public += some([record["text"] for record in chats(data)], PUBLIC)
     posts = table(documents / "reddit-mental-health.jsonl.gz", "author", "text")
     teaching = {text for text, _ in posts[::2]}
     writers = posts[::2], [post for post in posts[1::2] if post[0] not in teaching]  # posts repeat
-    named = attacks.conditions(posts)
+    named = redacted.conditions(posts)
     halves = tuple([(text, about) for text, author, about in named if int(author) % 2 == odd] for odd in (0, 1))
     head = (
         "release", "film reviews: sentences without a gap", "with one at most", f"original found among {REVIEWS:,}",
@@ -257,14 +252,14 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
         releases = each.release(reviews)
         holes = gaps(releases) if each.tokens else (None, None)
         kept = each.tokens is not None or each.redactor is not None
-        alone = (attacks.singled_out(releases), attacks.singled_out(releases, rarest=False)) if kept else (None, None)
+        alone = (redacted.singled_out(releases), redacted.singled_out(releases, rarest=False)) if kept else (None, None)
         guesses: list[float | None] = [None, None]
         if each.redactor is not None:
-            guesses = [attacks.guessed(each.redactor, attacked, read, linear=True)]
-            guesses += [attacks.guessed(each.redactor, attacked, public, linear=False)]
+            guesses = [redacted.guessed(each.redactor, attacked, read, linear=True)]
+            guesses += [redacted.guessed(each.redactor, attacked, public, linear=False)]
         asked = each.name in ("as they are", "common:4000", WORD_BY_WORD, TEM_ROW)
         facts = [read_by_characters(each.release, *pair) if asked else None for pair in (writers, halves)]
-        return [each.name, *holes, attacks.found_again(reviews, releases), alone[0], *guesses, *facts, alone[1]]
+        return [each.name, *holes, redacted.found_again(reviews, releases), alone[0], *guesses, *facts, alone[1]]
 
     floors = [commonest_share(*pair) for pair in (writers, halves)]
     chosen = {"as they are", *(f"common:{n}" for n in COMMON), WORD_BY_WORD, TEM_ROW}
@@ -274,9 +269,9 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
 
 def measured(data: Path) -> tuple[dict[str, list[str]], bytes]:
     """Return the tables of the page, by their headings or comments, and its figure."""
-    all_tasks, compared = tasks(data), rows()
+    all_tasks, compared = tasks(data), redacted.rows()
     marked = list(read_rows(data / "privacy" / "presidio-synth.jsonl.gz", ("text", "spans")))
-    results = {one.name: use(one, compared) for one in all_tasks}
+    results = {name: use(name, one, compared) for name, one in all_tasks.items()}
     names = (FLOOR, *(each.name for each in compared))
     kept = [[name, *(found[name] for found in results.values())] for name in names]
     default = next(each for each in compared if each.name == "common:4000")
@@ -286,7 +281,7 @@ def measured(data: Path) -> tuple[dict[str, list[str]], bytes]:
         "## Marked values that pass": _values(compared, marked),
         "<!-- table: types -->": _by_type(default, detector, marked),
         "<!-- table: chats -->": _chats(default, detector, chats(data)),
-        "## Gaps, and what still identifies": _identifying(data, compared, all_tasks[0]),
+        "## Gaps, and what still identifies": _identifying(data, compared, all_tasks[BANK]),
     }
     points = [
         Plotted(figure="judged on originals", series=name, epsilon=float(n), value=found[f"common:{n}"][0])  # type: ignore[index]

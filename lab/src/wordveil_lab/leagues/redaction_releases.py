@@ -1,20 +1,29 @@
-"""What the league of redaction compares: lists of words, laws, mechanisms word by word, and a detector.
+"""What the league of redaction compares, lists of words, laws, mechanisms word by word, and a detector, and attacks.
 
-Presidio is read where it is installed and `WORDVEIL_SPACY_MODEL` names a spaCy model for it.
+Presidio is read where it is installed and `WORDVEIL_SPACY_MODEL` names a spaCy model for it. Attackers are who has the
+original, who knows words of it, and who has read similar text.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import version
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
 
 from wordveil.api import TEM, NeighbourResponse, PrivateText, PublicWords, Redactor, Sanitizer, load_embeddings
 from wordveil_lab.corpora import released_texts
+from wordveil_lab.evaluation.models import load_sklearn
+from wordveil_lab.package import told
 
 COMMON = (1000, 2000, 4000, 8000)
 MODEL = "WORDVEIL_SPACY_MODEL"
@@ -122,3 +131,104 @@ def rows() -> list[Row]:
         Row(name=TEM_ROW, release=partial(released_texts, tem)),
         *([detector] if detector else []),
     ]
+
+
+PLACEHOLDER = re.compile(r"\[(?:name|number|link|word|other)\]")
+KNOWN = 3  # words of a text that an attacker knows
+BESIDE = (-3, -2, -1, 1, 2, 3)
+SMOOTHING, PENALTY = 0.01, 0.1  # of naive Bayes and of the linear reader, chosen on a fifth of the questions that teach
+FEATURES = 1 << 18
+SEEN = 2  # a word of which a linear reader is taught
+
+FACTS = told("leagues/redaction.toml")
+CONDITIONS: Mapping[str, str] = FACTS["conditions"]
+"""Words of posts, and the condition that each names."""
+
+
+def found_again(originals: Sequence[str], releases: Sequence[str]) -> float:
+    """Return the share of releases whose original is the nearest of all originals, by words."""
+    words = load_sklearn("feature_extraction.text").TfidfVectorizer(sublinear_tf=True)
+    there = words.fit_transform(originals)
+    here = words.transform([PLACEHOLDER.sub(" ", text) for text in releases])
+    nearest = (here @ there.T).toarray().argmax(axis=1)
+    return float((nearest == np.arange(len(originals))).mean())
+
+
+def singled_out(releases: Sequence[str], *, rarest: bool = True) -> float:
+    """Return the share of releases that three kept words, the rarest of the set or any, tell from all others."""
+    sets = [set(re.findall(r"[a-z']+", PLACEHOLDER.sub(" ", text.lower()))) for text in releases]
+    spread = Counter(word for words in sets for word in words)
+    order, alone = np.random.Generator(np.random.PCG64(0)), 0
+    for words in sets:
+        drawn = {word: order.random() for word in sorted(words)}
+        known = sorted(words, key=lambda word: (spread[word], word) if rarest else (drawn[word], word))[:KNOWN]
+        alone += len(known) == KNOWN and sum(all(word in other for word in known) for other in sets) == 1
+    return alone / len(sets)
+
+
+def places(redactor: Redactor, text: str) -> Iterator[tuple[list[str], str]]:
+    """Yield what is shown around each hidden word in small letters, and the word."""
+    spans = redactor.spans(text)
+    shown = [text[s.start : s.end].lower() if s.kept else f"[{s.kind.printed}]" for s in spans]
+    padded, bag = [*"^^^", *shown, *"$$$"], sorted(set(shown))
+    for i, span in enumerate(spans):
+        if not span.kept and span.kind.printed == "word":
+            near = {step: padded[i + 3 + step] for step in BESIDE}
+            pairs = [f"{near[-1]} {near[1]}", f"<{near[-2]} {near[-1]}", f">{near[1]} {near[2]}"]
+            beside = [f"{step}{token}" for step, token in near.items()]
+            yield [*beside, *pairs, *bag], text[span.start : span.end].lower()
+
+
+def guessed(redactor: Redactor, attacked: Sequence[str], read: Sequence[str], *, linear: bool) -> float:
+    """Return the share of hidden words that a reader names: three tokens on either side, and the words of the text.
+
+    The reader is linear, or naive Bayes where it has read more text than a linear one can.
+    """
+    taught, asked = ([pair for text in texts for pair in places(redactor, text)] for texts in (read, attacked))
+    if not taught or not asked:
+        return 0.0
+    hasher = load_sklearn("feature_extraction").FeatureHasher(FEATURES, input_type="string", alternate_sign=False)
+    seen, shown = (hasher.transform([features for features, _ in pairs]) for pairs in (taught, asked))
+    words, right = (np.array([word for _, word in pairs]) for pairs in (taught, asked))
+    return float(((_linear if linear else _bayes)(seen, words, shown) == right).mean())
+
+
+def _linear(seen: Any, words: Any, shown: Any) -> Any:
+    counts = Counter(words.tolist())
+    often = np.array([counts[word] >= min(SEEN, max(counts.values())) for word in words.tolist()])
+    if len(set(words[often].tolist())) == 1:
+        return np.full(shown.shape[0], words[often][0])
+    reader = load_sklearn("svm").LinearSVC(C=PENALTY, tol=0.1, max_iter=200)
+    return reader.fit(seen[often], words[often]).predict(shown)
+
+
+def _bayes(seen: Any, words: Any, shown: Any) -> Any:
+    """Return the word of the largest posterior: log P(w) + sum over features of log((n(f, w) + a) / (n(w) + a F))."""
+    labels, ids = np.unique(words, return_inverse=True)
+    each = sparse.csr_matrix((np.ones(len(ids)), (np.arange(len(ids)), ids)), shape=(len(ids), len(labels)))
+    counts = (seen.T @ each).tocsr()
+    totals, features = np.asarray(counts.sum(axis=0)).ravel(), (counts.getnnz(axis=1) > 0).sum()
+    level, prior = -np.log(totals / SMOOTHING + features), np.log(np.bincount(ids) / len(ids))
+    counts.data = np.log1p(counts.data / SMOOTHING)
+    best = []
+    for low in range(0, shown.shape[0], 500):
+        part = shown[low : low + 500]
+        best.append(((part @ counts).toarray() + np.asarray(part.sum(axis=1)) * level + prior).argmax(axis=1))
+    return labels[np.concatenate(best)]
+
+
+def told_share(
+    words: Any, learnt: Sequence[str], classes: Sequence[str], asked: Sequence[str], right: Sequence[str]
+) -> float:
+    """Return the share of texts whose class a linear classifier tells, by features that a vectorizer takes."""
+    reader = load_sklearn("pipeline").make_pipeline(words, load_sklearn("svm").LinearSVC(tol=0.01))
+    return float((reader.fit(learnt, classes).predict(asked) == np.array(right)).mean())
+
+
+def conditions(posts: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """Return the posts that name one condition only, each with its author and the condition."""
+    named = [
+        (text, author, {CONDITIONS[word] for word in re.findall("[a-z]+", text.lower()) if word in CONDITIONS})
+        for text, author in posts
+    ]
+    return [(text, author, condition.pop()) for text, author, condition in named if len(condition) == 1]

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.api import DataFormatError
-from wordveil_lab.clone import ROOT
 from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.report import SCHEMA, as_json
+from wordveil_lab.package import ROOT
 from wordveil_lab.tables import refilled
 
 Report = dict[str, Any]

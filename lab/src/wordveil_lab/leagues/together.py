@@ -22,16 +22,16 @@ from wordveil_lab.corpora import released_texts
 from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.leagues import together_page
 from wordveil_lab.leagues.stored import StoredRun, Work, rounded_score, rows_from
-from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, picked
-from wordveil_lab.leagues.together_page import ORIGINAL, PERSONS
-from wordveil_lab.leagues.together_persons import RELEASES, lists, random_words, told
+from wordveil_lab.leagues.together_domains import DOMAINS, TEXTS, Domain, Scores, lists, picked, random_words, tells
+from wordveil_lab.leagues.together_page import ORIGINAL, PERSONS, RELEASES
 from wordveil_lab.leagues.trial_texts import table
+from wordveil_lab.package import told
 
 VERSION = 2  # raised whenever a score's meaning changes
 SEEDS = (0, 1)
-RATES: Mapping[str, tuple[float, ...]] = {"TEM": (6.0, 8.0, 9.36, 12.0), "neighbours": (2.0, 4.0, 6.0, 8.0, 12.0)}
+RATES: Mapping[str, list[float]] = told("leagues/together.toml")["rates"]
 GROUPS = {"TEM": "metric"}
-NATS = (4.0, 6.0, 8.0, 10.0)
+NATS: list[float] = told("leagues/together.toml")["nats"]
 ENCODERS = ("static", "minilm")
 OPTIONS = wv.TextOptions(unknown="typed")
 MARK = 1 << 20  # added to the state of a place where a word stands that carries content
@@ -288,7 +288,7 @@ def plan() -> list[tuple[dict[str, Any], Callable[[], dict[str, Any]]]]:
 
 def persons_cell(series: str, epsilon: float | None) -> dict[str, Any]:
     """Return what a pipeline's releases tell of persons, and what its random outputs do."""
-    return {"scores": told(series, epsilon, False)} | ({"random": told(series, epsilon, True)} if epsilon else {})
+    return {"scores": tells(series, epsilon, False)} | ({"random": tells(series, epsilon, True)} if epsilon else {})
 
 
 def measure(names: Collection[str] = ()) -> dict[str, Any]:

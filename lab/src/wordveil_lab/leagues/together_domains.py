@@ -1,9 +1,16 @@
-"""The three domains of the league `together`: what is released, what scores it, what its attackers have read."""
+"""The three domains of the league `together`, and what releases tell of persons: author, sex, values that survive.
+
+Of a domain: what is released, what scores it, what its attackers have read. Authors are three novelists (sentences of
+documents/spooky-author.tsv), sexes those of made-up profiles (comments of privacy/llmprivacy-synthetic.jsonl.gz),
+values those that Presidio's generator marked in made-up sentences.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -12,31 +19,30 @@ from typing import Any
 import numpy as np
 
 import wordveil.api as wv
-from wordveil_lab.clone import ROOT
 from wordveil_lab.corpora import encode as read_words
+from wordveil_lab.corpora import released_texts
+from wordveil_lab.court.pairs import shifted
 from wordveil_lab.court.utility import log_likelihoods
+from wordveil_lab.evaluation.authors import cross_validated
 from wordveil_lab.evaluation.bert_score import matching_scores, read_by_minilm
-from wordveil_lab.evaluation.corpora import centroids
-from wordveil_lab.evaluation.data import plain
-from wordveil_lab.evaluation.models import as_numbers, bag_of_words, fit_quietly, linear_model, standardized
-from wordveil_lab.evaluation.priors import content_words
+from wordveil_lab.evaluation.data import mixed_order, plain, read_labelled, read_spans
+from wordveil_lab.evaluation.evidence import content_words
+from wordveil_lab.evaluation.models import (
+    as_numbers,
+    bag_of_texts,
+    bag_of_words,
+    fit_quietly,
+    linear_model,
+    standardized,
+)
+from wordveil_lab.evaluation.subjects import centroids
 from wordveil_lab.leagues.trial_texts import table
-from wordveil_lab.rows import data_folder, locate, read_rows
+from wordveil_lab.package import ROOT, told
+from wordveil_lab.rows import data_folder, locate, read_rows, thinned
 
 WORK = ROOT / "build/together"
 TEXTS, TRAINING, PUBLIC, JUDGED = 150, 3000, 3000, 3000
-DOMAINS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...], str, str]] = {
-    "reviews": ("documents/imdb.train.jsonl.gz", ("sentences/mr.tsv",), ("sentences/mr.tsv",), "text", "label"),
-    "clinical": (
-        "clinical",
-        ("privacy/mts-dialog.dev.jsonl.gz", "privacy/mts-dialog.test.jsonl.gz"),
-        ("privacy/mts-dialog.train.jsonl.gz",),
-        "note",
-        "section",
-    ),
-    "support": ("support", ("sentences/banking77.test.tsv",), ("sentences/banking77.train.tsv",), "text", "label"),
-}
-"""Domain -> file or recipe of its stock, files of what is released and of what the task is learnt from, columns."""
+DOMAINS: Mapping[str, Any] = told("leagues/together.toml")["domains"]
 Scores = dict[str, wv.Float64Array]
 
 
@@ -65,9 +71,10 @@ class Domain:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.source, released, learnt, self.column, label = DOMAINS[name]
-        known, asked = (self._labelled(files, label) for files in (learnt, released))
-        self.texts = [text for text in public_order(list(asked)) if learnt == released or text not in known][:TEXTS]
+        facts = DOMAINS[name]
+        self.source, self.column, same = facts["source"], facts["text"], facts["learnt"] == facts["released"]
+        known, asked = (self._labelled(facts[files], facts["label"]) for files in ("learnt", "released"))
+        self.texts = [text for text in public_order(list(asked)) if same or text not in known][:TEXTS]
         kept = {*self.texts, *self.stock("domain").embeddings.words}  # nothing learns from what is released
         rest = [text for text in public_order(list(known)) if kept.isdisjoint((text, wv.clean_slots(text).sentence))]
         self.training, self.classes = rest[:TRAINING], sorted(set(known.values()))
@@ -198,3 +205,90 @@ def picked(near: wv.Float64Array) -> wv.Float64Array:
     """Return how likely each release's original is picked out of all by the largest score, ties at random."""
     best = near == near.max(axis=1, keepdims=True)
     return np.asarray(np.diagonal(best) / best.sum(axis=1), dtype=np.float64)
+
+
+AUTHORS, COMMENTS, LONGEST, MARKED = 600, 300, 60, 500
+OPTIONS = wv.TextOptions(unknown="typed")
+Score = list[float]
+
+
+def lists(epsilon: float) -> wv.NeighbourResponse:
+    """Return neighbour response as it was the default when the league ran: 16 of 4 000 words."""
+    return wv.NeighbourResponse(epsilon=epsilon, k=16, outputs=4000)
+
+
+@cache
+def denoiser(epsilon: float) -> wv.Denoiser:
+    """Return what reads neighbour response."""
+    return wv.Denoiser(table(), lists(epsilon), options=OPTIONS, least=0.0)
+
+
+def released(series: str, epsilon: float | None, texts: Sequence[str], blind: bool) -> list[str]:
+    """Return what a pipeline releases of some texts, or what it makes of random outputs."""
+    if epsilon is None:
+        return list(texts)
+    source = wv.RandomSource.seeded_for_tests(0)
+    if series.startswith("rephrase"):
+        _, encoder, _ = series.split(", ")
+        size = wv.Rephraser(epsilon=epsilon, encoder=encoder).options.chosen["prototypes"]
+        given: dict[str, Any] = (
+            {"epsilon": 1e-9, "encoder": "static"} if blind else {"epsilon": epsilon, "encoder": encoder}
+        )
+        return [*released_texts(wv.Rephraser(prototypes=size, source=source, **given), texts)]
+    read = denoiser(epsilon)
+    found = released_texts(wv.Sanitizer(table(), read.mechanism, options=OPTIONS, source=source), texts)
+    if blind:
+        found = random_words(found, read)
+    return [str(one.text) for one in read.read(found)] if series.endswith("denoised") else [str(one) for one in found]
+
+
+def random_words(texts: Sequence[wv.ReleasedText], read: wv.Denoiser, seed: int = 0) -> list[wv.ReleasedText]:
+    """Return uniform outputs of a mechanism in the layout of some releases."""
+    generator, reader, outputs = np.random.default_rng(seed), wv.ReleaseReader(read.embeddings), read.randomizer.outputs
+    return [
+        reader.write(own, np.where(own.ids < 0, -1, generator.choice(outputs, len(own.ids))))
+        for own in reader.read(texts)
+    ]
+
+
+def tells(series: str, epsilon: float | None, blind: bool) -> dict[str, Score]:
+    """Return what an attacker tells of persons from a pipeline's releases: shares with standard errors."""
+    authors = read_labelled("documents/spooky-author.tsv")
+    authors = [authors[i] for i in mixed_order(len(authors))][:AUTHORS]
+    rows = read_labelled("privacy/llmprivacy-synthetic.jsonl.gz", label="profile.sex")
+    sexes = [row for row in rows if row.label][:COMMENTS]
+    found = {}
+    for name, items in (("author", authors), ("sex", sexes)):
+        texts, labels = [" ".join(one.text.split()[:LONGEST]) for one in items], [one.label for one in items]
+        after = released(series, epsilon, texts, blind)
+        found[name] = _share(_inferred(texts, after, labels), len(labels))
+        found[f"{name}, guessing"] = _share(Counter(labels).most_common(1)[0][1] / len(labels), len(labels))
+    return found | _surviving(series, epsilon, blind)
+
+
+def _inferred(before: Sequence[str], after: Sequence[str], labels: Sequence[str]) -> float:
+    """Return the accuracy of the better of two attackers: who has learnt from releases, and from originals."""
+    numbers = as_numbers(labels, sorted(set(labels)))
+    bags = [bag_of_texts(table(), texts) for texts in (before, after)]
+    return max(cross_validated(learnt, bags[1], numbers, folds=5) for learnt in bags)
+
+
+def _surviving(series: str, epsilon: float | None, blind: bool) -> dict[str, Score]:
+    """Return the shares of marked values that stand in the release of their own text, and in another text's."""
+    items = thinned(read_spans("privacy/presidio-synth.jsonl.gz"), MARKED)
+    after = [text.lower() for text in released(series, epsilon, [item.text for item in items], blind)]
+    hits: dict[str, list[bool]] = {}
+    for i, other in enumerate(shifted(len(items))):
+        for _, start, end in items[i].spans:
+            value = items[i].text[start:end].lower()
+            typed = bool(re.search(r"[\d@]", value))
+            for part in [value] if typed else re.findall(r"[^\W\d_]{3,}", value):
+                for place, text in (("", after[i]), (", another's", after[other])):
+                    hits.setdefault(("values" if typed else "names") + place, []).append(
+                        re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) is not None
+                    )
+    return {name: _share(float(np.mean(own)), len(own)) for name, own in hits.items()}
+
+
+def _share(value: float, n: int) -> Score:
+    return [value, float(np.sqrt(value * (1 - value) / n))]

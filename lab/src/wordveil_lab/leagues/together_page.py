@@ -10,23 +10,18 @@ from typing import Any
 
 from wordveil_lab.evaluation.curves import HOW, read_at, standing
 from wordveil_lab.leagues.stored import less, score_pair
-from wordveil_lab.leagues.together_persons import RELEASES
+from wordveil_lab.package import told
 from wordveil_lab.plots import SMALL, svg
 from wordveil_lab.tables import markdown_table, short_number
 
 ORIGINAL, PERSONS = "original", "persons"
 KEPT = ("similarity", "BERTScore", "task", "perplexity")
 ATTACKS = {"named": "words named", "picked": "sentence picked out"}
-SHOWN = {
-    "rephrase, minilm, domain": "rephrase, MiniLM, domain stock",
-    "rephrase, static, domain": "rephrase, static, domain stock",
-    "rephrase, minilm, general": "rephrase, MiniLM, general stock",
-    "rephrase, static, general": "rephrase, static, general stock",
-    "neighbours": "neighbour response",
-    "neighbours, denoised": "neighbour response, denoised",
-    "TEM": "TEM",
-    "TEM, denoised": "TEM, denoised",
-}
+SHOWN: dict[str, str] = told("leagues/together.toml")["shown"]
+RELEASES: list[tuple[str, float | None]] = [
+    (name, epsilon) for name, rates in told("leagues/together.toml")["persons"].items() for epsilon in rates or [None]
+]
+"""Series of which is measured what they tell of persons, and epsilon."""
 WORDS = tuple(name for name in SHOWN if not name.startswith("rephrase"))
 TITLES = {"similarity": "similarity (MiniLM)", "BERTScore": "BERTScore (MiniLM)", "task": "accuracy"} | ATTACKS
 Pair = tuple[float, float]
@@ -177,12 +172,10 @@ def _panel(axis: Any, report: Mapping[str, Any], score: str, domain: str) -> Non
     whole = best(originals(report)[domain]["scores"])
     if score in whole and score in ("task", "perplexity"):
         axis.axhline(whole[score][0], color="grey", linewidth=0.8, linestyle="--")
-    axis.set_xscale("log")
-    axis.set_xlim(3, 400)
+    axis.set(xscale="log", xlim=(3, 400), xlabel="nats a sentence, at most")
     if score == "perplexity":
         axis.set_yscale("log")
     axis.set_title(f"{domain}: {TITLES.get(score, score)}", fontsize=9)
-    axis.set_xlabel("nats a sentence, at most")
     axis.grid(alpha=0.3)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.api import Prior, PrivateText, load_embeddings, prior_of, split_sentences
-from wordveil_lab.clone import ROOT
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.data import mixed_order, plain
+from wordveil_lab.evaluation.evidence import word_prior
 from wordveil_lab.evaluation.inversion import segments_of
 from wordveil_lab.evaluation.models import as_numbers
-from wordveil_lab.evaluation.priors import word_prior
+from wordveil_lab.package import ROOT, told
 from wordveil_lab.rows import read_rows
 
 WORK = ROOT / "build/default.models"
@@ -146,7 +145,7 @@ def _fixed(value: Any) -> Any:
     return tuple(map(_fixed, value)) if isinstance(value, list) else value
 
 
-PLAN = _fixed(tomllib.loads(Path(__file__).with_name("default.toml").read_text(encoding="utf-8")))
+PLAN = _fixed(told("leagues/default.toml"))
 """What default.toml says: rows and sets."""
 CHOICE, REPORTED = (tuple(TextSet(**one) for one in PLAN[part]) for part in ("choice", "reported"))
 SETS: Mapping[str, TextSet] = {one.name: one for one in (*CHOICE, *REPORTED)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wordveil_lab.extras import missing_extra
+from wordveil_lab.package import missing_extra
 
 __all__ = ["functional", "nn", "torch"]
 

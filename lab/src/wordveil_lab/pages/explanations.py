@@ -15,7 +15,8 @@ import numpy as np
 
 from wordveil import load_embeddings
 from wordveil.api import neighbour_points
-from wordveil_lab.clone import ROOT
+from wordveil_lab.evaluation.subjects import distances
+from wordveil_lab.package import ROOT
 from wordveil_lab.pages import quotes
 from wordveil_lab.pages.quotes import RANKS, written
 from wordveil_lab.plots import SETTINGS, svg
@@ -38,7 +39,7 @@ def facts() -> dict[str, Any]:
     chosen = np.linspace(0, len(rows) - 1, SAMPLE).astype(int)
     spread, sorted_rows = {}, np.empty(0)
     for d in DIMENSIONS:
-        sorted_rows = _sorted_distances(rows[:, :d], chosen)
+        sorted_rows = np.sort(distances(rows[chosen, :d], rows[:, :d]), axis=1)
         spread[str(d)] = [float(np.mean(sorted_rows[:, rank] / np.median(sorted_rows, axis=1))) for rank in RANKS]
     median = float(np.mean(np.median(sorted_rows, axis=1)))
     nearest = float(np.mean(sorted_rows[:, 1]))
@@ -56,13 +57,6 @@ def facts() -> dict[str, Any]:
         "points": [asdict(point) for point in neighbour_points(embeddings, "nats", 350.0)],
         "attacker_points": [asdict(point) for point in neighbour_points(embeddings, "attacker", 0.2)],
     }
-
-
-def _sorted_distances(rows: Any, chosen: Any) -> Any:
-    squares = (rows * rows).sum(axis=1)
-    products = rows[chosen] @ rows.T
-    squared = np.maximum(squares[chosen][:, None] + squares[None, :] - 2 * products, 0)
-    return np.sqrt(np.sort(squared, axis=1))
 
 
 def _near_shares(distances: Any, rate: float) -> list[float]:
@@ -85,8 +79,7 @@ def _promises(axes: Any) -> None:
         axes[0].plot(t, np.full_like(t, sure), style, color="#1f6fb4", label=f"local DP, {epsilon} nats")
         axes[1].plot(t, 100 / (1 + np.exp(-epsilon * t)), style, color="#d9730d", label=f"metric DP, epsilon {epsilon}")
     for one in axes:
-        one.set_ylim(45, 102)
-        one.set_xlabel("distance between two words")
+        one.set(ylim=(45, 102), xlabel="distance between two words")
         one.legend(loc="lower right")
     axes[0].set_ylabel("an even guess becomes at most ... % sure")
 
@@ -94,16 +87,13 @@ def _promises(axes: Any) -> None:
 def _dimensions(axes: Any, found: dict[str, Any]) -> None:
     for d, shares in found["spread"].items():
         axes[0].plot(RANKS, shares, marker="o", markersize=3, label=f"{d} dimensions")
-    axes[0].set_xscale("log")
-    axes[0].set_ylim(0, 1.05)
-    axes[0].set_xlabel("rank of the neighbour")
-    axes[0].set_ylabel("its distance / the median distance")
+    distance = "its distance / the median distance"
+    axes[0].set(xscale="log", ylim=(0, 1.05), xlabel="rank of the neighbour", ylabel=distance)
     axes[0].legend(loc="lower right")
     axes[1].plot(NATS, found["near_share"], color="#d9730d", label="by distance (SanText)")
     listed = [16 * math.exp(n) / (16 * math.exp(n) + 4000 - 16) for n in NATS]
     axes[1].plot(NATS, listed, color="#1f6fb4", label="by list (16 of 4 000)")
-    axes[1].set_xlabel("nats between two typical words")
-    axes[1].set_ylabel("share of outputs that are near")
+    axes[1].set(xlabel="nats between two typical words", ylabel="share of outputs that are near")
     axes[1].legend()
 
 

@@ -6,16 +6,14 @@ Nothing is drawn here; `wordveil_lab.plots` does that. JSON round-trips exactly,
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wordveil.api import Pair, RandomSource, Subject, audit_pair, bracket
+from wordveil_lab.package import told
 
 DELTA = 1e-5
 """Hockey-stick delta at which certified and audited losses are shown."""
@@ -50,13 +48,9 @@ class Figure:
     log: bool = False  # whether both axes are logarithmic
     reading: str = ""  # what to see in it
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Figure:
-        """Rebuild a figure from `as_dict` or its JSON."""
+        """Rebuild a figure from `asdict` or its JSON."""
         lists = ("x", "y", "notes")
         series = ({**one, **{key: tuple(one[key]) for key in lists}} for one in values["series"])
         return cls(**{**values, "series": tuple(Series(**each) for each in series)})
@@ -74,18 +68,12 @@ class Sampling:
         return RandomSource.seeded_for_tests(self.seed)
 
 
-@cache
-def _words() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("figures.toml").read_text(encoding="utf-8"))
-
-
 def figure(name: str, sampling: Sampling, *series: Series, **facts: Any) -> Figure:
     """Return a figure with the words that figures.toml has for it, braces filled."""
     known = {"samples": sampling.samples, "delta": DELTA, **facts}
-    words: dict[str, Any] = {
-        key: word.format(**known) if isinstance(word, str) else word for key, word in _words()[name].items()
-    }
-    return Figure(series=series, **words)
+    words = told("pages/figures.toml")[name].items()
+    filled: dict[str, Any] = {key: word.format(**known) if isinstance(word, str) else word for key, word in words}
+    return Figure(series=series, **filled)
 
 
 def digits(value: float) -> float:

@@ -13,14 +13,15 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 import numpy as np
 
 import wordveil
 from wordveil import TEM, Nearest, RankSoftmax, SanText, Vickrey, load_embeddings
 from wordveil.api import DECODERS, MECHANISMS, Embeddings
-from wordveil_lab.clone import ROOT
-from wordveil_lab.pages import vector_figures, word_figures
+from wordveil_lab.package import ROOT
+from wordveil_lab.pages import figures
 from wordveil_lab.pages.figure_values import Figure, Sampling
 
 STORED = ROOT / "docs" / "mechanisms" / "figures.json"
@@ -34,21 +35,21 @@ def _words() -> Embeddings:
 
 
 FIGURES: dict[str, Callable[[Sampling], Figure]] = {
-    "clipped-gaussian": vector_figures.clipped_gaussian,
-    "clipped-l2": vector_figures.clipped_l2,
-    "clipped-laplace": vector_figures.clipped_laplace,
-    "jaccard": lambda s: word_figures.jaccard(_words(), s),
-    "laplace": vector_figures.laplace,
-    "mahalanobis": lambda s: vector_figures.mahalanobis(_words(), s),
-    "nadp": lambda s: word_figures.nadp(_words(), s),
-    "projection": lambda s: vector_figures.projection(_words(), s),
-    "santext": lambda s: word_figures.selection(SanText, load_embeddings(), s),
-    "tem": lambda s: word_figures.selection(TEM, load_embeddings(), s),
-    "tight": lambda s: word_figures.tight(_words(), s),
-    "truncated-laplace": vector_figures.truncated_laplace,
-    "nearest": lambda s: word_figures.decoder(Nearest(), _words(), s),
-    "rank-softmax": lambda s: word_figures.decoder(RankSoftmax(epsilon=20.0, c=0.04), _words(), s),
-    "vickrey": lambda s: word_figures.decoder(Vickrey(t=0.5), _words(), s),
+    "clipped-gaussian": figures.clipped_gaussian,
+    "clipped-l2": figures.clipped_l2,
+    "clipped-laplace": figures.clipped_laplace,
+    "jaccard": lambda s: figures.jaccard(_words(), s),
+    "laplace": figures.laplace,
+    "mahalanobis": lambda s: figures.mahalanobis(_words(), s),
+    "nadp": lambda s: figures.nadp(_words(), s),
+    "projection": lambda s: figures.projection(_words(), s),
+    "santext": lambda s: figures.selection(SanText, load_embeddings(), s),
+    "tem": lambda s: figures.selection(TEM, load_embeddings(), s),
+    "tight": lambda s: figures.tight(_words(), s),
+    "truncated-laplace": figures.truncated_laplace,
+    "nearest": lambda s: figures.decoder(Nearest(), _words(), s),
+    "rank-softmax": lambda s: figures.decoder(RankSoftmax(epsilon=20.0, c=0.04), _words(), s),
+    "vickrey": lambda s: figures.decoder(Vickrey(t=0.5), _words(), s),
 }
 """Mechanism or decoder name -> a figure of its own, measured with the given sampling."""
 
@@ -57,7 +58,7 @@ def figure_of(name: str, sampling: Sampling) -> Figure:
     """Return the figure of a mechanism or decoder: its own, or the one that every mechanism can have."""
     if name in FIGURES:
         return FIGURES[name](sampling)
-    return word_figures.any_mechanism(getattr(wordveil, MECHANISMS[name]).examples()[0], _words(), sampling)
+    return figures.any_mechanism(getattr(wordveil, MECHANISMS[name]).examples()[0], _words(), sampling)
 
 
 def stored_figures() -> dict[str, Figure]:
@@ -67,12 +68,12 @@ def stored_figures() -> dict[str, Figure]:
 
 def main(names: Sequence[str] = ()) -> None:
     """Measure the figures named, or every figure, and store them."""
-    found = {name: figure.as_dict() for name, figure in stored_figures().items()} if names else {}
+    found = {name: asdict(figure) for name, figure in stored_figures().items()} if names else {}
     for name in (*MECHANISMS, *DECODERS):
         if names and name not in names:
             continue
         start = time.perf_counter()
-        found[name] = figure_of(name, Sampling()).as_dict()
+        found[name] = asdict(figure_of(name, Sampling()))
         print(f"{name:18s} {time.perf_counter() - start:6.1f} s")
     STORED.parent.mkdir(parents=True, exist_ok=True)
     STORED.write_text(json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")

@@ -14,28 +14,21 @@ import importlib
 import inspect
 import json
 import re
-import tomllib
 from dataclasses import MISSING, fields
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner
 
 from wordveil.api import DECODERS, EXPORTS, MECHANISMS, build_app, round_down, round_up
+from wordveil_lab.package import told
 from wordveil_lab.pages import mechanism_figures
 from wordveil_lab.pages.figure_values import Figure, Series
 from wordveil_lab.plots import SETTINGS, svg
 from wordveil_lab.tables import markdown_table
 
-STYLES: dict[str, dict[str, Any]] = {
-    "claimed": {"color": "#9a9a9a", "linestyle": "-", "linewidth": 3},
-    "certified": {"color": "#1f6fb4", "linestyle": "--", "marker": "o", "markersize": 3.5},
-    "textbook": {"color": "#7aa6cf", "linestyle": ":", "marker": "x", "markersize": 4},
-    "audited": {"color": "#d9730d", "linestyle": ":", "marker": "^", "markersize": 7},
-    "refuted": {"color": "#b3261e", "linestyle": "-.", "marker": "X", "markersize": 8},
-    "unpromised": {"color": "#777777", "linestyle": ":", "marker": "^", "markersize": 7},
-}
+STYLES: dict[str, dict[str, Any]] = told("pages/styles.toml")
 DASHES = ("--", (0, (5, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("^", "v", "D")
 
@@ -50,15 +43,12 @@ def _paint(figure: Figure, title: str, canvas: Any) -> None:
     for series in figure.series:
         _add(axes, series, sum(s.kind == series.kind for s in figure.series[: figure.series.index(series)]))
     if figure.log:
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         axes.xaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_major_formatter("{x:g}")
     else:
         axes.set_ylim(bottom=0)
-    axes.set_xlabel(figure.axis)
-    axes.set_ylabel("privacy loss (nats)")
-    axes.set_title(title)
+    axes.set(xlabel=figure.axis, ylabel="privacy loss (nats)", title=title)
     axes.legend(fontsize=8, loc="best")
 
 
@@ -80,11 +70,9 @@ def _add(axes: Any, series: Series, earlier: int) -> None:
             axes.annotate(note, (x, y), fontsize=8, color=style["color"], **place)
 
 
-ADVICE = Path(__file__).with_name("advice.toml")
 FOLDER = mechanism_figures.STORED.parent
 NAMES: dict[str, str] = {**MECHANISMS, **DECODERS}
 SECTION = re.compile(r"^(Guarantee|Attributes|Raises|Edge cases|Reference|Example):$", re.MULTILINE)
-GENERATED = "<!-- Made by wordveil_lab.pages.mechanisms from the docstring; do not edit. -->"
 FROM_BELOW = ("audited", "unpromised")
 """Kinds of series that bound the true loss from below."""
 
@@ -162,58 +150,33 @@ def _table(figure: Figure) -> list[str]:
     return markdown_table([figure.axis, *labels], body)
 
 
-@cache
-def _advice() -> dict[str, dict[str, str]]:
-    told: dict[str, dict[str, str]] = tomllib.loads(ADVICE.read_text(encoding="utf-8"))
-    return told
-
-
-def opening(name: str) -> list[str]:
-    """Return what a page begins with: the mechanism in one sentence, when to take it and when not."""
-    said = _advice()[name]
-    return [
-        f"**In one sentence.** {said['sentence']}",
-        f"**Take it when** {said['take']}",
-        f"**Do not take it when** {said['leave']}",
-    ]
-
-
 def page(name: str, figure: Figure) -> str:
     """Return the Markdown page of a mechanism or decoder."""
     kind, parts = public_class(name), sections(public_class(name))
     decoder = name in DECODERS
     command = f"wordveil explain --mechanism {name} --epsilon 4{'' if decoder else _needed(kind)}"
-    command = f"wordveil sanitize --mechanism laplace --decoder {name}" if decoder else command
-    text = [
-        GENERATED,
-        f"# {kind.__name__} (`{name}`)",
-        f"{'Decoder' if decoder else 'Mechanism'} of {kind.paper}. [All mechanisms](README.md) · "
-        "[How to read a guarantee](../guarantees.md)",
-        *opening(name),
-        "## Formula",
-        re.sub(r'^ *(?=(?:\w+=)?"[\w-]+": )', "- ", parts["Summary"], flags=re.MULTILINE),  # choices as a list
-        "## Guarantee",
-        parts["Guarantee"],
-        "## Parameters",
-        "\n".join(_attributes(kind, parts["Attributes"])) if "Attributes" in parts else "None.",
-    ]
-    if "Edge cases" in parts:
-        text += ["## Edge cases", parts["Edge cases"]]
-    text += [
-        "## Example",
-        f"```python\n{example_code(kind)}\n```",
-        "A release draws from `RandomSource()`; the seeded source makes the example repeatable and protects nothing."
-        + f" From the command line: `{command}`.",
-        "## Claimed, certified, audited",
-        f"![Privacy loss of {name}: claimed, certified and audited]({name}.svg)",
-        figure.reading,
-        f"Setting: {figure.setting} Audited points are lower bounds, each wrong with probability at most 1e-06; the "
-        "true loss lies between them and the claim that holds.",
-        "\n".join(_table(figure)),
-        "## Reference",
-        parts["Reference"],
-    ]
-    return "\n\n".join(text) + "\n"
+    return _filled(
+        "page.md",
+        **told("pages/advice.toml")[name],
+        name=name,
+        title=kind.__name__,
+        what="Decoder" if decoder else "Mechanism",
+        paper=kind.paper,
+        summary=re.sub(r'^ *(?=(?:\w+=)?"[\w-]+": )', "- ", parts["Summary"], flags=re.MULTILINE),  # choices as a list
+        guarantee=parts["Guarantee"],
+        parameters="\n".join(_attributes(kind, parts["Attributes"])) if "Attributes" in parts else "None.",
+        edges=f"\n\n## Edge cases\n\n{parts['Edge cases']}" if "Edge cases" in parts else "",
+        example=example_code(kind),
+        command=f"wordveil sanitize --mechanism laplace --decoder {name}" if decoder else command,
+        reading=figure.reading,
+        setting=figure.setting,
+        table="\n".join(_table(figure)),
+        reference=parts["Reference"],
+    )
+
+
+def _filled(template: str, **words: str) -> str:
+    return Path(__file__).with_name(template).read_text(encoding="utf-8").format(**words)
 
 
 def _needed(kind: Any) -> str:
@@ -240,17 +203,7 @@ def index(rows: list[dict[str, str]]) -> str:
     """Return the index page from the rows of `wordveil mechanisms`."""
     head = ["name", "calibration", "promise", "standing", "paper"]
     linked = ([f"[{row['name']}]({row['name']}.md)", *(row[key] for key in head[1:])] for row in rows)
-    text = [
-        GENERATED,
-        "# Mechanisms",
-        "What each promises, and on what grounds, as `wordveil mechanisms` says it, fitted to the embedded "
-        "vocabulary at epsilon 4. [How to read a guarantee](../guarantees.md) explains the columns. Text is "
-        "released by [neighbours](neighbours.md), at epsilon 7, where no other mechanism is asked for.",
-        "Decoders (post-processing) turn noisy vectors into words. They see released vectors only: the "
-        "guarantee stands.",
-        "\n".join(markdown_table(head, linked)),
-    ]
-    return "\n\n".join(text) + "\n"
+    return _filled("index.md", table="\n".join(markdown_table(head, linked)))
 
 
 def write(folder: Path, figures: dict[str, Figure]) -> None:

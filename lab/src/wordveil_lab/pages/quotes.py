@@ -11,21 +11,19 @@ from __future__ import annotations
 import json
 import math
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wordveil_lab.clone import ROOT
 from wordveil_lab.leagues import default_page
 from wordveil_lab.leagues import together_page as together
 from wordveil_lab.leagues.stored import read_run
+from wordveil_lab.package import ROOT, told
 
 RESULTS, FACTS = ROOT / "docs/results", ROOT / "docs/explanation/facts.json"
 RANKS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000)
 """Of the neighbours whose distances are among the facts."""
-QUOTED: dict[str, Any] = tomllib.loads(Path(__file__).with_name("quotes.toml").read_text(encoding="utf-8"))
 NUMBER = r"-?\d*\.?\d+"
 TOLD = {"topic": ("news", "released"), "intent": ("bank", "released"), "search": ("bank", "search")}
 """Number of the run that chose the default -> set and score; others are means over sets."""
@@ -120,7 +118,7 @@ def quotations() -> list[tuple[Path, str, list[str]]]:
     """Return the phrases of all pages, each with its page and its numbers."""
     return [
         (ROOT / page, phrase, [number(place) for place in places])
-        for page, phrases in QUOTED["pages"].items()
+        for page, phrases in told("pages/quotes.toml")["pages"].items()
         for phrase, places in phrases.items()
     ]
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import re
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +19,7 @@ from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.catalogue import data_digests
 from wordveil_lab.evaluation.cells import Cells
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
+from wordveil_lab.package import told
 from wordveil_lab.plots import Plotted
 from wordveil_lab.rows import DATA_VARIABLE, file_digest, locate, read_rows
 
@@ -147,7 +146,7 @@ class Options:
 
         `files.toml` says what these are. A data set or table that is larger than the paper's will do.
         """
-        needs = told("files.toml")["whole"][self.paper]
+        needs = told("papers/files.toml")["whole"][self.paper]
         roles = (*needs["data"], *needs["tables"])
         if self.size != "paper" or self.epsilons or self.repeats < needs["runs"] or not all(map(self.has, roles)):
             return False
@@ -158,7 +157,7 @@ class Options:
 
     def check(self) -> None:
         """Refuse a run that lacks a file, before anything is computed."""
-        spared = told("files.toml")["spared"].get(self.paper, {})
+        spared = told("papers/files.toml")["spared"].get(self.paper, {})
         for role in roles_of(self.paper):
             if role in self.files or (self.has(role) and spared.get(role) not in self.files):
                 self.file(role)
@@ -259,31 +258,25 @@ class Options:
         return RandomSource.seeded_for_tests(self.seed * (1 << 61) + digest)
 
 
-@cache
-def told(name: str) -> dict[str, Any]:
-    """Return what a TOML file of this folder says."""
-    return tomllib.loads(files("wordveil_lab.papers").joinpath(name).read_text(encoding="utf-8"))
-
-
 def roles_of(paper: str) -> Mapping[str, str]:
     """Return role -> file of the data folder, "" where it holds none, of one paper."""
-    roles: Mapping[str, str] = told("files.toml")["roles"][paper]
+    roles: Mapping[str, str] = told("papers/files.toml")["roles"][paper]
     return roles
 
 
 def cost(paper: str, size: str) -> str:
     """Return about how long and how much memory a size takes, from runs on one core."""
-    return str(told("about.toml")[paper]["cost"].get(size, "about a minute"))
+    return str(told("papers/about.toml")[paper]["cost"].get(size, "about a minute"))
 
 
 def is_table(paper: str, role: str) -> bool:
     """Whether a role is an embedding rather than data."""
-    return role in told("files.toml")["tables"][paper]
+    return role in told("papers/files.toml")["tables"][paper]
 
 
 def about(paper: str, **values: Any) -> dict[str, Any]:
     """Return name, reference, setting, checks and missing parts of a reproduction, from `about.toml`, braces filled."""
-    words = told("about.toml")[paper]
+    words = told("papers/about.toml")[paper]
     return {
         "name": paper,
         "reference": words["reference"],
@@ -295,7 +288,7 @@ def about(paper: str, **values: Any) -> dict[str, Any]:
 
 def computed(paper: str, **values: Any) -> tuple[str, ...]:
     """Return the findings of a reproduction that its numbers tell, from `about.toml`, braces filled."""
-    return tuple(sentence.format(**values) for sentence in told("about.toml")[paper]["computed"])
+    return tuple(sentence.format(**values) for sentence in told("papers/about.toml")[paper]["computed"])
 
 
 def decoded(mechanism: VectorMechanism, table: Embeddings) -> Entrant:
@@ -347,7 +340,7 @@ def timed(make: Callable[[Options], Reproduction], options: Options) -> Reproduc
     options.check()
     started = time.perf_counter()
     found = make(options)
-    words = told("about.toml")[options.paper]
+    words = told("papers/about.toml")[options.paper]
     return replace(
         found,
         comparisons=(*found.comparisons, *(Comparison(**{"verdict": UNTESTED, **row}) for row in words["left"])),

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from wordveil.api import DataFormatError, ParameterError, WordveilError
-from wordveil_lab.papers.base import told
+from wordveil_lab.package import told
 from wordveil_lab.rows import file_digest
 
 Form = Mapping[str, Any]
@@ -97,7 +97,7 @@ def _encoded(original: Path, form: Form, name: str) -> Iterator[bytes]:
 
 def convert(role: str, original: Path, out: Path) -> int:
     """Write the file of a role, all or nothing, and return how many records it has."""
-    forms, count, partial = told("originals.toml"), 0, out.with_name(f"{out.name}.part")
+    forms, count, partial = told("papers/originals.toml"), 0, out.with_name(f"{out.name}.part")
     if role not in forms:
         raise ParameterError("role", role, f"must be one of {', '.join(forms)}.")
     form = forms[role]

@@ -14,6 +14,7 @@ from wordveil_lab.evaluation.classification import CentroidClassification
 from wordveil_lab.evaluation.deniability import OverlapSkewness
 from wordveil_lab.evaluation.subjects import unprotected
 from wordveil_lab.evaluation.word_tasks import OddManOut, SentenceSimilarity, WordSimilarity
+from wordveil_lab.package import told
 from wordveil_lab.papers.base import (
     UNTESTED,
     Comparison,
@@ -24,11 +25,18 @@ from wordveil_lab.papers.base import (
     decoded,
     labelled,
     shown,
-    told,
     verdict,
 )
-from wordveil_lab.papers.nadp_checks import classical_at_forty, findings, leads, lowest_skewness, sizes
-from wordveil_lab.papers.nadp_noise import DELTA, FlatNoise, contenders
+from wordveil_lab.papers.nadp_checks import (
+    DELTA,
+    FlatNoise,
+    classical_at_forty,
+    contenders,
+    findings,
+    leads,
+    lowest_skewness,
+    sizes,
+)
 from wordveil_lab.plots import Plotted, point
 from wordveil_lab.rows import read_rows
 
@@ -38,14 +46,7 @@ SILENT = {0.1: 10.53, 0.2: 33.27, 0.3: 47.40, 0.4: 60.32, 0.5: 70.58}
 """tau -> share of the words of the authors' stored tables (`voc_Delta_*`) that get no noise, in percent."""
 WORDS = ("misogynist", "police", "hitler", "wikileaks", "fbi")
 REVIEWS = ("mr", "cr", "mpqa")
-PANELS = {
-    "MEN": "figure 2a: word similarity (MEN), Spearman",
-    "SimLex": "figure 2a: word similarity (SimLex), Spearman",
-    "SimVerb": "figure 2a: word similarity (SimVerb), Spearman",
-    "STS": "figure 2b: STS-B, sqrt(Pearson x Spearman)",
-    "reviews": "figure 2c: classification (MR, MPQA), accuracy",
-    "odd-man-out": "figure 2d: odd-man-out, accuracy",
-}
+PANELS: dict[str, str] = told("papers/numbers.toml")["nadp"]["panels"]
 
 
 def silent_share(embeddings: Embeddings, tau: float) -> float:
@@ -170,7 +171,7 @@ def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison
     label = labelled(name, epsilon)
     at = epsilon or None
     utility = [panel for panel in PANELS if panel in scores]
-    known = told("numbers.toml")["nadp"]["stored"]
+    known = told("papers/numbers.toml")["nadp"]["stored"]
     place, stored = next(((at, scores) for row, e, at, scores in known if (row, e) == (name, epsilon)), (epsilon, {}))
     listed = ", ".join(f"{score} {value:.3f}" for score, value in stored.items())
     theirs = [Plotted(PANELS[s], name, place, value, paper=True) for s, value in stored.items() if s in PANELS]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from wordveil.api import TEM, Embeddings, MultivariateLaplace
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.evaluation.membership import MembershipInference
+from wordveil_lab.evaluation.classification import MembershipInference
 from wordveil_lab.evaluation.subjects import Entrant, subject_of, unprotected
 from wordveil_lab.papers.base import (
     Comparison,

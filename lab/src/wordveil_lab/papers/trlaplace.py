@@ -15,7 +15,8 @@ import numpy as np
 import wordveil.api as wv
 from wordveil_lab.evaluation.base import Summary, summarize
 from wordveil_lab.evaluation.subjects import Entrant, subject_of
-from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, computed, scaled, shown, told, verdict
+from wordveil_lab.package import told
+from wordveil_lab.papers.base import Comparison, Options, Reproduction, about, computed, scaled, shown, verdict
 from wordveil_lab.plots import Plotted, point
 
 EPSILONS = (0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0)
@@ -139,7 +140,7 @@ def _row(
 
 def printed(data: str, name: str, epsilon: float | None) -> dict[str, float]:
     """Return what tables 2 and 3 of the paper print (GloVe) of a set, the paper's mechanism and an epsilon."""
-    for *row, rouge, kept in told("numbers.toml")["trlaplace"]["tables"]:
+    for *row, rouge, kept in told("papers/numbers.toml")["trlaplace"]["tables"]:
         epsilons = EPSILONS if name != "none" else (None,)
         if row == [data, name] and epsilon in epsilons:
             place = epsilons.index(epsilon)

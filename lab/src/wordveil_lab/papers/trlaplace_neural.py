@@ -21,10 +21,17 @@ from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.evaluation.data import LabelledText, train_and_test
 from wordveil_lab.neural.backend import torch
 from wordveil_lab.neural.corpora import Dataset, encode_texts, frequent_words, random_vectors
-from wordveil_lab.neural.models import Rewriter, TextClassifier
+from wordveil_lab.neural.models import (
+    CLASSIFY,
+    REWRITE,
+    Rewriter,
+    TextClassifier,
+    Training,
+    fit,
+    measure,
+    score_rewrites,
+)
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
-from wordveil_lab.neural.rewrite_scores import score_rewrites
-from wordveil_lab.neural.training import CLASSIFY, REWRITE, Training, fit, measure
 from wordveil_lab.papers.base import Options, Reproduction, about, labelled
 from wordveil_lab.papers.trlaplace import CERTIFIED, PUBLISHED, Contender, best_guess, contenders
 from wordveil_lab.papers.trlaplace_results import Found, absent, findings, numbers, results

@@ -21,19 +21,10 @@ import typer
 
 import wordveil.api as wv
 from wordveil_lab.benchmarks.workload import Workload
+from wordveil_lab.package import told
 
 torch = wv.gpu_torch
-TILES = (
-    wv.GpuTiles(),
-    wv.GpuTiles(stages=3),
-    wv.GpuTiles(lanes=16),
-    wv.GpuTiles(lanes=1),
-    wv.GpuTiles(words=128),
-    wv.GpuTiles(words=128, warps=4),
-    wv.GpuTiles(rows=64, warps=4),
-    wv.GpuTiles(rows=256, words=128),
-    wv.GpuTiles(words=128, depth=32),
-)
+TILES = tuple(wv.GpuTiles(**sizes) for sizes in told("timing/gpu.toml")["tiles"])
 RATE, CAP = 2.0, 10.0
 
 
