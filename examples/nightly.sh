@@ -10,7 +10,7 @@ mkdir -p nights private
 
 # Made once, and kept: whoever has own.key can remove the noise; sender.pub goes to who receives the releases.
 [ -e own.key ] || { head -c 16 /dev/urandom > new.key && mv new.key own.key; }
-[ -e sender.key ] || wordveil report --new-key sender.key
+[ -e sender.pub ] || wordveil report --new-key sender.key
 
 # What the night releases does not change any more once it is in private/; what goes out is in nights/. The rows are
 # numbered: names for them. If rows are ever removed or moved, or a field has a line break in it, name a column of the

@@ -70,11 +70,8 @@ def test_the_wheel_holds_what_is_no_python_file(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = ["py.typed", "__init__.pyi", "vocabulary/default/never_output.txt", "certification/packaged/tem-4.json",
               "sentences/names.txt", "sentences/general/words.txt", "sentences/general/vectors.npy",
-<<<<<<< HEAD
-              "promises/page.css", "sentences/lists.toml", "sentences/recipes.toml"]  # fmt: skip
-=======
-              "cli/commands.toml", "cli/demo.toml", "cli/wording.toml", "runs/report.toml"]  # fmt: skip
->>>>>>> srcb
+               "promises/page.css", "sentences/lists.toml", "sentences/recipes.toml", "cli/commands.toml",
+               "cli/demo.toml", "cli/wording.toml", "runs/report.toml"]  # fmt: skip
     assert {f"wordveil/{name}" for name in wanted} <= names
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"wordveil"}, "no laboratory"
     assert not [name for name in names if name.startswith(("wordveil/lab", "wordveil/neural"))]

@@ -188,6 +188,7 @@ from wordveil.randomness import RandomSource as RandomSource
 from wordveil.randomness import Stream as Stream
 from wordveil.randomness import multiply_high as multiply_high
 from wordveil.randomness import random_bits as random_bits
+from wordveil.runs.engine import check_replaced as check_replaced
 from wordveil.runs.engine import check_report_path as check_report_path
 from wordveil.runs.sanitize import sanitize_documents as sanitize_documents
 from wordveil.runs.vectors.files import release_vector_file as release_vector_file
@@ -393,6 +394,7 @@ __all__ = [
     "check_drawn_law",
     "check_draws",
     "check_positive",
+    "check_replaced",
     "check_report_path",
     "check_text",
     "check_whole",

@@ -9,6 +9,8 @@ import pytest
 from tests.tables import write_rows
 
 import seeds
+from wordveil.runs.report import write_sealed
+from wordveil.runs.report_schema import sealed
 from worlds import made_up
 
 TICKETS = "id,who,body,phone\n" + "".join(
@@ -43,6 +45,8 @@ def test_an_own_key_ids_and_a_budget_give_one_release_whose_report_is_verified(w
     assert "the id is the value of the column id" in said
     assert not any(false in said for false in ("is removed when", "removes it when", "this is the only release"))
     wordveil.done("report a.csv --verify a.json --vocabulary small")
+    write_sealed(sealed(facts | {"lasting_key": False}), tmp_path / "forged.json")
+    assert wordveil("report a.csv --verify forged.json --vocabulary small").status == 1
     assert (tmp_path / "own.key").read_bytes() == seeds.key(8), "the key is the owner's, and stays"
     assert "must come together with --key-file" in wordveil.refused(f"{RUN} --ids id -o c.csv")
     assert "head -c 16 /dev/urandom > no.key" in wordveil.refused(f"{RUN} --key-file no.key -o c.csv")

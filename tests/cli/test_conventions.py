@@ -21,6 +21,7 @@ from wordveil.cli import doctor, exit_codes
 from wordveil.cli.app import LABORATORY, build_app, command_examples, offered_commands, own_commands
 from wordveil.kernels.compiled import available_engines, kernel_engine, pinned_engine
 from wordveil.vocabulary import packaged
+from worlds import made_up
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
@@ -56,7 +57,8 @@ def test_a_command_that_prints_results_takes_json(command):
     assert "--report" in options_of(command) or command not in REPORTS
 
 
-def test_json_says_what_the_library_says(wordveil, vocabulary):
+def test_json_says_what_the_library_says(wordveil, vocabulary, tmp_path):
+    barring = made_up(60).without_outputs(["babaq", "dabaq"]).save(tmp_path / "barring").directory
     own = ["--vocabulary", vocabulary]
     embeddings = wv.load_embeddings(vocabulary)
     told = json.loads(wordveil("explain", *own, "-m", "tem", "-e", 2, "--pair", "babaq,dabaq", "--json").out)
@@ -74,6 +76,10 @@ def test_json_says_what_the_library_says(wordveil, vocabulary):
     audited = wordveil.done(*few, "--json")
     assert (json.loads(audited.out)["subject"], audited.err) == ("tem(epsilon=2.0), over 50 words", "")
     assert "--words=1 must be at least 2" in wordveil.refused("audit -m tem -e 2 --words 1")
+    outputs, every = (len(wv.load_embeddings(barring).candidates), len(wv.load_embeddings(barring)))
+    for words, over in ((0, every), (every, outputs)):
+        few = ["audit", "--vocabulary", barring, "-m", "neighbours", "--samples", 200, "--pairs", 3, "--words", words]
+        assert f"over {over} words\n" in wordveil.done(*few).out
     stock = json.loads(wordveil("sentences", "info", "--epsilon", 4, "--json").out)
     assert stock["chosen"]["size"] in stock["sizes"]
     assert len(stock["chosen"]["sentences"]) == stock["chosen"]["size"]

@@ -1,5 +1,6 @@
 """What a report tells its reader, and who wrote it: every warning of the screen, the sum, a signature of all facts."""
 
+import errno
 import html
 import json
 import math
@@ -20,6 +21,7 @@ from tests.cli.forging import facts_of, forged, named, places
 import seeds
 import wordveil as wv
 from wordveil.cli import report as report_command
+from wordveil.runs import report_signatures
 from wordveil.runs.report import form, write_sealed
 from wordveil.runs.report_schema import sealed
 
@@ -231,10 +233,38 @@ def test_another_key_and_other_files_are_refused(wordveil, released, key, tmp_pa
     again = wordveil("report", "--new-key", key)
     assert (again.status, "must be a new file" in again.err) == (2, True)
     assert "must not end in .pub" in wordveil.refused("report", "--new-key", tmp_path / "third.pub")
+    pair = key.read_bytes(), key.with_suffix(".pub").read_bytes()
+    key.with_suffix(".pub").unlink()  # as after a kill between the two
+    wordveil.done("report", "--new-key", key)
+    assert pair == (key.read_bytes(), key.with_suffix(".pub").read_bytes())
     (tmp_path / "html.txt").write_text("other")
     before = (tmp_path / "r.html").read_bytes()
     assert released("html", "--sign", key).status == 1
     assert (tmp_path / "r.html").read_bytes() == before, "what does not hold is not signed"
+
+
+def test_a_key_that_could_not_be_written_leaves_nothing(wordveil, tmp_path, monkeypatch):
+    monkeypatch.setattr(report_signatures, "sync", lambda file: file.fileno() and full())
+    assert "No space" in wordveil.refused("report", "--new-key", tmp_path / "k.key")
+    assert not list(tmp_path.iterdir())
+
+
+def full():
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_measurement_replaces_no_file_of_somebody_else(wordveil, tmp_path):
+    few = ["audit", "-m", "laplace", "-e", 1, "--dimensions", 2, "--samples", 200, "--pairs", 1, "--report"]
+    for name in ("r.json", "r.html"):
+        for _ in range(2):  # its own is replaced
+            wordveil.done(*few, name)
+        (tmp_path / name).write_text('{"rows": "private"}')
+        assert "was left alone" in wordveil.refused(*few, name)
+        assert (tmp_path / name).read_text() == '{"rows": "private"}'
+    (tmp_path / "d.json").mkdir()
+    (tmp_path / "l.json").symlink_to(tmp_path / "nowhere" / "l.json")
+    assert "is a folder or a pipe" in wordveil.refused(*few, "d.json")
+    assert "must lie in an existing directory" in wordveil.refused(*few, "l.json")
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the program openssl")

@@ -15,6 +15,7 @@ from wordveil.text.detokenization import apply_casing, apply_shapes, detokenize
 from wordveil.text.encoding import Encoder
 from wordveil.text.readings import read, split_contraction
 from wordveil.text.tokenizer import Tokenizer
+from wordveil.withholding.linking import spelled_alike
 
 WORDS = [
     "the", "a", "i", "it", "is", "not", "do", "ca", "wo", "can", "will", "he", "she", "we", "n't", "'s", "'re", "'ve",
@@ -244,6 +245,11 @@ def test_a_token_of_many_parts_is_read_in_time_in_proportion_to_its_length(unit)
         assert len(reading.gaps) == len(reading.ids) + 1
 
     assert_proportional(work, 2_000)
+
+
+def test_a_run_of_marks_takes_time_in_proportion_to_its_length():
+    assert_proportional(lambda repeats: encoder(["a"]).encode(["a" + "\u0300\u0327" * repeats]), 4_000)
+    assert_proportional(lambda repeats: spelled_alike("a" + "\u0300\u0327" * repeats), 4_000)
 
 
 GAPS = st.sampled_from([" ", ", ", ". ", "\n", "-", " (", ") ", "… "])

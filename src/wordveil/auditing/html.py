@@ -28,7 +28,7 @@ def page(report: dict[str, Any], lines: Sequence[str]) -> str:
         _findings(report["findings"]),
         _facts("Settings", "setting", report["settings"]),
     ]
-    return html.page(f"Audit: {report['subject']}", parts)
+    return html.page(f"Audit by wordveil: {report['subject']}", parts)
 
 
 def _table(title: str, header: Sequence[str], rows: Sequence[tuple[Sequence[str], bool]]) -> str:

@@ -36,7 +36,8 @@ class Attacked:
     settings: ParameterOption = None
     vocabulary: VocabularyOption = None
     words: Annotated[
-        int, Option(help="Number of words to audit over, from the start of the vocabulary; 0 means all.")
+        int,
+        Option(help="Number of words to audit over, of those that may be output; 0 means all, and every input."),
     ] = 0
     kind: Annotated[str | None, Option(help="What a callable of yours takes: vectors or text.")] = None
 
@@ -60,7 +61,11 @@ class Attacked:
         without = self.dimensions is not None or (self.python is not None and self.kind is not None)
         if without and self.words:
             raise ParameterError("--words", self.words, "needs a vocabulary; leave it out here.")
-        return None if without else wv.load_embeddings(self.vocabulary).first(self.words or None)
+        if without:
+            return None
+        # All words: those that may not be output are inputs, of which the claim speaks too.
+        table = wv.load_embeddings(self.vocabulary)
+        return table.first(self.words) if self.words else table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +92,12 @@ def audit(
     the claim could be tried.
     """
     from wordveil.auditing import AuditOptions
-    from wordveil.runs.engine import check_report_path
+    from wordveil.runs.engine import check_replaced, check_report_path
 
     name = subject.checked()
     if report is not None:
         check_report_path(report)
+        check_replaced(report)
     with step_bar() as progress:
         found = wv.audit(
             name,

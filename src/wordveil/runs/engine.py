@@ -267,5 +267,22 @@ def check_report_path(
             raise ParameterError("report", target.name, "must be another file than those the run reads and writes.")
     if target.suffix not in endings:
         raise ParameterError("report", target.name, f"must end in {' or '.join(endings)}.")
-    if not target.absolute().parent.is_dir():
+    if target.exists() and not target.is_file():
+        raise ParameterError("report", target.name, "is a folder or a pipe. Name a file.")
+    if not target.resolve().parent.is_dir():
         raise ParameterError("report", str(path), "must lie in an existing directory.")
+
+
+def check_replaced(path: str | os.PathLike[str], start: bytes = b"") -> None:
+    """Raise `ParameterError` where a measurement's report would replace a file that was not written by wordveil.
+
+    Args:
+        path: Where the report is to lie.
+        start: What such a report begins with, if its text does not name wordveil.
+    """
+    target = Path(path)
+    if not target.is_file() or not (there := target.read_bytes()):
+        return
+    if not (b"wordveil" in there or (start and there.startswith(start))):
+        problem = "is there and was not written by wordveil: it was left alone. Name another file."
+        raise ParameterError("report", target.name, problem)

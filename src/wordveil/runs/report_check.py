@@ -132,6 +132,8 @@ def _texts(facts: Mapping[str, Any], sanitizer: Sanitizer, budget: UserBudget | 
         none = {"users_over": 0, "documents_left_out": 0} if budget.over == "stop" else {}
         right["budget"] = {**facts["budget"], **none, "sentence": budget.sentence()}
         right["longest"] = min(facts["longest"], budget.tokens(sanitizer))  # of one person, like every document
+    if facts["ids"]:  # which no run takes without a key that stays
+        right["lasting_key"] = True
     right |= {"schema": facts["schema"], "files": len(facts["outputs"]) or facts["files"]}
     right["kind"] = "sentences" if "stock" in facts["options"] else "texts"
     evidence = asdict(Evidence.of_facts(sanitizer, facts))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil.errors import DataFormatError, MissingExtraError, ParameterError
+from wordveil.files.atomic import sync
 from wordveil.runs.report_schema import canonical, sealed
 
 _DOMAIN = b"wordveil report, signed\n"  # a signature of a report is one of nothing else
@@ -27,7 +28,8 @@ def new_key(path: str | os.PathLike[str]) -> Path:
         Where the public key lies.
 
     Raises:
-        ParameterError: If one of the two files exists, even as a link to nothing: a key that is replaced is lost.
+        ParameterError: If one of the two files exists, even as a link to nothing: a key that is replaced is lost. Where
+            only the public one is missing, as after a kill, it is made from the private one.
         MissingExtraError: If `cryptography` is missing.
     """
     ed25519, serialization = _library()
@@ -37,17 +39,30 @@ def new_key(path: str | os.PathLike[str]) -> Path:
     public = private.with_suffix(".pub")
     if private == public:
         raise ParameterError("new_key", private.name, "must not end in .pub, which is the ending of the public key.")
-    for each in (private, public):
+    half = private.is_file() and not os.path.lexists(public)
+    for each in () if half else (private, public):
         if os.path.lexists(each):
             raise ParameterError("new_key", each.name, "must be a new file: a key that is replaced is lost.")
-    key, pem = ed25519.Ed25519PrivateKey.generate(), serialization.Encoding.PEM
-    whole = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    pem = serialization.Encoding.PEM
+    key = _key(private, private=True) if half else ed25519.Ed25519PrivateKey.generate()
+    if not half:
+        secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        _write_new(private, secret, 0o600)
     known = key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
-    for each, content, mode in ((private, whole, 0o600), (public, known, 0o666)):
-        handle = os.open(each, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # follows no link
+    _write_new(public, known, 0o666)
+    return public
+
+
+def _write_new(path: Path, content: bytes, mode: int) -> None:
+    """Write a file that is new, whole or not at all; follows no link."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-    return public
+            sync(file)
+    except BaseException:
+        path.unlink()
+        raise
 
 
 def signed(facts: Mapping[str, Any], path: str | os.PathLike[str]) -> dict[str, Any]:

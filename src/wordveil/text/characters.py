@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from itertools import chain
+from typing import Literal
 
 import numpy as np
 
@@ -44,6 +45,9 @@ APOSTROPHES = "'’‘‛＇`´\u02bc"
 
 HYPHENS = "-‐‑－"
 """Read as a hyphen inside a word; dashes separate words."""
+
+LONGEST_NORMALIZED = 1_000
+"""Characters of a token beyond which its spellings are not compared."""
 
 PLAIN_LETTER = "[A-Za-zÀ-ÖØ-öø-ʯͰ-ͳͶͷͻ-ͽΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯ]"
 """The letters of the common alphabets, as a set of a regular expression."""
@@ -138,7 +142,15 @@ def plain_spelling(token: str) -> str:
     if folded.isascii():
         return folded
     visible = "".join(c for c in folded if unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFC", visible)
+    return normalized("NFC", visible)
+
+
+def normalized(form: Literal["NFC", "NFKC"], token: str) -> str:
+    """Return a token in a normal form of Unicode, a longer one than `LONGEST_NORMALIZED` as it is written.
+
+    The time grows with the square of a run of combining marks, and meanwhile no other thread runs.
+    """
+    return token if len(token) > LONGEST_NORMALIZED else unicodedata.normalize(form, token)
 
 
 def letters_by_script(texts: Iterable[str]) -> Counter[str]:

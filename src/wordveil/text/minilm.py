@@ -107,9 +107,14 @@ def _stands_alone(character: str) -> bool:
     return mark or any(first <= ord(character) <= last for first, last in _IDEOGRAPHS)
 
 
+def _without_marks(text: str) -> str:
+    return "".join(c for c in text if unicodedata.category(c) != "Mn")
+
+
 def sentence_pieces(model: MiniLM, sentence: str) -> list[int]:
     """Return the piece ids of a sentence, [CLS] and [SEP] around them; what the model has no positions for is cut."""
-    plain = "".join(c for c in unicodedata.normalize("NFD", sentence.lower()) if unicodedata.category(c) != "Mn")
+    # Marks go before as well: sorting a long run of them would take time in the square of its length.
+    plain = _without_marks(unicodedata.normalize("NFD", _without_marks(sentence.lower())))
     inner = [number for word in plain.split() for number in word_pieces(model, word)]
     return [model.pieces["[CLS]"], *inner[: LONGEST_INPUT - 2], model.pieces["[SEP]"]]
 

@@ -6,7 +6,6 @@ where no kernels are compiled; `writing` for texts whose words are cased one by 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import ReleasedText
-from wordveil.text.characters import plain_spelling
+from wordveil.text.characters import normalized, plain_spelling
 from wordveil.text.detokenization import apply_casing, apply_shapes, detokenize
 from wordveil.text.patterns import digit_pattern
 from wordveil.text.readings import UNKNOWN, Reading, forms, read, shape
@@ -43,7 +42,7 @@ class TextReading(NamedTuple):
 
 def caseless(word: str) -> str:
     """Return what two spellings of a word have in common without regard to case, apostrophes and hyphens."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", plain_spelling(word)).casefold())
+    return normalized("NFC", plain_spelling(word).casefold())
 
 
 def read_token(token: str, rules: Rules, ids: Mapping[str, int]) -> Reading:

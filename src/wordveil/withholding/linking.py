@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import unicodedata
 
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
 from wordveil.randomness import RandomSource
+from wordveil.text.characters import normalized
 from wordveil.withholding.kinds import Kind
 
 NONE, DOCUMENT = "none", "document"
@@ -36,7 +36,7 @@ def spelled_alike(token: str) -> str:
         ['strasse', 'strasse', "o'brt", "o'brt", 'maria']
     """
     seen = "".join("'" if c in _APOSTROPHES else c for c in _UNSEEN.sub("", token))
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
+    return normalized("NFKC", normalized("NFKC", seen).casefold())
 
 
 class DocumentLinks:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from wordveil.api import JsonOption, ParameterError, say, show
+from wordveil.api import JsonOption, ParameterError, check_replaced, check_report_path, say, show
 from wordveil_lab.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -54,13 +54,14 @@ def reproduce(
     from wordveil_lab.package import told
     from wordveil_lab.papers.base import Options
 
+    if report is not None:
+        check_report_path(report, (".md", ".json") if paper in PAPERS else (".md",))
+        check_replaced(report)
     if paper not in PAPERS:
         given = (size, neural, table, data, epsilon, repeats, seed, cells)
         plain = given == ("reduced", False, None, None, None, 3, 0, None)
         _gallery(paper, report, plain=plain)
         return
-    if report is not None and report.suffix not in (".md", ".json"):
-        raise ParameterError("--report", report.name, "must end in .md or .json.")
     paper = f"{paper}-neural" if neural else paper
     if paper not in told("papers/about.toml"):
         raise ParameterError("--neural", paper, "is for trlaplace: no other paper trains models behind its noise.")
@@ -121,8 +122,6 @@ def _gallery(name: str, report: Path | None, *, plain: bool) -> None:
         raise ParameterError("paper", name, f"must be one of {', '.join((*PAPERS, *known))}.")
     if not plain:
         raise ParameterError("paper", name, "is of the gallery, which takes no option but --report.")
-    if report is not None and report.suffix != ".md":
-        raise ParameterError("--report", report.name, "must end in .md.")
     text = gallery_page() if name == "gallery" else exhibit(name)
     if report is None:
         typer.echo(text)

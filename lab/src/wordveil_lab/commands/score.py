@@ -72,13 +72,14 @@ def score(
 
     Exit code 0: the claim, if any, is not contradicted, which proves nothing. 1: it is.
     """
-    from wordveil.api import check_report_path
+    from wordveil.api import check_replaced, check_report_path
     from wordveil_lab.court.identification import Claim
     from wordveil_lab.court.scoring import score as run
 
     if report is not None:
         others = (texts.original, *(() if texts.released is None else (texts.released,)))
         check_report_path(report, others=others)
+        check_replaced(report)
     pairs = texts.pairs().thinned(limit or None)
     found = run(pairs, None if claimed is None else Claim(epsilon=claimed, per=per), alpha=alpha)
     show(found.as_dict(), found.summary_lines(), as_json=as_json)

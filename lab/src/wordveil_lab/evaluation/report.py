@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil import __version__
-from wordveil.api import ParameterError, round_up
+from wordveil.api import ParameterError, check_replaced, check_report_path, round_up
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.catalogue import data_text
 from wordveil_lab.evaluation.cells import Group, Target
@@ -290,6 +290,8 @@ FORMS: dict[str, Callable[[dict[str, Any]], str | bytes]] = {
     ".pdf": partial(as_picture, form="pdf"),
 }
 """Ending of a file -> what makes it of a league."""
+STARTS = {".csv": b"group,row,epsilon,", ".svg": b"<?xml", ".pdf": b"%PDF"}
+"""Ending -> what a league's file begins with where no text in it names wordveil."""
 
 
 def write_league(league: League, path: str | os.PathLike[str], command: str = "") -> dict[str, Any]:
@@ -309,5 +311,5 @@ def check_form(path: Path, tasks: Sequence[str] | None = None) -> None:
         raise ParameterError("--report", path.name, _FIGURE)
     if path.suffix in (".svg", ".pdf") and not find_spec("matplotlib"):
         raise missing_extra("A figure", "matplotlib", "plots")
-    if path.suffix not in FORMS:
-        raise ParameterError("--report", path.name, f"must end in one of {', '.join(FORMS)}.")
+    check_report_path(path, [*FORMS])
+    check_replaced(path, STARTS.get(path.suffix, b""))
