@@ -19,7 +19,7 @@ import wordveil as wv
 from wordveil import plugins
 from wordveil.cli import demo, doctor, exit_codes
 from wordveil.cli.app import COMMANDS, LABORATORY, build_app, command_examples, offered_commands
-from wordveil.kernels.compiled import available_engines, kernel_engine, pinned_engine
+from wordveil.kernels.compiled.library import available_engines, kernel_engine, pinned_engine
 from wordveil.vocabulary import packaged
 
 ROOT = Path(__file__).parents[2]

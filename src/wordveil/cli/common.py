@@ -182,7 +182,7 @@ def prepare(wanted: Wanted, embeddings: Embeddings, *, quiet: bool = False) -> P
 
 def _with_certificate(wanted: Wanted, path: Path) -> tuple[Certificate, Wanted]:
     """Return the certificate of a file, and what is wanted with the calibration and the epsilon it was made for."""
-    from wordveil.mechanisms.selection import LARGEST_LOSS
+    from wordveil.mechanisms.exponential import LARGEST_LOSS
     from wordveil.promises.certificates import Certificate
 
     if "calibration" not in [field.name for field in fields(mechanism_class(wanted.mechanism))]:
