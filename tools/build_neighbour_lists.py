@@ -17,7 +17,7 @@ from wordveil.vocabulary.classes import build_classes
 from wordveil.vocabulary.frequencies import most_frequent
 from wordveil.vocabulary.neighbour_lists import NeighbourLists, build_lists
 from wordveil.vocabulary.packaged import PACKAGED_FOLDER
-from wordveil.vocabulary.stored_lists import lists_name, save_classes, write_note
+from wordveil.vocabulary.stored_lists import save_classes, write_note
 from wordveil.vocabulary.table import load_embeddings
 
 K, OUTPUTS = 16, 4000
@@ -32,7 +32,7 @@ def pack_lists(lists: NeighbourLists, folder: Path = PACKAGED_FOLDER) -> Path:
     if len(lists.outputs) > 1 << 12 or lists.ids.size % 2:
         raise ParameterError("outputs", len(lists.outputs), "must be at most 4096, and v * k even.")
     first, second = np.searchsorted(lists.outputs, lists.ids.ravel()).reshape(-1, 2).T
-    path = folder / f"{lists_name(lists.key)}.npy"
+    path = folder / f"neighbours-{lists.key.checksum[:16]}.npy"
     np.save(path, np.stack((first & 255, first >> 8 | (second & 15) << 4, second >> 4), axis=1).astype(np.uint8))
     write_note(path, lists)
     return path

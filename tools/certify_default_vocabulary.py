@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import wordveil as wv
 from wordveil.certification import certify
-from wordveil.mechanisms.selection import SelectionMechanism
+from wordveil.mechanisms.exponential import SelectionMechanism
 from wordveil.sanitizing.fitting import FOLDER, file_name, shipped_certificate
 
 GRID = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 9.36, 10.0, 12.0, 15.0, 20.0)

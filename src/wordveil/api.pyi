@@ -35,9 +35,9 @@ from wordveil.auditing.text_leaks import check_text as check_text
 from wordveil.certification import certify as certify
 from wordveil.certification import verify as verify
 from wordveil.certification.accounting import compose_many as compose_many
+from wordveil.certification.accounting import dominating_pair as dominating_pair
+from wordveil.certification.accounting import laplace_to_local as laplace_to_local
 from wordveil.certification.certified_rate import certify_rate as certify_rate
-from wordveil.certification.privacy_profile import dominating_pair as dominating_pair
-from wordveil.certification.privacy_profile import laplace_to_local as laplace_to_local
 from wordveil.cli.app import OfferedCommand as OfferedCommand
 from wordveil.cli.app import build_app as build_app
 from wordveil.cli.common import VocabularyOption as VocabularyOption
@@ -49,9 +49,9 @@ from wordveil.cli.printing import show as show
 from wordveil.decoding.base import Decoder as Decoder
 from wordveil.decoding.decoded import Decoded as Decoded
 from wordveil.decoding.nearest import Nearest as Nearest
+from wordveil.decoding.nearest import Vickrey as Vickrey
 from wordveil.decoding.rank_softmax import RankSoftmax as RankSoftmax
 from wordveil.decoding.rank_tuning import tune_rank_softmax as tune_rank_softmax
-from wordveil.decoding.vickrey import Vickrey as Vickrey
 from wordveil.denoising.counting import build_prior as build_prior
 from wordveil.denoising.counting import prior_of as prior_of
 from wordveil.denoising.denoiser import Denoised as Denoised
@@ -110,6 +110,7 @@ from wordveil.mechanisms.clipped_laplace import ClippedLaplace as ClippedLaplace
 from wordveil.mechanisms.common import Mechanism as Mechanism
 from wordveil.mechanisms.common import with_vocabulary as with_vocabulary
 from wordveil.mechanisms.exponential import FittedExponential as FittedExponential
+from wordveil.mechanisms.exponential import SelectionMechanism as SelectionMechanism
 from wordveil.mechanisms.gaussian_scale import analytic_scale as analytic_scale
 from wordveil.mechanisms.gaussian_scale import classical_scale as classical_scale
 from wordveil.mechanisms.gaussian_scale import gaussian_log_delta as gaussian_log_delta
@@ -127,7 +128,6 @@ from wordveil.mechanisms.precomputation import precomputed_size as precomputed_s
 from wordveil.mechanisms.projection import Projection as Projection
 from wordveil.mechanisms.rows import clip_to_ball as clip_to_ball
 from wordveil.mechanisms.santext import SanText as SanText
-from wordveil.mechanisms.selection import SelectionMechanism as SelectionMechanism
 from wordveil.mechanisms.stretch import exact_stretch as exact_stretch
 from wordveil.mechanisms.tem import TEM as TEM
 from wordveil.mechanisms.tight import TightConstraints as TightConstraints
@@ -166,6 +166,7 @@ from wordveil.promises.guarantees import NeighbourDP as NeighbourDP
 from wordveil.promises.guarantees import NoGuarantee as NoGuarantee
 from wordveil.promises.guarantees import PrivacyUnit as PrivacyUnit
 from wordveil.promises.guarantees import Standing as Standing
+from wordveil.promises.guarantees import Withholding as Withholding
 from wordveil.promises.guarantees import within_scope as within_scope
 from wordveil.promises.html import page as html_page
 from wordveil.promises.html import row as html_row
@@ -182,7 +183,6 @@ from wordveil.promises.release import TextOptions as TextOptions
 from wordveil.promises.rounding import bracket as bracket
 from wordveil.promises.rounding import round_down as round_down
 from wordveil.promises.rounding import round_up as round_up
-from wordveil.promises.withholding import Withholding as Withholding
 from wordveil.randomness import Draws as Draws
 from wordveil.randomness import RandomSource as RandomSource
 from wordveil.randomness import Stream as Stream
@@ -232,7 +232,7 @@ from wordveil.vocabulary.classes import build_classes as build_classes
 from wordveil.vocabulary.frequencies import word_frequencies as word_frequencies
 from wordveil.vocabulary.importing import import_embeddings as import_embeddings
 from wordveil.vocabulary.nearest_lists import nearest_lists as nearest_lists
-from wordveil.vocabulary.overlap_graph import overlap_graph as overlap_graph
+from wordveil.vocabulary.nearest_lists import overlap_graph as overlap_graph
 from wordveil.vocabulary.rank_metric import NeighbourRank as NeighbourRank
 from wordveil.vocabulary.stored_lists import word_classes as word_classes
 from wordveil.vocabulary.table import Embeddings as Embeddings

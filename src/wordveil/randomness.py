@@ -47,9 +47,6 @@ class NoiseGenerator(Protocol):
     def standard_normal(self, size: Any = None) -> Any:
         """Standard normal variates."""
 
-    def standard_gamma(self, shape: Any, size: Any = None) -> Any:
-        """Gamma variates of the given shape and scale 1."""
-
 
 def random_bits(generator: NoiseGenerator, size: tuple[int, ...]) -> BitArray:
     """Return uniform 64-bit integers of the given shape."""

@@ -16,7 +16,7 @@ import seeds
 import wordveil as wv
 from wordveil.auditing.black_box import audit_pair
 from wordveil.auditing.intervals import EventCounts, lower_bound, upper_bound
-from wordveil.auditing.scorers import Classifier, Gaussians, KnownDensity, NearerInput, Support
+from wordveil.auditing.scorers import GAUSSIANS, SUPPORT, classifier_on, known_density, nearer_input
 from wordveil.auditing.subjects import OnGrid, Subject, TextSubject, VectorFunctionSubject, VectorSubject
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.laplace_profile import laplace_delta
@@ -88,12 +88,12 @@ def test_alpha_is_kept_when_it_is_large():
 
 
 SCORERS = {
-    "direction": (lambda g, rows: rows + g.normal(size=rows.shape), [Gaussians()]),
-    "width": (lambda g, rows: g.normal(size=rows.shape) * (1 + np.abs(rows[:, :1])), [Gaussians()]),
-    "support": (lambda g, rows: rows + g.uniform(-1, 1, size=rows.shape), [Support()]),
+    "direction": (lambda g, rows: rows + g.normal(size=rows.shape), [GAUSSIANS]),
+    "width": (lambda g, rows: g.normal(size=rows.shape) * (1 + np.abs(rows[:, :1])), [GAUSSIANS]),
+    "support": (lambda g, rows: rows + g.uniform(-1, 1, size=rows.shape), [SUPPORT]),
     "distance": (
         lambda g, rows: rows + g.laplace(size=rows.shape),
-        [NearerInput(np.zeros(3), np.array([3.0, 0, 0]), 1)],
+        [nearer_input(np.zeros(3), np.array([3.0, 0, 0]), 1)],
     ),
 }
 
@@ -121,7 +121,7 @@ def test_a_classifier_finds_a_difference_that_moments_do_not():
 
     subject = VectorFunctionSubject(ring)
     pair = Pair(first=np.zeros(2), second=np.ones(2), label="rings", epsilon=1.0)
-    audit = audit_pair(subject, pair, samples=8000, alpha=ALPHA, scorers=[Classifier()])
+    audit = audit_pair(subject, pair, samples=8000, alpha=ALPHA, scorers=[classifier_on()])
     assert audit.refuted
     assert audit.delta_event.scorer == "trained classifier"
 
@@ -131,7 +131,7 @@ def test_impossible_outputs_have_infinite_likelihood_ratio():
     fitted = mechanism.for_dimensions(1)
     subject = VectorSubject(fitted, seeds.source(0))
     pair = Pair(first=np.array([1.0]), second=np.array([-1.0]), label="ends", epsilon=1.0, delta=0.1)
-    ratio = KnownDensity(subject.log_ratio(pair)).fit(np.empty((0, 1)), np.empty((0, 1)))
+    ratio = known_density(subject.log_ratio(pair)).fit(np.empty((0, 1)), np.empty((0, 1)))
     edge = fitted.half_width
     assert ratio(np.array([[1.0 + edge - 0.01], [-1.0 - edge + 0.01], [0.0]])).tolist() == [math.inf, -math.inf, 0.0]
 

@@ -11,8 +11,8 @@ import pytest
 import seeds
 import wordveil as wv
 from wordveil.auditing import draws
-from wordveil.auditing.adapters import load_mechanism
 from wordveil.auditing.black_box import Event, PairAudit
+from wordveil.auditing.cases import load_mechanism
 from wordveil.auditing.intervals import EventCounts
 from wordveil.auditing.report import AuditReport
 from wordveil.auditing.runner import AuditOptions, audit, audit_mechanism

@@ -14,8 +14,7 @@ from certification.small_vocabularies import losses_by_definition, small_embeddi
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification import barred_words, certify, certify_rate, normalizer_lipschitz
 from wordveil.certification.normalizer_lipschitz import LossComputation
-from wordveil.certification.pairwise_loss import WordPairs
-from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.certification.pair_spaces import DistinctVectors, WordPairs
 from wordveil.metrics.table import DistanceTable
 from worlds import distances, placed
 

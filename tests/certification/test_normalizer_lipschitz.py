@@ -7,7 +7,7 @@ import pytest
 
 from certification.small_vocabularies import SMALL, small_embeddings, worst_by_definition
 from wordveil.certification.normalizer_lipschitz import TOLERANCE, LossComputation
-from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.certification.pair_spaces import DistinctVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
 from wordveil.metrics.distances import Angular, Euclidean, Mahalanobis, Metric

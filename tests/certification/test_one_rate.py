@@ -14,11 +14,10 @@ import wordveil as wv
 from certification.small_vocabularies import SMALL, channel_losses, small_embeddings
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification.normalizer_lipschitz import LossComputation
-from wordveil.certification.pairwise_loss import WordPairs
-from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.certification.pair_spaces import DistinctVectors, WordPairs
 from wordveil.cli.app import build_app
 from wordveil.errors import CertificateError, ParameterError, ResumeError
-from wordveil.mechanisms.selection import LARGEST_LOSS
+from wordveil.mechanisms.exponential import LARGEST_LOSS
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises.rounding import claimed
 from worlds import distances, drawn, placed

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 import seeds
 import wordveil as wv
 from certification.small_vocabularies import small_embeddings
-from wordveil.certification.privacy_profile import laplace_to_local
+from wordveil.certification.accounting import laplace_to_local
 from wordveil.errors import GuaranteeError, ParameterError
 from wordveil.mechanisms.laplace_profile import laplace_delta, laplace_epsilon
 from wordveil.promises.guarantees import PrivacyUnit

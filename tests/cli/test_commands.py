@@ -15,7 +15,7 @@ import seeds
 import wordveil as wv
 from wordveil.cli.app import command_examples, command_lines
 from wordveil.cli.main import main
-from wordveil.kernels.compiled import available_engines
+from wordveil.kernels.compiled.library import available_engines
 from wordveil.meaning.explanations import _distance, _nearest_pair, _typical_pair
 from wordveil.meaning.neighbour_points import neighbour_points
 from wordveil.names import DECODERS, MECHANISMS

@@ -19,7 +19,7 @@ import wordveil as wv
 from wordveil import plugins
 from wordveil.cli import doctor, exit_codes
 from wordveil.cli.app import LABORATORY, build_app, command_examples, offered_commands, own_commands
-from wordveil.kernels.compiled import available_engines, kernel_engine, pinned_engine
+from wordveil.kernels.compiled.library import available_engines, kernel_engine, pinned_engine
 from wordveil.vocabulary import packaged
 from worlds import made_up
 

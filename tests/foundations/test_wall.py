@@ -39,18 +39,20 @@ THROUGH = {
     "vectors rounded without noise": "return round_to_grid(vectors, 1.0, 'float32')",
 }
 SWAPPED = {
-    "mechanisms/typed": ("self.values(codes, words[typed])", "codes"),
-    "mechanisms/stand_ins": (
+    "typed": ("mechanisms/wrappers", "self.values(codes, words[typed])", "codes"),
+    "stand_ins": (
+        "mechanisms/wrappers",
         "self.randomizer.randomize(placed, tuple(inside), threads=threads, progress=progress)",
         "placed",
     ),
-    "decoding/decoded": (
+    "decoded": (
+        "decoding/decoded",
         "self.randomizer.randomize(np.asarray(self.embeddings.vectors[ids]), draws[:kept])",
         "np.asarray(self.embeddings.vectors[ids])",
     ),
-    "runs/vectors/releasing": ("randomizer.points(rows, draws, self.grid)", "rows"),
+    "releasing": ("runs/vectors/releasing", "randomizer.points(rows, draws, self.grid)", "rows"),
 }
-"""Of what draws, by module: the draw, and the private codes or vectors to put in its place."""
+"""Of what draws: its module, the draw, and the private codes or vectors to put in its place."""
 HOLDS = (
     "writer.write(batch, words.release(batch.ids, source))\n"
     "    noisy = noise.release(vectors, source)\n"
@@ -68,10 +70,10 @@ def complaints(tmp_path_factory):
     folder = tmp_path_factory.mktemp("steps")
     steps = {"holds": HOLDS, **{name.replace(" ", "_"): line for name, line in THROUGH.items()}}
     texts = {name: f"{START}    {line}\n" for name, line in steps.items()}
-    for name, (draw, codes) in SWAPPED.items():
-        text, short = (ROOT / f"src/wordveil/{name}.py").read_text(encoding="utf-8"), Path(name).name
+    for name, (module, draw, codes) in SWAPPED.items():
+        text = (ROOT / f"src/wordveil/{module}.py").read_text(encoding="utf-8")
         assert text.count(draw) == 1
-        texts |= {f"kept_{short}": text, f"swapped_{short}": text.replace(draw, codes)}
+        texts |= {f"kept_{name}": text, f"swapped_{name}": text.replace(draw, codes)}
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     run = subprocess.run(
@@ -97,9 +99,8 @@ def test_private_values_do_not_pass_where_released_ones_belong(name, complaints)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SWAPPED)
 def test_private_codes_in_the_place_of_a_draw_do_not_pass(name, complaints):
-    short = Path(name).name
-    assert complaints[f"kept_{short}"] == []
-    (told,) = complaints[f"swapped_{short}"]
+    assert complaints[f"kept_{name}"] == []
+    (told,) = complaints[f"swapped_{name}"]
     assert "ReleasedIds" in told or "ReleasedVectors" in told
 
 

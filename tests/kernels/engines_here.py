@@ -5,7 +5,8 @@ A library in the user's own cache directory does not count, so that what is test
 
 import pytest
 
-from wordveil.kernels.compiled import available_engines, building, library
+from wordveil.kernels.compiled import building, library
+from wordveil.kernels.compiled.library import available_engines
 
 BESIDE = building.built_directories()[0]
 

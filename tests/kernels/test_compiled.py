@@ -14,7 +14,8 @@ from tests.kernels.oracles import oracle, rows_of
 
 from seeds import rng
 from wordveil.errors import ParameterError
-from wordveil.kernels.compiled import building, engine_name, library
+from wordveil.kernels.compiled import building, library
+from wordveil.kernels.compiled.library import engine_name
 from wordveil.kernels.compiled.nearest_words import CompiledScreen
 from wordveil.kernels.nearest import NearestWords
 from wordveil.kernels.screening import NumberType

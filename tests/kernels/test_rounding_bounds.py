@@ -13,8 +13,7 @@ import pytest
 
 import seeds
 from wordveil.certification.normalizer_lipschitz import TOLERANCE, LossComputation
-from wordveil.certification.pairwise_loss import WordPairs
-from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.certification.pair_spaces import DistinctVectors, WordPairs
 from wordveil.kernels import ceilings, weight_rows
 from wordveil.kernels.distance_sources import CoordinateSource, TableSource
 from wordveil.kernels.ideal import IdealRows

@@ -26,7 +26,7 @@ from wordveil.auditing import AuditOptions, audit_mechanism, verify_law
 from wordveil.decoding.base import DECODER_LANE
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.common import Mechanism
-from wordveil.mechanisms.wrapper import Wrapper
+from wordveil.mechanisms.wrappers import Wrapper
 from wordveil.promises.guarantees import Guarantee, NoGuarantee, PrivacyUnit
 from wordveil.randomness import DocumentStreams, Stream
 

@@ -14,7 +14,7 @@ from tests.kernels.gpu_modules import modules
 import seeds
 import wordveil as wv
 from wordveil.certification.normalizer_lipschitz import LossComputation
-from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.certification.pair_spaces import DistinctVectors
 from wordveil.errors import CertificateError, ParameterError, ResumeError
 from wordveil.mechanisms.worst_pairs import word_distances
 from wordveil.metrics.distances import SAMPLE, Mahalanobis, Metric, is_norm

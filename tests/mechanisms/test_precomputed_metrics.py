@@ -15,7 +15,7 @@ import seeds
 import wordveil as wv
 from wordveil.auditing.score_channels import verify_scores
 from wordveil.certification.normalizer_lipschitz import LossComputation
-from wordveil.certification.pairwise_loss import WordPairs
+from wordveil.certification.pair_spaces import WordPairs
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.precomputation import NearRows
 from wordveil.metrics.distances import Mahalanobis as Stretched

@@ -16,8 +16,7 @@ import wordveil as wv
 from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.exponential import FittedExponential
 from wordveil.mechanisms.grids import noise_counts
-from wordveil.mechanisms.stand_ins import StandIns
-from wordveil.mechanisms.typed import Typed
+from wordveil.mechanisms.wrappers import StandIns, Typed
 from wordveil.randomness import RandomSource, random_bits
 from wordveil.sanitizing.ids import once_per_document
 from wordveil.text.kinds import KINDS

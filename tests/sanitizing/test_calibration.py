@@ -9,7 +9,7 @@ import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.meaning.calibration import calibrate, keep_probability
 from wordveil.meaning.neighbour_points import KS, TARGETS, neighbour_points
-from wordveil.vocabulary.public_sample import public_sample
+from wordveil.vocabulary.table import public_sample
 from worlds import made_up
 
 MECHANISMS = [wv.SanText(epsilon=3.0), wv.TEM(epsilon=3.0), wv.TEM(epsilon=3.0, metric=wv.Angular())]

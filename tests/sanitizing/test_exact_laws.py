@@ -18,7 +18,7 @@ import wordveil as wv
 from wordveil.errors import ParameterError
 from wordveil.mechanisms import grids
 from wordveil.mechanisms.grids import noise_counts
-from wordveil.mechanisms.stand_ins import StandIns
+from wordveil.mechanisms.wrappers import StandIns
 from wordveil.metrics.table import DistanceTable
 from wordveil.promises import release as releases
 from wordveil.promises.guarantees import LocalDP, MetricDP, NeighbourDP, PrivacyUnit

@@ -22,7 +22,7 @@ import seeds
 import wordveil as wv
 from wordveil.documents import DocumentSettings
 from wordveil.files.run_key import save_run_key
-from wordveil.kernels.compiled import available_engines
+from wordveil.kernels.compiled.library import available_engines
 from wordveil.metrics.distances import Mahalanobis
 from wordveil.randomness import DocumentStreams
 from wordveil.runs.sanitize import fingerprint, sanitize_documents

@@ -19,7 +19,7 @@ import seeds
 import wordveil as wv
 from wordveil.errors import ParameterError, ResumeError
 from wordveil.kernels.arithmetic import arithmetic_name
-from wordveil.kernels.compiled import available_engines, engine_name, pinned_engine
+from wordveil.kernels.compiled.library import available_engines, engine_name, pinned_engine
 from wordveil.mechanisms import projection
 from wordveil.mechanisms.projection_matrices import principal_directions
 from wordveil.mechanisms.word_rows import WordRows

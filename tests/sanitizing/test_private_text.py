@@ -14,7 +14,7 @@ import seeds
 import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.documents import DocumentSettings
-from wordveil.mechanisms.stand_ins import StandIns
+from wordveil.mechanisms.wrappers import StandIns
 from wordveil.promises.release import MASK, TextOptions
 from wordveil.runs.evidence import Evidence
 from wordveil.runs.report import write_report

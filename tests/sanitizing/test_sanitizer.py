@@ -337,7 +337,7 @@ def test_a_text_in_pieces_becomes_what_it_becomes_whole(vocabulary, text, monkey
 
     whole = release()
     monkeypatch.setattr(f"{CHUNKS}.LONG", 50)
-    monkeypatch.setattr("wordveil.mechanisms.wrapper.TOGETHER", 17)
+    monkeypatch.setattr("wordveil.mechanisms.wrappers.TOGETHER", 17)
     assert release() == whole
 
 

@@ -14,7 +14,7 @@ import seeds
 import wordveil as wv
 from wordveil.arrays import PrivateText
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.typed import Typed
+from wordveil.mechanisms.wrappers import Typed
 from wordveil.text.characters import GAP_CHARACTERS
 from wordveil.text.kinds import KINDS, kind
 from wordveil.text.surrogates import GENERATORS, Surrogates

@@ -11,8 +11,7 @@ from tests.dying import interrupt_after
 import seeds
 from wordveil.documents import DocumentSettings
 from wordveil.errors import DocumentFormatError, EmbeddingFormatError, ParameterError, ResumeError
-from wordveil.sentences.building import StockSettings, build_stock
-from wordveil.sentences.clustering import prototypes
+from wordveil.sentences.building import StockSettings, build_stock, prototypes
 from wordveil.sentences.encoding import encoder_named
 from wordveil.sentences.recipes import RECIPES, followed, gathered
 from wordveil.sentences.slots import clean, fill

@@ -13,7 +13,7 @@ import wordveil as wv
 from wordveil import spark as veil
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ChecksumError, ParameterError, ResumeError
-from wordveil.kernels.compiled import available_engines
+from wordveil.kernels.compiled.library import available_engines
 from wordveil.mechanisms import projection
 from wordveil.mechanisms.projection_matrices import principal_directions
 from wordveil.runs.sanitize import fingerprint

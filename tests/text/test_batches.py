@@ -19,8 +19,7 @@ from wordveil.text.reference import encode_text, read_token, write_text
 from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 from wordveil.text.writing import Writer
-from wordveil.vocabulary.word_index import build_index
-from wordveil.vocabulary.wordlist import WordList
+from wordveil.vocabulary.wordlist import WordList, build_index
 from worlds import shared
 
 WORDS = [

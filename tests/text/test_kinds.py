@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.times import assert_proportional
 
-from wordveil.mechanisms.typed import Typed
+from wordveil.mechanisms.wrappers import Typed
 from wordveil.promises.number_grids import NumberGrid
 from wordveil.text import amounts
 from wordveil.text.amounts import amount

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import seeds
 from wordveil.errors import ParameterError
-from wordveil.vocabulary.nearest_lists import nearest_lists
-from wordveil.vocabulary.overlap_graph import overlap_graph
+from wordveil.vocabulary.nearest_lists import nearest_lists, overlap_graph
 from wordveil.vocabulary.rank_metric import LARGEST_VOCABULARY, PARTS, rank_distances, rank_graph
 from worlds import placed
 

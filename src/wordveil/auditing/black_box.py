@@ -22,7 +22,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array, Int64Array
 from wordveil.auditing.intervals import EventCounts, check_alpha, lower_bound, upper_bound
-from wordveil.auditing.scorers import KnownDensity, Score, Scorer, scorers_for
+from wordveil.auditing.scorers import Score, Scorer, scorers_for
 from wordveil.auditing.subjects import Subject
 from wordveil.errors import ParameterError
 from wordveil.promises.relations import Pair
@@ -139,7 +139,7 @@ def audit_pair(
         ]
         events.append(max(found, key=lambda item: item[0])[1:])
     (epsilon_event, epsilon_score), (delta_event, delta_score) = events
-    known = next((i for i, scorer in enumerate(scorers) if isinstance(scorer, KnownDensity)), None)
+    known = next((i for i, scorer in enumerate(scorers) if scorer.known), None)
     of_curve = delta_score if known is None or not curve_points else known
     used = sorted({epsilon_score, delta_score, of_curve})
     fresh = [_scores(subject, x, n, [scores[i] for i in used]) for x in (pair.first, pair.second)]
@@ -167,7 +167,7 @@ def audit_pair(
 
 
 def _fit(subject: Subject, pair: Pair, scorers: Sequence[Scorer], n: int) -> list[Score]:
-    if all(isinstance(scorer, KnownDensity) for scorer in scorers):
+    if all(scorer.known for scorer in scorers):
         empty = np.empty((0, 1))
         return [scorer.fit(empty, empty) for scorer in scorers]
     width = 1 if subject.discrete else subject.sample(pair.first, 2).shape[1]
@@ -257,22 +257,19 @@ def trade_off(
     share = alpha / 2 if exact else alpha
     lower = np.zeros(len(epsilons))
     factors = np.exp(np.minimum(epsilons, 700.0))
-    for (a, b), (fresh_a, fresh_b) in ((chosen, fresh), ((-chosen[1], -chosen[0]), (-fresh[1], -fresh[0]))):
-        thresholds = _best_thresholds(np.sort(a), np.sort(b), factors, share / (4 * len(epsilons)))
-        hits = [len(part) - np.searchsorted(np.sort(part), thresholds, side="left") for part in (fresh_a, fresh_b)]
-        favoured = lower_bound(hits[0], len(fresh_a), share / (4 * len(epsilons)))
-        other = upper_bound(hits[1], len(fresh_b), share / (4 * len(epsilons)))
-        lower = np.maximum(lower, (favoured[None, :] - factors[:, None] * other[None, :]).max(axis=1))
+
+    def certain(a: Float64Array, b: Float64Array, thresholds: Float64Array) -> Float64Array:
+        hits = [len(part) - np.searchsorted(np.sort(part), thresholds, side="left") for part in (a, b)]
+        favoured = lower_bound(hits[0], len(a), share / (4 * len(epsilons)))
+        other = upper_bound(hits[1], len(b), share / (4 * len(epsilons)))
+        return np.asarray(favoured[None, :] - factors[:, None] * other[None, :])
+
+    for (a, b), drawn in ((chosen, fresh), ((-chosen[1], -chosen[0]), (-fresh[1], -fresh[0]))):
+        candidates = np.unique(np.concatenate([np.sort(a), np.sort(b)])[:: max(1, (len(a) + len(b)) // 2000)])
+        thresholds = candidates[certain(a, b, candidates).argmax(axis=1)]
+        lower = np.maximum(lower, certain(*drawn, thresholds).max(axis=1))
     upper = _upper(fresh, epsilons, share, generator) if exact else None
     return TradeOff(epsilons=epsilons, lower=lower, upper=upper, alpha=alpha)
-
-
-def _best_thresholds(a: Float64Array, b: Float64Array, factors: Float64Array, alpha: float) -> Float64Array:
-    candidates = np.unique(np.concatenate([a, b])[:: max(1, (len(a) + len(b)) // 2000)])
-    rates = [1 - np.searchsorted(part, candidates, side="left") / len(part) for part in (a, b)]
-    low = lower_bound(rates[0] * len(a), len(a), alpha)
-    high = upper_bound(rates[1] * len(b), len(b), alpha)
-    return np.asarray(candidates[(low[None, :] - factors[:, None] * high[None, :]).argmax(axis=1)])
 
 
 def _upper(

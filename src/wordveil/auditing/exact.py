@@ -101,7 +101,11 @@ def verify_channel(
         >>> round(verify_channel(half, 1.0, 1.2).tight_epsilon, 6)
         1.098612
     """
-    _check_claim(channel, epsilon, delta, slack)
+    if channel.ndim != 2 or not channel.size:
+        raise ParameterError("channel", channel.shape, "must be a non-empty matrix of shape (v, outputs).")
+    for name, value, top in (("epsilon", epsilon, math.inf), ("delta", delta, 1.0), ("slack", slack, math.inf)):
+        if not (0 <= value < top) or (name == "epsilon" and value == 0):
+            raise ParameterError(name, value, f"must be in {'(' if name == 'epsilon' else '['}0, {top:g}).")
     job = _Job(channel, _distance_function(distances, len(channel)), epsilon, delta, slack)
     log = None if journal is None else Journal(Path(journal), job.identity(), remedy="give a new journal file")
     if log is not None:
@@ -144,14 +148,6 @@ def checked_distances(between: DistanceFunction, first: IdArray, second: IdArray
     if not (gap <= ROUNDING * largest).all():
         raise ParameterError("distances", "not symmetric", "must be the same in both orders of a pair.")
     return np.asarray(least)
-
-
-def _check_claim(channel: Float64Array, epsilon: float, delta: float, slack: float) -> None:
-    if channel.ndim != 2 or not channel.size:
-        raise ParameterError("channel", channel.shape, "must be a non-empty matrix of shape (v, outputs).")
-    for name, value, top in (("epsilon", epsilon, math.inf), ("delta", delta, 1.0), ("slack", slack, math.inf)):
-        if not (0 <= value < top) or (name == "epsilon" and value == 0):
-            raise ParameterError(name, value, f"must be in {'(' if name == 'epsilon' else '['}0, {top:g}).")
 
 
 def _distance_function(distances: Distances, v: int) -> DistanceFunction:

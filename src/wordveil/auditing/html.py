@@ -17,15 +17,19 @@ COLOURS = ("rule", "refuted")
 def page(report: dict[str, Any], lines: Sequence[str]) -> str:
     """Return the page of a report given as its dictionary and its summary lines."""
     kind = "kept" if report["tested"] and not report["refuted"] else "refuted"
+    cells = [_cells(pair) for pair in report["pairs"]]
+    pairs = [([*own.values()], pair["refuted"]) for own, pair in zip(cells, report["pairs"], strict=True)]
+    named = ("check", "status", "observed", "expected")
+    findings = [([found[name] for name in named], found["status"] == "refuted") for found in report["findings"]]
     parts = [
         f'<h1 class="{kind}">{escape(lines[0])}</h1>',
         f"<p>{escape(lines[1])}</p>",
         f"<p>{escape(lines[-1])}</p>",
-        _pairs(report["pairs"]),
+        _table("Pairs of inputs", [*cells[0]] if cells else (), pairs),
         *(_figure(pair) for pair in report["pairs"] if pair["curve"] is not None),
         _facts("Exact verification", "number", report["exact"] or {}),
         _repeated(report["repeated"]),
-        _findings(report["findings"]),
+        _table("Other checks", ["check", "result", "observed", "expected"], findings),
         _facts("Settings", "setting", report["settings"]),
     ]
     return html.page(f"Audit by wordveil: {report['subject']}", parts)
@@ -40,12 +44,6 @@ def _facts(title: str, what: str, facts: dict[str, Any]) -> str:
     return _table(title, [what, "value"], [([name, str(value)], False) for name, value in facts.items()])
 
 
-def _pairs(pairs: Sequence[dict[str, Any]]) -> str:
-    cells = [_cells(pair) for pair in pairs]
-    rows = [([*own.values()], pair["refuted"]) for own, pair in zip(cells, pairs, strict=True)]
-    return _table("Pairs of inputs", [*cells[0]] if cells else (), rows)
-
-
 def _cells(pair: dict[str, Any]) -> dict[str, str]:
     claimed, delta, event = pair["claimed_epsilon_nats"], pair["claimed_delta"], pair["delta_event"]
     counts = f"{event['hits_first']} against {event['hits_second']} of {event['samples_each']}"
@@ -58,11 +56,6 @@ def _cells(pair: dict[str, Any]) -> dict[str, str]:
         "alpha": round_up(pair["alpha"], 2),
         "event": f"{event['scorer']}: {counts}",
     }
-
-
-def _findings(findings: Sequence[dict[str, Any]]) -> str:
-    rows = [([f["check"], f["status"], f["observed"], f["expected"]], f["status"] == "refuted") for f in findings]
-    return _table("Other checks", ["check", "result", "observed", "expected"], rows)
 
 
 def _repeated(found: dict[str, Any] | None) -> str:

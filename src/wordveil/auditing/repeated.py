@@ -6,8 +6,8 @@ losses of several releases add up, as every guarantee says. It shows how fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,21 +21,15 @@ RARE = 2e-4  # share of public text below which a word says what a text is about
 TOGETHER = 8  # words whose releases are weighed at a time: 64 x 8 rows over the vocabulary at most
 
 
-@dataclass(frozen=True, kw_only=True)
-class RepeatedReleases:
-    """How often the best guess at a word is right after n releases of it."""
-
-    words: int  # number of words drawn, as they occur in public text
-    named: Mapping[str, tuple[float, ...]]  # kind of word, if there are any -> share named after each of `RELEASES`
-
-    def as_dict(self) -> dict[str, object]:
-        return {"words": self.words, "releases": list(RELEASES), "named": {k: list(v) for k, v in self.named.items()}}
-
-
 def attack_repeats(
     randomizer: WordRandomizer, words: int, source: RandomSource, progress: Callable[[int], None] | None = None
-) -> RepeatedReleases | None:
-    """Attack words drawn as they occur in public text; None where the mechanism states no law."""
+) -> dict[str, Any] | None:
+    """Attack words drawn as they occur in public text; None where the mechanism states no law.
+
+    Returns:
+        `words`, how many there were; `releases`, a list of n; `named`, of each kind of word, if there are any, the
+        share that the best guess named rightly after n releases.
+    """
     prior = word_frequencies(randomizer.embeddings, smoothing=0.5)
     draws, bounds = source.stream("repeated words").lane(0).random(words), np.cumsum(prior)
     inputs = np.minimum(np.searchsorted(bounds, draws * bounds[-1]), len(prior) - 1).astype(np.int32)
@@ -43,8 +37,8 @@ def attack_repeats(
     if right is None:
         return None
     kinds = {"all words": prior[inputs] >= 0, "rarer than 2e-4": prior[inputs] < RARE}
-    shares = {name: tuple(right[kind].mean(axis=0).tolist()) for name, kind in kinds.items() if kind.any()}
-    return RepeatedReleases(words=words, named=shares)
+    shares = {name: right[kind].mean(axis=0).tolist() for name, kind in kinds.items() if kind.any()}
+    return {"words": words, "releases": list(RELEASES), "named": shares}
 
 
 def named_after(

@@ -15,7 +15,6 @@ from wordveil.auditing.black_box import PairAudit
 from wordveil.auditing.exact import ChannelVerdict
 from wordveil.auditing.findings import Finding, at_least
 from wordveil.auditing.html import page
-from wordveil.auditing.repeated import RELEASES, RepeatedReleases
 from wordveil.promises.rounding import round_up
 
 
@@ -29,7 +28,7 @@ class AuditReport:
     exact: ChannelVerdict | None = None  # the exact verification, where there was one
     pairs: tuple[PairAudit, ...] = ()  # the statistical audits
     findings: tuple[Finding, ...] = ()  # other checks
-    repeated: RepeatedReleases | None = None  # what releases of one word show, where a law says so; it refutes nothing
+    repeated: dict[str, Any] | None = None  # what releases of one word show, where a law says so; it refutes nothing
     settings: dict[str, Any] = field(default_factory=dict)  # how to repeat the audit
 
     @property
@@ -63,7 +62,7 @@ class AuditReport:
             "exact": None if self.exact is None else self.exact.as_dict(),
             "pairs": [pair.as_dict() for pair in self.pairs],
             "findings": [finding.as_dict() for finding in self.findings],
-            "repeated": None if self.repeated is None else self.repeated.as_dict(),
+            "repeated": self.repeated,
             "settings": self.settings,
         }
 
@@ -79,28 +78,27 @@ class AuditReport:
         lines = [f"{self.verdict}: {self.subject}", f"claim: {self.claim}"]
         if self.verdict == "NOT TESTED":
             lines.append("no pair of the claim could be tried: nothing is claimed of the inputs compared")
-        if self.exact is not None:
-            lines.append(_exact_line(self.exact))
+        if (exact := self.exact) is not None:
+            word = "holds" if exact.holds else "REFUTED"
+            lines.append(
+                f"exact, by the law it states: {word}; every triple ({exact.triples:.3g}): epsilon is exactly "
+                f"{round_up(exact.tight_epsilon, 6)} where {round_up(exact.epsilon, 6)} is claimed; worst pair "
+                f"{exact.worst_pair} at distance {exact.worst_distance:.4g}, loss {round_up(exact.worst_loss, 6)} nats"
+            )
         lines += [_pair_line(pair) for pair in sorted(self.pairs, key=lambda p: not p.refuted)]
         for found in sorted(self.findings, key=lambda f: not f.refuted):
             status = "REFUTED" if found.refuted else found.status.value
             lines.append(f"{found.check} ({status}): {found.observed}; expected: {found.expected}")
         if self.repeated is not None:
-            lines += _repeated_lines(self.repeated)
+            counts = ", ".join(map(str, self.repeated["releases"]))
+            head = f"{self.repeated['words']} words of public text, likeliest word right after {counts} releases"
+            for kind, shares in self.repeated["named"].items():
+                lines.append(f"{head}: {kind}: {', '.join(f'{share:.2f}' for share in shares)}")
         lines.append(
             f"alpha: an honest mechanism is called refuted with probability at most {round_up(self.alpha)}; "
             "not refuted is no proof"
         )
         return lines
-
-
-def _exact_line(verdict: ChannelVerdict) -> str:
-    word = "holds" if verdict.holds else "REFUTED"
-    return (
-        f"exact, by the law it states: {word}; every triple ({verdict.triples:.3g}): epsilon is exactly "
-        f"{round_up(verdict.tight_epsilon, 6)} where {round_up(verdict.epsilon, 6)} is claimed; worst pair "
-        f"{verdict.worst_pair} at distance {verdict.worst_distance:.4g}, loss {round_up(verdict.worst_loss, 6)} nats"
-    )
 
 
 def _pair_line(audit: PairAudit) -> str:
@@ -121,11 +119,6 @@ def _pair_line(audit: PairAudit) -> str:
         f"{text}; certified: delta at least {at_least(audit.delta_at_least)} at epsilon {epsilon}, epsilon at least "
         f"{at_least(audit.epsilon_at_least)} at delta {delta}; confidence 1 - {round_up(audit.alpha, 2)}"
     )
-
-
-def _repeated_lines(found: RepeatedReleases) -> list[str]:
-    head = f"{found.words} words of public text, likeliest word right after {', '.join(map(str, RELEASES))} releases"
-    return [f"{head}: {kind}: {', '.join(f'{share:.2f}' for share in shares)}" for kind, shares in found.named.items()]
 
 
 def _finite(value: Any) -> Any:

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from wordveil.arrays import Float64Array
-from wordveil.auditing.adapters import Foreign, adapt, load_mechanism
 from wordveil.auditing.black_box import PairAudit, audit_pair
-from wordveil.auditing.cases import Case, Inputs, make_case
+from wordveil.auditing.cases import Case, Foreign, Inputs, adapt, load_mechanism, make_case
 from wordveil.auditing.draws import check_drawn_law
 from wordveil.auditing.findings import Finding
 from wordveil.auditing.float_attack import check_float_bits

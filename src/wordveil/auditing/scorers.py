@@ -6,10 +6,8 @@ other samples, so a bad scorer costs power and never soundness.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -25,56 +23,32 @@ Score = Callable[[Outputs], Float64Array]
 FULL_COVARIANCE = 32  # largest dimension at which a full covariance is estimated
 
 
-class Scorer(ABC):
-    """A family of events, by the name shown in reports."""
+class Scorer(NamedTuple):
+    """A family of events."""
 
-    name: str
-
-    @abstractmethod
-    def fit(self, first: Outputs, second: Outputs) -> Score:
-        """Learn a score from outputs of each input."""
+    name: str  # in reports
+    fit: Callable[[Outputs, Outputs], Score]  # learns a score from outputs of each input
+    known: bool = False  # whether the score is that of the claimed law, and learns nothing
 
 
-@dataclass(frozen=True)
-class KnownDensity(Scorer):
-    """The log-likelihood ratio of the claimed law: the best events, if the mechanism draws from it."""
-
-    ratio: LogRatio
-    name: str = "likelihood ratio of the claimed law"
-
-    def fit(self, first: Outputs, second: Outputs) -> Score:
-        return self.ratio
+def known_density(ratio: LogRatio) -> Scorer:
+    """Return the log-likelihood ratio of the claimed law: the best events, if the mechanism draws from it."""
+    return Scorer("likelihood ratio of the claimed law", lambda *_: ratio, known=True)
 
 
-@dataclass(frozen=True)
-class NearerInput(Scorer):
-    """How much nearer the output is to the first input, in the L2 (order 2) or L1 (order 1) norm."""
+def nearer_input(first: Float64Array, second: Float64Array, order: int) -> Scorer:
+    """Return how much nearer the output is to the first input, in the L2 (order 2) or L1 (order 1) norm."""
 
-    first: Float64Array
-    second: Float64Array
-    order: int
+    def score(y: Outputs) -> Float64Array:
+        far = np.linalg.norm(y - second, ord=order, axis=1)
+        return np.asarray(far - np.linalg.norm(y - first, ord=order, axis=1))
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return f"distance to the two inputs (L{self.order})"
-
-    def fit(self, first: Outputs, second: Outputs) -> Score:
-        def score(y: Outputs) -> Float64Array:
-            far = np.linalg.norm(y - self.second, ord=self.order, axis=1)
-            return np.asarray(far - np.linalg.norm(y - self.first, ord=self.order, axis=1))
-
-        return score
+    return Scorer(f"distance to the two inputs (L{order})", lambda *_: score)
 
 
-@dataclass(frozen=True)
-class Gaussians(Scorer):
-    """Likelihood ratio of two fitted Gaussians: linear and quadratic differences, and singular noise."""
-
-    name: str = "two fitted Gaussians"
-
-    def fit(self, first: Outputs, second: Outputs) -> Score:
-        one, two = _log_gaussian(first), _log_gaussian(second)
-        return lambda y: one(y) - two(y)
+def _gaussians(first: Outputs, second: Outputs) -> Score:
+    one, two = _log_gaussian(first), _log_gaussian(second)
+    return lambda y: one(y) - two(y)
 
 
 def _log_gaussian(samples: Outputs) -> Callable[[Outputs], Float64Array]:
@@ -91,55 +65,47 @@ def _log_gaussian(samples: Outputs) -> Callable[[Outputs], Float64Array]:
     return lambda y: -0.5 * np.square((y - mean) @ scaled).sum(axis=1) - shift
 
 
-@dataclass(frozen=True)
-class Support(Scorer):
-    """How far an output lies outside the box of the second input's outputs, less the same for the first."""
+def _support(first: Outputs, second: Outputs) -> Score:
+    boxes = [(part.min(axis=0), part.max(axis=0)) for part in (first, second)]
+    width = np.maximum(boxes[0][1] - boxes[0][0], boxes[1][1] - boxes[1][0]) + 1e-300
 
-    name: str = "support (outputs outside the other input's range)"
+    def outside(y: Outputs, box: tuple[Any, Any]) -> Float64Array:
+        return np.asarray(np.maximum((y - box[1]) / width, (box[0] - y) / width).max(axis=1))
 
-    def fit(self, first: Outputs, second: Outputs) -> Score:
-        boxes = [(part.min(axis=0), part.max(axis=0)) for part in (first, second)]
-        width = np.maximum(boxes[0][1] - boxes[0][0], boxes[1][1] - boxes[1][0]) + 1e-300
-
-        def outside(y: Outputs, box: tuple[Any, Any]) -> Float64Array:
-            return np.asarray(np.maximum((y - box[1]) / width, (box[0] - y) / width).max(axis=1))
-
-        return lambda y: np.maximum(outside(y, boxes[1]), 0) - np.maximum(outside(y, boxes[0]), 0)
+    return lambda y: np.maximum(outside(y, boxes[1]), 0) - np.maximum(outside(y, boxes[0]), 0)
 
 
-@dataclass(frozen=True)
-class Frequencies(Scorer):
-    """Smoothed log-ratio of how often each discrete output was seen; unseen outputs score 0."""
+def _frequencies(first: Outputs, second: Outputs) -> Score:
+    values = np.unique(np.concatenate([first, second]))
+    counts = [np.bincount(np.searchsorted(values, part), minlength=len(values)) + 0.5 for part in (first, second)]
+    table = np.log(counts[0] / counts[0].sum()) - np.log(counts[1] / counts[1].sum())
 
-    name: str = "output frequencies"
+    def score(y: Outputs) -> Float64Array:
+        place = np.minimum(np.searchsorted(values, y), len(values) - 1)
+        return np.where(values[place] == y, table[place], 0.0)
 
-    def fit(self, first: Outputs, second: Outputs) -> Score:
-        values = np.unique(np.concatenate([first, second]))
-        counts = [np.bincount(np.searchsorted(values, part), minlength=len(values)) + 0.5 for part in (first, second)]
-        table = np.log(counts[0] / counts[0].sum()) - np.log(counts[1] / counts[1].sum())
-
-        def score(y: Outputs) -> Float64Array:
-            place = np.minimum(np.searchsorted(values, y), len(values) - 1)
-            return np.where(values[place] == y, table[place], 0.0)
-
-        return score
+    return score
 
 
-@dataclass(frozen=True)
-class Classifier(Scorer):
-    """A gradient-boosted classifier on coordinates and on the distances to the two inputs (extra `audit`)."""
+GAUSSIANS = Scorer("two fitted Gaussians", _gaussians)
+"""Likelihood ratio of two fitted Gaussians: linear and quadratic differences, and singular noise."""
+SUPPORT = Scorer("support (outputs outside the other input's range)", _support)
+"""How far an output lies outside the box of the second input's outputs, less the same for the first."""
+FREQUENCIES = Scorer("output frequencies", _frequencies)
+"""Smoothed log-ratio of how often each discrete output was seen; unseen outputs score 0."""
 
-    inputs: tuple[Float64Array, Float64Array] | None = None
-    name: str = "trained classifier"
 
-    def _features(self, y: Outputs) -> Float64Array:
+def classifier_on(*inputs: Float64Array) -> Scorer:
+    """Return a gradient-boosted classifier on coordinates and on the distances to the two inputs (extra `audit`)."""
+
+    def features(y: Outputs) -> Float64Array:
         columns = [y[:, :64], np.linalg.norm(y, axis=1)[:, None]]
-        for point in self.inputs or ():
+        for point in inputs:
             columns.append(np.linalg.norm(y - point, axis=1)[:, None])
             columns.append(np.abs(y - point).max(axis=1)[:, None])
         return np.hstack(columns)
 
-    def fit(self, first: Outputs, second: Outputs) -> Score:
+    def fit(first: Outputs, second: Outputs) -> Score:
         try:
             from sklearn.ensemble import HistGradientBoostingClassifier
         except ImportError:
@@ -147,28 +113,30 @@ class Classifier(Scorer):
         model = HistGradientBoostingClassifier(max_iter=60, random_state=0, early_stopping=False)
         labels = np.repeat([1, 0], [len(first), len(second)])
         with threadpool_limits(limits=1):  # one thread: idle OpenMP threads would spin beside ours
-            model.fit(self._features(np.concatenate([first, second])), labels)
+            model.fit(features(np.concatenate([first, second])), labels)
 
         def score(y: Outputs) -> Float64Array:
             with threadpool_limits(limits=1):
-                return np.asarray(model.decision_function(self._features(y)), dtype=np.float64)
+                return np.asarray(model.decision_function(features(y)), dtype=np.float64)
 
         return score
+
+    return Scorer("trained classifier", fit)
 
 
 def scorers_for(subject: Subject, pair: Pair, *, classifier: bool = False) -> list[Scorer]:
     """Return the event families that apply to a subject and a pair, a trained classifier among them if asked for."""
     if subject.discrete:
-        return [Frequencies()]
+        return [FREQUENCIES]
     chosen: list[Scorer] = []
     ratio = subject.log_ratio(pair)
     if ratio is not None:
-        chosen.append(KnownDensity(ratio))
+        chosen.append(known_density(ratio))
     first, second = (np.asarray(x, dtype=np.float64) for x in (pair.first, pair.second))
     same_space = subject.sample(first, 2).shape[1] == len(first)
     if same_space:
-        chosen += [NearerInput(first, second, 2), NearerInput(first, second, 1)]
-    chosen += [Gaussians(), Support()]
+        chosen += [nearer_input(first, second, 2), nearer_input(first, second, 1)]
+    chosen += [GAUSSIANS, SUPPORT]
     if classifier:
-        chosen.append(Classifier((first, second) if same_space else None))
+        chosen.append(classifier_on(first, second) if same_space else classifier_on())
     return chosen

@@ -31,7 +31,16 @@ def check_side_doors(function: TextFunction, *, seed: int = 0) -> list[Finding]:
     """
     canary = "zq" + "".join(np.random.default_rng(seed).choice(list("bcdfghjkmnpqrstvwxz"), size=14))
     seen = dict.fromkeys(PLACES, 0)
-    texts = _texts(canary)
+    texts = [
+        canary,
+        f"a {canary.upper()} b",
+        f"{canary}\x00{canary}",
+        f"{canary} \ud800",
+        f"{canary}/../{canary}",
+        f"{{{canary}}} %s %({canary})s",
+        f"\n\n{canary}\r\n\t",
+        f"{canary} " * 500,
+    ]
     for text in texts:
         for place, content in _watch(function, text).items():
             seen[place] += canary in content.casefold()
@@ -44,19 +53,6 @@ def check_side_doors(function: TextFunction, *, seed: int = 0) -> list[Finding]:
             alpha=0.0,
         )
         for place in PLACES
-    ]
-
-
-def _texts(canary: str) -> list[str]:
-    return [
-        canary,
-        f"a {canary.upper()} b",
-        f"{canary}\x00{canary}",
-        f"{canary} \ud800",
-        f"{canary}/../{canary}",
-        f"{{{canary}}} %s %({canary})s",
-        f"\n\n{canary}\r\n\t",
-        f"{canary} " * 500,
     ]
 
 

@@ -49,9 +49,6 @@ def claimed_log_ratio(randomizer: VectorRandomizer, first: Any, second: Any) -> 
 Outputs = NDArray[Any]
 """n outputs: (n, d) floats, (n,) ids, or (n,) strings."""
 
-VectorFunction = Callable[[Float64Array], Any]
-"""Rows, shape (n, d), to noisy rows, shape (n, m)."""
-
 TextFunction = Callable[[str], Any]
 """One text to one released text: a string, or an object with the string as `text`, as a `Release` has."""
 
@@ -114,11 +111,11 @@ class WordSubject(_Randomized):
 
 
 class VectorFunctionSubject(Subject):
-    """A callable from rows to noisy rows, anyone's; called on batches of equal rows."""
+    """A callable from rows, shape (n, d), to noisy rows, (n, m), anyone's; called on batches of equal rows."""
 
     discrete = False
 
-    def __init__(self, function: VectorFunction) -> None:
+    def __init__(self, function: Callable[[Float64Array], Any]) -> None:
         self.function = function
 
     def sample(self, private: Any, n: int) -> Outputs:

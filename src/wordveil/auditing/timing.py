@@ -21,20 +21,6 @@ from wordveil.errors import ParameterError
 from wordveil.promises.rounding import round_up
 
 
-def measure_times(work: Callable[[Any], Any], inputs: Sequence[Any], rounds: int, *, seed: int = 0) -> Float64Array:
-    """Return seconds, shape (rounds, len(inputs)): each round runs every input once, in random order."""
-    generator = np.random.default_rng(seed)
-    for private in inputs:
-        work(private)
-    seconds = np.empty((rounds, len(inputs)))
-    for row in seconds:
-        for i in generator.permutation(len(inputs)):
-            start = time.perf_counter_ns()
-            work(inputs[i])
-            row[i] = (time.perf_counter_ns() - start) * 1e-9
-    return seconds
-
-
 def check_timing(
     work: Callable[[Any], Any], inputs: Sequence[Any], *, rounds: int = 200, alpha: float = 1e-6, seed: int = 0
 ) -> Finding:
@@ -42,7 +28,16 @@ def check_timing(
     check_alpha(alpha)
     if len(inputs) < 2 or rounds < 100:
         raise ParameterError("rounds", (len(inputs), rounds), "must be at least 2 inputs and 100 rounds.")
-    return judge_times(measure_times(work, inputs, rounds, seed=seed), alpha)
+    generator = np.random.default_rng(seed)
+    for private in inputs:
+        work(private)
+    seconds = np.empty((rounds, len(inputs)))
+    for row in seconds:  # every input once, in random order
+        for i in generator.permutation(len(inputs)):
+            start = time.perf_counter_ns()
+            work(inputs[i])
+            row[i] = (time.perf_counter_ns() - start) * 1e-9
+    return judge_times(seconds, alpha)
 
 
 def judge_times(seconds: Float64Array, alpha: float) -> Finding:

@@ -13,7 +13,7 @@ from wordveil.certification.certified_rate import RATE_METHODS, certify_rate, ce
 from wordveil.certification.fitted_constants import PROFILE, certify_constants, certify_profile, repeat_profile
 from wordveil.errors import CertificateError
 from wordveil.mechanisms.common import Mechanism, check_mechanism
-from wordveil.mechanisms.selection import SelectionMechanism
+from wordveil.mechanisms.exponential import SelectionMechanism
 from wordveil.plugins import mechanism_class, mechanism_names
 from wordveil.promises.certificates import Certificate, compare
 from wordveil.vocabulary.table import Embeddings

@@ -18,8 +18,7 @@ from functools import partial
 import numpy as np
 
 from wordveil.arrays import BoolArray, Float64Array, Int64Array
-from wordveil.certification.pairwise_loss import WordPairs
-from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.certification.pair_spaces import DistinctVectors, WordPairs
 from wordveil.kernels.pair_maximum import PairProblem
 from wordveil.kernels.passes import Maximum, WorstPair
 from wordveil.kernels.threads import filled, map_chunks

@@ -11,11 +11,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Unpack
 
-from wordveil.arrays import Progress
 from wordveil.certification.normalizer_lipschitz import ExactLoss, PassOptions
-from wordveil.certification.rate_losses import rate_losses
+from wordveil.certification.rate_losses import RateLosses
 from wordveil.errors import CertificateError
-from wordveil.mechanisms.selection import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
+from wordveil.mechanisms.exponential import LARGEST_LOSS, LIPSCHITZ, SelectionMechanism
 from wordveil.mechanisms.tight import TIGHT
 from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.promises.rounding import round_up
@@ -79,7 +78,7 @@ def certify_selection(
     `CertificateError` if the rate given costs more than epsilon; the checkpoint is kept, so that asking again with a
     larger epsilon takes no time.
     """
-    work = rate_losses(mechanism, embeddings, **options)
+    work = RateLosses(mechanism, embeddings, **options)
     best = largest_rate(work.at, mechanism.epsilon, within=work.within()) if rate is None else work.at(rate)
     if best.epsilon > mechanism.epsilon:
         raise CertificateError(
@@ -91,13 +90,7 @@ def certify_selection(
 
 
 def certify_rate(
-    mechanism: SelectionMechanism,
-    embeddings: Embeddings,
-    rate: float,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | None = None,
+    mechanism: SelectionMechanism, embeddings: Embeddings, rate: float, **options: Unpack[PassOptions]
 ) -> Certificate:
     """Certify what one rate costs: the certificate is for the mechanism with that epsilon.
 
@@ -105,9 +98,7 @@ def certify_rate(
         mechanism: The mechanism; its epsilon does not matter.
         embeddings: The public vocabulary.
         rate: The rate, 1/distance, in (0, inf).
-        threads: As for `certify`, like `progress` and `checkpoint`.
-        progress: The same.
-        checkpoint: The same.
+        **options: threads, progress and checkpoint, as for `certify`.
 
     Returns:
         A certificate whose parameter epsilon is the exact loss, rounded up to six digits so that it can be typed.
@@ -117,7 +108,7 @@ def certify_rate(
     """
     if mechanism.certificate_method not in RATE_METHODS:
         raise CertificateError(f"A rate belongs to mechanisms that select words; {mechanism.name} adds noise.")
-    work = rate_losses(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
+    work = RateLosses(mechanism, embeddings, **options)
     found = work.at(rate)
     work.finish()
     costing = mechanism.with_epsilon(max(float(round_up(found.epsilon, 6)), found.epsilon))
@@ -134,7 +125,7 @@ def repeat_selection(
     rate = certificate.numbers.get("rate")
     if rate is None or not 0 < rate <= mechanism.highest_rate:
         raise CertificateError(f"The certificate's rate={rate!r} must be in (0, {mechanism.highest_rate!r}].")
-    work = rate_losses(mechanism, embeddings, repeat=certificate, **options)
+    work = RateLosses(mechanism, embeddings, repeat=certificate, **options)
     found = work.at(rate)
     if found.epsilon > mechanism.epsilon * (1 + 2e-9):
         raise CertificateError(f"The repetition found epsilon={found.epsilon!r}, above {mechanism.epsilon!r}.")

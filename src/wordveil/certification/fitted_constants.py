@@ -28,22 +28,19 @@ def certify_constants(mechanism: VectorMechanism, embeddings: Embeddings) -> Cer
     """
     if not mechanism.certificate_method:
         raise CertificateError(f"Fitting {type(mechanism).__name__} computes nothing: it needs no certificate.")
+    held: Any = mechanism  # a dataclass
+    values = {field.name: getattr(held, field.name) for field in fields(held)}
+    for name, value in values.items():
+        if not isinstance(value, str | int | float | None):
+            raise CertificateError(f"{name} of {type(mechanism).__name__} is no single value and cannot be recorded.")
     return Certificate(
         method=mechanism.certificate_method,
         vocabulary=embeddings.checksum_in_use if mechanism.certifies_vocabulary else "",
         candidates="",
-        parameters={"mechanism": mechanism.name, **_scalars(mechanism)},
+        parameters={"mechanism": mechanism.name, **values},
         numbers=mechanism.constants(embeddings),
         error=0.0,
     )
-
-
-def _scalars(mechanism: Any) -> dict[str, Scalar]:
-    values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}
-    for name, value in values.items():
-        if not isinstance(value, str | int | float | None):
-            raise CertificateError(f"{name} of {type(mechanism).__name__} is no single value and cannot be recorded.")
-    return values
 
 
 def certify_profile(mechanism: MultivariateLaplace, *, dimensions: int, diameter: float, delta: float) -> Certificate:

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -49,10 +49,8 @@ class SavedWork:
         self._inputs = inputs
         self._stages: dict[str, dict[str, Any]] = {}
         self._saved_at = time.monotonic()
-        if self._path is not None and self._path.exists():
-            self._read(self._path)
-
-    def _read(self, path: Path) -> None:
+        if (path := self._path) is None or not path.exists():
+            return
         try:
             with np.load(path, allow_pickle=False) as stored:
                 content = {name: stored[name] for name in stored.files}
@@ -124,16 +122,10 @@ class LossComputation:
     from it.
     """
 
-    def __init__(
-        self,
-        vocabulary: PairSpace,
-        *,
-        threads: int | None = None,
-        progress: Progress | None = None,
-        checkpoint: str | None = None,
-    ) -> None:
+    def __init__(self, vocabulary: PairSpace, **options: Unpack[PassOptions]) -> None:
         self.vocabulary = vocabulary
-        self._threads, self._progress = threads, progress
+        self._threads, self._progress = options.get("threads"), options.get("progress")
+        checkpoint = options.get("checkpoint")
         self._saved = SavedWork(checkpoint, vocabulary.digest() if checkpoint is not None else "")
 
     def metric(self, rate: float, cap: float = math.inf) -> ExactLoss:

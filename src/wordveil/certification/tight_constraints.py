@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
 
-from wordveil.arrays import Float64Array, Int64Array
+from wordveil.arrays import Float64Array
 from wordveil.certification.normalizer_lipschitz import ExactLoss, LossComputation, PassOptions
-from wordveil.certification.vocabulary import DistinctVectors
+from wordveil.certification.pair_spaces import DistinctVectors
 from wordveil.errors import ParameterError
 from wordveil.kernels.pair_tiles import NormaliserSums, PairTiles
 from wordveil.mechanisms.tight import MOST_OUTPUTS, TightConstraints
@@ -29,15 +28,6 @@ from wordveil.vocabulary.table import Embeddings
 _FLOOR = 1e-3
 
 
-@dataclass(frozen=True, kw_only=True)
-class TightSolution:
-    """An approximate solution, clipped, and the loss certified for it."""
-
-    base: Float64Array  # base measure over the candidates, shape (candidates,), in [0, 1], largest 1; float32 numbers
-    negative: float  # share of the distinct output vectors where the solution was below zero
-    loss: ExactLoss  # the exact loss with this base measure, for outputs capped at `loss.cap`
-
-
 def solve_tight_constraints(
     mechanism: TightConstraints,
     embeddings: Embeddings,
@@ -46,9 +36,10 @@ def solve_tight_constraints(
     tolerance: float = 1e-8,
     most_iterations: int = 2000,
     **options: Unpack[PassOptions],
-) -> TightSolution:
+) -> tuple[Float64Array, ExactLoss]:
     """Find a base measure that flattens the normalizer at one rate, and certify the loss it leaves.
 
+    The measure is over the candidates, shape (candidates,), in [0, 1], the largest 1, in numbers that float32 holds.
     Metric and cap are the mechanism's; its epsilon does not matter. Constraints hold at the candidates, the certificate
     at all words. Steps end at a relative residual of `tolerance`, in (0, 1), or after `most_iterations`: the
     certificate holds all the same. `ParameterError` if a parameter is outside its domain, or more words may be output
@@ -74,9 +65,13 @@ def solve_tight_constraints(
         return sums.values[: tiles.v]
 
     solution = _conjugate_gradients(product, tiles.v, tolerance, most_iterations)
-    base = _clipped(solution, place_of)
-    loss = tight_loss(mechanism, embeddings, base, rate, **options)
-    return TightSolution(base=base, negative=float(np.mean(solution < 0)), loss=loss)
+    # Negatives and dust are removed; equal words share what is left.
+    positive = np.where(solution > _FLOOR * solution.max(), solution, 0.0)
+    base = (positive / np.bincount(place_of, minlength=len(solution)))[place_of]
+    base = base / base.max()
+    # Rounded to what a certificate stores, so that the loss is certified for exactly the measure that draws.
+    base = np.where(base > _FLOOR, base, 0.0).astype(np.float32).astype(np.float64)
+    return base, tight_loss(mechanism, embeddings, base, rate, **options)
 
 
 def tight_loss(
@@ -110,12 +105,3 @@ def _conjugate_gradients(
         previous, square = square, float(residual @ residual)
         direction = residual + (square / previous) * direction
     return np.asarray(x)
-
-
-def _clipped(solution: Float64Array, place_of: Int64Array) -> Float64Array:
-    """Return the base measure over candidates: negatives and dust removed, shared among equal words, largest 1."""
-    positive = np.where(solution > _FLOOR * solution.max(), solution, 0.0)
-    base = (positive / np.bincount(place_of, minlength=len(solution)))[place_of]
-    base = base / base.max()
-    # Rounded to what a certificate stores, so that the loss is certified for exactly the measure that draws.
-    return np.where(base > _FLOOR, base, 0.0).astype(np.float32).astype(np.float64)

@@ -172,7 +172,7 @@ def prepare(wanted: Wanted, embeddings: wv.Embeddings, *, quiet: bool = False) -
 
 def _with_certificate(wanted: Wanted, path: Path) -> tuple[wv.Certificate, Wanted]:
     """Return the certificate of a file, and what is wanted with the calibration and the epsilon it was made for."""
-    from wordveil.mechanisms.selection import LARGEST_LOSS
+    from wordveil.mechanisms.exponential import LARGEST_LOSS
 
     if "calibration" not in [field.name for field in fields(mechanism_class(wanted.mechanism))]:
         made_for = wv.Certificate.load(path).parameters.get("mechanism") if path.is_file() else None

@@ -100,8 +100,8 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _engine(problems: list[str]) -> dict[str, Any]:
-    from wordveil.kernels.compiled import available_engines, engine_name
     from wordveil.kernels.compiled.building import LEVELS, built_directories, find_compiler, library_name
+    from wordveil.kernels.compiled.library import available_engines, engine_name
 
     places = {name: [place for place in built_directories() if (place / library_name(name)).is_file()]
               for name in ("text", *LEVELS)}  # fmt: skip

@@ -298,7 +298,7 @@ class Job:
 def _largest_loss(guarantee: wv.Guarantee, certificate: wv.Certificate | None) -> str:
     """Return the largest loss between any two words, or "" where the guarantee already says it or there is none."""
     from wordveil.mechanisms.certificate_check import NOT_REPEATED
-    from wordveil.mechanisms.selection import LARGEST_LOSS
+    from wordveil.mechanisms.exponential import LARGEST_LOSS
 
     largest, cap = guarantee.largest_loss(), guarantee.largest_distance
     if largest is None:

@@ -48,8 +48,17 @@ def build_prior(
     Raises:
         ParameterError: If there are fewer than two texts.
     """
-    read, held_out = _states(texts, embeddings, progress)
-    return prior_of(read, embeddings, pairs=pairs, triples=triples, source=source, held_out=held_out)
+    reader, rest, held_out, parts = ReleaseReader(embeddings), iter(texts), list[str](), list[IdArray]()
+    done = 0
+    while block := list(islice(rest, BLOCK)):
+        kept = [text for i, text in enumerate(block, done) if i % EVERY != EVERY // 2]
+        held_out += [text for i, text in enumerate(block, done) if i % EVERY == EVERY // 2]
+        parts += [layout.states for layout in reader.read([ReleasedText(text) for text in kept])]
+        done += len(block)
+        if progress is not None:
+            progress(len(block))
+    states = np.concatenate(parts) if parts else np.empty(0, np.int32)
+    return prior_of(states, embeddings, pairs=pairs, triples=triples, source=source, held_out=held_out)
 
 
 def prior_of(
@@ -81,19 +90,6 @@ def prior_of(
         "held_out": list(held_out),
     }
     return Prior(facts=facts, **_counted(states.astype(np.int64), rest, pairs, triples))
-
-
-def _states(texts: Iterable[str], embeddings: Embeddings, progress: Progress | None) -> tuple[IdArray, list[str]]:
-    reader, rest, held_out, parts = ReleaseReader(embeddings), iter(texts), [], []
-    done = 0
-    while block := list(islice(rest, BLOCK)):
-        kept = [text for i, text in enumerate(block, done) if i % EVERY != EVERY // 2]
-        held_out += [text for i, text in enumerate(block, done) if i % EVERY == EVERY // 2]
-        parts += [layout.states for layout in reader.read([ReleasedText(text) for text in kept])]
-        done += len(block)
-        if progress is not None:
-            progress(len(block))
-    return np.concatenate(parts) if parts else np.empty(0, np.int32), held_out
 
 
 def _counted(states: Int64Array, base: Float64Array, pairs: int | None, triples: int | None) -> dict[str, Any]:

@@ -38,14 +38,9 @@ def _blas(internals: Any) -> str:
         if told is not None:
             told.restype = ctypes.c_char_p
             return f"OpenBLAS {told().decode('ascii')}"
-    return f"BLAS {_products()}"
-
-
-def _products() -> str:
-    """Return a digest of the bits of products of public numbers, of the shape of a tile of weights."""
     bits = np.random.Generator(np.random.PCG64(0))
-    left, right = bits.random((128, 52)), bits.random((52, 512))
-    return hashlib.blake2b((left @ right).tobytes(), digest_size=4).hexdigest()
+    left, right = bits.random((128, 52)), bits.random((52, 512))  # of the shape of a tile of weights
+    return f"BLAS {hashlib.blake2b((left @ right).tobytes(), digest_size=4).hexdigest()}"
 
 
 def _maker() -> str:

@@ -25,6 +25,7 @@ the masses of the ideal weights. `docs/design/2026-11-26-draws.md` has the steps
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -35,10 +36,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.arrays import Float32Array, Float64Array, IdArray, Int64Array
-from wordveil.kernels.compiled.ceilings import LANES, ceiling_sums
-from wordveil.kernels.compiled.library import NUMPY
+from wordveil.kernels.compiled.library import NUMPY, call, require
 
 ROWS = 128  # rows of a NumPy tile
+SIDE = 32  # rows, and columns, that ceilings.c takes together
+LANES = 16
 CHUNK = 1 << 12  # words rounded at a time
 SAMPLE = 4096  # words whose mean is the centre: any centre is correct
 LONGEST = 23_000  # length of a word in steps: a squared distance of two stays below 2**31
@@ -139,7 +141,12 @@ class Ceilings:
                 low, high = self._edges[block], self._edges[block + 1]
                 placed = self.place(self._outputs[low:high])
                 factor[block, : high - low, :d], norms[block, : high - low] = placed, _squares(placed)
-                shares[block, : high - low] = 0.0 if self._base is None else self._logarithms(self._base[low:high])
+                shares[block, : high - low] = 0.0
+                if self._base is not None:  # logarithms of shares of the largest, rounded up to 1/256
+                    base = self._base[low:high]
+                    parts, exponents = np.frexp(np.maximum(base / self._base.max(), LEAST_SHARE))
+                    logs = exponents + np.searchsorted(THRESHOLDS, parts) / 256 - 1
+                    shares[block, : high - low] = np.where(base > 0, logs, NO_WORD)
             if self._engine == NUMPY:
                 words: NDArray[Any] = np.ones((blocks, d + 2, self._columns))
                 words[:, :d], words[:, d] = factor[:, :, :d].transpose(0, 2, 1), norms
@@ -148,12 +155,6 @@ class Ceilings:
                 words = np.ascontiguousarray(tiles.transpose(0, 1, 3, 2, 4))
             self._packed = _Packed(words, norms, shares)
         return self._packed
-
-    def _logarithms(self, base: Float64Array) -> Float64Array:
-        """Return base-2 logarithms of shares of the largest, rounded up to 1/256."""
-        assert self._base is not None
-        parts, exponents = np.frexp(np.maximum(base / self._base.max(), LEAST_SHARE))
-        return np.where(base > 0, exponents + np.searchsorted(THRESHOLDS, parts) / 256 - 1, NO_WORD)
 
     def below(self, ids: IdArray, *, rate: float, cap: float) -> Float32Array:
         """Return ceilings of the blocks' masses before they are raised, in units of the largest base measure."""
@@ -164,8 +165,15 @@ class Ceilings:
         shift = min(-2 * math.frexp(self.grid.step)[1] - 10, 31) if self._is_angle else 0
         if self._engine == NUMPY:
             return self._sums(placed, scale, lowest, shift)
-        inputs = placed, _squares(placed)
-        return ceiling_sums(self._engine, inputs, packed, scale=float(scale), lowest=float(lowest), shift=shift)
+        n, k = len(placed), packed.words.shape[2] * 2
+        height = -(-n // SIDE) * SIDE
+        left, own = np.zeros((height, k), dtype=np.int16), np.zeros(height, dtype=np.int32)
+        left[:n, : placed.shape[1]], own[:n] = placed, _squares(placed)
+        out = np.empty((height, len(packed.norms)), dtype=np.float32)
+        numbers = ctypes.c_float(float(scale)), ctypes.c_float(float(lowest)), ctypes.c_int(shift)
+        work = require(self._engine).wordveil_ceilings
+        call(work, left, own, height, *packed, k, *packed.norms.shape, *numbers, out)
+        return out[:n]
 
     def _sums(self, placed: NDArray[np.int16], scale: np.float32, lowest: np.float32, shift: int) -> Float32Array:
         """Do in NumPy what compiled/ceilings.c does."""

@@ -66,16 +66,12 @@ class PairMaximum(Maximum):
         self._threshold = self.best.value * (1 - 1e-12)
         self._fast = self._fast and self._threshold > 0
         if self._fast:
-            self._pack()
-
-    def _pack(self) -> None:
-        """Lay out the right factors [y, 1, |y|^2, z, z^2] as float32 columns, and the squared lengths of both parts."""
-        rows, z = self._tiles.rows, self._z
-        norms = self._norms
-        columns = np.column_stack([rows, np.ones(len(z)), norms, z, z * z])
-        self._right: Float32Array = np.ascontiguousarray(columns.T, dtype=np.float32)
-        self._radius = np.sqrt(norms).reshape(-1, SIDE).max(axis=1)
-        self._reach = np.abs(z).reshape(-1, SIDE).max(axis=1)
+            # The right factors [y, 1, |y|^2, z, z^2] as float32 columns, and the lengths of both parts.
+            z = self._z
+            columns = np.column_stack([tiles.rows, np.ones(len(z)), self._norms, z, z * z])
+            self._right: Float32Array = np.ascontiguousarray(columns.T, dtype=np.float32)
+            self._radius = np.sqrt(self._norms).reshape(-1, SIDE).max(axis=1)
+            self._reach = np.abs(z).reshape(-1, SIDE).max(axis=1)
 
     def _scout(self) -> None:
         """Start from a good pair: the extreme values, then the worst partner of a few rows, followed greedily."""

@@ -7,7 +7,7 @@ No (n, v) array is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,19 +36,15 @@ class TileScreen:
         self.rows, self._wide = self.tile
         self.centre = mean_word(vectors, outputs)
         self._bounds = np.empty((3, -(-len(outputs) // self._wide)))
-        self._tiles = [np.ascontiguousarray(factor.T) for factor in self._factors()]
+        self._tiles: list[NDArray[Any]] = []
+        for t in range(self._bounds.shape[1]):
+            factor, facts = self._type.words(vectors[outputs[t * self._wide : (t + 1) * self._wide]] - self.centre)
+            self._tiles.append(np.ascontiguousarray(factor.T))
+            self._bounds[:, t] = facts.max(axis=1)  # the largest length, residue and own of its words
         self.largest = float(self._bounds[0].max())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TileScreen, (self._vectors, self._outputs)  # packing them again is cheaper than carrying them
-
-    def _factors(self) -> Iterator[NDArray[Any]]:
-        """Yield the factor of each tile, and note the largest length, residue and own of its words."""
-        for t in range(self._bounds.shape[1]):
-            some = self._vectors[self._outputs[t * self._wide : (t + 1) * self._wide]]
-            factor, facts = self._type.words(some.astype(np.float64) - self.centre)
-            self._bounds[:, t] = facts.max(axis=1)
-            yield factor
 
     def candidates(self, rows: Float64Array, k: int) -> Pairs:
         """Return (row, column) of every word that can be among the k nearest, at least k for each query, shape (n, d).
@@ -104,7 +100,12 @@ class _Survivors:
         self._found.append((rows[i], first + j, scores[i, j] + bound[i]))
         self._held += len(i)
         if self._held > self._room:
-            self._shrink()
+            # Forget pairs that the floor has passed; if too many are left, all but the nearest k of each query.
+            held = self._standing()
+            if len(held[0]) > self._room // 2:
+                kept = self._thin(Pairs(*held[:2]))
+                held = held[0][kept], held[1][kept], held[2][kept]
+            self._found, self._held = [held], len(held[0])
 
     def pairs(self) -> Pairs:
         """Return (row, column) of the survivors, at least k for each query once all words were offered."""
@@ -125,11 +126,3 @@ class _Survivors:
         rows, columns, uppers = (np.concatenate([part[i] for part in self._found]) for i in range(3))
         kept = uppers >= self._floor[rows]
         return rows[kept], columns[kept], uppers[kept]
-
-    def _shrink(self) -> None:
-        """Forget pairs that the floor has passed; if too many are left, all but the nearest k of each query."""
-        rows, columns, uppers = self._standing()
-        if len(rows) > self._room // 2:
-            kept = self._thin(Pairs(rows, columns))
-            rows, columns, uppers = rows[kept], columns[kept], uppers[kept]
-        self._found, self._held = [(rows, columns, uppers)], len(rows)

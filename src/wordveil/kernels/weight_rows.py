@@ -58,7 +58,10 @@ class WeightRows(ChannelRows):
         self.width = -(-int(np.diff(self._edges).max()) // REGISTER) * REGISTER
         d = self._coordinates(slice(1)).shape[1]
         self._right, self._laid = np.zeros((self.blocks, d + 2, self.width)), np.zeros(self.blocks, dtype=bool)
-        self._base = None if base is None else self._pack_base(base)
+        self._base = None if base is None else np.zeros((self.blocks, self.width))
+        if base is not None and self._base is not None:
+            for row, low, high in zip(self._base, self._edges[:-1], self._edges[1:], strict=True):
+                row[: high - low] = base[low:high]
         # Block masses as integers: every mass is at most len(outputs), and the sum stays below 2**62.
         total = float(len(outputs)) if self._base is None else float(self._base.sum())
         self._mass_unit = 2.0 ** (62 - math.ceil(math.log2(total + 1)))
@@ -80,13 +83,6 @@ class WeightRows(ChannelRows):
             packed[-1, : high - low] = np.einsum("ij,ij->i", rows, rows)
             self._laid[block] = True
         return self._right
-
-    def _pack_base(self, base: Float64Array) -> Float64Array:
-        packed = np.zeros((self.blocks, self.width))
-        for block in range(self.blocks):
-            low, high = self._edges[block], self._edges[block + 1]
-            packed[block, : high - low] = base[low:high]
-        return packed
 
     def _left(self, ids: IdArray, height: int) -> Float64Array:
         """Return [-2x, |x|^2, 1] for the given inputs, padded to `height` rows."""

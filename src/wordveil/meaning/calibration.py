@@ -18,8 +18,7 @@ from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
 from wordveil.parameters import check_delta
 from wordveil.randomness import RandomSource
-from wordveil.vocabulary.public_sample import SAMPLE, public_sample
-from wordveil.vocabulary.table import Embeddings
+from wordveil.vocabulary.table import SAMPLE, Embeddings, public_sample
 
 LOG_TOLERANCE = math.log(1.002)  # epsilon is found to within 0.2 %
 SEARCH_RANGE = (1e-4, 1e6)

@@ -21,10 +21,7 @@ from wordveil.promises.guarantees import SUMMED, Guarantee, LocalDP, NoGuarantee
 from wordveil.promises.html import items
 from wordveil.promises.rounding import at_least, claimed, round_down, round_up
 from wordveil.promises.worked import InWords, WorkedPair
-from wordveil.vocabulary.public_sample import public_sample
-from wordveil.vocabulary.table import Embeddings
-
-__all__ = ["Explanation", "InWords", "WorkedPair", "explain", "in_words"]
+from wordveil.vocabulary.table import Embeddings, public_sample
 
 SAMPLE = 300
 COMMON = ((("diabetes", "asthma"), ("doctor", "nurse")), (("diabetes", "football"), ("doctor", "holiday")))
@@ -67,7 +64,12 @@ class Explanation:
     @property
     def examples(self) -> list[str]:
         """What the promise comes to, one sentence a line: on the pairs, on a whole text, on several releases."""
-        given = self._condition()
+        conditions = []  # what the worked numbers rest on, where they do not hold as they stand
+        if self.guarantee.standing not in (Standing.PROVED, Standing.CERTIFIED):
+            conditions.append("if the claim is true")
+        if self.guarantee.slack is None:
+            conditions.append("for ideal real noise")
+        given = f" ({', '.join(conditions)})" if conditions else ""
         lines = [f"Example{given}: {pair.sentence()}" for pair in (*self.pairs, *self.grids)]
         if self.text is not None:
             lines.append(f"A whole text{given}: {self._text_sentence(self.text)}")
@@ -76,15 +78,6 @@ class Explanation:
     @property
     def _unit(self) -> str:
         return "sentence" if self.guarantee.unit is PrivacyUnit.SENTENCE else "token"
-
-    def _condition(self) -> str:
-        """What the worked numbers rest on, in brackets, where they do not hold as they stand."""
-        conditions = []
-        if self.guarantee.standing not in (Standing.PROVED, Standing.CERTIFIED):
-            conditions.append("if the claim is true")
-        if self.guarantee.slack is None:
-            conditions.append("for ideal real noise")
-        return f" ({', '.join(conditions)})" if conditions else ""
 
     def _text_sentence(self, text: LocalDP | NoGuarantee) -> str:
         apart = "" if self.typical is None else f", each by {round_down(self.typical)} (a typical distance)"
@@ -168,7 +161,10 @@ def explain(
         return Explanation(guarantee=guarantee, pairs=(), grids=grids, tokens=tokens, advice=advice)
     metric = _measure(guarantee, metric)
     middle = _typical_pair(embeddings, metric)
-    chosen = [_look_up(embeddings, pair) for pair in pairs] or _example_pairs(embeddings, metric, middle)
+    chosen = [_look_up(embeddings, pair) for pair in pairs]
+    if not chosen:
+        like, unlike = (_common_pair(embeddings, common) for common in COMMON)
+        chosen = [like or _nearest_pair(embeddings, metric, middle[0]), unlike or middle]
 
     def known(pair: tuple[int, int]) -> WorkedPair:
         distance = _distance(embeddings, metric, pair) if guarantee.metric else None
@@ -203,12 +199,6 @@ def _look_up(embeddings: Embeddings, pair: tuple[str, str]) -> tuple[int, int]:
         word = pair[0] if first < 0 else pair[1]
         raise ParameterError("pairs", word, "is not in this vocabulary; choose two of its words.")
     return first, second
-
-
-def _example_pairs(embeddings: Embeddings, metric: AnyMetric, typical: tuple[int, int]) -> list[tuple[int, int]]:
-    """Return two pairs of common words, or the first word of a typical pair with its nearest other, and that pair."""
-    common = [_common_pair(embeddings, pairs) for pairs in COMMON]
-    return [common[0] or _nearest_pair(embeddings, metric, typical[0]), common[1] or typical]
 
 
 def _common_pair(embeddings: Embeddings, pairs: Sequence[tuple[str, str]]) -> tuple[int, int] | None:

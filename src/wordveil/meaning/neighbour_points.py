@@ -21,6 +21,7 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import USUAL, NeighbourResponse
 from wordveil.parameters import check_choice
+from wordveil.promises.rounding import bracket
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.table import Embeddings
 
@@ -28,7 +29,6 @@ KS = (1, 4, 8, 16)  # no longer than the lists that come with the embedded vocab
 CLASSES = (128, 256, 512, 1024)
 TARGETS = ("attacker", "similarity", "far", "nats")
 RANGE = (0.01, 40.0)  # nats in which epsilons are searched
-STEPS = 40  # halvings: the range ends below 1e-10
 SMOOTHING = 0.5
 BLOCK = 1 << 10  # words: their lists of vectors stay in the third cache
 
@@ -134,9 +134,13 @@ def neighbour_points(
         raise ParameterError("tokens", tokens, "must be at least 1.")
     prior = word_frequencies(embeddings, smoothing=SMOOTHING)
     prior = prior / prior.sum()
+    searched = [outputs]
+    if outputs == USUAL:
+        few = [count for count in CLASSES if count < len(embeddings.candidates)]
+        searched = [*(f"classes:{count}" for count in few if k in (None, 1)), 4000]
     points = (
         _reach(curve, target, value)
-        for one in _searched(embeddings, k, outputs)
+        for one in searched
         if (lengths := _lengths(embeddings, k, one))
         for curve in _curves(embeddings, lengths, one, prior, tokens)
     )
@@ -144,13 +148,6 @@ def neighbour_points(
     if not found:
         raise ParameterError(target, value, f"is not reached for any epsilon from {RANGE[0]:g} to {RANGE[1]:g} nats.")
     return tuple(found)
-
-
-def _searched(embeddings: Embeddings, k: int | None, outputs: int | str | None) -> list[int | str | None]:
-    if outputs != USUAL:
-        return [outputs]
-    few = [count for count in CLASSES if count < len(embeddings.candidates)]
-    return [*(f"classes:{count}" for count in few if k in (None, 1)), 4000]
 
 
 def _lengths(embeddings: Embeddings, k: int | None, outputs: int | str | None) -> list[int]:
@@ -173,7 +170,5 @@ def _reach(curve: _Curve, target: str, value: float) -> NeighbourPoint | None:
     low, high = RANGE
     if beyond(low) or not beyond(high):
         return None
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if beyond(middle) else (middle, high)
+    low, high = bracket(beyond, low, high, 1e-12)
     return curve.at(low if target in ("attacker", "nats") else high)

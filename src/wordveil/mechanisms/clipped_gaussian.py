@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 from wordveil.errors import RefutedClaimError
-from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
 from wordveil.mechanisms.exact_noise import NormalLaw
 from wordveil.mechanisms.gaussian_scale import (
     analytic_scale,
@@ -18,6 +17,7 @@ from wordveil.mechanisms.gaussian_scale import (
     gaussian_log_delta,
     gaussian_pair,
 )
+from wordveil.mechanisms.on_grid import ClippedMechanism, FittedClipped
 from wordveil.parameters import check_choice, check_delta, check_positive, check_whole
 from wordveil.promises.guarantees import Guarantee, LocalDP, NoGuarantee, PrivacyUnit, Standing
 from wordveil.promises.pair_loss import PairLoss

@@ -12,9 +12,9 @@ import numpy as np
 from wordveil.arrays import Float64Array, FloatArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import InputDomain
-from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
 from wordveil.mechanisms.exact_noise import RadialLaw
 from wordveil.mechanisms.multivariate_laplace import FittedMultivariateLaplace, MultivariateLaplace
+from wordveil.mechanisms.on_grid import ClippedMechanism, FittedClipped
 from wordveil.mechanisms.rows import clip_to_ball
 from wordveil.parameters import check_choice, check_number, check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, Standing

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
+from wordveil.mechanisms.on_grid import ClippedMechanism, FittedClipped
 from wordveil.parameters import check_positive, check_whole
 from wordveil.promises.guarantees import LocalDP, Standing
 from wordveil.promises.rounding import scale_at_least

@@ -178,7 +178,7 @@ def _bound(claims: Callable[[Any], Guarantee]) -> Callable[[Any], Guarantee]:
         claim = claims(self)
         if table is not None:
             return with_vocabulary(claim, table, self)
-        return within_scope(claim, *_code(claim, self), assuming=_trusted(self))
+        return within_scope(claim, *_code(claim, self), assuming=[OWN_CODE] * bool(_makers(self)))
 
     return bound
 
@@ -198,10 +198,6 @@ def answered_by(part: str, names: str) -> Callable[[type[_Kind]], type[_Kind]]:
         return kind
 
     return answering
-
-
-def _trusted(randomizer: Randomizer) -> list[str]:
-    return [OWN_CODE] if _makers(randomizer) else []
 
 
 def _code(claim: Guarantee, randomizer: Randomizer) -> list[str]:
@@ -224,4 +220,5 @@ def with_vocabulary(claim: Guarantee, embeddings: Embeddings, randomizer: Random
     if claim.metric or claim.graph:
         parts.append(f"outputs {embeddings.candidates_checksum}")
     parts += _code(claim, randomizer)
-    return within_scope(claim, *parts, assuming=_trusted(randomizer) + [UNCHECKED] * (not embeddings.is_checked))
+    assumed = [OWN_CODE] * bool(_makers(randomizer)) + [UNCHECKED] * (not embeddings.is_checked)
+    return within_scope(claim, *parts, assuming=assumed)

@@ -1,33 +1,34 @@
-"""What a fitted selection mechanism is: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
+"""Selection mechanisms: P(y | x) proportional to b(y) exp(-rate * min(dist(x, y), cap)).
 
-The mechanisms themselves (TEM, SanText, TightConstraints) live in their own files; each states its cap and its promise.
-This module has the law, finds the rows that draw it fast, and what the guarantee rests on.
+The rate is the textbook epsilon/2, or a certified one. The mechanisms themselves (TEM, SanText, TightConstraints) live
+in their own files; each states its cap and its promise. This module has their parameters, the certificates that a rate
+can come from, the law, the rows that draw it fast, and what the guarantee rests on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, Self, get_args, get_type_hints
 
 import numpy as np
 
 from wordveil.arrays import Float64Array, IdArray, PrivateIds, Progress, ReleasedIds
-from wordveil.errors import ParameterError
+from wordveil.errors import CertificateError, ParameterError
 from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.compiled.library import document_bits
 from wordveil.kernels.selection import SelectionRows
-from wordveil.mechanisms.base import WordRandomizer
+from wordveil.mechanisms.base import WordMechanism, WordRandomizer
 from wordveil.mechanisms.certificate_check import check_certificate
 from wordveil.mechanisms.common import answered_by
-from wordveil.mechanisms.metric_rows import bound_metric, metric_assumptions, rows_for, stated_name
-from wordveil.mechanisms.selection import LARGEST_LOSS, SelectionMechanism, rate_and_cap
+from wordveil.mechanisms.metric_rows import bound_metric, metric_assumptions, named_metric, rows_for, stated_name
 from wordveil.mechanisms.worst_pairs import word_distances
-from wordveil.metrics.distances import Metric, is_known
-from wordveil.parameters import check_draws, checked_ids
-from wordveil.promises.certificates import Certificate, digest_of
+from wordveil.metrics.distances import AnyMetric, Metric, VocabularyMetric, is_known
+from wordveil.parameters import check_choice, check_draws, check_positive, checked_ids
+from wordveil.promises.certificates import Certificate, Scalar, digest_of, identity
 from wordveil.promises.guarantees import LocalDP, MetricDP, Standing, weakest
 from wordveil.promises.pair_loss import PairLoss, channel_pair
 from wordveil.randomness import DocumentStreams, Draws, Stream, random_bits
@@ -36,15 +37,154 @@ from wordveil.vocabulary.table import Embeddings
 JOB_CACHE_BYTES = 192 << 20
 """Memory that one batch job may keep block masses in."""
 
+Sizing = Literal["textbook", "certified", "certified-local"]
+"""The rate is epsilon/2, by theorem, or the one in a certificate, by computation on this vocabulary.
 
-@dataclass(frozen=True, kw_only=True)
-class Grounds:
-    """What a guarantee rests on."""
+"certified" keeps epsilon metric DP. "certified-local" keeps epsilon local DP: epsilon is then in nats, the largest loss
+between any two words of the vocabulary.
+"""
 
-    slack: float  # what arithmetic and the certificate add to the loss, nats
-    standing: Standing  # how sure it is
-    assumptions: tuple[str, ...]  # conditions, a sentence each
-    loss: float | None  # largest loss between two words by a certificate of local DP, nats; None for metric DP
+LIPSCHITZ = "normaliser-lipschitz"
+"""Name of the certificate that bounds the loss per distance by the normalizers of every pair of words."""
+LARGEST_LOSS = "largest-loss"
+"""Name of the certificate that bounds the loss between any two words in the same way."""
+
+
+class SelectionMechanism(WordMechanism):
+    """Parameters of an exponential mechanism on min(dist, cap)."""
+
+    epsilon: float  # loss per unit of distance, unit 1/distance, or in nats where the promise is local DP
+    metric: AnyMetric  # the metric
+    calibration: Sizing  # where the rate comes from; see `Sizing`
+
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+        check_choice("calibration", self.calibration, get_args(Sizing))
+        if not isinstance(self.metric, AnyMetric):
+            raise ParameterError("metric", self.metric, "must be a metric, such as Euclidean().")
+
+    @classmethod
+    def examples(cls) -> Sequence[Self]:
+        choices = get_args(get_type_hints(cls)["calibration"])
+        return [cls(epsilon=4.0, calibration=each) for each in choices]  # type: ignore[call-arg]  # no dataclass
+
+    @classmethod
+    def rebuild(cls, certificate: Certificate) -> Self:
+        found_besides = ("mechanism", "metric", "base", "matrix")
+        parameters = {name: value for name, value in certificate.parameters.items() if name not in found_besides}
+        metric = named_metric(str(certificate.parameters.get("metric")))
+        if metric is None:
+            raise CertificateError(
+                f"The certificate is for mechanism={cls.name!r} with metric={certificate.parameters.get('metric')!r}, "
+                "which cannot be rebuilt from it; pass the mechanism itself."
+            )
+        calibration: Sizing = "certified-local" if certificate.method == LARGEST_LOSS else "certified"
+        return cls._of({**parameters, "metric": metric, "calibration": calibration})
+
+    @property
+    def needs_certificate(self) -> bool:
+        return self.calibration != "textbook"
+
+    @property
+    def certificate_method(self) -> str:  # type: ignore[override]
+        return LARGEST_LOSS if self.calibration == "certified-local" else LIPSCHITZ
+
+    @property
+    def highest_rate(self) -> float:
+        """A rate above which the promise cannot hold: a score alone loses rate per distance.
+
+        For local DP it depends on the vocabulary's diameter, and `check_certificate` finds it out.
+        """
+        return math.inf if self.certificate_method == LARGEST_LOSS else self.epsilon
+
+    @abstractmethod
+    def cap(self, rate: float, outputs: int) -> float:
+        """Return where distances are clipped, in (0, inf), at this rate and number of words that may be output."""
+
+    def measure(self, certificate: Certificate | None, embeddings: Embeddings) -> Float64Array | None:
+        """Return the base measure over the candidates that a certificate speaks of; None for 1."""
+        return None
+
+    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
+        """Bind to a public vocabulary; a certified calibration needs the certificate of `certify`.
+
+        `CertificateError` if a certificate is missing, superfluous, made for other inputs, or refuted by two words;
+        `ParameterError` if no cap exists, it is so far that 64-bit sampling cannot honour the promise, or the metric
+        does not belong to this vocabulary or fails an axiom.
+        """
+        rate, cap = rate_and_cap(self, embeddings, certificate)
+        metric, base = bound_metric(self.metric, embeddings), self.measure(certificate, embeddings)
+        rows = rows_for(metric, embeddings, rate=rate, cap=cap, base=base)
+        slack, local = rows.arithmetic_slack(), self.certificate_method == LARGEST_LOSS
+        if not math.isfinite(slack):
+            problem = "makes the farthest words' weights too small for 64-bit sampling at this epsilon; lower it."
+            raise ParameterError("gamma", cap, problem)
+        assumptions = metric_assumptions(metric)
+        standing = Standing.PUBLISHED if assumptions else Standing.PROVED
+        if certificate is not None:
+            assumptions += (check_certificate(certificate, rows, embeddings, base, local=local),)
+            standing, slack = weakest([standing, Standing.CERTIFIED]), slack + certificate.error
+        facts: dict[str, Any] = {"slack": slack, "standing": standing, "assumptions": assumptions}
+        claim: MetricDP | LocalDP
+        if certificate is not None and local:
+            claim = LocalDP(epsilon=certificate.numbers["epsilon"], **facts)  # at most what was asked for, rounded up
+        else:
+            claim = MetricDP(epsilon=self.epsilon, metric=stated_name(metric), largest_distance=cap, **facts)
+        return FittedExponential(mechanism=self, embeddings=embeddings, rows=rows, claim=claim, base=base)
+
+    def fit_certified(self, embeddings: Embeddings, certificate: Certificate | None) -> FittedExponential:
+        return self.fit(embeddings, certificate)
+
+    def certified_parameters(self) -> dict[str, Scalar]:
+        """Return what a certificate must say that it was made for; a user's metric is not one of ours by its name."""
+        own = "" if type(self.metric).__module__.startswith("wordveil.") else "own "
+        return {"mechanism": self.name, "epsilon": self.epsilon, "metric": f"{own}{identity(self.metric)}"}
+
+    def parameters_for(self, embeddings: Embeddings) -> dict[str, Scalar]:
+        """Return `certified_parameters`, and which matrix a metric that belongs to vocabularies has for this one."""
+        parameters = self.certified_parameters()
+        if isinstance(self.metric, VocabularyMetric):
+            bound = self.metric.bind(embeddings.vectors, embeddings.checksum_in_use)
+            parameters["matrix"] = bound.table.checksum
+        return parameters
+
+    def solved_parameters(self, certificate: Certificate) -> Mapping[str, Scalar]:
+        """Return what the certificate found besides numbers, and may say without having been asked."""
+        return {}
+
+    def require(self, certificate: Certificate, embeddings: Embeddings) -> None:
+        certificate.require(
+            method=self.certificate_method,
+            vocabulary=embeddings.checksum_in_use,
+            candidates=embeddings.candidates_checksum,
+            parameters={**self.solved_parameters(certificate), **self.parameters_for(embeddings)},
+        )
+
+
+def rate_and_cap(
+    mechanism: SelectionMechanism, embeddings: Embeddings, certificate: Certificate | None
+) -> tuple[float, float]:
+    """Return the rate and the cap, which the certificate gives where the calibration needs one."""
+    outputs = len(embeddings.candidates)
+    if not mechanism.needs_certificate:
+        if certificate is not None:
+            raise CertificateError("A certificate was passed, but calibration='textbook' uses none; say 'certified'.")
+        rate = mechanism.epsilon / 2
+        return rate, mechanism.cap(rate, outputs)
+    if certificate is None:
+        raise CertificateError(
+            f"calibration={mechanism.calibration!r} needs a certificate: pass certify(mechanism, embeddings)."
+        )
+    mechanism.require(certificate, embeddings)
+    found, rate, cap = (certificate.numbers.get(name, math.nan) for name in ("epsilon", "rate", "cap"))
+    if not (found <= mechanism.epsilon and 0 < rate <= mechanism.highest_rate):
+        raise CertificateError(
+            f"The certificate reaches epsilon={found!r} at rate={rate!r}, which does not "
+            f"keep the promised {mechanism.epsilon!r}."
+        )
+    if not math.isclose(cap, mechanism.cap(rate, outputs), rel_tol=1e-12):
+        raise CertificateError(f"The certificate clips distances at {cap!r}, this mechanism elsewhere.")
+    return rate, cap
 
 
 @answered_by("rows", "metric engine outputs draw_width")
@@ -55,7 +195,7 @@ class FittedExponential(WordRandomizer):
     mechanism: SelectionMechanism  # the parameters
     embeddings: Embeddings  # the public vocabulary; outputs are its candidates
     rows: ChannelRows  # the exact rows that draw
-    grounds: Grounds  # what was found out for the guarantee when it was fitted
+    claim: MetricDP | LocalDP  # what was found out when it was fitted
     base: Float64Array | None = None  # base measure over the outputs, None for 1
 
     @property
@@ -75,18 +215,9 @@ class FittedExponential(WordRandomizer):
     def _size(self) -> int:
         return len(self.embeddings)
 
-    @cached_property
-    def _metric_name(self) -> str:
-        return stated_name(self.metric)
-
     def guarantee(self) -> MetricDP | LocalDP:
         # By the certificate; or, at rate epsilon/2, because score and ln Z each lose at most rate * min(dist, cap).
-        found = self.grounds
-        facts: dict[str, Any] = {"slack": found.slack, "standing": found.standing, "assumptions": found.assumptions}
-        if found.loss is not None:
-            return LocalDP(epsilon=found.loss, **facts)
-        cap = self.rows.cap
-        return MetricDP(epsilon=self.mechanism.epsilon, metric=self._metric_name, largest_distance=cap, **facts)
+        return self.claim
 
     def law(self, ids: IdArray) -> Float64Array:
         weights = np.exp(-self.rows.rate * np.minimum(self.distances(ids), self.rows.cap))
@@ -111,8 +242,8 @@ class FittedExponential(WordRandomizer):
         from wordveil.kernels.gpu.selection import GpuSelection  # heavy, and an extra
 
         rows = GpuSelection(self.rows, device=device)
-        slack = self.grounds.slack - self.rows.arithmetic_slack() + rows.arithmetic_slack()
-        return replace(self, rows=rows, grounds=replace(self.grounds, slack=slack))
+        slack = (self.claim.slack or 0.0) - self.rows.arithmetic_slack() + rows.arithmetic_slack()
+        return replace(self, rows=rows, claim=replace(self.claim, slack=slack))
 
     def sample(self, stream: Stream, n: int) -> Draws:
         # Whole 64-bit words, not floats in [0, 1), which leave out what is rarer than their grid.
@@ -159,35 +290,3 @@ class FittedExponential(WordRandomizer):
             raise ParameterError("embeddings", f"{v} x {outputs}", "is too large for a whole channel (2 GiB at most).")
         weights = self.rows.weights(np.arange(v, dtype=np.int32))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def fit_selection(
-    mechanism: SelectionMechanism,
-    embeddings: Embeddings,
-    certificate: Certificate | None,
-    *,
-    base: Float64Array | None = None,
-) -> FittedExponential:
-    """Bind a selection mechanism to a vocabulary at the rate its calibration gives.
-
-    A base measure over the candidates is the one that the certificate speaks of; None stands for 1. `CertificateError`
-    if a certificate is missing, superfluous, made for other inputs, or refuted by two words; `ParameterError` if no cap
-    exists, it is so far that 64-bit sampling cannot honour the promise, or the metric does not belong to this
-    vocabulary or fails an axiom.
-    """
-    rate, cap = rate_and_cap(mechanism, embeddings, certificate)
-    metric = bound_metric(mechanism.metric, embeddings)
-    rows = rows_for(metric, embeddings, rate=rate, cap=cap, base=base)
-    slack, local = rows.arithmetic_slack(), mechanism.certificate_method == LARGEST_LOSS
-    if not math.isfinite(slack):
-        problem = "makes the farthest words' weights too small for 64-bit sampling at this epsilon; lower it."
-        raise ParameterError("gamma", cap, problem)
-    assumptions = metric_assumptions(metric)
-    standing, loss = Standing.PUBLISHED if assumptions else Standing.PROVED, None
-    if certificate is not None:
-        assumptions += (check_certificate(certificate, rows, embeddings, base, local=local),)
-        standing, slack = weakest([standing, Standing.CERTIFIED]), slack + certificate.error
-        if local:
-            loss = certificate.numbers["epsilon"]  # at most what was asked for, and rounded up
-    grounds = Grounds(slack=slack, standing=standing, assumptions=assumptions, loss=loss)
-    return FittedExponential(mechanism=mechanism, embeddings=embeddings, rows=rows, grounds=grounds, base=base)

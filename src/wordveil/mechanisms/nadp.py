@@ -16,7 +16,7 @@ from wordveil.parameters import check_choice, check_delta, check_positive, check
 from wordveil.promises.guarantees import Guarantee, NeighbourDP, PrivacyUnit, Standing
 from wordveil.promises.relations import Relation
 from wordveil.promises.rounding import round_up
-from wordveil.vocabulary.overlap_graph import OverlapGraph, overlap_graph
+from wordveil.vocabulary.nearest_lists import OverlapGraph, overlap_graph
 from wordveil.vocabulary.table import Embeddings
 
 

@@ -1,18 +1,34 @@
-"""What vector mechanisms share whose release is the rounding of a real sum to a public grid: nearly all of them."""
+"""What vector mechanisms share whose release is the rounding of a real sum to a public grid: nearly all of them.
+
+At the end, what those share that clip vectors to a ball of public radius.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wordveil.arrays import Float64Array, FloatArray, ReleasedVectors
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.base import VectorRandomizer
-from wordveil.mechanisms.exact_noise import FARTHEST, TAIL_WORDS, NoiseLaw, RadialLaw, RealSums, nearest_points
-from wordveil.mechanisms.rows import row_distances
+from wordveil.mechanisms.base import VectorMechanism, VectorRandomizer
+from wordveil.mechanisms.common import answered_by
+from wordveil.mechanisms.exact_noise import (
+    FARTHEST,
+    TAIL_WORDS,
+    LaplaceLaw,
+    NoiseLaw,
+    RadialLaw,
+    RealSums,
+    nearest_points,
+)
+from wordveil.mechanisms.rows import checked_rows, clip_to_ball, row_distances
 from wordveil.parameters import check_draws
+from wordveil.promises.guarantees import Guarantee, LocalDP, PrivacyUnit, Standing
 from wordveil.randomness import Draws, Stream, random_bits
 
 FINER = 8  # the default grid is the noise's standard deviation over 2**8 to 2**9
@@ -91,3 +107,48 @@ def grid_below(deviation: float) -> float:
     """Return the power of two at or below a standard deviation over 2^8, within [2^-100, 2^100]."""
     exponent = math.floor(math.log2(deviation)) - FINER
     return 2.0 ** min(max(exponent, EXPONENTS[0]), EXPONENTS[1])
+
+
+class ClippedMechanism(VectorMechanism):
+    """Parameters of a mechanism that clips to a ball of public radius; it fits vectors of any dimension."""
+
+    clip_norm: float
+    delta: float = 0.0
+
+    def promise(self, standing: Standing) -> LocalDP:
+        """Return the local DP of one vector that it claims, on these grounds."""
+        return LocalDP(epsilon=self.epsilon, delta=self.delta, unit=PrivacyUnit.VECTOR, standing=standing)
+
+
+@answered_by("mechanism", "clip_norm")
+@dataclass(frozen=True, kw_only=True)
+class FittedClipped(GridRandomizer):
+    """Clipping and noise for vectors of a fixed dimension: as a rule independent Laplace noise in every coordinate."""
+
+    mechanism: ClippedMechanism
+    dimensions: int
+
+    def published(self) -> Guarantee:
+        stated = self.guarantee()
+        return self.mechanism.promise(Standing.REFUTED) if stated.epsilon is None else stated
+
+    def log_density(self, outputs: Float64Array, vectors: FloatArray) -> Float64Array:
+        centres, law = self.sums(vectors).rows, self.law
+        if isinstance(law, LaplaceLaw):
+            from scipy.spatial.distance import cdist  # releasing needs no SciPy
+
+            total, largest = (cdist(outputs, centres, name) for name in ("cityblock", "chebyshev"))
+            # Rounding carries sums half a step beyond where the noise is cut off: a point whose cell meets the support
+            # is possible; one a hair beyond is not.
+            edge = law.reach * self.scale * (1 + 1e-9) + self.grid / 2
+            beyond = largest > edge + 1e-9 * float(np.abs(centres).max(initial=0.0))
+            return np.where(beyond, -np.inf, -total / self.scale)
+        return np.asarray(-np.square(row_distances(outputs, centres)) / (2 * self.scale**2))
+
+    @property
+    def law(self) -> NoiseLaw:
+        return LaplaceLaw(self.dimensions)
+
+    def sums(self, vectors: FloatArray) -> RealSums:
+        rows = clip_to_ball(checked_rows(vectors, self.dimensions), self.mechanism.clip_norm)
+        return RealSums(rows=rows, scale=self.scale)

@@ -121,18 +121,17 @@ class NearRows(ChannelRows):
     def draw(
         self, ids: IdArray, bits: BitArray, *, threads: int | None = None, progress: Progress | None = None
     ) -> IdArray:
+        error = self.ideal.error(len(self.outputs))
+
         def some(span: slice) -> IdArray:
-            return self.outputs[self._columns(self._canonical[ids[span]], bits[span])]
+            inputs = self._canonical[ids[span]]
+            least, most = ends(bits[span, 0], self._totals[inputs], error)
+            columns, edges = self._place(inputs, least / (1 + error))
+            for i in np.flatnonzero(edges <= most / (1 - error)).tolist():
+                columns[i] = self.ideal.exact_column(int(inputs[i]), bits[span][i])
+            return self.outputs[columns]
 
         return filled(np.empty(len(ids), dtype=np.int32), TOKENS, some, threads, progress)
-
-    def _columns(self, inputs: IdArray, bits: BitArray) -> Int64Array:
-        error = self.ideal.error(len(self.outputs))
-        least, most = ends(bits[:, 0], self._totals[inputs], error)
-        columns, edges = self._place(inputs, least / (1 + error))
-        for i in np.flatnonzero(edges <= most / (1 - error)).tolist():
-            columns[i] = self.ideal.exact_column(int(inputs[i]), bits[i])
-        return columns
 
     def _place(self, inputs: IdArray, points: Float64Array) -> tuple[Int64Array, Float64Array]:
         """Return the first place whose running sum is above each point, and that sum.

@@ -101,17 +101,6 @@ LARGEST_PLAN = 1 << 24
 CHUNK = 1 << 12
 
 
-def _log_chi_square_tail(x: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """Return ln P[chi2_m >= x] for x > m, or a bound above it where the tail underflows."""
-    half, shape = x / 2, m / 2
-    tail = gammaincc(shape, half)
-    # Integrating t^(a-1) e^-t <= x^(a-1) e^-x e^(-(t-x)(1-(a-1)/x)) from x on; the second factor is 1 for a < 1.
-    slope = np.maximum(half - np.maximum(shape - 1, 0.0), np.finfo(float).tiny)
-    bound = shape * np.log(half) - half - np.log(slope) - gammaln(shape)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.where(tail > 1e-280, np.log(tail), bound))
-
-
 def log_union_bound(vocabulary_size: int, dimensions: int, beta: float) -> float:
     """Return ln of v(v-1)/2 * P[chi2_m >= m (1 + beta)^2], rounded up: a bound on an unlucky matrix.
 
@@ -126,7 +115,14 @@ def _log_bounds(vocabulary_size: int, dimensions: np.ndarray, beta: float) -> np
         name, value = ("vocabulary_size", vocabulary_size) if vocabulary_size < 2 else ("dimensions", dimensions[0])
         raise ParameterError(name, value, "must be at least 2 words, or 1 dimension.")
     pairs = math.log(vocabulary_size) + math.log(vocabulary_size - 1) - math.log(2)
-    return np.asarray(pairs + _log_chi_square_tail(dimensions * (1 + beta) ** 2, dimensions) + 1e-9)
+    # ln P[chi2_m >= x] for x > m, or a bound above it where the tail underflows: integrating t^(a-1) e^-t <= x^(a-1)
+    # e^-x e^(-(t-x)(1-(a-1)/x)) from x on; the second factor is 1 for a < 1.
+    half, shape = dimensions * (1 + beta) ** 2 / 2, dimensions / 2
+    tail = gammaincc(shape, half)
+    slope = np.maximum(half - np.maximum(shape - 1, 0.0), np.finfo(float).tiny)
+    bound = shape * np.log(half) - half - np.log(slope) - gammaln(shape)
+    with np.errstate(divide="ignore"):
+        return np.asarray(pairs + np.where(tail > 1e-280, np.log(tail), bound) + 1e-9)
 
 
 def plan_dimensions(vocabulary_size: int, beta: float, delta: float) -> int:

@@ -79,19 +79,3 @@ def row_distances(outputs: Float64Array, vectors: FloatArray) -> Float64Array:
         return np.stack([np.linalg.norm(outputs - row, axis=1) for row in words], axis=-1)
     squared = np.square(outputs).sum(axis=1)[:, None] + np.square(words).sum(axis=1) - 2 * outputs @ words.T
     return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
-
-
-def laplace_log_density(
-    outputs: Float64Array, centres: Float64Array, *, scale: float, reach: float, step: float
-) -> Float64Array:
-    """Return the log density, up to a constant, of outputs, shape (n, d), around k centres, shape (n, k).
-
-    Of independent Laplace noise of a scale in every coordinate, cut off beyond the reach, inf for nowhere. The step is
-    of the grid that sums are rounded to, which carries them half a step beyond the reach.
-    """
-    from scipy.spatial.distance import cdist  # releasing needs no SciPy
-
-    total, largest = (cdist(outputs, centres, name) for name in ("cityblock", "chebyshev"))
-    # a point whose cell meets the support is possible; one a hair beyond is not.
-    beyond = largest > reach * (1 + 1e-9) + step / 2 + 1e-9 * float(np.abs(centres).max(initial=0.0))
-    return np.where(beyond, -np.inf, -total / scale)

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from wordveil.mechanisms.exponential import FittedExponential, fit_selection
-from wordveil.mechanisms.selection import SelectionMechanism, Sizing
+from wordveil.mechanisms.exponential import SelectionMechanism, Sizing
 from wordveil.metrics.distances import AnyMetric, Euclidean
-from wordveil.promises.certificates import Certificate
-from wordveil.vocabulary.table import Embeddings
 
 TAIL_NATS = 28.0
 """Weights stop falling at exp(-28): 64-bit sampling can honour no smaller ratio; the law moves by v * 7e-13 at most."""
@@ -67,6 +64,3 @@ class SanText(SelectionMechanism):
 
     def cap(self, rate: float, outputs: int) -> float:
         return TAIL_NATS / rate
-
-    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
-        return fit_selection(self, embeddings, certificate)

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.mechanisms.exponential import FittedExponential, fit_selection
-from wordveil.mechanisms.selection import SelectionMechanism, Sizing
+from wordveil.mechanisms.exponential import SelectionMechanism, Sizing
 from wordveil.metrics.distances import AnyMetric, Euclidean
 from wordveil.parameters import check_delta, check_positive, natural_logarithm
 from wordveil.promises.certificates import Certificate, Scalar
-from wordveil.vocabulary.table import Embeddings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +96,6 @@ class TEM(SelectionMechanism):
 
     def certified_parameters(self) -> dict[str, Scalar]:
         return {**super().certified_parameters(), "beta": self.beta, "gamma": self.gamma}
-
-    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
-        return fit_selection(self, embeddings, certificate)
 
 
 def truncation_distance(epsilon: float, beta: float, outputs: int) -> float:

@@ -13,8 +13,7 @@ import numpy as np
 
 from wordveil.arrays import Float64Array
 from wordveil.errors import CertificateError, ParameterError
-from wordveil.mechanisms.exponential import FittedExponential, fit_selection
-from wordveil.mechanisms.selection import SelectionMechanism
+from wordveil.mechanisms.exponential import SelectionMechanism
 from wordveil.metrics.distances import Angular, Euclidean, Metric, is_norm
 from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.vocabulary.table import Embeddings
@@ -98,12 +97,9 @@ class TightConstraints(SelectionMechanism):
     def solved_parameters(self, certificate: Certificate) -> Mapping[str, Scalar]:
         return {"base": certificate.parameters.get("base")}
 
-    def fit(self, embeddings: Embeddings, certificate: Certificate | None = None) -> FittedExponential:
-        base = None
-        if certificate is not None:
-            self.require(certificate, embeddings)
-            base = unpack_base(certificate.parameters.get("base"), len(embeddings.candidates))
-        return fit_selection(self, embeddings, certificate, base=base)
+    def measure(self, certificate: Certificate | None, embeddings: Embeddings) -> Float64Array | None:
+        assert certificate is not None
+        return unpack_base(certificate.parameters.get("base"), len(embeddings.candidates))
 
 
 def pack_base(base: Float64Array) -> str:

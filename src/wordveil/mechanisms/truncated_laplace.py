@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from wordveil.errors import ParameterError, RefutedClaimError
-from wordveil.mechanisms.clipping import ClippedMechanism, FittedClipped
 from wordveil.mechanisms.exact_noise import LaplaceLaw
 from wordveil.mechanisms.gaussian_scale import analytic_scale
+from wordveil.mechanisms.on_grid import ClippedMechanism, FittedClipped
 from wordveil.mechanisms.truncated_law import (
     certified_half_width,
     exact_half_width,

@@ -157,7 +157,7 @@ def identity(value: Any) -> str:
     A user's class also shows its `name`, and the package whose code it is. `CertificateError` if it, or a value at any
     depth in it, holds more than such a name can show.
     """
-    kind = type(value)
+    kind: type = type(value)
     named = {field.name for field in fields(value)} if is_dataclass(value) and not isinstance(value, type) else None
     if named is None or not named.issuperset(_state(value)):
         raise _unnamed(value)
@@ -168,7 +168,12 @@ def identity(value: Any) -> str:
     parts = [f"{name}={_shown(_as_declared(getattr(value, name), declared))}" for name, declared in held.items()]
     if not _is_ours(kind):
         parts += [f"name={_shown(value.name)}"] if hasattr(value, "name") and "name" not in named else []
-        parts.append(f"class={_package_of(kind)!r}")
+        if "==" not in (package := code_name(kind)):
+            raise CertificateError(
+                f"{kind.__name__} cannot be named in a certificate: it is in no installed release of a package, so "
+                "that nobody can tell its code from other code."
+            )
+        parts.append(f"class={package!r}")
     return f"{kind.__name__}({', '.join(parts)})"
 
 
@@ -220,16 +225,6 @@ def code_name(kind: type) -> str:
         build = f" ({hashlib.sha256(record.encode()).hexdigest()[:12]})" if record else ""
         return f"{package}=={release.version}{build}:{module}.{name}"
     return os.urandom(6).hex()
-
-
-def _package_of(kind: type) -> str:
-    name = code_name(kind)
-    if "==" not in name:
-        raise CertificateError(
-            f"{kind.__name__} cannot be named in a certificate: it is in no installed release of a package, so that "
-            "nobody can tell its code from other code."
-        )
-    return name
 
 
 _SCALARS = (str, bytes, int, float, complex, bool, type(None))

@@ -49,24 +49,21 @@ def compose_releases(guarantees: Sequence[Guarantee]) -> Guarantee:
     first = guarantees[0]
     for other in guarantees[1:]:
         require_same_promise(first, other)
-    return _sum(first, guarantees)
-
-
-def _sum(first: Any, guarantees: Sequence[Any]) -> Guarantee:
-    delta = summed(g.delta for g in guarantees)
+    each: Sequence[Any] = guarantees
+    delta = summed(g.delta for g in each)
     if delta >= 1:
         return NoGuarantee(reason=f"the deltas add up to {round_up(delta)}, which is 1 or more", unit=first.unit)
-    caps, slacks = [g.largest_distance for g in guarantees], [g.slack for g in guarantees]
+    caps, slacks = [g.largest_distance for g in each], [g.slack for g in each]
     # Losses stop growing at the largest of the caps only, and never where one of them does not stop.
     cap = {"largest_distance": None if None in caps else max(caps)} if isinstance(first, MetricDP) else {}
     total: Guarantee = replace(
-        first,
+        each[0],
         **cap,
-        epsilon=summed(g.epsilon for g in guarantees),
+        epsilon=summed(g.epsilon for g in each),
         delta=delta,
         slack=None if None in slacks else summed(slacks),
-        standing=weakest([g.standing for g in guarantees]),
-        assumptions=tuple(dict.fromkeys(a for g in guarantees for a in g.assumptions)),
+        standing=weakest([g.standing for g in each]),
+        assumptions=tuple(dict.fromkeys(a for g in each for a in g.assumptions)),
     )
     return total
 

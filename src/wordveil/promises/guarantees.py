@@ -4,7 +4,7 @@
     ├── MetricDP       P[A(x) in U] <= e^(epsilon * dist(x, x') + slack) P[A(x') in U] + delta, for every pair
     ├── LocalDP        the same with dist = 1: every pair of inputs equally
     ├── NeighbourDP    the LocalDP inequality, only for pairs adjacent in a stated graph
-    ├── Withholding    equal laws for inputs that agree in what is shown (`promises.withholding`)
+    ├── Withholding    equal laws for inputs that agree in what is shown
     └── NoGuarantee    nothing, for a stated reason: a legal value, not an exception
 
 Four promises, never mixed up: composing, converting or comparing across them works only through a theorem named
@@ -175,13 +175,6 @@ class Guarantee(ABC):
         return {"promise": self.promise, **asdict(self), "sentence": self.sentence()}  # type: ignore[call-overload]
 
 
-def _tail(delta: float, slack: float | None) -> str:
-    text = f", delta {round_up(delta)}" if delta else ""
-    if slack is None:
-        return text + " (for ideal real noise: float64 rounding is outside the proof)"
-    return text + (f", arithmetic slack {round_up(slack, 2)} nats" if slack else "")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Bounded(Guarantee):
     """What every bound on the loss states; see `Guarantee`.
@@ -212,9 +205,14 @@ class Bounded(Guarantee):
 
     def _sentence(self, inputs: str, factor: str, limits: str = "") -> str:
         """Return the sentence between which inputs the probability of any output changes by which factor."""
+        tail = f", delta {round_up(self.delta)}" if self.delta else ""
+        if self.slack is None:
+            tail += " (for ideal real noise: float64 rounding is outside the proof)"
+        elif self.slack:
+            tail += f", arithmetic slack {round_up(self.slack, 2)} nats"
         return (
             f"{self.promise} ({self.standing}): between {inputs}, the probability of any output changes by a factor of "
-            f"{factor}{_tail(self.delta, self.slack)}; {limits}unit: {self.unit}"
+            f"{factor}{tail}; {limits}unit: {self.unit}"
         )
 
 
@@ -303,6 +301,52 @@ class NeighbourDP(Bounded):
             f"two inputs adjacent in {self.graph}",
             f"at most exp({round_up(self.epsilon)})",
             "nothing is promised for other pairs; ",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Withholding(Guarantee):
+    """Inputs that agree in what is shown have one law of outputs, exactly; nothing is promised between others.
+
+        P[A(x) in U] = P[A(x') in U]  for every U, and every x, x' that agree in what `agreeing` names
+
+    What is shown is shown: that is why it is no local DP of epsilon 0.
+
+    Attributes:
+        agreeing: What two inputs must agree in, as words that follow "that agree in".
+        unit: The privacy unit.
+        standing: The grounds.
+        assumptions: Conditions the promise rests on, each a sentence.
+        scope: The lists and the reading of texts, by digests.
+
+    Example:
+        >>> Withholding(agreeing="length").graph
+        'texts that agree in length'
+    """
+
+    promise = "withholding"
+    agreeing: str
+    unit: PrivacyUnit = PrivacyUnit.WHOLE_TEXT
+    standing: Standing = Standing.PROVED
+    assumptions: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
+    epsilon = delta = slack = 0.0
+    metric = reason = ""
+    largest_distance = None
+
+    @property
+    def graph(self) -> str:  # type: ignore[override]  # of the fields of a promise it is a function of another
+        """What makes two inputs adjacent."""
+        return f"texts that agree in {self.agreeing}"
+
+    def in_words(self, typical: Callable[[], float], near: Callable[[], float]) -> InWords:
+        sentence = f"between two texts that agree in {self.agreeing}, an even guess stays even; others are told apart"
+        return InWords(sentence=sentence, weak=False)
+
+    def sentence(self) -> str:
+        return (
+            f"{self.promise} ({self.standing}): two texts that agree in {self.agreeing} give every release with equal "
+            f"probability (loss 0 between them alone); nothing is promised for other pairs; unit: {self.unit}"
         )
 
 

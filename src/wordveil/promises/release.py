@@ -81,7 +81,10 @@ class TextOptions:
         choices = {"unknown": Unknown, "per": Per, "casing": Casing, "numbers": Numbers, "markup": Markup}
         for name, allowed in choices.items():
             check_choice(name, getattr(self, name), get_args(allowed))
-        object.__setattr__(self, "public_words", _word_set(self.public_words))
+        given: Any = self.public_words
+        if isinstance(given, str) or not all(isinstance(word, str) for word in given):
+            raise ParameterError("public_words", f"<{type(given).__name__}>", "must be a collection of str.")
+        object.__setattr__(self, "public_words", frozenset(given))
         object.__setattr__(self, "grids", tuple(self.grids))
         metric = self.numbers == "metric"
         if metric != bool(self.grids):
@@ -98,12 +101,6 @@ class TextOptions:
         del plain["grids"]
         # Left out where there is none: without grids, noise keeps the place it had before there were any.
         return plain | ({"grids": list(map(asdict, self.grids))} if self.grids else {})
-
-
-def _word_set(given: Any) -> frozenset[str]:
-    if isinstance(given, str) or not all(isinstance(word, str) for word in given):
-        raise ParameterError("public_words", f"<{type(given).__name__}>", "must be a collection of str.")
-    return frozenset(given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,13 +217,10 @@ def effective_guarantee(guarantee: Guarantee, options: TextOptions, *, test_sour
         return guarantee
     bounded: Any = guarantee
     unit = PrivacyUnit.DOCUMENT_WORD if options.per == "document" else guarantee.unit
-    return within_scope(replace(bounded, unit=unit), _reading(options), assuming=[_agreement(options, guarantee)])
-
-
-def _reading(options: TextOptions) -> str:
     read = options.choices() | {"grids": [grid.guarantee().scope for grid in options.grids]}
     del read["casing"]  # of what is written
-    return f"reading {hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()}"
+    reading = f"reading {hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()}"
+    return within_scope(replace(bounded, unit=unit), reading, assuming=[_agreement(options, guarantee)])
 
 
 def _agreement(options: TextOptions, guarantee: Guarantee) -> str:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wordveil.errors import counted
-from wordveil.meaning.explanations import Explanation, WorkedPair
+from wordveil.meaning.explanations import Explanation
 from wordveil.promises.guarantees import PrivacyUnit
 from wordveil.promises.rounding import round_up
+from wordveil.promises.worked import WorkedPair
 from wordveil.runs.digests import FileDigest
 from wordveil.runs.sanitize import RunReport
 from wordveil.runs.warnings import release_warnings

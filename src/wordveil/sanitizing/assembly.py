@@ -12,8 +12,7 @@ from wordveil.arrays import PrivateText, ReleasedIds, ReleasedText
 from wordveil.kernels.arithmetic import arithmetic_name
 from wordveil.meaning.explanations import Explanation, explain
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.mechanisms.stand_ins import StandIns
-from wordveil.mechanisms.typed import Typed
+from wordveil.mechanisms.wrappers import StandIns, Typed
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import MASK, Provenance, TextOptions, disclosures, effective_guarantee

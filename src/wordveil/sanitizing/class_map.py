@@ -13,7 +13,7 @@ import numpy as np
 
 from wordveil.arrays import PrivateIds, PrivateText, ReleasedIds
 from wordveil.errors import ParameterError
-from wordveil.mechanisms.typed import Typed
+from wordveil.mechanisms.wrappers import Typed
 from wordveil.parameters import strings
 from wordveil.sanitizing.default import default_sanitizer
 from wordveil.sanitizing.ids import Prepared

@@ -21,7 +21,9 @@ FOLDER = Path(__file__).parents[1] / "certification" / "packaged"
 
 def file_name(mechanism: Mechanism) -> str:
     """Return the name under which the certificate of a mechanism is shipped."""
-    from wordveil.mechanisms.selection import LARGEST_LOSS  # kernels that a mechanism without certificates never calls
+    from wordveil.mechanisms.exponential import (
+        LARGEST_LOSS,  # kernels that a mechanism without certificates never calls
+    )
 
     promise = "-local" if mechanism.certificate_method == LARGEST_LOSS else ""
     return f"{mechanism.name}{promise}-{mechanism.epsilon:g}.json"

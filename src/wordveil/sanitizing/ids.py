@@ -3,7 +3,7 @@
     ids --one draw a token, or a distinct word--> released ids
 
 Ids of -1 are unknown tokens, left out where the options disclose them; ids below are typed tokens. The mechanism
-answers for all of them (`mechanisms.stand_ins`, `mechanisms.typed`).
+answers for all of them (`mechanisms.wrappers`).
 """
 
 from __future__ import annotations

@@ -17,14 +17,15 @@ from typing import Any
 
 from wordveil.arrays import PrivateIds, PrivateText, Progress, ReleasedIds
 from wordveil.errors import ParameterError
-from wordveil.kernels.compiled import pinned_engine
-from wordveil.meaning.explanations import Explanation, InWords, in_words
+from wordveil.kernels.compiled.library import pinned_engine
+from wordveil.meaning.explanations import Explanation, in_words
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism
 from wordveil.parameters import check_kind, strings, unique_ids
 from wordveil.promises.certificates import Certificate
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit
 from wordveil.promises.release import KEYED, BatchRelease, Provenance, Release, TextOptions
 from wordveil.promises.rows import ReleasedRows, Rows, into_rows
+from wordveil.promises.worked import InWords
 from wordveil.randomness import RandomSource
 from wordveil.sanitizing.assembly import Assembled, assemble
 from wordveil.sanitizing.ids import Counts, Prepared, release_ids

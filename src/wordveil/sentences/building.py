@@ -20,22 +20,23 @@ from typing import Any
 
 import numpy as np
 
-from wordveil.arrays import Float32Array, PrivateText, Progress
+from wordveil.arrays import Float32Array, Int64Array, PrivateText, Progress
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
 from wordveil.files.atomic import open_private, sync, write_whole
 from wordveil.files.journal import file_identity
 from wordveil.parameters import check_whole
 from wordveil.runs.engine import Notice, Position, Run, silent
-from wordveil.sentences.clustering import ROUNDS, prototypes
 from wordveil.sentences.encoding import STATIC, SentenceEncoder, StaticEncoder, encoder_named, fitted_map
 from wordveil.sentences.slots import clean, fill, slots_of
 from wordveil.sentences.splitting import split_sentences
 from wordveil.sentences.stock import MAP_FILE, NOTICE_FILE, Level, Stock, StockFacts, load_stock
+from wordveil.vocabulary.classes import nearest_centres
 from wordveil.vocabulary.storage import require_free
 from wordveil.vocabulary.table import Embeddings
 
 _WHOLE, _ROWS = "whole", "rows"
+ROUNDS = 20  # of spherical k-means
 _TOGETHER = 2048  # sentences encoded between two points where a build can go on
 
 Shown = Callable[[int, int, str], None]
@@ -182,7 +183,8 @@ class _Build:
         seen, taken = set[str](), list[str]()
         for number, public in enumerate(self.sets):
             own = list[str]()
-            for sentence in _sentences_of(public):
+            texts = (text for path in public.files for text in public.texts(path))
+            for sentence in (each for text in texts for each in split_sentences(PrivateText(text))):
                 found, why = clean(sentence)
                 plain = "" if found is None else "".join(filter(str.isalnum, found.casefold()))
                 if found is None or plain in seen:
@@ -300,12 +302,53 @@ def _texts(path: Path, settings: DocumentSettings) -> Iterator[str]:
         yield from reader.texts()
 
 
-def _sentences_of(public: PublicSet) -> Iterator[str]:
-    for path in public.files:
-        for text in public.texts(path):
-            yield from split_sentences(PrivateText(text))
-
-
 def _place(sentence: str) -> bytes:
     """Return what sorts sentences as if at random, the same way always."""
     return hashlib.blake2b(sentence.encode(), digest_size=8).digest()
+
+
+def prototypes(rows: Float32Array, n: int, progress: Progress | None = None) -> Int64Array:
+    """Return n different rows such that each row is near one of them, ascending: the nearest to centres of k-means."""
+    if n > len(rows):
+        raise ParameterError("prototypes", n, f"must be at most {len(rows)}, the number of different sentences.")
+    centres = rows[_spread(rows, n)]
+    owner = np.full(len(rows), -1)
+    for _ in range(ROUNDS):
+        before = owner
+        owner, score = nearest_centres(rows, centres)
+        centres = _centres(rows, owner, score, n)
+        if progress is not None:
+            progress(1)
+        if np.array_equal(owner, before):
+            break
+    owner, score = nearest_centres(rows, centres)
+    order = np.lexsort((-score, owner))
+    first = np.flatnonzero(np.diff(owner[order], prepend=-1))
+    chosen = order[first]  # of each centre that has any, the row nearest to it; the worst served make up for the others
+    left = np.setdiff1d(np.argsort(score, kind="stable")[:n], chosen, assume_unique=True)
+    return np.sort(np.concatenate([chosen, left[: n - len(chosen)]]))
+
+
+def _spread(rows: Float32Array, n: int) -> Int64Array:
+    """Return n rows to begin with, each drawn with a chance that grows with its distance from those before it.
+
+    Reference:
+        Arthur, Vassilvitskii (2007), k-means++: The Advantages of Careful Seeding; the draws are public and fixed.
+    """
+    draws = np.random.default_rng(n).random(n)
+    chosen, apart = np.empty(n, np.int64), np.ones(len(rows))
+    for i, draw in enumerate(draws):
+        running = np.cumsum(apart)
+        chosen[i] = min(int(np.searchsorted(running, draw * running[-1], side="right")), len(rows) - 1)
+        apart = np.minimum(apart, np.maximum(1 - rows @ rows[chosen[i]], 0.0))
+    return chosen
+
+
+def _centres(rows: Float32Array, owner: Int64Array, score: Float32Array, n: int) -> Float32Array:
+    """Return the mean directions of the groups; an empty one starts anew at a row that is served worst."""
+    order = np.argsort(owner, kind="stable")
+    held, starts = np.unique(owner[order], return_index=True)
+    centres = rows[np.argsort(score, kind="stable")[:n]].copy()
+    sums = np.add.reduceat(rows[order], starts, axis=0)
+    centres[held] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    return centres

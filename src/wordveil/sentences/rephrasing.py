@@ -25,9 +25,9 @@ from wordveil.arrays import IdArray, PrivateIds, PrivateText, ReleasedIds, Relea
 from wordveil.documents import DocumentSettings
 from wordveil.errors import ParameterError
 from wordveil.kernels.arithmetic import arithmetic_name
-from wordveil.kernels.compiled import kernel_engine
+from wordveil.kernels.compiled.library import kernel_engine
 from wordveil.kernels.nearest import NearestWords
-from wordveil.meaning.explanations import Explanation, InWords, explain
+from wordveil.meaning.explanations import Explanation, explain
 from wordveil.mechanisms.neighbours import FittedNeighbourResponse, NeighbourResponse
 from wordveil.parameters import check_kind
 from wordveil.promises.guarantees import Guarantee, PrivacyUnit
@@ -40,6 +40,7 @@ from wordveil.promises.release import (
     effective_guarantee,
     grid_disclosure,
 )
+from wordveil.promises.worked import InWords
 from wordveil.randomness import RandomSource
 from wordveil.runs.digests import file_digests
 from wordveil.runs.sanitize import RunReport, sanitize_documents
@@ -201,9 +202,11 @@ def _assembled(
         arithmetic=_arithmetic(encoder, embeddings),
     )
     claim: Any = randomizer.guarantee()
+    # With that of the numbers that a sentence releases, over their whole ranges.
+    losses = [grid.guarantee().loss(grid.points - 1) for grid in options.grids]
     promise = replace(
         claim,
-        epsilon=_total(claim.epsilon, options.grids),
+        epsilon=math.nextafter(math.fsum([claim.epsilon, *losses]), math.inf) if losses else claim.epsilon,
         unit=PrivacyUnit.SENTENCE,
         assumptions=(
             *claim.assumptions,
@@ -238,12 +241,6 @@ def _arithmetic(encoder: SentenceEncoder, embeddings: Embeddings) -> str:
     return f"{arithmetic_name()}; rows {hashlib.blake2b(rows.tobytes(), digest_size=4).hexdigest()}"
 
 
-def _total(epsilon: float, grids: Sequence[NumberGrid]) -> float:
-    """Return the loss of a sentence with that of the numbers it releases over their whole ranges, rounded up."""
-    losses = [grid.guarantee().loss(grid.points - 1) for grid in grids]
-    return math.nextafter(math.fsum([epsilon, *losses]), math.inf) if losses else epsilon
-
-
 def _disclosures(grids: Sequence[NumberGrid]) -> tuple[str, ...]:
     apart = " but by their numbers on the grids" if grids else ""
     return (
@@ -275,7 +272,13 @@ class SentenceReader:
     def encode_parts(self, texts: Iterable[PrivateText]) -> Iterator[EncodedBatch]:
         """Yield all texts as one batch: there are far fewer sentences than words."""
         cut = [split_sentences(text) for text in texts]
-        ids = self._ids([sentence for sentences in cut for sentence in sentences])
+        every, grids = [each for sentences in cut for each in sentences], () if self.typed is None else self.typed.grids
+        ids = np.empty((len(every), 1 + len(grids)), np.int32)
+        ids[:, 0] = self.nearest(every)
+        first = UNKNOWN - 1 - len(KINDS)
+        for column, grid in enumerate(grids, 1):
+            ids[:, column] = [first - _point(sentence, grid) for sentence in every]
+            first -= grid.points
         counts = np.fromiter((len(sentences) * ids.shape[1] for sentences in cut), np.int64, len(cut))
         yield EncodedBatch(
             gaps=["", " "],
@@ -298,16 +301,6 @@ class SentenceReader:
             ids = np.where(rows.any(axis=1), self._search.nearest(rows, threads=self.threads), UNKNOWN)
             found.update(zip(part, ids.tolist(), strict=True))
         return np.array([found[sentence] for sentence in sentences], dtype=np.int32)
-
-    def _ids(self, sentences: Sequence[str]) -> IdArray:
-        grids = () if self.typed is None else self.typed.grids
-        ids = np.empty((len(sentences), 1 + len(grids)), np.int32)
-        ids[:, 0] = self.nearest(sentences)
-        first = UNKNOWN - 1 - len(KINDS)
-        for column, grid in enumerate(grids, 1):
-            ids[:, column] = [first - _point(sentence, grid) for sentence in sentences]
-            first -= grid.points
-        return ids
 
 
 def _point(sentence: str, grid: NumberGrid) -> int:

@@ -83,7 +83,9 @@ def clean(sentence: str) -> Cleaned:
     written = _NAMES_IN_A_ROW.sub(_NAME, "".join(pieces))
     if len(_SLOT.findall(written)) > MOST_SLOTS:
         return Cleaned(None, "too many slots")
-    return Cleaned(_finished(written))
+    plain = " ".join(written.split())
+    plain = plain[:1].upper() + plain[1:]
+    return Cleaned(f"{plain}." if plain[-1].isalnum() or plain[-1] == "]" else plain)
 
 
 def _read(words: list[str], i: int) -> str | None:
@@ -114,12 +116,6 @@ def _is_listed(word: str) -> bool:
 @cache
 def _listing() -> Encoder:
     return Encoder(lookup=load_embeddings().ids)
-
-
-def _finished(sentence: str) -> str:
-    sentence = " ".join(sentence.split())
-    sentence = sentence[:1].upper() + sentence[1:]
-    return f"{sentence}." if sentence[-1].isalnum() or sentence[-1] == "]" else sentence
 
 
 def slots_of(sentence: str) -> list[str]:

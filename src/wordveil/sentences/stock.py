@@ -160,27 +160,19 @@ def load_stock(path: str | PathLike[str] | None = None) -> Stock:
     folder = GENERAL if path is None else Path(path)
     facts = StockFacts.load(folder)
     into = folder / MAP_FILE
+    if path is None:
+        header, words, vectors = read_packaged(GENERAL)
+        known = {"name": header.name, "source": header.source, "licence": header.licence}
+        embeddings = Embeddings.from_arrays(list(words), vectors, casing="cased", candidate_rule="all", **known)
+        if embeddings.header.checksum != header.checksum:
+            raise EmbeddingFormatError(GENERAL, "differs from its checksum.", remedy="Reinstall wordveil.")
+    else:
+        embeddings = load_embeddings(folder)
     found = Stock(
-        embeddings=_packaged() if path is None else load_embeddings(folder),
+        embeddings=embeddings,
         facts=facts,
         into=np.load(into, allow_pickle=False).astype(np.float32) if into.exists() else None,
     )
     if any(not 0 <= i < len(found.embeddings) for level in facts.levels for i in level.ids):
         raise EmbeddingFormatError(folder / FACTS_FILE, "names prototypes that are not there.", remedy=_REMEDY)
     return found
-
-
-def _packaged() -> Embeddings:
-    header, words, vectors = read_packaged(GENERAL)
-    made = Embeddings.from_arrays(
-        list(words),
-        vectors,
-        name=header.name,
-        source=header.source,
-        licence=header.licence,
-        casing="cased",
-        candidate_rule="all",
-    )
-    if made.header.checksum != header.checksum:
-        raise EmbeddingFormatError(GENERAL, "differs from its checksum.", remedy="Reinstall wordveil.")
-    return made

@@ -6,7 +6,7 @@ addresses, telephone numbers set aside for fiction. Numbers, years, sums and dat
 `NumberGrid`.
 
 Token ids carry all of it: -2 - k in a private text for a token of kind k, or of grid point k - 14; in a release, ids
-above the vocabulary's for surrogates and grid points. Nothing here reads a text or draws: `mechanisms.typed` does.
+above the vocabulary's for surrogates and grid points. Nothing here reads a text or draws: `mechanisms.wrappers` does.
 
 Reference: RFC 2606 (domains), RFC 5737 and RFC 3849 (addresses), 555-0100 to 555-0199 of the North American Numbering
 Plan, Ofcom's telephone numbers for drama, ISO 13616 (IBAN check digits), ISO/IEC 7812 (Luhn).

@@ -13,20 +13,18 @@ from collections.abc import Iterable, Sequence
 from operator import ne
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.storage import StoredTable
-from wordveil.vocabulary.word_index import WordIndex, build_index
-from wordveil.vocabulary.wordlist import WordList
+from wordveil.vocabulary.wordlist import WordIndex, WordList, build_index
 
 # Apostrophes: straight, curly. Hyphens: hyphen-minus, U+2010 hyphen, U+2011 non-breaking hyphen.
 _JOINER = re.compile("['\u2019\\-\u2010\u2011]")
-_BLOCK_ROWS = 8192
 # Enough to tell nearly all different rows apart; the exact comparison decides about the rest.
-_HASHED_COLUMNS = 16
+_COMPARED = 16
 
 
 def is_plain_word(word: str) -> bool:
@@ -66,13 +64,13 @@ def canonical_ids(vectors: Float32Array) -> IdArray:
     Rows are equal if all their components are; -0.0 equals 0.0, because their distance is zero.
     """
     canonical = np.arange(len(vectors), dtype=np.int32)
-    hashes = _hash_rows(vectors)
-    order = np.argsort(hashes)
-    same = hashes[order[1:]] == hashes[order[:-1]]
-    members = np.flatnonzero(np.concatenate((same, [False])) | np.concatenate(([False], same)))
-    # Only rows whose hash repeats can have a twin; they are few, and exact comparison decides among them.
+    # Adding +0.0 turns -0.0 into 0.0, so that equal rows have equal bytes.
+    beginnings = np.ascontiguousarray(vectors[:, :_COMPARED] + np.float32(0.0))
+    keys = beginnings.view(f"V{beginnings.shape[1] * 4}")[:, 0]
+    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    # Only rows whose beginning repeats can have a twin; they are few, and exact comparison decides among them.
     seen: dict[bytes, int] = {}
-    for row in np.sort(order[members]).tolist():
+    for row in np.flatnonzero(counts[which] > 1).tolist():
         canonical[row] = seen.setdefault((vectors[row] + np.float32(0.0)).tobytes(), row)
     return canonical
 
@@ -80,19 +78,6 @@ def canonical_ids(vectors: Float32Array) -> IdArray:
 def _is_letters(part: str) -> bool:
     """Return whether a part between joiners is a letter followed by letters and combining marks."""
     return part[:1].isalpha() and all(c.isalpha() or unicodedata.category(c).startswith("M") for c in part)
-
-
-def _hash_rows(vectors: Float32Array) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of the first components of each row: equal rows have equal hashes."""
-    columns = min(vectors.shape[1], _HASHED_COLUMNS)
-    steps = np.arange(1, columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    multipliers = ((steps ^ (steps >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)) | np.uint64(1)
-    out = np.empty(len(vectors), dtype=np.uint64)
-    for first in range(0, len(vectors), _BLOCK_ROWS):
-        # Adding +0.0 turns -0.0 into 0.0, so that equal rows have equal bits.
-        block = np.ascontiguousarray(vectors[first : first + _BLOCK_ROWS, :columns] + np.float32(0.0))
-        out[first : first + len(block)] = block.view(np.uint32).astype(np.uint64) @ multipliers
-    return out
 
 
 # Even lower-cased tables hold a few cased entries (markup, brands); more than this share means case matters.

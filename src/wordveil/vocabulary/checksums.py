@@ -20,8 +20,7 @@ from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ChecksumError
 from wordveil.vocabulary.candidates import candidate_ids, canonical_ids
 from wordveil.vocabulary.storage import StoredTable
-from wordveil.vocabulary.word_index import build_index
-from wordveil.vocabulary.wordlist import WordList
+from wordveil.vocabulary.wordlist import WordList, build_index
 
 
 def table_checksum(words: Sequence[str], vectors: Float32Array) -> str:

@@ -92,20 +92,16 @@ class NeighbourRank(VocabularyMetric):
         with _COMPUTING:
             found = _LAST.get(key)
             if found is None:
-                found = self._compute(vectors, checksum)
+                if len(vectors) == 1:
+                    distances = np.zeros((1, 1))
+                else:
+                    graph = rank_graph(vectors, min(self.k, len(vectors) - 1))
+                    distances = rank_distances(graph, cap=math.inf if self.cap is None else self.cap)
+                table = DistanceTable.taking(distances)
+                found = PathMatrix(label=self.name, vocabulary=checksum, table=table)
                 _LAST.clear()
                 _LAST[key] = found
             return found
-
-    def _compute(self, vectors: FloatArray, checksum: str) -> Precomputed:
-        cap = math.inf if self.cap is None else self.cap
-        if len(vectors) == 1:
-            distances = np.zeros((1, 1))
-        else:
-            graph = rank_graph(vectors, min(self.k, len(vectors) - 1))
-            distances = rank_distances(graph, cap=cap)
-        table = DistanceTable.taking(distances)
-        return PathMatrix(label=self.name, vocabulary=checksum, table=table)
 
 
 # The last matrix, because certifying and then fitting need the same one and 6 000 words take a minute and a half.

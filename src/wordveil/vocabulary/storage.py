@@ -29,8 +29,7 @@ from wordveil.arrays import MALFORMED, Float32Array, IdArray, Int64Array
 from wordveil.errors import EmbeddingFormatError, ParameterError
 from wordveil.files.atomic import sync, write_whole
 from wordveil.vocabulary.header import VocabularyHeader
-from wordveil.vocabulary.word_index import WordIndex
-from wordveil.vocabulary.wordlist import WordList
+from wordveil.vocabulary.wordlist import WordIndex, WordList
 
 HEADER_FILE = "header.json"
 _REMEDY = "Import the source again; the directory is damaged or was not written by wordveil."
@@ -66,12 +65,15 @@ def open_table(directory: Path) -> StoredTable:
     def mapped(name: str, dtype: type[np.generic], *shape: int | None) -> NDArray[Any]:
         return load_array(directory / f"{name}.npy", dtype, shape, remedy=_REMEDY, mapped=True)
 
+    candidates = mapped("candidates", np.int32, None)
+    if not 0 < candidates.size <= v or not 0 <= candidates[0] <= candidates[-1] < v:
+        raise EmbeddingFormatError(directory / "candidates.npy", f"must hold 1 to {v} ids.", remedy=_REMEDY)
     return StoredTable(
         header=header,
         words=_map_words(directory, mapped("offsets", np.int64, v + 1)),
         vectors=mapped("vectors", np.float32, v, header.dimensions),
         index=WordIndex(hashes=mapped("index_hashes", np.uint64, v), ids=mapped("index_ids", np.int32, v)),
-        candidates=_checked_ids(directory, mapped("candidates", np.int32, None), v),
+        candidates=candidates,
         canonical=mapped("canonical", np.int32, v),
     )
 
@@ -120,7 +122,7 @@ class VocabularyWriter:
         return matrix, self._digest.digest()
 
     def finish_rest(self, table: StoredTable) -> None:
-        _write_bytes(self.directory / "words.txt", table.words.blob.tobytes())
+        write_whole(self.directory / "words.txt", table.words.blob.tobytes())
         arrays: dict[str, NDArray[Any]] = {
             "offsets.npy": table.words.offsets,
             "index_hashes.npy": table.index.hashes,
@@ -132,7 +134,7 @@ class VocabularyWriter:
             with (self.directory / name).open("wb") as stream:
                 np.lib.format.write_array(stream, np.ascontiguousarray(array), version=(1, 0))
                 sync(stream)
-        _write_bytes(self.directory / HEADER_FILE, table.header.to_json().encode("utf-8"))
+        replace_header(self.directory, table.header)
 
     def commit(self) -> None:
         """Give the finished directory its name, unless something came into being there meanwhile."""
@@ -188,15 +190,3 @@ def _map_words(directory: Path, offsets: Int64Array) -> WordList:
         problem = f"ends at {offsets[-1]}, words.txt has {blob.size} bytes."
         raise EmbeddingFormatError(directory / "offsets.npy", problem, remedy=_REMEDY)
     return WordList(blob, offsets)
-
-
-def _checked_ids(directory: Path, candidates: IdArray, v: int) -> IdArray:
-    if not 0 < candidates.size <= v or not 0 <= candidates[0] <= candidates[-1] < v:
-        raise EmbeddingFormatError(directory / "candidates.npy", f"must hold 1 to {v} ids.", remedy=_REMEDY)
-    return candidates
-
-
-def _write_bytes(path: Path, data: bytes) -> None:
-    with path.open("wb") as stream:
-        stream.write(data)
-        sync(stream)

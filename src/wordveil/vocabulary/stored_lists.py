@@ -135,7 +135,7 @@ def store_lists(
     if found is not None:
         return found
     key = lists_key(embeddings, k, chosen, metric)
-    path = embeddings.directory / f"{lists_name(key)}.npy"
+    path = embeddings.directory / f"neighbours-{key.checksum[:16]}.npy"
     partial = path.with_name(f".{path.stem}.partial")
     with partial.open("ab") as stream:
         start = _resume(stream, len(embeddings), k)
@@ -170,11 +170,6 @@ def _open(path: Path, key: ListsKey, outputs: IdArray) -> NeighbourLists:
 
 def _chosen(embeddings: Embeddings, outputs: int | ArrayLike | None) -> IdArray:
     return checked_outputs(embeddings, most_frequent(embeddings, outputs) if isinstance(outputs, Integral) else outputs)
-
-
-def lists_name(key: ListsKey) -> str:
-    """Return the name of the files that hold lists, without an ending."""
-    return f"neighbours-{key.checksum[:16]}"
 
 
 def _resume(stream: BinaryIO, v: int, k: int) -> int:

@@ -21,15 +21,16 @@ from numpy.typing import ArrayLike
 from wordveil.arrays import Float32Array, IdArray
 from wordveil.errors import ChecksumError, ParameterError
 from wordveil.kernels.compiled.text import PackedWords
+from wordveil.randomness import RandomSource
 from wordveil.text.characters import letters_by_script
 from wordveil.vocabulary.candidates import build_table, checked_rows, detect_casing, packed_words
 from wordveil.vocabulary.checksums import candidates_checksum, table_checksum, verify_table
 from wordveil.vocabulary.header import VocabularyHeader
 from wordveil.vocabulary.packaged import never_output, read_packaged
 from wordveil.vocabulary.storage import StoredTable, VocabularyWriter, is_vocabulary, open_table, replace_header
-from wordveil.vocabulary.word_index import WordIndex, build_index, first_duplicate
-from wordveil.vocabulary.wordlist import WordList, encode_queries
+from wordveil.vocabulary.wordlist import WordIndex, WordList, build_index, encode_queries, first_duplicate
 
+SAMPLE = 1000  # words of a public sample
 SCRIPT_WORDS = 300  # words that are looked at for their scripts
 COMMON = 0.01  # of their letters
 
@@ -311,6 +312,18 @@ def load_embeddings(path: str | PathLike[str] | None = None, *, every_output: bo
 
     read = read_table(location)
     return _in_memory(read.words, read.vectors, read.index, name=read.name, source=location.name)
+
+
+def public_sample(embeddings: Embeddings, size: int = SAMPLE) -> IdArray:
+    """Return `size` candidate ids drawn uniformly without replacement by a fixed public rule (all, where fewer).
+
+    What private texts hold has no part in the choice.
+    """
+    candidates = embeddings.candidates
+    if len(candidates) <= size:
+        return candidates
+    uniforms = RandomSource.public("public sample").lane(0).random(len(candidates))
+    return np.sort(candidates[np.argsort(uniforms, kind="stable")[:size]])
 
 
 def _in_memory(

@@ -20,10 +20,9 @@ from wordveil.errors import ParameterError, TooLittleKeptError
 from wordveil.kernels.compiled.library import engine_name
 from wordveil.kernels.compiled.withholding import CompiledWithholding
 from wordveil.parameters import check_choice
-from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing
+from wordveil.promises.guarantees import Guarantee, NoGuarantee, Standing, Withholding
 from wordveil.promises.release import Provenance, Reported
 from wordveil.promises.rows import ReleasedRows, Rows, into_rows
-from wordveil.promises.withholding import Withholding
 from wordveil.randomness import RandomSource
 from wordveil.withholding.claim import Claim, disclosures
 from wordveil.withholding.compiled import compiled_pass

@@ -75,8 +75,13 @@ class CompiledScreen:
         rows = np.ascontiguousarray(rows)
         queries = self.type.queries(rows - self.centre)
         maxima, floors = self._screen(queries)
-        if k > 1:
-            floors = self._kth_floors(maxima, queries.scales, k)
+        if k > 1:  # each maximum stands for one word
+            n, count = len(rows), self.bounds.shape[1]
+            floors = np.full(n, -np.inf)
+            if k <= count:
+                low = maxima.transpose(1, 0, 2).reshape(-1, count)[:n].astype(np.float64)
+                low -= queries.scales[:, :1] * self.bounds[0] + queries.scales[:, 1:] * self.bounds[1] + self.bounds[2]
+                floors = np.ascontiguousarray(np.partition(low, count - k, axis=1)[:, count - k])
         limit = np.square(queries.norms) - 2 * floors
         limit += (rows.shape[1] + 16) * 2.0**-50 * np.square(queries.norms + self.largest)
         return self._collect(rows, *self._hits(maxima, queries.scales, floors), limit, one=k == 1)
@@ -94,15 +99,6 @@ class CompiledScreen:
         arrays = all_scales, maxima, floors
         call(require(LEVEL).wordveil_screen, self._table(), left, padded, self.words, columns, *arrays)
         return maxima, floors[:n].max(axis=1)
-
-    def _kth_floors(self, maxima: Float32Array, scales: Float64Array, k: int) -> Float64Array:
-        """Return a score that at least k words certainly reach, for each query: each maximum stands for one word."""
-        n, count = len(scales), self.bounds.shape[1]
-        if k > count:
-            return np.full(n, -np.inf)
-        low = maxima.transpose(1, 0, 2).reshape(-1, count)[:n].astype(np.float64)
-        low -= scales[:, :1] * self.bounds[0] + scales[:, 1:] * self.bounds[1] + self.bounds[2]
-        return np.ascontiguousarray(np.partition(low, count - k, axis=1)[:, count - k])
 
     def _hits(self, maxima: Float32Array, scales: Float64Array, floors: Float64Array) -> tuple[Int64Array, Int64Array]:
         """Return the maxima that reach their query's floor, sorted by query, and where each query's begin."""

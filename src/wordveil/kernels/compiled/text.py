@@ -52,7 +52,7 @@ class _ReaderFields(ctypes.Structure):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedWords:
-    """A vocabulary's words and their sorted hashes, as `vocabulary.word_index` makes them."""
+    """A vocabulary's words and their sorted hashes, as `vocabulary.wordlist` makes them."""
 
     blob: NDArray[np.uint8]  # UTF-8 bytes of all words, each with one more byte behind it
     offsets: Int64Array  # start of each word and end of the last, int64, shape (v + 1,)

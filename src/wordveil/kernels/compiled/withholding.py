@@ -18,8 +18,6 @@ import numpy as np
 from wordveil.kernels.compiled.library import pointer, withholding_library
 from wordveil.kernels.compiled.text import Strings, new_strings, packed_strings
 
-__all__ = ["ASK", "LONGEST", "CompiledWithholding", "WithholdingSettings"]
-
 ASK = 8
 """The kind of a part of which the lists are to be asked; those before it are in the order of `Kind`."""
 LONGEST = 60

@@ -20,11 +20,10 @@ class _Missing:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):  # asked by Python's own machinery, not by a user
             raise AttributeError(name)
-        raise _error()
+        raise MissingExtraError(*_MISSING)
 
 
-def _error() -> MissingExtraError:
-    return MissingExtraError("Work on a graphics card", "torch", "gpu")
+_MISSING = ("Work on a graphics card", "torch", "gpu")
 
 
 torch: Any
@@ -55,7 +54,7 @@ def open_device(name: str) -> Any:
     be used here.
     """
     if isinstance(torch, _Missing):
-        raise _error()
+        raise MissingExtraError(*_MISSING)
     kind, _, index = name.partition(":")
     if kind not in ("cpu", "cuda") or (index and not (kind == "cuda" and index.isdecimal())):
         raise ParameterError("device", name, "must be cpu, cuda or cuda:N.")

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wordveil.arrays import Float32Array, Float64Array, IdArray, Progress
+from wordveil.arrays import Float64Array, IdArray, Progress
 from wordveil.errors import ParameterError
 from wordveil.kernels.channel_rows import ChannelRows
 from wordveil.kernels.gpu.backend import free_bytes, launch, open_device, processors, torch, uses_triton
@@ -66,20 +66,16 @@ class GpuSelection(ChannelRows):
         right = torch.zeros((self.blocks, self._k, self.width), dtype=torch.float64, device=self.device)
         right[:, : packed.shape[1]] = torch.from_numpy(packed)
         self._right = right
-        names, shares = self._lay_out(rows)
-        self._names, self._shares = torch.from_numpy(names).to(self.device), torch.from_numpy(shares).to(self.device)
-        self._inner_units = torch.from_numpy(rows._inner_units).to(self.device)
-        self._edges = torch.from_numpy(rows._edges).to(self.device)
-
-    def _lay_out(self, rows: SelectionRows) -> tuple[IdArray, Float32Array]:
-        """Return each output's canonical id, and its base measure, 0 where a block has no word: (blocks, width)."""
+        # Each output's canonical id, and its base measure, 0 where a block has no word.
         names = np.full((self.blocks, self.width), -1, dtype=np.int32)
         shares = np.zeros((self.blocks, self.width), dtype=np.float32)
         for block in range(self.blocks):
             low, high = rows._edges[block], rows._edges[block + 1]
             names[block, : high - low] = rows.canonical[rows.outputs[low:high]]
             shares[block, : high - low] = 1.0 if rows._base is None else rows._base[block, : high - low]
-        return names, shares
+        self._names, self._shares = torch.from_numpy(names).to(self.device), torch.from_numpy(shares).to(self.device)
+        self._inner_units = torch.from_numpy(rows._inner_units).to(self.device)
+        self._edges = torch.from_numpy(rows._edges).to(self.device)
 
     def weights(self, ids: IdArray) -> Float64Array:
         return self._rows.weights(ids)

@@ -15,8 +15,7 @@ import numpy as np
 
 from wordveil.arrays import Float32Array, Int64Array
 from wordveil.errors import EmbeddingFormatError, ParameterError
-from wordveil.vocabulary.word_index import WordIndex, build_index, first_duplicate
-from wordveil.vocabulary.wordlist import WordList
+from wordveil.vocabulary.wordlist import WordIndex, WordList, build_index, first_duplicate
 
 Progress = Callable[[int, float], None]
 """Called after each block with the rows read so far and the share of the file read, in [0, 1]."""

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Protocol, TypeVar, final
+from typing import IO, TypeVar, final
 
 from wordveil.arrays import MALFORMED
 from wordveil.errors import EmbeddingFormatError
@@ -35,17 +35,11 @@ _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
 
 
-class _Readable(Protocol):
-    """The one thing all three kinds of stream can do."""
-
-    def read(self, count: int, /) -> bytes: ...
-
-
 @final
 class Source:
     """A readable stream of decompressed bytes that knows how much of its file it has used."""
 
-    def __init__(self, path: Path, stream: _Readable, raw: IO[bytes], size: int) -> None:
+    def __init__(self, path: Path, stream: IO[bytes] | gzip.GzipFile, raw: IO[bytes], size: int) -> None:
         self.path = path
         self._stream = stream
         self._raw = raw
