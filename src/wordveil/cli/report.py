@@ -178,11 +178,7 @@ def _check(
             say(f"wordveil: {printable(line)}.")
         raise typer.Exit(NO)
     if sign is not None:
-        from wordveil.runs.report import write_sealed
-        from wordveil.runs.report_signatures import signed
-
-        write_sealed(signed(stored.facts, sign), stored.path)
-        signature = f"signed now with {sign}"
+        signature = _signed_now(stored, sign)
     missing = shortfall(stored.facts)
     lines = [
         f"{released}: is what {verify} speaks of ({counted(len(stored.outputs), 'file')})",
@@ -193,6 +189,15 @@ def _check(
     ]
     more = {"signature": signature, "missing": missing, "warnings": warnings}
     show(result | more, lines, as_json=as_json)
+
+
+def _signed_now(report: StoredReport, key: Path) -> str:
+    """Sign a report that holds, in its place; return what is said of its signature."""
+    from wordveil.runs.report import write_sealed
+    from wordveil.runs.report_signatures import signed
+
+    write_sealed(signed(report.facts, key), report.path)
+    return f"signed now with {key}"
 
 
 def _other_files(report: StoredReport, released: Path) -> list[str]:

@@ -107,28 +107,20 @@ class WalkError(Exception):
 
 
 class JsonWalker:
-    """Walks values with one selection.
-
-    Attributes:
-        any_value: Take numbers and booleans in a selected column as they are written.
-        no_lists: Refuse a selected column that lies in a list.
-        copied: Names of the members copied so far; of more than 1000 the rest is named as such.
-        dropped: Names of the members of the last value that were left out.
-        pieces: Raw text before, between and after the texts of the last value.
-        texts: The selected strings of the last value; None for null.
-        lacking: How many selected columns the last value does not have.
-        not_text: How many selected columns of the last value held something else than text; null stands there now.
-    """
+    """Walks values with one selection."""
 
     def __init__(self, root: SelectionNode, missing: Missing = "refuse") -> None:
         self.root = root
         self.missing = missing
-        self.any_value = self.no_lists = False
-        self.copied: dict[str, None] = {}
+        self.any_value = False  # take numbers and booleans in a selected column as they are written
+        self.no_lists = False  # refuse a selected column that lies in a list
+        self.copied: dict[str, None] = {}  # members copied so far; of more than 1000 the rest is named as such
+        # Of the last value: the members left out, the raw text around its texts, and these; None for null.
         self.dropped: dict[str, None] = {}
         self.pieces: list[str] = []
         self.texts: list[str | None] = []
-        self.lacking = self.not_text = 0
+        self.lacking = 0  # selected columns that it does not have
+        self.not_text = 0  # those that held something else than text; null stands there now
         self._copied_before = 0
         self._pending = ""
         self._cursor = 0

@@ -40,11 +40,7 @@ class Tensor(NamedTuple):
 
 
 class SafetensorsFile(AbstractContextManager["SafetensorsFile"]):
-    """An open file; a context manager.
-
-    Attributes:
-        tensors: Name -> entry, in the header's order.
-        stream: The open file.
+    """An open file, `stream`, and the entries of its header by name, `tensors`; a context manager.
 
     Raises:
         DataFormatError: If the header does not fit the file, names a tensor twice, or places tensors outside of it or

@@ -102,22 +102,14 @@ def run_documents(  # noqa: PLR0913 (half of them serve a later resume)
     callbacks: Callbacks | None = None,
     beforehand: Beforehand | None = None,
 ) -> DocumentSummary:
-    """Run a document set through a function and write the same formats; errors are those of `sanitize_documents`.
+    """Run a document set through a function and write the same formats; see `sanitize_documents`.
 
-    Args:
-        source: A file, a directory, or "-" for standard input.
-        destination: A file (a directory for a directory), or "-" for standard output.
-        process: Takes a block of records and returns, for each, one released text per text, None for None. The
-            answer for a record must not depend on the other records.
-        settings: How the input is read.
-        fingerprint: What the output depends on besides input and settings, as JSON values, nothing private.
-        randomness: What the process draws from: its key is kept until all is written.
-        resume: Continue an interrupted run; does nothing where the output is complete, starts anew where there is none.
-        again: Whether to write over an output that is there; None does so unasked, and remembers nothing of the run.
-        second: What is said of writing over one, where there is randomness.
-        counts: The caller's counts, which the process adds to: kept over a resume, and less those of malformed files.
-        callbacks: Progress, notices to the owner, and the end.
-        beforehand: Reads all files before the first is run; nothing is read where the output is complete.
+    `process` takes a block of records and returns, for each, one released text per text, None for None; the answer for
+    a record must not depend on the others. What the output depends on besides input and settings is the `fingerprint`,
+    JSON values, nothing private. The key of `randomness`, from which the process draws, is kept until all is written;
+    where there is some, `second` is said of writing over an output. With `again` None that is done unasked, and nothing
+    is remembered of the run. The process adds to `counts`, kept over a resume, and less those of malformed files.
+    `beforehand` reads all files before the first is run; nothing is read where the output is complete.
     """
     origin, target = os.fspath(source), os.fspath(destination)
     settings, calls = settings or DocumentSettings(), callbacks or Callbacks()

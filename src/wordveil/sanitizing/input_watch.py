@@ -69,11 +69,6 @@ class InputWatch:
         sentences: Whether the run's tokens are sentences: words are then read for this alone, and only in the sample.
         warn: Called at most once before the block at hand is released, with `ForeignTextWarning`, and at the end with
             any other `InputWarning`.
-
-    Attributes:
-        words: Words so far in this process, public ones included, typed tokens left out where they are told apart.
-        unknown: Those of them outside the vocabulary.
-        settled: Whether nothing more is judged: a warning was given, or enough was looked at.
     """
 
     def __init__(
@@ -84,10 +79,13 @@ class InputWatch:
         sentences: bool = False,
         warn: Warn = warn_caller,
     ) -> None:
+        # Words so far in this process, public ones included, typed tokens left out where they are told apart; and those
+        # of them outside the vocabulary.
         self.words = self.unknown = 0
         self._embeddings, self._encoder, self._sentences, self._warn = embeddings, encoder, sentences, warn
         self._sample = Counter[str]()
-        self.settled = self._warned = False
+        self.settled = False  # whether nothing more is judged: a warning was given, or enough was looked at
+        self._warned = False
         self._typed = encoder is None or encoder.typed is not None  # numbers and the like are told apart from words
 
     def look(self, texts: Sequence[PrivateText], tokens: IdArray, exempt: int) -> None:
