@@ -105,9 +105,7 @@ def test_bad_parameters_are_refused():
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize(
-    ("rate", "epsilon"), [(0.5, 0.861177), (1.0, 1.552141), (2.0, 2.766642), (4.0, 4.561248), (10.0, 10.094030)]
-)
+@pytest.mark.parametrize(("rate", "epsilon"), [(0.5, 0.861177), (2.0, 2.766642), (10.0, 10.094030)])
 def test_checked_numbers_on_glove(rate, epsilon):
     with np.load(shared("embeddings", "glove.6B.50d.top100k.npz")) as stored:
         words = placed(stored["vectors"][:20_000])

@@ -92,7 +92,7 @@ def test_coordinates_do_not_depend_on_their_batch():
 @every_vocabulary
 def test_selection_gives_the_same_bytes_for_any_batch_thread_and_block(monkeypatch, engine, make):
     kernel = kernel_of(make(4, 1300, 37))
-    ids = np.unique(kernel.canonical)
+    ids = np.unique(kernel.canonical)[::4]
     same_in_any_batch(kernel.masses, ids, (1, 2, 5, 13))
     tokens = rng(1).integers(0, 1300, 500).astype(np.int32)
     words = random_words(2, 500, kernel)

@@ -115,7 +115,7 @@ def test_whole_rows_are_decided_as_200_bits_decide_them(monkeypatch, kind, based
     rows = rows_of(kind, base=np.linspace(0.5, 2.0, V) if based else None)
     with mpmath.workprec(BITS):
         ends = edges(kind, 7, rows)
-        words = aimed(ends, 4 * V)
+        words = aimed(ends, 2 * V)
         expected = reference(ends, words)
     assert rows.whole(7, words).tolist() == expected
     with monkeypatch.context() as patch:

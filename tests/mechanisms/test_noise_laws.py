@@ -36,10 +36,9 @@ def gamma(d, scale, order=2):
 
 def cases():
     """Name, noise, the law of its lengths, and what else of it must be uniform."""
-    for d in (1, 2, 3, 50):
-        for epsilon in (0.5, 8.0):
-            fitted = wv.MultivariateLaplace(epsilon=epsilon).for_dimensions(d)
-            yield f"laplace {epsilon} in {d}", noise_in(fitted, d), gamma(d, 1 / epsilon), direction_p_value
+    for d, epsilon in ((1, 0.5), (2, 8.0), (3, 0.5), (50, 8.0)):
+        fitted = wv.MultivariateLaplace(epsilon=epsilon).for_dimensions(d)
+        yield f"laplace {epsilon} in {d}", noise_in(fitted, d), gamma(d, 1 / epsilon), direction_p_value
     for d in (1, 2, 8):
         fitted = wv.ClippedLaplace(epsilon=2.0, clip_norm=3.0).for_dimensions(d)
         # The L1 norm of d Laplace variates of scale b is Gamma(d, b).
@@ -55,11 +54,10 @@ def cases():
     for m in (1, 2, 5):
         fitted = wv.Projection(epsilon=2.0, dimensions=m).fit(drawn(80, 6))
         yield f"projection to {m}", noise_in(fitted, 6), gamma(m, fitted.stretch / 2.0), direction_p_value
-    for d in (1, 2, 6):
-        for lam in (0.0, 0.4, 1.0):
-            table = correlated(d)
-            fitted = wv.Mahalanobis(epsilon=2.0, lam=lam).fit(table)
-            yield f"mahalanobis {lam} in {d}", whitened(fitted, table, d), gamma(d, 0.5), direction_p_value
+    for d, lam in ((1, 0.4), (2, 0.0), (2, 1.0), (6, 0.4)):
+        table = correlated(d)
+        fitted = wv.Mahalanobis(epsilon=2.0, lam=lam).fit(table)
+        yield f"mahalanobis {lam} in {d}", whitened(fitted, table, d), gamma(d, 0.5), direction_p_value
 
 
 CASES = {name: case for name, *case in cases()}

@@ -57,8 +57,7 @@ KINDS = ["matrix", "rank"]
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *COORDINATES])
-@pytest.mark.parametrize("barred", [0, 15])
-@pytest.mark.parametrize("epsilon", [0.3, 2.0, 6.0])
+@pytest.mark.parametrize(("barred", "epsilon"), [(15, 0.3), (0, 2.0), (15, 6.0)])
 @pytest.mark.parametrize("gamma", [None, 1.2, "santext"])
 @pytest.mark.parametrize("form", ["as fitted", "precomputed"])
 def test_every_triple_of_the_exact_channel_keeps_the_claim(kind, barred, epsilon, gamma, form):

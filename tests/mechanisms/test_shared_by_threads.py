@@ -1,7 +1,8 @@
 """One sanitizer that eight threads call at once gives the bytes that it gives to one thread alone.
 
-Every selection mechanism in every metric, one of them on every engine, with rows kept from call to call and without;
-then whatever else a release goes through. Threads change turns every microsecond, as they would on a busy machine.
+One selection mechanism in every metric and on every engine, the others in some, with rows kept from call to call and
+without; then whatever else a release goes through. Threads change turns every microsecond, as they would on a busy
+machine.
 """
 
 import os
@@ -77,8 +78,8 @@ METRICS = {
 }
 SELECTION = {
     **{f"tem, {name}": wv.TEM(epsilon=5.0, metric=metric) for name, metric in METRICS.items()},
-    **{f"santext, {name}": wv.SanText(epsilon=5.0, metric=metric) for name, metric in METRICS.items()},
-    **{f"tight, {name}": wv.TightConstraints(epsilon=5.0, metric=METRICS[name]) for name in list(METRICS)[:3]},
+    **{f"santext, {name}": wv.SanText(epsilon=5.0, metric=METRICS[name]) for name in ("euclidean", "ranks")},
+    "tight, mahalanobis": wv.TightConstraints(epsilon=5.0, metric=METRICS["mahalanobis"]),
     "tem, certified": wv.TEM(epsilon=5.0, calibration="certified"),
     "santext, certified": wv.SanText(epsilon=5.0, calibration="certified"),
 }
@@ -104,11 +105,12 @@ def test_selection_draws_the_same_words_whoever_else_draws(name):
     check_words(table(), SELECTION[name], documents(table().words))
 
 
+FIRST = {name: one for name, one in ALL.items() if name.endswith("0")}  # what is shared depends on no parameter
 OTHERS = {
-    **{name: one for name, one in ALL.items() if one.releases == "words" and one not in SELECTION.values()},
+    **{name: one for name, one in FIRST.items() if one.releases == "words" and one not in SELECTION.values()},
     **{f"{name}, {one.name}": wv.Decoded(mechanism=wv.MultivariateLaplace(epsilon=5.0), decoder=one)
        for name, one in zip(("nearest", "ranks", "second"), DECODERS, strict=True)},
-    **{name: one for name, one in ALL.items() if one.releases == "vectors"},
+    **{name: one for name, one in FIRST.items() if one.releases == "vectors"},
 }  # fmt: skip
 
 
@@ -140,7 +142,7 @@ def test_sentences_are_the_same_whoever_else_rephrases():
     check(lambda: wv.Rephraser(epsilon=8.0, source=wv.RandomSource(KEY), threads=1), texts)
 
 
-@pytest.mark.parametrize("name", [name for name, one in ALL.items() if one.releases == "vectors"])
+@pytest.mark.parametrize("name", [name for name, one in FIRST.items() if one.releases == "vectors"])
 def test_vectors_are_the_same_whoever_else_releases(name):
     rows, source, words = np.asarray(contract.table(70).vectors), wv.RandomSource(KEY), contract.table(70)
     release = partial(wv.release_vectors, mechanism=ALL[name], vocabulary=words, source=source)

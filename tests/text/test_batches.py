@@ -61,7 +61,7 @@ def compiled(words=WORDS):
 
 ENGINES = {"compiled": compiled, "reference": lambda _=None: None}
 every_engine = pytest.mark.parametrize("engine", ENGINES)
-many = settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def read_alone(encoder, text):

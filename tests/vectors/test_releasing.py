@@ -79,7 +79,9 @@ def test_blocks_and_threads_change_nothing(table, mechanism):
     whole = go(rows, mechanism, vocabulary=table, threads=1).vectors
     assert whole.shape == (540, mechanism.fit(table).dimensions)
     assert len(np.unique(whole, axis=0)) == 540  # equal rows at different places draw independently
-    for block_rows, threads in ((1, 1), (7, 2), (256, 2), (300, 3), (None, 4)):
+    alone = go(rows[:60], mechanism, vocabulary=table, block_rows=1, threads=1).vectors
+    assert np.array_equal(alone, whole[:60])
+    for block_rows, threads in ((7, 2), (256, 2), (300, 3), (None, 4)):
         assert np.array_equal(
             go(rows, mechanism, vocabulary=table, block_rows=block_rows, threads=threads).vectors, whole
         )

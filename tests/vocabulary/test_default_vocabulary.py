@@ -167,7 +167,7 @@ def test_rows_carry_no_extreme_norm(vectors):
 
 @pytest.mark.slow
 def test_median_nearest_neighbour_distance_is_one(vectors):
-    _, distances = NearestWords(vectors, np.arange(len(vectors), dtype=np.int32)).top(vectors, 2)
+    _, distances = NearestWords(vectors, np.arange(len(vectors), dtype=np.int32)).top(vectors[::4], 2)
     assert np.median(distances[:, 1]) == pytest.approx(1.0, abs=0.01)
 
 
