@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import DataFormatError, ParameterError
-from wordveil_lab.evaluation.data import read_labelled, read_spans, scored_pairs
-from wordveil_lab.rows import file_digest, locate, thinned
+from wordveil_lab.rows import file_digest, locate, read_labelled, read_spans, scored_pairs, thinned
 
 
 def test_tsv_has_no_quoting(tmp_path):

@@ -19,8 +19,7 @@ import numpy as np
 import wordveil as wv
 from wordveil.api import Float64Array, IdArray, NearestWords, ParameterError, PrivateIds, PrivateText, resolve_threads
 from wordveil_lab.benchmarks import peers
-from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, peak_memory_bytes
-from wordveil_lab.benchmarks.workload import Workload
+from wordveil_lab.benchmarks.machine import Machine, Timing, Workload, best_timing, peak_memory_bytes
 from wordveil_lab.package import told
 from wordveil_lab.plots import SETTINGS, svg
 
