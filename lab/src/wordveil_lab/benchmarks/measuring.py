@@ -142,7 +142,6 @@ def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Me
 
 
 def _search(workload: Workload) -> Any:
-    """Return the search for nearest words on the workload's device."""
     outputs = np.arange(workload.vocabulary, dtype=np.int32)
     if workload.device == "cpu":
         return NearestWords(workload.vectors, outputs)
