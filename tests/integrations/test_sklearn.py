@@ -85,24 +85,19 @@ def test_vectors_are_released_by_the_mechanism_that_the_guarantee_was_fitted_wit
     assert np.abs(private.transform(rows)).mean() < 1e-3
 
 
-@pytest.mark.parametrize("row", [np.array([0.12345, 0.5]), [0.12345, 0.5], 0.12345, np.array([[0.12345 + 1j, 0.5]])])
-def test_no_number_of_a_row_is_shown_where_a_table_is_asked_for(row):
-    fitted = PrivateVectors().fit(np.zeros((2, 2)))
+@pytest.mark.parametrize(("rows", "problem", "secret"), [
+    *((row, r"Expected 2D|Complex", ".12345")
+      for row in (np.array([0.12345, 0.5]), [0.12345, 0.5], 0.12345, np.array([[0.12345 + 1j, 0.5]]))),
+    *((rows, "must hold finite numbers and nothing else", "Maria")
+      for rows in ([["Maria"]], [["Maria", 1.0], [2.0]], np.array([["Maria", 1.0]], dtype=object))),
+])  # fmt: skip
+def test_nothing_of_a_row_is_shown_where_a_table_of_numbers_is_asked_for(rows, problem, secret):
+    fitted = PrivateVectors().fit(np.zeros((2, len(rows[0]) if secret == "Maria" else 2)))
     for call in (PrivateVectors().fit, fitted.transform):
-        with pytest.raises(ValueError, match=r"Expected 2D|Complex") as error:
-            call(row)
-        shown = "".join(traceback.format_exception(error.value))
-        assert ".12345" not in shown
-
-
-@pytest.mark.parametrize("rows", [[["Maria"]], [["Maria", 1.0], [2.0]], np.array([["Maria", 1.0]], dtype=object)])
-def test_no_text_in_a_row_of_numbers_is_shown(rows):
-    fitted = PrivateVectors().fit(np.zeros((2, len(rows[0]))))
-    for call in (PrivateVectors().fit, fitted.transform):
-        with pytest.raises(ParameterError) as error:
+        with pytest.raises(ParameterError if secret == "Maria" else ValueError, match=problem) as error:
             call(rows)
         shown = "".join(traceback.format_exception(error.value))
-        assert "Maria" not in shown.replace('"Maria"', "")  # but in the line of this file
+        assert secret not in shown.replace(f'"{secret}"', "")  # but in the line of this file
 
 
 @pytest.mark.parametrize("kind", [TextSanitizer, TextClasses, PrivateVectors])

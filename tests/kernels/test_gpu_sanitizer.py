@@ -14,8 +14,8 @@ import wordveil as wv
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels.gpu.backend import card_name
 from wordveil.sanitizing.fitting import fit_words
+from wordveil_lab.benchmarks.machine import Workload
 from wordveil_lab.benchmarks.measuring import measure
-from wordveil_lab.benchmarks.workload import Workload
 from worlds import drawn
 
 ROOT = Path(__file__).parent.parent.parent

@@ -14,7 +14,7 @@ from small_models import sentences, small_table  # noqa: E402
 
 from wordveil.errors import ParameterError  # noqa: E402
 from wordveil.mechanisms.clipped_gaussian import ClippedGaussian  # noqa: E402
-from wordveil_lab.evaluation.bert_score import MINILM  # noqa: E402
+from wordveil_lab.evaluation.overlap import MINILM  # noqa: E402
 from wordveil_lab.neural import models as training_module  # noqa: E402
 from wordveil_lab.neural.corpora import encode_texts, frequent_words, random_vectors  # noqa: E402
 from wordveil_lab.neural.models import (  # noqa: E402

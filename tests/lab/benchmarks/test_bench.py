@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from wordveil.cli.app import build_app
 from wordveil.errors import MissingExtraError, ParameterError
 from wordveil.kernels.compiled.library import kernel_engine
-from wordveil_lab.benchmarks import machine, peers, workload
-from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, measure_machine
+from wordveil_lab.benchmarks import machine, peers
+from wordveil_lab.benchmarks.machine import Machine, Timing, Workload, best_timing, generated_words, measure_machine
 from wordveil_lab.benchmarks.measuring import (
     AXES,
     SIZES,
@@ -25,7 +25,6 @@ from wordveil_lab.benchmarks.measuring import (
     save_plot,
     table,
 )
-from wordveil_lab.benchmarks.workload import Workload, generated_words
 
 TINY = Workload(vocabulary=300, dimensions=8, tokens=40, repeats=1)
 NAMES = dict.fromkeys(("processor", "blas", "numpy", "python", "engine"), "of tests")
@@ -51,7 +50,7 @@ def test_the_workload_is_the_same_every_time_and_has_the_sizes_asked_for():
 
 
 def test_queries_come_in_blocks_whose_content_does_not_depend_on_their_number(monkeypatch):
-    monkeypatch.setattr(workload, "BLOCK", 16)
+    monkeypatch.setattr(machine, "BLOCK", 16)
     short, long = replace(TINY, tokens=40), replace(TINY, tokens=100)
     blocks = list(long.query_blocks())
     assert [len(block) for block in blocks] == [16] * 6 + [4]
@@ -59,7 +58,7 @@ def test_queries_come_in_blocks_whose_content_does_not_depend_on_their_number(mo
     assert np.array_equal(short.queries[:32], long.queries[:32])
     away = np.linalg.norm(long.queries - long.vectors[long.ids], axis=1)
     # The squared length of the noise is chi-squared with 8 degrees of freedom, of mean (4.4 * 0.6)**2.
-    assert 0.8 < np.sqrt(np.mean(away**2)) / (4.4 * workload.NOISE) < 1.2
+    assert 0.8 < np.sqrt(np.mean(away**2)) / (4.4 * machine.NOISE) < 1.2
 
 
 @pytest.mark.parametrize(("name", "value"), [("vocabulary", 15), ("dimensions", 0), ("tokens", 0), ("repeats", 0)])

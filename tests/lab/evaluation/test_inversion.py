@@ -10,9 +10,9 @@ import seeds
 import wordveil as wv
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation import inversion
-from wordveil_lab.evaluation.data import plain
 from wordveil_lab.evaluation.inversion import ATTACKERS, PairModel, ReviewInversion, SentenceInversion, pair_posteriors
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
+from wordveil_lab.rows import plain
 
 SOURCE = seeds.source(29)
 

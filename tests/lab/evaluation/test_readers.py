@@ -1,12 +1,12 @@
 import gzip
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import DataFormatError, ParameterError
-from wordveil_lab.evaluation.data import read_labelled, read_spans, scored_pairs
-from wordveil_lab.rows import file_digest, locate, thinned
+from wordveil_lab.rows import file_digest, locate, read_labelled, read_spans, scored_pairs, thinned
 
 
 def test_tsv_has_no_quoting(tmp_path):
@@ -16,27 +16,21 @@ def test_tsv_has_no_quoting(tmp_path):
     assert (pair.first, pair.second, pair.score) == ('"a', 'b"', 1.5)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("word1\tword2\tscore\na\tb\n", "line 2: has 2 cells where the header has 3"),
-        ("word1\tscore\na\t1\n", "line 2: lacks word2"),
-        ("word1\tword2\tscore\na\tb\thigh\n", "column score must hold numbers"),
-    ],
-)
-def test_malformed_tables_say_where(tmp_path, text, message):
-    path = tmp_path / "pairs.tsv"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataFormatError, match=message):
-        scored_pairs(path, ("word1", "word2"))
+PAIRS = partial(scored_pairs, columns=("word1", "word2"))
 
 
-@pytest.mark.parametrize(("line", "message"), [("{", "line 1: is not JSON"), ("[1]", "must be a JSON object")])
-def test_malformed_json_lines_say_where(tmp_path, line, message):
-    path = tmp_path / "texts.jsonl"
-    path.write_text(line + "\n", encoding="utf-8")
+@pytest.mark.parametrize(("name", "read", "text", "message"), [
+    ("pairs.tsv", PAIRS, "word1\tword2\tscore\na\tb\n", "line 2: has 2 cells where the header has 3"),
+    ("pairs.tsv", PAIRS, "word1\tscore\na\t1\n", "line 2: lacks word2"),
+    ("pairs.tsv", PAIRS, "word1\tword2\tscore\na\tb\thigh\n", "column score must hold numbers"),
+    ("texts.jsonl", read_labelled, "{\n", "line 1: is not JSON"),
+    ("texts.jsonl", read_labelled, "[1]\n", "must be a JSON object"),
+    ("spans.jsonl", read_spans, '{"text": "a", "spans": [{"type": "T", "start": 1, "end": 4}]}\n', "outside its text"),
+])  # fmt: skip
+def test_malformed_files_say_where(tmp_path, name, read, text, message):
+    (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(DataFormatError, match=message):
-        read_labelled(path)
+        read(tmp_path / name)
 
 
 def test_labels_may_be_nested_and_texts_joined(tmp_path):
@@ -44,13 +38,6 @@ def test_labels_may_be_nested_and_texts_joined(tmp_path):
     path.write_bytes(gzip.compress(b'{"a": "x", "b": "y", "who": {"sex": "f"}}\n'))
     (item,) = read_labelled(path, text="a+b", label="who.sex")
     assert (item.text, item.label) == ("x y", "f")
-
-
-def test_a_span_outside_its_text_is_refused(tmp_path):
-    path = tmp_path / "spans.jsonl"
-    path.write_text('{"text": "abc", "spans": [{"type": "T", "start": 1, "end": 4}]}\n', encoding="utf-8")
-    with pytest.raises(DataFormatError, match="outside its text"):
-        read_spans(path)
 
 
 def test_files_are_found_by_path_and_in_the_data_folder(tmp_path, monkeypatch):

@@ -7,10 +7,10 @@ import seeds
 import wordveil as wv
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks
-from wordveil_lab.evaluation.data import read_spans
 from wordveil_lab.evaluation.inversion import ReviewInversion
 from wordveil_lab.evaluation.subjects import subject_of, unprotected
 from wordveil_lab.evaluation.word_tasks import WordSimilarity
+from wordveil_lab.rows import read_spans
 from worlds import shared
 
 pytestmark = pytest.mark.data

@@ -18,12 +18,12 @@ from wordveil_lab.evaluation.authors import AttributeInference
 from wordveil_lab.evaluation.base import summarize
 from wordveil_lab.evaluation.catalogue import TASKS, chosen_tasks, data_files, data_text, runnable
 from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification, TextClassification
-from wordveil_lab.evaluation.data import train_and_test
 from wordveil_lab.evaluation.models import MeanClassifier, bag_of_words, fit_quietly, linear_model, weighted_bag
 from wordveil_lab.evaluation.overlap import PersonalDataSurvival, RareWordSurvival, TextOverlap, rouge_1
 from wordveil_lab.evaluation.retrieval import Retrieval
 from wordveil_lab.evaluation.subjects import as_texts, centroids, released_tokens, subject_of, unprotected
 from wordveil_lab.evaluation.word_tasks import DistanceDistortion, OddManOut, SentenceSimilarity, WordSimilarity
+from wordveil_lab.rows import train_and_test
 
 SOURCE = seeds.source(7)
 

@@ -13,11 +13,10 @@ import pytest
 
 from wordveil.errors import DataFormatError, ParameterError
 from wordveil.vocabulary.table import load_embeddings
-from wordveil_lab.evaluation.data import read_labelled, scored_pairs
 from wordveil_lab.package import told
 from wordveil_lab.papers import convert as converting
 from wordveil_lab.papers.convert import convert
-from wordveil_lab.rows import file_digest, read_rows
+from wordveil_lab.rows import file_digest, read_labelled, read_rows, scored_pairs
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/results/data.md"
 

@@ -13,7 +13,7 @@ from wordveil.mechanisms.truncated_law import escape, published_half_width
 from wordveil.vocabulary.table import Embeddings
 from wordveil_lab.commands.reproduce import PAPERS
 from wordveil_lab.evaluation.base import Summary, summarize
-from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
+from wordveil_lab.evaluation.overlap import MINILM, ROBERTA
 from wordveil_lab.package import told
 from wordveil_lab.papers import curse, privemb, tem, trlaplace_results
 from wordveil_lab.papers.base import (

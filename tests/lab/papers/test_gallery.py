@@ -22,35 +22,23 @@ from wordveil_lab.rows import data_folder
 
 PAGE = Path(__file__).parents[3] / "docs" / "gallery" / "README.md"
 NUMBER = r"(?<![\w-])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?"
-SLOW = {"nadp-isolated": pytest.mark.slow}
-QUICK = [pytest.param(name, marks=SLOW.get(name, ())) for name in ENTRIES if name not in NEEDS]
+MARKS = {"nadp-isolated": pytest.mark.slow, **dict.fromkeys(NEEDS, (pytest.mark.slow, pytest.mark.data))}
 
 
 def numbers(text):
     return [float(number.replace(",", "").rstrip(".")) for number in re.findall(NUMBER, text)]
 
 
-def held(name):
-    """Hold a section of the page to what the command prints: words equal, numbers up to what other processors round."""
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in ENTRIES])
+def test_the_page_holds_what_the_command_prints(name):
+    """Words are equal, and numbers up to what other processors round."""
+    if name in NEEDS and data_folder() is None:
+        pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
     shown = exhibit(name)
     sections = {part.splitlines()[2].split()[-1]: part for part in PAGE.read_text().split("## ")[1:]}
     page = "## " + sections[name]
     assert re.sub(NUMBER, "N", page).strip() == re.sub(NUMBER, "N", shown).strip()
     np.testing.assert_allclose(numbers(page), numbers(shown), rtol=0.01)
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_the_page_holds_what_the_command_prints(name):
-    held(name)
-
-
-@pytest.mark.slow
-@pytest.mark.data
-@pytest.mark.parametrize("name", NEEDS)
-def test_the_page_holds_what_the_command_prints_with_data(name):
-    if data_folder() is None:
-        pytest.skip("the shared data sets are absent (set WORDVEIL_DATA)")
-    held(name)
 
 
 def test_an_entry_without_its_data_says_so(monkeypatch, tmp_path):

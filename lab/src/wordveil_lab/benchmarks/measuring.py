@@ -19,8 +19,7 @@ import numpy as np
 import wordveil as wv
 from wordveil.api import Float64Array, IdArray, NearestWords, ParameterError, PrivateIds, PrivateText, resolve_threads
 from wordveil_lab.benchmarks import peers
-from wordveil_lab.benchmarks.machine import Machine, Timing, best_timing, peak_memory_bytes
-from wordveil_lab.benchmarks.workload import Workload
+from wordveil_lab.benchmarks.machine import Machine, Timing, Workload, best_timing, peak_memory_bytes
 from wordveil_lab.package import told
 from wordveil_lab.plots import SETTINGS, svg
 
@@ -143,7 +142,6 @@ def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Me
 
 
 def _search(workload: Workload) -> Any:
-    """Return the search for nearest words on the workload's device."""
     outputs = np.arange(workload.vocabulary, dtype=np.int32)
     if workload.device == "cpu":
         return NearestWords(workload.vectors, outputs)

@@ -41,10 +41,9 @@ def bench(
     Rates are per second of processor time, so that other programs on the machine disturb them little; "of limit"
     compares with what the machine's largest matrix product would allow, measured in the same run.
     """
-    from wordveil_lab.benchmarks.machine import measure_machine
+    from wordveil_lab.benchmarks.machine import Workload, measure_machine
     from wordveil_lab.benchmarks.measuring import AXES, SIZES, growth_curve, measure, save_plot, table
     from wordveil_lab.benchmarks.measuring import as_json as to_json
-    from wordveil_lab.benchmarks.workload import Workload
 
     if growth is not None and growth not in AXES:
         raise ParameterError("growth", growth, f"must be one of {', '.join(AXES)}.")

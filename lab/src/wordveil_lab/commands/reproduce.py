@@ -79,7 +79,6 @@ def reproduce(
 
 
 def _repeat(options: Options, report: Path | None, *, as_json: bool) -> None:
-    """Repeat a paper, and print or write what came of it."""
     from wordveil_lab.papers.base import cost, timed
     from wordveil_lab.papers.summary import as_dict, as_markdown, write_reproduction
 
@@ -114,7 +113,6 @@ def _named(option: str, given: list[str] | None, paper: str) -> dict[str, str]:
 
 
 def _gallery(name: str, report: Path | None, *, plain: bool) -> None:
-    """Show an entry of the gallery, or all of it."""
     from wordveil_lab.papers.gallery import ENTRIES, exhibit, gallery_page
 
     known = ("gallery", *ENTRIES)

@@ -19,9 +19,8 @@ from wordveil.api import Embeddings, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation import models
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.data import mixed_order, read_labelled
 from wordveil_lab.evaluation.subjects import Entrant, as_texts, released_tokens
-from wordveil_lab.rows import read_rows
+from wordveil_lab.rows import mixed_order, read_labelled, read_rows
 
 _BREAK = re.compile(r"[\t\n]")
 _HEADER = re.compile(r"[A-Z][\w-]+:\s|<[^<>\s]+@")

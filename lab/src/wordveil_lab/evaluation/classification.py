@@ -18,11 +18,10 @@ from wordveil.api import Embeddings, Float64Array, IdArray, ParameterError, Rand
 from wordveil_lab.corpora import Corpus
 from wordveil_lab.evaluation import models
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.data import mixed_order, train_and_test
 from wordveil_lab.evaluation.models import MeanClassifier
 from wordveil_lab.evaluation.subjects import Entrant, centroids, released_centroids, released_tokens
 from wordveil_lab.evaluation.word_tasks import word_ids
-from wordveil_lab.rows import read_rows
+from wordveil_lab.rows import mixed_order, read_rows, train_and_test
 
 Labelled = tuple[Corpus, NDArray[np.int64]]
 """Texts as ids, and their classes as numbers."""

@@ -25,8 +25,8 @@ from scipy.optimize import brentq, minimize_scalar
 from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource, word_frequencies
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.data import read_texts
 from wordveil_lab.evaluation.subjects import Entrant, distances
+from wordveil_lab.rows import read_texts
 
 PUBLIC_LIST = "public list"
 """The counts of public English text that ship with the package; see `wordveil.vocabulary.frequencies`."""

@@ -29,9 +29,9 @@ import wordveil.api as wv
 from wordveil.api import Float64Array, FloatArray
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.data import read_texts
 from wordveil_lab.evaluation.evidence import content_words, observe, word_prior
 from wordveil_lab.evaluation.subjects import Entrant, place_unknown
+from wordveil_lab.rows import read_texts
 
 
 @dataclass(frozen=True)

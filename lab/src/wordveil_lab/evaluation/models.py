@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, Stream
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.data import LabelledText
 from wordveil_lab.package import missing_extra
+from wordveil_lab.rows import LabelledText
 
 MODELS = ("logistic", "svm")
 """Names of the linear models."""

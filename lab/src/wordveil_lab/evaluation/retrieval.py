@@ -17,9 +17,8 @@ from wordveil.api import Embeddings, Float64Array, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.authors import parse_post
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.data import read_labelled, scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant, centroids, released_centroids, unit_rows
-from wordveil_lab.rows import thinned
+from wordveil_lab.rows import read_labelled, scored_pairs, thinned
 
 Collection = tuple[Corpus, Corpus, NDArray[np.bool_]]
 """Queries, documents, and which of these are relevant to which."""

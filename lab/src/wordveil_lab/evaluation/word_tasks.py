@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, RandomSource
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation.base import Task
-from wordveil_lab.evaluation.data import scored_pairs
 from wordveil_lab.evaluation.subjects import Entrant, distances, released_centroids, unit_rows
-from wordveil_lab.rows import read_rows, thinned
+from wordveil_lab.rows import read_rows, scored_pairs, thinned
 
 
 def word_ids(embeddings: Embeddings, words: list[str]) -> IdArray:

@@ -32,12 +32,12 @@ from wordveil.api import Float64Array, IdArray, ReleasedText, ReleaseReader
 from wordveil_lab.corpora import Corpus, encode, released_texts
 from wordveil_lab.court.pairs import PairedTexts
 from wordveil_lab.court.scoring import score
-from wordveil_lab.evaluation.data import read_labelled
 from wordveil_lab.evaluation.evidence import COMMON, word_prior
 from wordveil_lab.evaluation.report import new_report
 from wordveil_lab.evaluation.subjects import as_texts, distances, released_tokens, subject_of
 from wordveil_lab.leagues.stored import StoredRun, rows_from
 from wordveil_lab.package import told
+from wordveil_lab.rows import read_labelled
 from wordveil_lab.tables import markdown_table
 
 RATE = 9.36  # per unit of distance

@@ -24,8 +24,6 @@ from wordveil_lab.corpora import released_texts
 from wordveil_lab.court.pairs import shifted
 from wordveil_lab.court.utility import log_likelihoods
 from wordveil_lab.evaluation.authors import cross_validated
-from wordveil_lab.evaluation.bert_score import matching_scores, read_by_minilm
-from wordveil_lab.evaluation.data import mixed_order, plain, read_labelled, read_spans
 from wordveil_lab.evaluation.evidence import content_words
 from wordveil_lab.evaluation.models import (
     as_numbers,
@@ -35,10 +33,11 @@ from wordveil_lab.evaluation.models import (
     linear_model,
     standardized,
 )
+from wordveil_lab.evaluation.overlap import matching_scores, read_by_minilm
 from wordveil_lab.evaluation.subjects import centroids
 from wordveil_lab.leagues.trial_texts import table
 from wordveil_lab.package import ROOT, told
-from wordveil_lab.rows import data_folder, locate, read_rows, thinned
+from wordveil_lab.rows import data_folder, locate, mixed_order, plain, read_labelled, read_rows, read_spans, thinned
 
 WORK = ROOT / "build/together"
 TEXTS, TRAINING, PUBLIC, JUDGED = 150, 3000, 3000, 3000

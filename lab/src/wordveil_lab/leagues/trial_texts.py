@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from wordveil.api import Prior, PrivateText, load_embeddings, prior_of, split_sentences
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.data import mixed_order, plain
 from wordveil_lab.evaluation.evidence import word_prior
 from wordveil_lab.evaluation.inversion import segments_of
 from wordveil_lab.evaluation.models import as_numbers
 from wordveil_lab.package import ROOT, told
-from wordveil_lab.rows import read_rows
+from wordveil_lab.rows import mixed_order, plain, read_rows
 
 WORK = ROOT / "build/default.models"
 REVIEWS = "documents/imdb.train.jsonl.gz"

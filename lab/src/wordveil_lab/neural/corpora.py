@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from wordveil.api import Embeddings, FloatArray, ParameterError
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.evaluation.data import mixed_order
 from wordveil_lab.neural.private_embedding import PADDING, UNKNOWN
+from wordveil_lab.rows import mixed_order
 
 
 def frequent_words(whole: Embeddings, texts: Sequence[str], size: int = 10_000) -> Embeddings:

@@ -22,8 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.api import MissingExtraError, ParameterError
-from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA, bert_score_by_roberta, matching_scores, unit_states
-from wordveil_lab.evaluation.overlap import bleu, rouge_1
+from wordveil_lab.evaluation.overlap import (
+    MINILM,
+    ROBERTA,
+    bert_score_by_roberta,
+    bleu,
+    matching_scores,
+    rouge_1,
+    unit_states,
+)
 from wordveil_lab.neural.backend import functional, nn, torch
 from wordveil_lab.neural.corpora import Batch, Dataset
 from wordveil_lab.neural.private_embedding import PrivateEmbedding

@@ -41,7 +41,10 @@ def dot_product_cdf(t: ArrayLike, *, dimensions: int, epsilon: float) -> Float64
     """
     check_whole("dimensions", dimensions)
     check_positive("epsilon", epsilon)
-    x = epsilon * _points(t)
+    points = as_floats("t", t)  # infinite ones included
+    if np.isnan(points).any():
+        raise ParameterError("t", "<array>", "must not hold NaN.")
+    x = epsilon * points
     if dimensions == 1:  # the Laplace law itself, whose quadrature is the least exact
         tail = 0.5 * np.exp(-np.abs(x))
         return np.asarray(np.where(x < 0, tail, 1 - tail))
@@ -85,14 +88,6 @@ def closer_probability(original: ArrayLike, first: ArrayLike, second: ArrayLike,
         raise ParameterError("second", "<equal rows>", "must differ from `first` everywhere; equal vectors always tie.")
     threshold = (np.square(x - b).sum(axis=-1) - np.square(x - a).sum(axis=-1)) / (2 * gap)
     return dot_product_cdf(threshold, dimensions=np.shape(original)[-1], epsilon=epsilon)
-
-
-def _points(t: ArrayLike) -> Float64Array:
-    """Return points of the line, infinite ones included."""
-    points = as_floats("t", t)
-    if np.isnan(points).any():
-        raise ParameterError("t", "<array>", "must not hold NaN.")
-    return points
 
 
 def _finite(name: str, rows: ArrayLike) -> Float64Array:

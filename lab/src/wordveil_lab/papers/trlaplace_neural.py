@@ -18,7 +18,6 @@ import numpy as np
 import wordveil as wv
 from wordveil.api import Float64Array, clip_to_ball, largest_delta
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.evaluation.data import LabelledText, train_and_test
 from wordveil_lab.neural.backend import torch
 from wordveil_lab.neural.corpora import Dataset, encode_texts, frequent_words, random_vectors
 from wordveil_lab.neural.models import (
@@ -35,6 +34,7 @@ from wordveil_lab.neural.private_embedding import PrivateEmbedding
 from wordveil_lab.papers.base import Options, Reproduction, about, labelled
 from wordveil_lab.papers.trlaplace import CERTIFIED, PUBLISHED, Contender, best_guess, contenders
 from wordveil_lab.papers.trlaplace_results import Found, absent, findings, numbers, results
+from wordveil_lab.rows import LabelledText, train_and_test
 
 PAPER = "trlaplace-neural"
 EPSILONS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 10.0, 20.0, 100.0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from wordveil.api import round_up
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.evaluation.bert_score import MINILM, ROBERTA
+from wordveil_lab.evaluation.overlap import MINILM, ROBERTA
 from wordveil_lab.papers.base import Comparison, labelled, shown, verdict
 from wordveil_lab.papers.trlaplace import CERTIFIED, CODE, LARGEST, NONE, PUBLISHED, printed
 from wordveil_lab.plots import Plotted, point

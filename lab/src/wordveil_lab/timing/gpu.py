@@ -20,7 +20,7 @@ import numpy as np
 import typer
 
 import wordveil.api as wv
-from wordveil_lab.benchmarks.workload import Workload
+from wordveil_lab.benchmarks.machine import Workload
 from wordveil_lab.package import told
 
 torch = wv.gpu_torch

@@ -14,8 +14,7 @@ import typer
 from numpy.typing import NDArray
 
 from wordveil.api import Float32Array, IdArray, engine_name, nearest_lists
-from wordveil_lab.benchmarks.machine import best_timing, measure_machine, peak_memory_bytes
-from wordveil_lab.benchmarks.workload import Workload
+from wordveil_lab.benchmarks.machine import Workload, best_timing, measure_machine, peak_memory_bytes
 
 CHECKED = 200
 GIGA = 1e9

@@ -20,8 +20,7 @@ import typer
 
 import wordveil as wv
 from wordveil.api import Euclidean, NearestWords, PrivateText, SelectionRows, available_engines, nonces
-from wordveil_lab.benchmarks.machine import best_timing
-from wordveil_lab.benchmarks.workload import Workload
+from wordveil_lab.benchmarks.machine import Workload, best_timing
 
 SIZES = [400_001, 50, 70_000, 300, 4_000, 4_000]
 QUERIES, INPUTS, DRAWS, TEXTS, WORDS = 512, 256, 4_096, 1_000, 240
