@@ -231,7 +231,7 @@ def test_help_shows_what_is_offered_and_loads_neither_that_nor_numpy(command):
     run = [sys.executable, "-c", program, *command.split()]
     shown = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     assert ("  evaluate  " in shown) == (command == "--help")
-    assert shown.splitlines()[-1] in ("LOADED []", "LOADED ['wordveil_lab.offers']")
+    assert shown.splitlines()[-1] in ("LOADED []", "LOADED ['wordveil_lab.offers', 'wordveil_lab.package']")
 
 
 def test_a_command_of_wordveil_looks_for_no_other_package(wordveil, monkeypatch):
