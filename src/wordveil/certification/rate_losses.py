@@ -7,7 +7,7 @@ first. The rate is chosen elsewhere.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Unpack
+from typing import Unpack, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from wordveil.certification.tight_constraints import solve_tight_constraints, ti
 from wordveil.errors import CertificateError, ParameterError
 from wordveil.mechanisms.exponential import LARGEST_LOSS, SelectionMechanism
 from wordveil.mechanisms.metric_rows import bound_metric, distance_source
-from wordveil.mechanisms.tight import TightConstraints, pack_base, unpack_base
+from wordveil.mechanisms.tight import TIGHT, TightConstraints, pack_base, unpack_base
 from wordveil.metrics.distances import Metric
 from wordveil.promises.certificates import Certificate, Scalar
 from wordveil.vocabulary.table import Embeddings
@@ -41,7 +41,8 @@ class RateLosses:
         **options: Unpack[PassOptions],
     ) -> None:
         self._mechanism, self._embeddings, self._options = mechanism, embeddings, options
-        self._tight = mechanism if isinstance(mechanism, TightConstraints) else None
+        # No other mechanism has this certificate.
+        self._tight = cast(TightConstraints, mechanism) if mechanism.certificate_method == TIGHT else None
         self._bases: dict[float, Float64Array] = {}  # of the rates asked for
         self._base: Float64Array | None = None
         if self._tight is None:
