@@ -132,7 +132,9 @@ def check_other_columns(keep: Collection[str] | None, *, keep_others: bool, drop
             raise ParameterError(name, said[name], "must be True or False.")
     first, *more = [name for name, given in said.items() if given is not None and given is not False] or [""]
     if more:
-        raise ParameterError(first, said[first], f"cannot be combined with {more[0]}=True. Give one of the two.")
+        needless = (first, *more) == ("keep", "drop_others")
+        remedy = "The other columns are left out without it." if needless else "Give one of the two."
+        raise ParameterError(first, said[first], f"cannot be combined with {more[0]}=True. {remedy}")
 
 
 def unnamed_columns(columns: Sequence[Any], others: Sequence[Any], where: str) -> ParameterError:

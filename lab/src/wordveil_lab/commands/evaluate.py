@@ -157,7 +157,10 @@ def evaluate(
         say(f"no row: {row.target.label}: {row.note}")
     refuted = [row for row in written["rows"] if is_refuted(row)]
     for row in refuted:
-        say(f"{marked(row)} at {row['epsilon']:g}: an audit shows at least {row['audit']['epsilon_at_least']:.4g}")
+        shown = f"an audit shows at least {row['audit']['epsilon_at_least']:.4g}"
+        if row["audit"]["method"] == "draws":
+            shown = "draws do not follow the law that it states, from which its figures are computed"
+        say(f"{marked(row)} at {row['epsilon']:g}: {shown}")
     return 1 if refuted else 2 * any(isinstance(row.target, OfferedTarget) for row in empty)
 
 
