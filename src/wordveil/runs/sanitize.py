@@ -125,9 +125,8 @@ def sanitize_documents(
             report = budget.within(report, told)
         return report if afterwards is None else replace(report, denoised=afterwards.facts(counts))
 
-    besides: dict[str, Any] = (
-        {} if budget is None else {"budget": asdict(budget)}
-    )  # what an output depends on of what was asked for
+    # What an output depends on of what was asked for.
+    besides: dict[str, Any] = {} if budget is None else {"budget": asdict(budget)}
     besides |= {} if ids is None else {"ids": ids}
     besides |= {} if afterwards is None else afterwards.fingerprint()
     report, was_complete = run_and_report(
