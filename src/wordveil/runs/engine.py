@@ -274,15 +274,17 @@ def check_report_path(
 
 
 def check_replaced(path: str | os.PathLike[str], start: bytes = b"") -> None:
-    """Raise `ParameterError` where a measurement's report would replace a file that was not written by wordveil.
+    """Raise `ParameterError` where a measurement's report would replace a file that does not look like one.
 
     Args:
         path: Where the report is to lie.
-        start: What such a report begins with, if its text does not name wordveil.
+        start: What such a report begins with, if its first megabyte does not name wordveil.
     """
     target = Path(path)
-    if not target.is_file() or not (there := target.read_bytes()):
+    if not target.is_file():
         return
-    if not (b"wordveil" in there or (start and there.startswith(start))):
-        problem = "is there and was not written by wordveil: it was left alone. Name another file."
+    with target.open("rb") as file:
+        there = file.read(1 << 20)
+    if there and not (b"wordveil" in there or (start and there.startswith(start))):
+        problem = "is there and does not look like a report of wordveil: it was left alone. Name another file."
         raise ParameterError("report", target.name, problem)
