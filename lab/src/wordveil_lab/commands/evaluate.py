@@ -123,7 +123,7 @@ def evaluate(
     from wordveil_lab.evaluation.catalogue import chosen_tasks, runnable
     from wordveil_lab.evaluation.cells import OfferedTarget
     from wordveil_lab.evaluation.league import run_league
-    from wordveil_lab.evaluation.report import check_form, is_refuted, marked, write_league
+    from wordveil_lab.evaluation.report import REFUTED, audited, check_form, is_refuted, marked, write_league
 
     reports = report or [Path("league.html")]
     for each in reports:
@@ -157,10 +157,7 @@ def evaluate(
         say(f"no row: {row.target.label}: {row.note}")
     refuted = [row for row in written["rows"] if is_refuted(row)]
     for row in refuted:
-        shown = f"an audit shows at least {row['audit']['epsilon_at_least']:.4g}"
-        if row["audit"]["method"] == "draws":
-            shown = "draws do not follow the law that it states, from which its figures are computed"
-        say(f"{marked(row)} at {row['epsilon']:g}: {shown}")
+        say(f"{marked(row)} at {row['epsilon']:g}: {audited(row['audit']).removeprefix(REFUTED)}")
     return 1 if refuted else 2 * any(isinstance(row.target, OfferedTarget) for row in empty)
 
 

@@ -216,14 +216,17 @@ def _promise_cells(row: dict[str, Any]) -> tuple[str, str, str]:
     return claimed, str(guarantee.get("standing", "")), audited(audit)
 
 
+REFUTED = "**refuted**: "
+
+
 def audited(audit: dict[str, Any] | None) -> str:
     """Return the audit's result: the least epsilon at the claimed delta, or what refutes the claim."""
     if audit is None:
         return "-"
     if audit["method"] == "draws":
-        return "**refuted**: draws do not follow the law that it states"
+        return f"{REFUTED}draws do not follow the law that it states, and its figures are of that law"
     if audit["method"] == "exact":
-        return ("**refuted**: " if audit["refuted"] else "") + f"epsilon is {audit['epsilon_at_least']:.4g} exactly"
+        return (REFUTED if audit["refuted"] else "") + f"epsilon is {audit['epsilon_at_least']:.4g} exactly"
     least = audit["epsilon_at_least"]
     at = f" at delta {audit['claimed_delta']:.2g}" if audit["claimed_delta"] else ""
     said = f"no epsilon holds{at}" if least == "inf" else f"epsilon >= {least:.4g}{at}"
@@ -231,7 +234,7 @@ def audited(audit: dict[str, Any] | None) -> str:
         said += f"; delta >= {audit['delta_at_least']:.4g} at epsilon {audit['claimed_epsilon']:.4g}"
     if audit["counted_epsilon"] < (float("inf") if least == "inf" else least):
         said += f"; counted alone: epsilon >= {audit['counted_epsilon']:.3g}"
-    return ("**refuted**: " if audit["refuted"] else "") + said
+    return (REFUTED if audit["refuted"] else "") + said
 
 
 def as_json(report: dict[str, Any]) -> str:
