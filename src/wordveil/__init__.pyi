@@ -10,9 +10,9 @@ from wordveil.certification.accounting import dominating_pair as dominating_pair
 from wordveil.certification.certified_rate import certify_rate as certify_rate
 from wordveil.decoding.decoded import Decoded as Decoded
 from wordveil.decoding.nearest import Nearest as Nearest
-from wordveil.decoding.nearest import Vickrey as Vickrey
 from wordveil.decoding.rank_softmax import RankSoftmax as RankSoftmax
 from wordveil.decoding.rank_tuning import tune_rank_softmax as tune_rank_softmax
+from wordveil.decoding.vickrey import Vickrey as Vickrey
 from wordveil.denoising.counting import build_prior as build_prior
 from wordveil.denoising.denoiser import Denoised as Denoised
 from wordveil.denoising.denoiser import Denoiser as Denoiser

@@ -49,9 +49,9 @@ from wordveil.cli.printing import show as show
 from wordveil.decoding.base import Decoder as Decoder
 from wordveil.decoding.decoded import Decoded as Decoded
 from wordveil.decoding.nearest import Nearest as Nearest
-from wordveil.decoding.nearest import Vickrey as Vickrey
 from wordveil.decoding.rank_softmax import RankSoftmax as RankSoftmax
 from wordveil.decoding.rank_tuning import tune_rank_softmax as tune_rank_softmax
+from wordveil.decoding.vickrey import Vickrey as Vickrey
 from wordveil.denoising.counting import build_prior as build_prior
 from wordveil.denoising.counting import prior_of as prior_of
 from wordveil.denoising.denoiser import Denoised as Denoised

@@ -233,6 +233,8 @@ def test_another_key_and_other_files_are_refused(wordveil, released, key, tmp_pa
     again = wordveil("report", "--new-key", key)
     assert (again.status, "must be a new file" in again.err) == (2, True)
     assert "must not end in .pub" in wordveil.refused("report", "--new-key", tmp_path / "third.pub")
+    (tmp_path / "other.txt").write_text("my notes")
+    assert "must be a new file" in wordveil.refused("report", "--new-key", tmp_path / "other.txt")
     pair = key.read_bytes(), key.with_suffix(".pub").read_bytes()
     key.with_suffix(".pub").unlink()  # as after a kill between the two
     wordveil.done("report", "--new-key", key)
@@ -265,6 +267,8 @@ def test_a_measurement_replaces_no_file_of_somebody_else(wordveil, tmp_path):
     (tmp_path / "l.json").symlink_to(tmp_path / "nowhere" / "l.json")
     assert "is a folder or a pipe" in wordveil.refused(*few, "d.json")
     assert "must lie in an existing directory" in wordveil.refused(*few, "l.json")
+    (tmp_path / "o.json").symlink_to(tmp_path / "o.json")
+    assert "leads nowhere" in wordveil.refused(*few, "o.json")
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the program openssl")

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 import seeds
-from wordveil.decoding.nearest import Vickrey, first_probability
+from wordveil.decoding.vickrey import Vickrey, first_probability
 from worlds import placed
 
 LINE = placed([[0.0], [4.0], [50.0]])

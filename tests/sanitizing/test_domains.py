@@ -1,11 +1,13 @@
 """Under one key, sanitizers with different settings share no noise, and equal settings share it in every process."""
 
 import copy
+import hashlib
 import json
 import os
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -466,3 +468,11 @@ def test_what_a_plain_class_computes_when_asked_does_not_change_where_its_noise_
     before = plain.public_data
     assert plain.draw_width > 0 < plain.grid
     assert plain.public_data == before
+
+
+def test_the_code_that_places_noise_stays_where_it_is():
+    """A class that moves draws anew under a key that stays; what moves on purpose is said under Guarantees."""
+    homes = [line.split() for line in (Path(wv.__file__).parent / "__init__.pyi").read_text().splitlines()]
+    kept = ("wordveil.mechanisms.", "wordveil.decoding.", "wordveil.metrics.", "wordveil.vocabulary.rank")
+    code = sorted(f"{line[1]}.{line[3]}" for line in homes if line[:1] == ["from"] and line[1].startswith(kept))
+    assert hashlib.sha256("\n".join(code).encode()).hexdigest()[:16] == "78451ca9053905fb", code

@@ -261,6 +261,10 @@ def check_report_path(
 ) -> None:
     """Raise `ParameterError` where no report of these forms could be written: worth knowing before a long run."""
     target = Path(path)
+    try:
+        target.resolve()
+    except (OSError, RuntimeError):
+        raise ParameterError("report", target.name, "is a link that leads nowhere. Name a file.") from None
     for other in (Path(one).resolve() for one in others if one not in (None, "-")):
         same = target.exists() and other.exists() and target.samefile(other)
         if same or other == target.resolve() or other in target.resolve().parents:

@@ -39,7 +39,7 @@ def new_key(path: str | os.PathLike[str]) -> Path:
     public = private.with_suffix(".pub")
     if private == public:
         raise ParameterError("new_key", private.name, "must not end in .pub, which is the ending of the public key.")
-    half = private.is_file() and not os.path.lexists(public)
+    half = private.is_file() and not os.path.lexists(public) and b"PRIVATE KEY" in private.read_bytes()
     for each in () if half else (private, public):
         if os.path.lexists(each):
             raise ParameterError("new_key", each.name, "must be a new file: a key that is replaced is lost.")

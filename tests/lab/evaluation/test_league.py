@@ -307,7 +307,7 @@ def test_reports_hold_every_row_and_fetch_nothing(finished, tmp_path):
         assert row.target in tuple(Baseline) or row.target.name in html
     write_league(league, tmp_path / "t.json")
     assert len(json.loads((tmp_path / "t.json").read_text())["rows"]) == len(league.rows)
-    with pytest.raises(ParameterError, match=r"must end in one of \.html"):
+    with pytest.raises(ParameterError, match=r"must end in \.html"):
         write_league(league, tmp_path / "t.doc")
 
 
