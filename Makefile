@@ -54,7 +54,7 @@ test-left-out: setup
 # which that run had; and those that take seeds and ask for no engine, with the seeds of WORDVEIL_TEST_SHIFT=N.
 test-engines: setup
 	$(BIN)/python tests/remembered.py $(COMPUTED_BY) engine
-	engines=$$($(BIN)/python -c "from wordveil.kernels.compiled import available_engines; print(*available_engines()[:-1])"); \
+	engines=$$($(BIN)/python -c "from wordveil.api import available_engines; print(*available_engines()[:-1])") && \
 	for engine in $$engines; do echo "== $$(wc -l < build/engine.txt) tests on the engine $$engine =="; \
 	  WORDVEIL_ENGINE=$$engine $(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow" @build/engine.txt || exit 1; done
 
