@@ -5,7 +5,7 @@ a uniform share of its own. If it follows the law, its place is uniform in [0, 1
 have a distribution function within t of the diagonal but with chance 2 exp(-2 n t^2), whatever the law (Dvoretzky,
 Kiefer and Wolfowitz 1956; the constant is Massart's, 1990). Each word is held to that, and all words together, which
 finds a small fault that is everywhere. A fault in a word that is not tried is not found, nor in one of many that are
-tried with few draws: with 64 each of 200 words, one must be off by more than a quarter of all probability.
+tried with few draws: with 64 each of 200 words, as audits have, one must be off by two fifths of all probability.
 """
 
 from __future__ import annotations
