@@ -5,11 +5,15 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.spatial.distance import pdist
 from scipy.stats import chi2
 
 import seeds
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.multivariate_laplace import MultivariateLaplace
+from wordveil.vocabulary.table import Embeddings
+from wordveil_lab.papers import privemb
+from wordveil_lab.papers.base import HOLDS, Options
 from wordveil_lab.papers.curse import closer_probability, dot_product_cdf
 from wordveil_lab.papers.privemb import distance_bound, inner_product_bound, linear_loss_bound, norm_bound
 
@@ -159,6 +163,27 @@ def test_the_propositions_at_round_numbers():
     assert loss == pytest.approx(1.5 * 2 * (2 * noise + 0.5 * 3))
     page = linear_loss_bound(89, 5.0, 0.7, 0.05, n=100, tau=8.494, lipschitz=1.0, diameter=1.0)
     assert page == pytest.approx(916.1, abs=0.1)
+
+
+def test_what_the_page_computes_holds_the_bounds_and_what_is_drawn():
+    """The noise of one of the 20 words exceeds the length with a chance of 1e-9."""
+    vectors = seeds.rng(4).normal(size=(20, 30))
+    table = Embeddings.from_arrays([f"word{i}" for i in range(20)], vectors, candidate_rule="all")
+    options = Options(paper="privemb", size="miniature", repeats=2)
+    claims = [row for row in privemb.bound_rows(table, options) if "matrices" in row.what]
+    assert [row.verdict for row in claims] == [HOLDS] * 3
+    assert all("exact law" in row.ours for row in claims)
+    fitted, rows = privemb.published(5.0, 0.7).fit(table), table.vectors.astype(float)
+    images = rows @ fitted.matrix.T
+    length = 1.7 / 5.0 * stats.gamma(fitted.dimensions).isf(1e-9 / 20)
+    released = np.asarray(fitted.randomize(rows, fitted.sample(seeds.source(3).stream("bounds"), 20)))
+    upper = np.triu_indices(20, 1)
+    moved = [
+        abs(pdist(released) - pdist(rows)).max(),
+        abs(released @ released.T - rows @ rows.T)[upper].max(),
+    ]
+    assert np.all(moved <= np.array(privemb._moved(rows, images, length)))
+    assert np.any(moved > np.array(privemb._moved(rows, images, 0.0)))
 
 
 @pytest.mark.parametrize("wrong", [{"m": 0}, {"epsilon": 0.0}, {"beta": -1.0}, {"gamma": 0.0}, {"gamma": 1.0}])

@@ -30,8 +30,8 @@ Scores = dict[str, Summary]
 Drawn = Callable[[int], Entrant]
 """Number of a run -> what is measured in it."""
 
-HOLDS, FAILS, UNTESTED = "holds", "does not hold", "not tested at this size"
-VERDICTS = (HOLDS, FAILS, UNTESTED)
+HOLDS, PARTLY, FAILS, UNTESTED = "holds", "holds in part", "does not hold", "not tested at this size"
+VERDICTS = (HOLDS, PARTLY, FAILS, UNTESTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +76,10 @@ def standing(cases: Iterable[tuple[Summary, Summary]], *, lower: bool = False) -
 
 
 def ahead_verdict(counts: tuple[int, int, int], *, full: bool) -> str:
-    """Return what a run says of a claim to be ahead, from its `standing`; level cases speak for neither side."""
-    ahead, _, behind = counts
+    """Return what a run says of a claim to be ahead everywhere, from its `standing`; level cases refute nothing."""
+    ahead, level, behind = counts
+    if ahead and level and not behind:
+        return PARTLY
     return verdict(ahead > 0 and not behind, full=full and behind > 0)
 
 

@@ -18,7 +18,7 @@ from wordveil import __version__
 from wordveil.api import ParameterError
 from wordveil_lab.evaluation.base import Summary
 from wordveil_lab.papers import PAPERS
-from wordveil_lab.papers.base import FAILS, UNTESTED, Check, Comparison, Reproduction
+from wordveil_lab.papers.base import FAILS, PARTLY, UNTESTED, Check, Comparison, Reproduction
 from wordveil_lab.plots import Plotted, draw
 from wordveil_lab.tables import markdown_table, refilled
 
@@ -26,6 +26,7 @@ VERDICT_RULE = (
     f"A run that is smaller than the paper's, or on other data, refutes nothing: where it does not show what the paper "
     f"says, the verdict is *{UNTESTED}*. Only what is computed exactly, or run at the paper's size, may say *{FAILS}*."
 )
+PART_RULE = f" *{PARTLY.capitalize()}* is level in some cases, and the other way round in none."
 
 
 def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> str:
@@ -41,7 +42,7 @@ def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> st
         map(_escaped, (c.what, c.paper, "; ".join(filter(None, (c.ours, c.remark))), c.verdict)) for c in verdicts
     )
     lines += ["## Every table and figure", "", *markdown_table(["what", "paper", "here", "verdict"], judged), ""]
-    lines += [VERDICT_RULE, ""]
+    lines += [VERDICT_RULE + (PART_RULE if any(c.verdict == PARTLY for c in verdicts) else ""), ""]
     lines += ["## Setting", "", *_items(found.setting)]
     if picture:
         lines += [f"![{found.name}: the figures, repeated]({picture})", ""]
