@@ -49,8 +49,9 @@ class Assembler:
         tokens = np.fromiter(map(self._numbers.__getitem__, chain.from_iterable(p[1::2] for p in split)), np.int64)
         outer = np.fromiter(map(gaps.__getitem__, chain.from_iterable(p[::2] for p in split)), np.int32)
         self._readings += self._read(list(islice(self._numbers, len(self._readings), None)))
-        used, tokens = np.unique(tokens, return_inverse=True)
-        return _together([self._readings[place] for place in used.tolist()], tokens, outer, sizes, gaps)
+        used = np.bincount(tokens, minlength=len(self._readings)) > 0
+        readings = [self._readings[place] for place in np.flatnonzero(used).tolist()]
+        return _together(readings, np.cumsum(used)[tokens] - 1, outer, sizes, gaps)
 
 
 def _together(

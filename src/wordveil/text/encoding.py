@@ -218,8 +218,8 @@ class Encoder:
         others = [token for token in tokens if token not in plain]
         spelled = {spelling for token in others for spelling in spellings(token, self.casing)}
         known = self.known(spelled.union(plain.values()))
-        listed = ((token, known[lower]) for token, lower in plain.items() if lower in known)
-        whole = {token: Reading((id_,), ("", ""), (shape(token),)) for token, id_ in listed}
+        ids = {token: known.get(lower, UNKNOWN) for token, lower in plain.items()}
+        whole = {token: Reading((id_,), ("", ""), (shape(token),)) for token, id_ in ids.items()}
         return [whole.get(token) or read_token(token, self.rules, known) for token in tokens]
 
     def _is_plain(self, token: str) -> bool:
