@@ -301,6 +301,13 @@ def test_a_report_replaces_nothing_that_a_run_reads_or_writes(wordveil, vocabula
     assert [path.read_bytes() for path in (tmp_path / "in.json", tmp_path / "c.json", header)] == before
     assert not (tmp_path / "out.json").exists()
     wordveil.done(f"{run} --report report.json")
+    for command in (
+        f"sanitize in.json -c t -o other.json --again --public-words other.json --vocabulary {vocabulary} -e 1",
+        "redact in.json -c t -o c.json --again --hide c.json",
+        "denoise in.txt in.json -o c.json --again --certificate c.json",
+    ):
+        assert "is a file that the run reads. Name another." in wordveil.refused(command)
+    assert [path.read_bytes() for path in (tmp_path / "in.json", tmp_path / "c.json", header)] == before
 
 
 LINE = "warning: " + "an observer may become 99 % sure of a word (exp(8)), or more; " * 3

@@ -81,7 +81,7 @@ def denoise(
     from wordveil.runs.denoise import ReleaseReport, denoise_documents
     from wordveil.runs.report import write_facts
 
-    running.check_report(release, original, output, guess.prior, guess.public, guess.certificate, guess.vocabulary)
+    running.check_report(release, output, original, guess.prior, guess.public, guess.certificate, guess.vocabulary)
     facts = ReleaseReport.load(original).with_others(**others.choice())
     facts.check(release)
     denoiser = guess.denoiser(facts)

@@ -186,12 +186,14 @@ class Running:
         Option("--explain", help="Say all that is assumed and disclosed, and every warning, instead of four lines."),
     ] = False
 
-    def check_report(self, *others: Any, endings: tuple[str, ...] = (".json", ".html")) -> None:
-        """Refuse a report that could not be written, or that would replace one of the others, or what is no report."""
+    def check_report(self, source: Any, output: str | Path, *read: Any, endings: tuple[str, ...] = (".json", ".html")) -> None:
+        """Refuse an output over what else is read, and a report over any of them, over no report, or that cannot be."""
         from wordveil.runs.engine import check_report_path
 
+        if any(Path(output).exists() and other and Path(other).resolve() == Path(output).resolve() for other in read):
+            raise ParameterError("destination", output, "is a file that the run reads. Name another.")
         if self.report is not None:
-            check_report_path(self.report, endings, others=others)
+            check_report_path(self.report, endings, others=(source, output, *read))
             _replaced(self.report)
 
     def notice(self, line: str) -> None:
