@@ -186,7 +186,9 @@ class Running:
         Option("--explain", help="Say all that is assumed and disclosed, and every warning, instead of four lines."),
     ] = False
 
-    def check_report(self, source: Any, output: str | Path, *read: Any, endings: tuple[str, ...] = (".json", ".html")) -> None:
+    def check_report(
+        self, source: Any, output: str | Path, *read: Any, endings: tuple[str, ...] = (".json", ".html")
+    ) -> None:
         """Refuse an output over what else is read, and a report over any of them, over no report, or that cannot be."""
         from wordveil.runs.engine import check_report_path
 
