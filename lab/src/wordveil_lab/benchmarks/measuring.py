@@ -53,10 +53,6 @@ class Measurement:
         """The rate over the limit: above 1 where equal inputs share a row or a narrower type screens."""
         return self.rate / self.limit
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        return {**asdict(self), "limit_ratio": self.limit_ratio}
-
 
 def _line(
     task: str,
@@ -193,45 +189,40 @@ def growth_curve(
         yield [line for task in tasks for line in TASKS[task](sized, machine, False)]
 
 
-HEADINGS = ("of limit", "tokens/s/core", "tokens/s", "same", "task", "v x d", "thr", "tokens", "engine")
+COLUMNS: dict[str, Callable[[Measurement], str]] = {
+    "of limit": lambda line: f"{line.limit_ratio:.2f} {line.limit_type[-2:]}",
+    "tokens/s/core": lambda line: f"{line.rate:,.0f}",
+    "tokens/s": lambda line: f"{line.wall_rate:,.0f}",
+    "same": lambda line: "" if line.agreement is None else f"{line.agreement:.0%}",
+    "task": lambda line: line.task,
+    "v x d": lambda line: f"{line.vocabulary} x {line.dimensions}",
+    "thr": lambda line: str(line.threads),
+    "tokens": lambda line: str(line.tokens),
+    "engine": lambda line: line.engine,
+}
+"""Heading of the table -> what stands under it."""
 
 
 def table(machine: Machine, lines: Sequence[Measurement]) -> str:
     """Return a plain text table under one line about the machine."""
-    rows = [HEADINGS, *(_row(line) for line in lines)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
+    columns = [[heading, *map(cell, lines)] for heading, cell in COLUMNS.items()]
+    for column in columns:
+        width = max(map(len, column))
+        column[:] = [cell.ljust(width) if column[0] in ("task", "engine") else cell.rjust(width) for cell in column]
     text = [
         f"{machine.processor}, {machine.cores} cores, {machine.blas}, NumPy {machine.numpy}, engine {machine.engine}",
         f"product, GFLOP/s: float32 {machine.float32_rate:.0f} one core, {machine.float32_all:.0f} all; "
         f"float64 {machine.float64_rate:.0f} one core, {machine.float64_all:.0f} all",
     ]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if i in (4, 8) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        text.append("  ".join(cells).rstrip())
+    text += ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
     text.append(f"peak memory {max(line.peak_bytes for line in lines) / 2**20:,.0f} MiB")
     return "\n".join(text)
 
 
-def _row(line: Measurement) -> tuple[str, ...]:
-    return (
-        f"{line.limit_ratio:.2f} {line.limit_type[-2:]}",
-        f"{line.rate:,.0f}",
-        f"{line.wall_rate:,.0f}",
-        "" if line.agreement is None else f"{line.agreement:.0%}",
-        line.task,
-        f"{line.vocabulary} x {line.dimensions}",
-        str(line.threads),
-        str(line.tokens),
-        line.engine,
-    )
-
-
 def as_json(machine: Machine, lines: Sequence[Measurement]) -> dict[str, Any]:
     """Return everything measured as a JSON-ready dictionary."""
-    return {"machine": asdict(machine), "measurements": [line.as_dict() for line in lines]}
+    measured = [asdict(line) | {"limit_ratio": line.limit_ratio} for line in lines]
+    return {"machine": asdict(machine), "measurements": measured}
 
 
 def save_plot(path: Path, lines: Sequence[Measurement], *, axis: str | None = None) -> None:

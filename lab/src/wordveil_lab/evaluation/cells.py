@@ -144,8 +144,6 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Entra
     The seed of run i is taken from the cell's key and i: results do not depend on what else is computed, or where.
     A selection mechanism's exact score, and the baseline, take one run.
     """
-    if repeats < 2:
-        raise ParameterError("repeats", repeats, "must be at least 2: one run shows no spread.")
     started = time.perf_counter()
     if not task.applies(subject):
         return Cell(row=label, task=task.name, key=key, applies=False, seconds=0.0)

@@ -22,15 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordveil.api import MissingExtraError, ParameterError
-from wordveil_lab.evaluation.overlap import (
-    MINILM,
-    ROBERTA,
-    bert_score_by_roberta,
-    bleu,
-    matching_scores,
-    rouge_1,
-    unit_states,
-)
+from wordveil_lab.evaluation import overlap
 from wordveil_lab.neural.backend import functional, nn, torch
 from wordveil_lab.neural.corpora import Batch, Dataset
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
@@ -209,9 +201,13 @@ def score_rewrites(model: Rewriter, texts: Dataset, *, batch: int = 256) -> dict
             same, counted = same + int((written == original)[known].sum()), counted + int(known.sum())
             originals.append(_spell(model, original[known]))
             rewritten.append(_spell(model, written[known]))
-    overlaps = [rouge_1(text, original) for text, original in zip(rewritten, originals, strict=True)]
+    overlaps = [overlap.rouge_1(text, original) for text, original in zip(rewritten, originals, strict=True)]
     scores = {"loss": loss, "ROUGE-1": 100 * float(np.mean(overlaps)), "N_w": same / max(counted, 1)}
-    for name, score in (("BLEU", bleu), (MINILM, _by_minilm), (ROBERTA, bert_score_by_roberta)):
+    for name, score in (
+        ("BLEU", overlap.bleu),
+        (overlap.MINILM, _by_minilm),
+        (overlap.ROBERTA, overlap.bert_score_by_roberta),
+    ):
         with suppress(MissingExtraError):
             scores[name] = score(rewritten, originals)
     return scores
@@ -223,7 +219,7 @@ def _spell(model: Rewriter, ids: NDArray[np.integer]) -> str:
 
 
 def _by_minilm(texts: list[str], references: list[str]) -> float:
-    return float(matching_scores(unit_states(texts), _states(tuple(references))).f1.mean())
+    return float(overlap.matching_scores(overlap.unit_states(texts), _states(tuple(references))).f1.mean())
 
 
-_states = lru_cache(maxsize=1)(unit_states)  # of originals, which all models of an experiment are held against
+_states = lru_cache(maxsize=1)(overlap.unit_states)  # of originals, which all models of an experiment are held against
