@@ -77,13 +77,13 @@ def best_timing(work: Callable[[], Any], repeats: int) -> Timing:
 
 def measure_machine(*, side: int = SIDE, repeats: int = 3) -> Machine:
     """Measure square products of the given side in both types, on one thread and on all."""
-    cores = resolve_threads(None)
+    cores, blas = resolve_threads(None), [one for one in threadpool_info() if one.get("user_api") == "blas"]
     one32, all32 = _product_rates(np.float32, side, cores, repeats)
     one64, all64 = _product_rates(np.float64, side, cores, repeats)
     return Machine(
         processor=_processor_name(),
         cores=cores,
-        blas=_blas_name(),
+        blas=", ".join(sorted({f"{e['internal_api']} {e.get('version') or ''}".strip() for e in blas})) or "unknown",
         numpy=np.__version__,
         python=platform.python_version(),
         engine=engine_name(),
@@ -125,11 +125,6 @@ def _processor_name() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or "unknown"
-
-
-def _blas_name() -> str:
-    found = [entry for entry in threadpool_info() if entry.get("user_api") == "blas"]
-    return ", ".join(sorted({f"{e['internal_api']} {e.get('version') or ''}".strip() for e in found})) or "unknown"
 
 
 NOISE = 0.6  # length of the noise relative to the median vector

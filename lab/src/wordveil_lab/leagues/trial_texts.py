@@ -80,11 +80,8 @@ class TextSet:
     @cached_property
     def attack(self) -> Corpus:
         """What is attacked."""
-        return encode(table(), self._attacked)
-
-    @property
-    def _attacked(self) -> list[str]:
-        return [" ".join(text.split()[: self.reads]) for text, _ in self.texts[1][: self.attacked]]
+        attacked = self.texts[1][: self.attacked]
+        return encode(table(), [" ".join(text.split()[: self.reads]) for text, _ in attacked])
 
     @property
     def readings(self) -> list[Sequence[tuple[str, str, int]]]:
