@@ -7,7 +7,6 @@ a batch holds; its start and the order of texts come from the caller's stream. N
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, Stream
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.package import missing_extra
+from wordveil_lab.package import from_extra
 from wordveil_lab.rows import LabelledText
 
 MODELS = ("logistic", "svm")
@@ -28,10 +27,7 @@ MODELS = ("logistic", "svm")
 
 def load_sklearn(module: str) -> Any:
     """Return a module of scikit-learn."""
-    try:
-        return importlib.import_module(f"sklearn.{module}")
-    except ImportError:
-        raise missing_extra("A task that trains a classifier", "scikit-learn", "evaluation") from None
+    return from_extra(f"sklearn.{module}", "A task that trains a classifier", "evaluation", "scikit-learn")
 
 
 def linear_model(name: str) -> Any:
