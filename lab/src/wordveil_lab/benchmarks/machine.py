@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from wordveil.api import Embeddings, Float32Array, Float64Array, IdArray, ParameterError, engine_name, resolve_threads
+from wordveil.api import Embeddings, Float32Array, Float64Array, IdArray, check_whole, engine_name, resolve_threads
 
 SIDE = 1536
 GIGA = 1e9
@@ -146,9 +146,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         for name, least in (("vocabulary", 16), ("dimensions", 1), ("tokens", 1), ("repeats", 1)):
-            value = getattr(self, name)
-            if value < least:
-                raise ParameterError(name, value, f"must be at least {least}.")
+            check_whole(name, getattr(self, name), least)
 
     @property
     def flops_per_token(self) -> float:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil import __version__
-from wordveil.api import Embeddings, Guarantee, ParameterError, RandomSource, WordRandomizer, write_whole
+from wordveil.api import Embeddings, Guarantee, ParameterError, RandomSource, WordRandomizer, check_delta, write_whole
 from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.catalogue import data_digests
 from wordveil_lab.evaluation.subjects import Entrant
@@ -56,8 +56,7 @@ class PromiseSettings:
     rank_c: float = 0.04  # c of the rank-softmax decoder
 
     def __post_init__(self) -> None:
-        if not 0 < self.delta < 0.5:
-            raise ParameterError("delta", self.delta, "must be in (0, 1/2).")
+        check_delta(self.delta, 0.5)
         if not 0 < self.clip_quantile <= 1:
             raise ParameterError("clip_quantile", self.clip_quantile, "must be in (0, 1].")
 

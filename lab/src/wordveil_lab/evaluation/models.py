@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, Stream
+from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, Stream, check_choice
 from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.package import from_extra
 from wordveil_lab.rows import LabelledText
@@ -35,8 +35,7 @@ def linear_model(name: str) -> Any:
 
     The support vector machine is solved in its primal form, squared hinge loss and C = 1, until it converges.
     """
-    if name not in MODELS:
-        raise ParameterError("model", name, f"must be one of {', '.join(MODELS)}.")
+    check_choice("model", name, MODELS)
     if name == "logistic":
         return load_sklearn("linear_model").LogisticRegression(C=10.0, max_iter=1000)
     return load_sklearn("svm").LinearSVC(C=1.0, dual=False, max_iter=10_000)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import MissingExtraError, ParameterError
+from wordveil.api import MissingExtraError, ParameterError, check_delta, check_positive, check_whole
 from wordveil_lab.evaluation import overlap
 from wordveil_lab.neural.backend import functional, nn, torch
 from wordveil_lab.neural.corpora import Batch, Dataset
@@ -132,14 +132,11 @@ class Training:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "hidden", "patience", "max_tokens"):
-            if getattr(self, name) < 1:
-                raise ParameterError(name, getattr(self, name), "must be at least 1.")
+            check_whole(name, getattr(self, name))
         if not 0 <= self.dropout < 1:
             raise ParameterError("dropout", self.dropout, "must be in [0, 1).")
-        if not 0 < self.validation < 1:
-            raise ParameterError("validation", self.validation, "must be in (0, 1).")
-        if not self.learning_rate > 0:
-            raise ParameterError("learning_rate", self.learning_rate, "must be in (0, inf).")
+        check_delta(self.validation, name="validation")
+        check_positive("learning_rate", self.learning_rate)
 
 
 REWRITE = Training()

@@ -58,8 +58,7 @@ def norm_bound(m: int, epsilon: float, beta: float, gamma: float) -> float:
     wv.check_whole("m", m)
     wv.check_positive("epsilon", epsilon)
     wv.check_positive("beta", beta)
-    if not 0 < gamma < 1:
-        raise wv.ParameterError("gamma", gamma, "must be in (0, 1).")
+    wv.check_delta(gamma, name="gamma")
     return m * math.log(m / gamma) * (1 + beta) / epsilon
 
 
