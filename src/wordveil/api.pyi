@@ -146,6 +146,8 @@ from wordveil.names import DECODERS as DECODERS
 from wordveil.names import EXPORTS as EXPORTS
 from wordveil.names import MECHANISMS as MECHANISMS
 from wordveil.parameters import as_floats as as_floats
+from wordveil.parameters import check_choice as check_choice
+from wordveil.parameters import check_delta as check_delta
 from wordveil.parameters import check_draws as check_draws
 from wordveil.parameters import check_positive as check_positive
 from wordveil.parameters import check_whole as check_whole
@@ -391,6 +393,8 @@ __all__ = [
     "certify",
     "certify_rate",
     "check_alpha",
+    "check_choice",
+    "check_delta",
     "check_drawn_law",
     "check_draws",
     "check_positive",

@@ -5,11 +5,7 @@ from __future__ import annotations
 from wordveil.api import OfferedCommand
 from wordveil_lab.package import told
 
-
-def _offered(name: str) -> OfferedCommand:
-    facts = told("offers.toml")[name]
-    place = f"wordveil_lab.commands.{name}:{name}"
-    return OfferedCommand(function=place, line=facts["line"], examples=tuple(facts["examples"]))
-
-
-bench, evaluate, reproduce, score = map(_offered, ("bench", "evaluate", "reproduce", "score"))
+bench, evaluate, reproduce, score = (
+    OfferedCommand(function=f"wordveil_lab.commands.{name}:{name}", line=said["line"], examples=tuple(said["examples"]))
+    for name, said in told("offers.toml").items()
+)

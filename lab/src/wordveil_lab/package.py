@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -12,6 +13,14 @@ from wordveil.api import MissingExtraError
 
 ROOT = Path(__file__).resolve().parents[3]
 """The folder of the clone; of no use where the laboratory is installed from a wheel."""
+
+
+def from_extra(module: str, what: str, extra: str, package: str) -> Any:
+    """Return a module of a package which an extra of wordveil-lab brings."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise missing_extra(what, package, extra) from error
 
 
 def missing_extra(what: str, module: str, extra: str) -> MissingExtraError:

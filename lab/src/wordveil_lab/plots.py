@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wordveil_lab.evaluation.base import Summary
-from wordveil_lab.package import missing_extra
+from wordveil_lab.package import from_extra
 
 SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "wordveil",
@@ -49,13 +49,9 @@ def svg(
     size: tuple[float, float], paint: Callable[[Any], None], settings: Mapping[Any, Any], form: str = "svg"
 ) -> bytes:
     """Return what `paint` draws into a Matplotlib figure, inches; the setting `svg.hashsalt` makes the bytes repeat."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise missing_extra("A page with figures", "matplotlib", "plots") from error
-    with rc_context({"backend": "svg", **settings}):
-        canvas, out = Figure(figsize=size, layout="constrained"), io.BytesIO()
+    drawing = from_extra("matplotlib.figure", "A page with figures", "plots", "matplotlib")
+    with drawing.mpl.rc_context({"backend": "svg", **settings}):
+        canvas, out = drawing.Figure(figsize=size, layout="constrained"), io.BytesIO()
         paint(canvas)
         undated = {"svg": "Date", "pdf": "CreationDate"}[form]
         canvas.savefig(out, format=form, metadata={undated: None, "Creator": None})

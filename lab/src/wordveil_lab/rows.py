@@ -17,9 +17,8 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,8 +96,7 @@ def thinned(items: list[Any], limit: int | None) -> list[Any]:
     return [items[(i * len(items)) // limit] for i in range(limit)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScoredPair:
+class ScoredPair(NamedTuple):
     """Two texts or words and a human score."""
 
     first: str
@@ -106,16 +104,14 @@ class ScoredPair:
     score: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class LabelledText:
+class LabelledText(NamedTuple):
     """A text and its class."""
 
     text: str
     label: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spans:
+class Spans(NamedTuple):
     """A text with typed character ranges."""
 
     text: str
@@ -142,11 +138,8 @@ def read_labelled(
     Columns of text joined by "+" are joined by a space; the label a.b goes into nested values.
     """
     columns = text.split("+")
-    rows = list(read_rows(name, (*columns, label.partition(".")[0])))
-    texts = [
-        LabelledText(text=" ".join(str(row[column]) for column in columns), label=str(_nested(row, label)))
-        for row in rows
-    ]
+    rows = read_rows(name, (*columns, label.partition(".")[0]))
+    texts = [LabelledText(" ".join(str(row[part]) for part in columns), str(_nested(row, label))) for row in rows]
     return thinned(texts, limit)
 
 

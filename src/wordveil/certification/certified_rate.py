@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Unpack
 
-from wordveil.arrays import Progress
 from wordveil.certification.normalizer_lipschitz import ExactLoss, PassOptions
 from wordveil.certification.rate_losses import RateLosses
 from wordveil.errors import CertificateError
@@ -91,13 +90,7 @@ def certify_selection(
 
 
 def certify_rate(
-    mechanism: SelectionMechanism,
-    embeddings: Embeddings,
-    rate: float,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    checkpoint: str | None = None,
+    mechanism: SelectionMechanism, embeddings: Embeddings, rate: float, **options: Unpack[PassOptions]
 ) -> Certificate:
     """Certify what one rate costs: the certificate is for the mechanism with that epsilon.
 
@@ -105,9 +98,7 @@ def certify_rate(
         mechanism: The mechanism; its epsilon does not matter.
         embeddings: The public vocabulary.
         rate: The rate, 1/distance, in (0, inf).
-        threads: As for `certify`, like `progress` and `checkpoint`.
-        progress: The same.
-        checkpoint: The same.
+        **options: `threads`, `progress` and `checkpoint`, as for `certify`.
 
     Returns:
         A certificate whose parameter epsilon is the exact loss, rounded up to six digits so that it can be typed.
@@ -117,7 +108,7 @@ def certify_rate(
     """
     if mechanism.certificate_method not in RATE_METHODS:
         raise CertificateError(f"A rate belongs to mechanisms that select words; {mechanism.name} adds noise.")
-    work = RateLosses(mechanism, embeddings, threads=threads, progress=progress, checkpoint=checkpoint)
+    work = RateLosses(mechanism, embeddings, **options)
     found = work.at(rate)
     work.finish()
     costing = mechanism.with_epsilon(max(float(round_up(found.epsilon, 6)), found.epsilon))

@@ -114,14 +114,6 @@ def _engine(problems: list[str]) -> dict[str, Any]:
     return {"chosen": chosen, "runs_here": available_engines(), "built": built, "compiler": find_compiler()}
 
 
-def _vocabulary() -> str:
-    return _verified(wv.load_embeddings(), "words")
-
-
-def _sentences() -> str:
-    return _verified(wv.load_stock(None).embeddings, "sentences")
-
-
 def _verified(embeddings: Any, what: str) -> str:
     embeddings.verify()
     return f"{embeddings.header.name}, {len(embeddings):,} {what}, checksum verified: {embeddings.header.checksum}"
@@ -155,8 +147,8 @@ def _folder() -> str:
 
 
 CHECKS: dict[str, Callable[[], str]] = {
-    "vocabulary": _vocabulary,
-    "sentences": _sentences,
+    "vocabulary": lambda: _verified(wv.load_embeddings(), "words"),
+    "sentences": lambda: _verified(wv.load_stock(None).embeddings, "sentences"),
     "prior": _prior,
     "certificates": _certificates,
     "data folder": _folder,

@@ -63,7 +63,7 @@ def test_queries_come_in_blocks_whose_content_does_not_depend_on_their_number(mo
 
 @pytest.mark.parametrize(("name", "value"), [("vocabulary", 15), ("dimensions", 0), ("tokens", 0), ("repeats", 0)])
 def test_sizes_out_of_range_are_refused(name, value):
-    with pytest.raises(ParameterError, match=rf"{name}={value} must be at least"):
+    with pytest.raises(ParameterError, match=rf"{name}={value} must be a whole number, at least"):
         replace(TINY, **{name: value})
 
 

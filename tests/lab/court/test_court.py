@@ -240,7 +240,7 @@ def test_columns_are_read_from_parquet_and_must_be_named(tmp_path):
 
 def test_wrong_claims_and_short_files_are_refused():
     pairs = PairedTexts(originals=texts(8), released=texts(8))
-    for claim, told in ((Claim(epsilon=0.0), "claimed"), (Claim(epsilon=1.0, per="sentence"), "must be text or word")):
+    for claim, told in ((Claim(epsilon=0.0), "claimed"), (Claim(epsilon=1.0, per="sentence"), "one of text, word")):
         with pytest.raises(ParameterError, match=told):
             score(pairs, claim)
     with pytest.raises(ParameterError, match="at least 8 texts"):

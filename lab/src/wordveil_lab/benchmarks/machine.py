@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from wordveil.api import Embeddings, Float32Array, Float64Array, IdArray, ParameterError, engine_name, resolve_threads
+from wordveil.api import Embeddings, Float32Array, Float64Array, IdArray, check_whole, engine_name, resolve_threads
 
 SIDE = 1536
 GIGA = 1e9
@@ -77,13 +77,13 @@ def best_timing(work: Callable[[], Any], repeats: int) -> Timing:
 
 def measure_machine(*, side: int = SIDE, repeats: int = 3) -> Machine:
     """Measure square products of the given side in both types, on one thread and on all."""
-    cores = resolve_threads(None)
+    cores, blas = resolve_threads(None), [one for one in threadpool_info() if one.get("user_api") == "blas"]
     one32, all32 = _product_rates(np.float32, side, cores, repeats)
     one64, all64 = _product_rates(np.float64, side, cores, repeats)
     return Machine(
         processor=_processor_name(),
         cores=cores,
-        blas=_blas_name(),
+        blas=", ".join(sorted({f"{e['internal_api']} {e.get('version') or ''}".strip() for e in blas})) or "unknown",
         numpy=np.__version__,
         python=platform.python_version(),
         engine=engine_name(),
@@ -127,11 +127,6 @@ def _processor_name() -> str:
     return platform.processor() or "unknown"
 
 
-def _blas_name() -> str:
-    found = [entry for entry in threadpool_info() if entry.get("user_api") == "blas"]
-    return ", ".join(sorted({f"{e['internal_api']} {e.get('version') or ''}".strip() for e in found})) or "unknown"
-
-
 NOISE = 0.6  # length of the noise relative to the median vector
 LINE = 60  # tokens in a generated text
 BLOCK = 1 << 15  # queries made at a time
@@ -151,9 +146,7 @@ class Workload:
 
     def __post_init__(self) -> None:
         for name, least in (("vocabulary", 16), ("dimensions", 1), ("tokens", 1), ("repeats", 1)):
-            value = getattr(self, name)
-            if value < least:
-                raise ParameterError(name, value, f"must be at least {least}.")
+            check_whole(name, getattr(self, name), least)
 
     @property
     def flops_per_token(self) -> float:

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-import wordveil as wv
-from wordveil.api import Float64Array, IdArray, NearestWords, ParameterError, PrivateIds, PrivateText, resolve_threads
+import wordveil.api as wv
 from wordveil_lab.benchmarks import peers
 from wordveil_lab.benchmarks.machine import Machine, Timing, Workload, best_timing, peak_memory_bytes
 from wordveil_lab.package import told
@@ -53,10 +52,6 @@ class Measurement:
         """The rate over the limit: above 1 where equal inputs share a row or a narrower type screens."""
         return self.rate / self.limit
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready dictionary."""
-        return {**asdict(self), "limit_ratio": self.limit_ratio}
-
 
 def _line(
     task: str,
@@ -72,7 +67,7 @@ def _line(
         engine=engine,
         vocabulary=workload.vocabulary,
         dimensions=workload.dimensions,
-        threads=resolve_threads(workload.threads),
+        threads=wv.resolve_threads(workload.threads),
         tokens=tokens,
         wall_seconds=timing.wall,
         cpu_seconds=timing.cpu,
@@ -93,11 +88,11 @@ def measure(workload: Workload, machine: Machine, *, with_peers: bool = True) ->
 def _decode(workload: Workload, machine: Machine, with_peers: bool) -> list[Measurement]:
     line = partial(_line, "decode", workload, machine)
     words = _search(workload)
-    answers, total = list[IdArray](), Timing(wall=0.0, cpu=0.0)
+    answers, total = list[wv.IdArray](), Timing(wall=0.0, cpu=0.0)
     words.nearest(workload.vectors[:1], threads=1)
     for queries in workload.query_blocks():
 
-        def work(block: Float64Array = queries) -> None:
+        def work(block: wv.Float64Array = queries) -> None:
             answers.append(words.nearest(block, threads=workload.threads))
 
         total += best_timing(work, workload.repeats)
@@ -116,11 +111,11 @@ def _select(workload: Workload, machine: Machine, with_peers: bool) -> list[Meas
     fitted = wv.TEM(epsilon=EPSILON).fit(workload.embeddings).on(workload.device)
     source = wv.RandomSource()
     draws = fitted.sample(source.fresh_stream(), workload.tokens)
-    ids = PrivateIds(workload.ids)
-    once, lines = PrivateIds(np.unique(ids)), []
+    ids = wv.PrivateIds(workload.ids)
+    once, lines = wv.PrivateIds(np.unique(ids)), []
     for what, some in ((f"{len(once)} distinct words", ids), ("every word once", once)):
 
-        def work(some: PrivateIds = some) -> None:
+        def work(some: wv.PrivateIds = some) -> None:
             fitted.for_batch_job().randomize(some, (draws[0][: len(some)],), threads=workload.threads)
 
         timing = best_timing(work, workload.repeats)
@@ -135,7 +130,7 @@ def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Me
     line = partial(_line, "sanitize", workload, machine)
     mechanism = wv.TEM(epsilon=EPSILON)
     sanitizer = wv.Sanitizer(workload.embeddings, mechanism, threads=workload.threads, device=workload.device)
-    texts = [PrivateText(text) for text in workload.texts]
+    texts = [wv.PrivateText(text) for text in workload.texts]
     sanitizer.release_batch(texts[:1])
     timing = best_timing(lambda: sanitizer.for_batch_job().release_batch(texts), workload.repeats)
     return [line(f"{NAME}, text to text", workload.tokens, _billed(workload, timing))]
@@ -144,10 +139,8 @@ def _sanitize(workload: Workload, machine: Machine, with_peers: bool) -> list[Me
 def _search(workload: Workload) -> Any:
     outputs = np.arange(workload.vocabulary, dtype=np.int32)
     if workload.device == "cpu":
-        return NearestWords(workload.vectors, outputs)
-    from wordveil.api import GpuNearestWords  # heavy, and an extra
-
-    return GpuNearestWords(workload.vectors, outputs, device=workload.device)
+        return wv.NearestWords(workload.vectors, outputs)
+    return wv.GpuNearestWords(workload.vectors, outputs, device=workload.device)
 
 
 def _billed(workload: Workload, timing: Timing) -> Timing:
@@ -155,10 +148,10 @@ def _billed(workload: Workload, timing: Timing) -> Timing:
     return timing if workload.device == "cpu" else Timing(wall=timing.wall, cpu=timing.wall)
 
 
-def _timed_peer(module: str, workload: Workload, work: Callable[[], IdArray]) -> tuple[IdArray, Timing]:
+def _timed_peer(module: str, workload: Workload, work: Callable[[], wv.IdArray]) -> tuple[wv.IdArray, Timing]:
     """Run a peer under the workload's threads and return its answers and its time."""
-    answers: list[IdArray] = []
-    threads = resolve_threads(workload.threads)
+    answers: list[wv.IdArray] = []
+    threads = wv.resolve_threads(workload.threads)
     timing = best_timing(lambda: answers.append(peers.with_threads(module, threads, work)), 2)
     return answers[0], timing
 
@@ -182,56 +175,50 @@ def growth_curve(
     axis: str, workload: Workload, machine: Machine, *, tasks: tuple[str, ...] = ("decode", "select"), most: int = 0
 ) -> Iterator[list[Measurement]]:
     """Yield the measurements of each step along one of `AXES`, to `most` at most, or to the end where that is 0."""
-    if axis not in AXES:
-        raise ParameterError("axis", axis, f"must be one of {', '.join(AXES)}.")
+    wv.check_choice("axis", axis, AXES)
     if most and most < AXES[axis][0]:
-        raise ParameterError("most", most, f"must be at least {AXES[axis][0]}, the first step, or 0.")
+        raise wv.ParameterError("most", most, f"must be at least {AXES[axis][0]}, the first step, or 0.")
     for step in AXES[axis]:
-        if (most and step > most) or (axis == "threads" and step > resolve_threads(None)):
+        if (most and step > most) or (axis == "threads" and step > wv.resolve_threads(None)):
             continue
         sized = replace(workload, **{axis: step})  # type: ignore[arg-type]
         yield [line for task in tasks for line in TASKS[task](sized, machine, False)]
 
 
-HEADINGS = ("of limit", "tokens/s/core", "tokens/s", "same", "task", "v x d", "thr", "tokens", "engine")
+COLUMNS: dict[str, Callable[[Measurement], str]] = {
+    "of limit": lambda line: f"{line.limit_ratio:.2f} {line.limit_type[-2:]}",
+    "tokens/s/core": lambda line: f"{line.rate:,.0f}",
+    "tokens/s": lambda line: f"{line.wall_rate:,.0f}",
+    "same": lambda line: "" if line.agreement is None else f"{line.agreement:.0%}",
+    "task": lambda line: line.task,
+    "v x d": lambda line: f"{line.vocabulary} x {line.dimensions}",
+    "thr": lambda line: str(line.threads),
+    "tokens": lambda line: str(line.tokens),
+    "engine": lambda line: line.engine,
+}
+"""Heading of the table -> what stands under it."""
 
 
 def table(machine: Machine, lines: Sequence[Measurement]) -> str:
     """Return a plain text table under one line about the machine."""
-    rows = [HEADINGS, *(_row(line) for line in lines)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
+    columns = [[heading, *map(cell, lines)] for heading, cell in COLUMNS.items()]
+    for column in columns:
+        width = max(map(len, column))
+        column[:] = [cell.ljust(width) if column[0] in ("task", "engine") else cell.rjust(width) for cell in column]
     text = [
         f"{machine.processor}, {machine.cores} cores, {machine.blas}, NumPy {machine.numpy}, engine {machine.engine}",
         f"product, GFLOP/s: float32 {machine.float32_rate:.0f} one core, {machine.float32_all:.0f} all; "
         f"float64 {machine.float64_rate:.0f} one core, {machine.float64_all:.0f} all",
     ]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if i in (4, 8) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        text.append("  ".join(cells).rstrip())
+    text += ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
     text.append(f"peak memory {max(line.peak_bytes for line in lines) / 2**20:,.0f} MiB")
     return "\n".join(text)
 
 
-def _row(line: Measurement) -> tuple[str, ...]:
-    return (
-        f"{line.limit_ratio:.2f} {line.limit_type[-2:]}",
-        f"{line.rate:,.0f}",
-        f"{line.wall_rate:,.0f}",
-        "" if line.agreement is None else f"{line.agreement:.0%}",
-        line.task,
-        f"{line.vocabulary} x {line.dimensions}",
-        str(line.threads),
-        str(line.tokens),
-        line.engine,
-    )
-
-
 def as_json(machine: Machine, lines: Sequence[Measurement]) -> dict[str, Any]:
     """Return everything measured as a JSON-ready dictionary."""
-    return {"machine": asdict(machine), "measurements": [line.as_dict() for line in lines]}
+    measured = [asdict(line) | {"limit_ratio": line.limit_ratio} for line in lines]
+    return {"machine": asdict(machine), "measurements": measured}
 
 
 def save_plot(path: Path, lines: Sequence[Measurement], *, axis: str | None = None) -> None:

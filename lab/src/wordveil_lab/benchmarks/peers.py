@@ -6,7 +6,6 @@ them bounds memory, and only the answers of the distance searches are compared.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from wordveil.api import Float32Array, Float64Array, IdArray
-from wordveil_lab.package import missing_extra
+from wordveil_lab.package import from_extra
 
 BATCH = 1024
 SELECT_BATCH = 64
@@ -120,7 +119,4 @@ def with_threads(module: str, threads: int, work: Callable[[], Any]) -> Any:
 
 
 def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise missing_extra("This comparison", name, "bench") from error
+    return from_extra(name, "This comparison", "bench", name)

@@ -45,7 +45,7 @@ def bench(
     from wordveil_lab.benchmarks.measuring import AXES, SIZES, growth_curve, measure, save_plot, table
     from wordveil_lab.benchmarks.measuring import as_json as to_json
 
-    if growth is not None and growth not in AXES:
+    if growth not in SIZES:
         raise ParameterError("growth", growth, f"must be one of {', '.join(AXES)}.")
     given = {"vocabulary": vocabulary, "dimensions": dimensions, "tokens": tokens, "repeats": repeats}
     sizes = SIZES[growth] | {name: size for name, size in given.items() if size is not None}

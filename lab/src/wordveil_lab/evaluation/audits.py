@@ -37,8 +37,7 @@ class AuditSettings:
         wv.check_alpha(self.alpha)
         if self.samples != 0 and self.samples < 200:
             raise wv.ParameterError("audit_samples", self.samples, "must be at least 200, or 0 for no audit.")
-        if self.pairs < 3:
-            raise wv.ParameterError("audit_pairs", self.pairs, "must be at least 3.")
+        wv.check_whole("audit_pairs", self.pairs, 3)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from wordveil_lab.corpora import Corpus, encode
 from wordveil_lab.evaluation import models
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.subjects import Entrant, as_texts, released_tokens
-from wordveil_lab.rows import mixed_order, read_labelled, read_rows
+from wordveil_lab.rows import mixed_order, read_labelled
 
 _BREAK = re.compile(r"[\t\n]")
 _HEADER = re.compile(r"[A-Z][\w-]+:\s|<[^<>\s]+@")
@@ -98,9 +98,8 @@ class AuthorshipLinkage(Task):
     def _texts(self) -> dict[str, list[str]]:
         """Return the distinct long enough texts of every author, cut to the first words."""
         found: dict[str, list[str]] = {}
-        for row in read_rows(self.path, ("text", self.author) if self.author else ("text",)):
-            text = str(row["text"])
-            author, body = (str(row[self.author]), text) if self.author else parse_post(text)
+        for text, label in read_labelled(self.path, label=self.author or "text"):
+            author, body = (label, text) if self.author else parse_post(text)
             words = body.split()
             cut = " ".join(words[: self.words])
             own = found.setdefault(author, [])

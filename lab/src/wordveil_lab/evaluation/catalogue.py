@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from wordveil.api import ParameterError
+from wordveil.api import ParameterError, check_choice
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.evidence import PUBLIC_LIST
 from wordveil_lab.package import told
@@ -37,8 +37,7 @@ def chosen_tasks(
     These are named "task" or "task.field"; "task" alone means its first file. A task that trains and tests then holds
     out a fifth of that file: it never tests on other data than it was given.
     """
-    if size not in SIZES:
-        raise ParameterError("size", size, f"must be one of {', '.join(SIZES)}.")
+    check_choice("size", size, SIZES)
     wanted = tuple(TASKS) if names is None else names
     own: dict[str, dict[str, str]] = {}
     for key, path in (data or {}).items():

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wordveil import __version__
-from wordveil.api import Embeddings, Guarantee, ParameterError, RandomSource, WordRandomizer, write_whole
+from wordveil.api import Embeddings, Guarantee, ParameterError, RandomSource, WordRandomizer, check_delta, write_whole
 from wordveil_lab.evaluation.base import Summary, Task, summarize
 from wordveil_lab.evaluation.catalogue import data_digests
 from wordveil_lab.evaluation.subjects import Entrant
@@ -56,8 +56,7 @@ class PromiseSettings:
     rank_c: float = 0.04  # c of the rank-softmax decoder
 
     def __post_init__(self) -> None:
-        if not 0 < self.delta < 0.5:
-            raise ParameterError("delta", self.delta, "must be in (0, 1/2).")
+        check_delta(self.delta, 0.5)
         if not 0 < self.clip_quantile <= 1:
             raise ParameterError("clip_quantile", self.clip_quantile, "must be in (0, 1].")
 
@@ -144,8 +143,6 @@ def compute_cell(label: str, key: str, task: Task, prepared: Any, subject: Entra
     The seed of run i is taken from the cell's key and i: results do not depend on what else is computed, or where.
     A selection mechanism's exact score, and the baseline, take one run.
     """
-    if repeats < 2:
-        raise ParameterError("repeats", repeats, "must be at least 2: one run shows no spread.")
     started = time.perf_counter()
     if not task.applies(subject):
         return Cell(row=label, task=task.name, key=key, applies=False, seconds=0.0)

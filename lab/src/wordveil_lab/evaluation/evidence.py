@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
-from wordveil.api import Embeddings, Float64Array, IdArray, RandomSource, word_frequencies
+from wordveil.api import Embeddings, Float64Array, IdArray, NearestWords, RandomSource, word_frequencies
 from wordveil_lab.corpora import encode
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.subjects import Entrant, distances
@@ -202,13 +202,8 @@ def columns(channel: WordChannel, released: IdArray) -> Float64Array:
 
 def nearest_words(subject: Entrant, released: Float64Array) -> IdArray:
     """Return the word nearest to each released vector, shape (n,): the reading of an attacker who knows no law."""
-    words = np.asarray(subject.space.vectors, dtype=np.float64)
-    half_squares = np.square(words).sum(axis=1) / 2
-    found = np.empty(len(released), dtype=np.int32)
-    for start in range(0, len(released), ROWS):
-        span = slice(start, start + ROWS)
-        found[span] = (released[span] @ words.T - half_squares).argmax(axis=1)
-    return found
+    search = NearestWords(subject.space.vectors, np.arange(len(subject.space), dtype=np.int32))
+    return search.nearest(released, threads=subject.threads)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from wordveil.api import Embeddings, ParameterError, SanText, WordveilError
+from wordveil.api import Embeddings, ParameterError, SanText, WordveilError, check_whole
 from wordveil_lab.evaluation.audits import AuditSettings, audit_promise
 from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.cells import (
@@ -94,8 +94,7 @@ def run_league(
     progress: Callable[[int, int, str], None] = lambda done, total, row: None,
 ) -> League:
     """Compute the table; it does not depend on the number of workers, or on what the cache of cells holds."""
-    if workers < 1:
-        raise ParameterError("workers", workers, "must be at least 1.")
+    check_whole("workers", workers)
     started = time.perf_counter()
     key = partial(cell_key, embeddings=embeddings, promises=plan.promises, repeats=plan.repeats, seed=plan.seed)
     jobs = [

@@ -7,7 +7,6 @@ a batch holds; its start and the order of texts come from the caller's stream. N
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -17,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, ParameterError, Stream
+from wordveil.api import Embeddings, Float64Array, FloatArray, IdArray, Stream, check_choice
 from wordveil_lab.corpora import Corpus, encode
-from wordveil_lab.package import missing_extra
+from wordveil_lab.package import from_extra
 from wordveil_lab.rows import LabelledText
 
 MODELS = ("logistic", "svm")
@@ -28,10 +27,7 @@ MODELS = ("logistic", "svm")
 
 def load_sklearn(module: str) -> Any:
     """Return a module of scikit-learn."""
-    try:
-        return importlib.import_module(f"sklearn.{module}")
-    except ImportError:
-        raise missing_extra("A task that trains a classifier", "scikit-learn", "evaluation") from None
+    return from_extra(f"sklearn.{module}", "A task that trains a classifier", "evaluation", "scikit-learn")
 
 
 def linear_model(name: str) -> Any:
@@ -39,8 +35,7 @@ def linear_model(name: str) -> Any:
 
     The support vector machine is solved in its primal form, squared hinge loss and C = 1, until it converges.
     """
-    if name not in MODELS:
-        raise ParameterError("model", name, f"must be one of {', '.join(MODELS)}.")
+    check_choice("model", name, MODELS)
     if name == "logistic":
         return load_sklearn("linear_model").LogisticRegression(C=10.0, max_iter=1000)
     return load_sklearn("svm").LinearSVC(C=1.0, dual=False, max_iter=10_000)

@@ -28,7 +28,7 @@ from wordveil_lab.evaluation.base import Task
 from wordveil_lab.evaluation.evidence import content_words
 from wordveil_lab.evaluation.subjects import Entrant, as_texts, centroids, released_tokens
 from wordveil_lab.evaluation.word_tasks import cosines
-from wordveil_lab.package import missing_extra
+from wordveil_lab.package import from_extra
 from wordveil_lab.rows import Spans, locate, read_spans, read_texts, thinned
 
 MINILM, ROBERTA = "BERTScore (MiniLM)", "BERTScore (RoBERTa-large)"
@@ -162,10 +162,7 @@ def rouge_1(text: str, reference: str) -> float:
 
 def bleu(texts: Sequence[str], references: Sequence[str]) -> float:
     """Return the corpus BLEU of texts against one reference each, 0 to 100; the texts are split at spaces."""
-    try:
-        sacrebleu = importlib.import_module("sacrebleu")
-    except ImportError:
-        raise missing_extra("BLEU", "sacrebleu", "evaluation") from None
+    sacrebleu = from_extra("sacrebleu", "BLEU", "evaluation", "sacrebleu")
     return float(sacrebleu.corpus_bleu(list(texts), [list(references)], tokenize="none", force=True).score)
 
 

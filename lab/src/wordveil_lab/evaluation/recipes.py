@@ -273,8 +273,7 @@ def contenders(
         places: Python paths of classes of mechanisms, which are given epsilon alone and called by their names.
     """
     for epsilon in (*epsilons, *local_epsilons, *rank_epsilons):
-        if not (math.isfinite(epsilon) and epsilon > 0):
-            raise wv.ParameterError("epsilon", epsilon, "must be in (0, inf).")
+        wv.check_positive("epsilon", epsilon)
     named = [name for name in names or () if name not in tuple(Baseline)]
     plain = {name.partition(" @ ")[0] for name in named}
     offered = {name: "" for name in sorted(plain.intersection(wv.foreign_names("mechanisms", known_names())))}

@@ -64,15 +64,9 @@ class Retrieval(_Search):
     def prepare(self, embeddings: Embeddings) -> Collection:
         pairs = scored_pairs(self.path, ("sentence1", "sentence2"))[: self.documents]
         texts = sorted({pair.second for pair in pairs})
-        place = {text: i for i, text in enumerate(texts)}
-        close: dict[str, set[int]] = {}
-        for pair in pairs:
-            if pair.score >= self.threshold:
-                close.setdefault(pair.first, set()).add(place[pair.second])
-        asked = thinned(sorted(close), self.queries)
-        relevant = np.zeros((len(asked), len(texts)), dtype=bool)
-        for row, query in enumerate(asked):
-            relevant[row, sorted(close[query])] = True
+        close = {pair[:2] for pair in pairs if pair.score >= self.threshold}
+        asked = thinned(sorted({query for query, _ in close}), self.queries)
+        relevant = np.array([[(query, text) in close for text in texts] for query in asked], dtype=bool)
         return _collection(self.path, embeddings, asked, texts, relevant)
 
 

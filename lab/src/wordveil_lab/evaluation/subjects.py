@@ -87,11 +87,7 @@ class Entrant:
         """Return released vectors, shape (n, m): noisy ones, or those of released words."""
         if self.vectors is None:
             return np.asarray(self.space.vectors[self.release_words(ids, source, label)], dtype=np.float64)
-        return self.release_rows(np.asarray(self.embeddings.vectors[ids], dtype=np.float64), source, label)
-
-    def release_rows(self, rows: wv.Float64Array, source: wv.RandomSource, label: str) -> wv.Float64Array:
-        """Return noisy rows, shape (n, m), for any public rows, shape (n, d); vector mechanisms only."""
-        assert self.vectors is not None
+        rows = np.asarray(self.embeddings.vectors[ids], dtype=np.float64)
         stream = source.stream(label)
         parts = []
         for start in range(0, len(rows), ROWS):

@@ -24,7 +24,7 @@ from wordveil_lab.evaluation.models import load_sklearn
 from wordveil_lab.leagues import redaction_releases as redacted
 from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token
 from wordveil_lab.plots import Plotted, draw
-from wordveil_lab.rows import read_rows
+from wordveil_lab.rows import read_labelled, read_rows
 from wordveil_lab.tables import markdown_table, refilled
 
 Spell = Callable[[str], str]
@@ -58,11 +58,6 @@ class Passed:
     others: float  # the share of tokens outside of them that is kept
 
 
-def table(path: Path, label: str, *texts: str) -> list[tuple[str, str]]:
-    """Return the texts of a file, columns joined, and their classes."""
-    return [(" ".join(str(row[name]) for name in texts), str(row[label])) for row in read_rows(path, (*texts, label))]
-
-
 def some(given: Sequence[Any], most: int) -> list[Any]:
     """Return so many at most, from all over."""
     return list(given[:: -(-len(given) // most)])
@@ -71,12 +66,15 @@ def some(given: Sequence[Any], most: int) -> list[Any]:
 def tasks(data: Path) -> dict[str, Task]:
     """Return the tasks, by what is told."""
     sentences, documents, privacy = data / "sentences", data / "documents", data / "privacy"
-    bank = [table(sentences / f"banking77.{part}.tsv", "label", "text") for part in ("train", "test")]
-    news = table(documents / "agnews.test.tsv", "label", "title", "description")
-    stars = table(documents / "yelp-stars.dev.jsonl.gz", "stars", "text")
+    bank = [read_labelled(sentences / f"banking77.{part}.tsv") for part in ("train", "test")]
+    news = read_labelled(documents / "agnews.test.tsv", text="title+description")
+    stars = read_labelled(documents / "yelp-stars.dev.jsonl.gz", label="stars")
     shops = [(text, str(float(given) > 3)) for text, given in stars if float(given) != 3]
-    films = [table(documents / name, "label", "text") for name in ("imdb.train.jsonl.gz", "imdb.test10k.jsonl.gz")]
-    notes = [table(privacy / f"mts-dialog.{part}.jsonl.gz", "section", "note") for part in ("train", "test")]
+    films = [read_labelled(documents / f"imdb.{part}.jsonl.gz") for part in ("train", "test10k")]
+    notes = [
+        read_labelled(privacy / f"mts-dialog.{part}.jsonl.gz", text="note", label="section")
+        for part in ("train", "test")
+    ]
     pairs: dict[str, Sequence[Labelled]] = {
         BANK: bank,
         NEWS: [some(news[::2], TRAINED), some(news[1::2], JUDGED)],
@@ -233,11 +231,12 @@ def read_by_characters(release: Release, train: Labelled, test: Labelled) -> flo
 
 def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     documents = data / "documents"
-    reviews = [text for text, _ in table(documents / "imdb.test10k.jsonl.gz", "label", "text")[:REVIEWS]]
+    reviews = [text for text, _ in read_labelled(documents / "imdb.test10k.jsonl.gz")[:REVIEWS]]
     attacked, read = ([text for text, _ in pairs] for pairs in (bank[1], bank[0]))
-    public = [text for text, _ in some(table(documents / "cfpb-complaints.jsonl.gz", "product", "text"), COMPLAINTS)]
+    complaints = read_labelled(documents / "cfpb-complaints.jsonl.gz", label="product")
+    public = [text for text, _ in some(complaints, COMPLAINTS)]
     public += some([record["text"] for record in chats(data)], PUBLIC)
-    posts = table(documents / "reddit-mental-health.jsonl.gz", "author", "text")
+    posts = read_labelled(documents / "reddit-mental-health.jsonl.gz", label="author")
     teaching = {text for text, _ in posts[::2]}
     writers = posts[::2], [post for post in posts[1::2] if post[0] not in teaching]  # posts repeat
     named = redacted.conditions(posts)

@@ -12,6 +12,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -23,16 +24,9 @@ from wordveil_lab.corpora import encode as read_words
 from wordveil_lab.corpora import released_texts
 from wordveil_lab.court.pairs import shifted
 from wordveil_lab.court.utility import log_likelihoods
+from wordveil_lab.evaluation import models
 from wordveil_lab.evaluation.authors import cross_validated
 from wordveil_lab.evaluation.evidence import content_words
-from wordveil_lab.evaluation.models import (
-    as_numbers,
-    bag_of_texts,
-    bag_of_words,
-    fit_quietly,
-    linear_model,
-    standardized,
-)
 from wordveil_lab.evaluation.overlap import matching_scores, read_by_minilm
 from wordveil_lab.evaluation.subjects import centroids
 from wordveil_lab.leagues.trial_texts import table
@@ -77,8 +71,8 @@ class Domain:
         kept = {*self.texts, *self.stock("domain").embeddings.words}  # nothing learns from what is released
         rest = [text for text in public_order(list(known)) if kept.isdisjoint((text, wv.clean_slots(text).sentence))]
         self.training, self.classes = rest[:TRAINING], sorted(set(known.values()))
-        self.labels = as_numbers([asked[text] for text in self.texts], self.classes)
-        self.learnt = as_numbers([known[text] for text in self.training], self.classes)
+        self.labels = models.as_numbers([asked[text] for text in self.texts], self.classes)
+        self.learnt = models.as_numbers([known[text] for text in self.training], self.classes)
 
     def _labelled(self, files: Sequence[str], label: str) -> dict[str, str]:
         """Return each sentence of four words or more with the label of its text."""
@@ -86,8 +80,7 @@ class Domain:
             sentence: str(row[label])
             for file in files
             for row in read_rows(file, [self.column, label])
-            for sentence in wv.split_sentences(wv.PrivateText(row[self.column]))
-            if len(sentence.split()) > 3
+            for sentence in _sentences(row[self.column])
         }
 
     @cached_property
@@ -109,19 +102,13 @@ class Domain:
         """Public sentences from which an attacker of rephrased text learns which words stand behind a prototype."""
         if self.name != "reviews":
             return self.training
-        cut = [
-            one
-            for text in self.public[:600]
-            for one in wv.split_sentences(wv.PrivateText(text))
-            if len(one.split()) > 3
-        ]
-        return public_order(cut)[:PUBLIC]
+        return public_order([one for text in self.public[:600] for one in _sentences(text)])[:PUBLIC]
 
     @cached_property
     def counts(self) -> Any:
         """Which content words each of these holds, shape (n, v)."""
         corpus = read_words(table(), self.sentences)
-        found = bag_of_words(np.where(self.content[corpus.tokens], corpus.tokens, -1), corpus, len(table()))
+        found = models.bag_of_words(np.where(self.content[corpus.tokens], corpus.tokens, -1), corpus, len(table()))
         found.data[:] = 1
         return found
 
@@ -155,9 +142,7 @@ class Domain:
             WORK.mkdir(parents=True, exist_ok=True)
             settings = wv.StockSettings(encoder="minilm", each=wv.RECIPE_SENTENCES, name=self.name)
             if self.name == "reviews":
-                own = wv.StockSettings(
-                    encoder="minilm", each=6000, name=self.name, documents=wv.DocumentSettings(columns=("text",))
-                )
+                own = replace(settings, each=6000, documents=wv.DocumentSettings(columns=("text",)))
                 wv.build_stock([locate(self.source)], folder, own, resume=True, progress=shown)
             else:
                 sets = wv.gathered_recipe(self.source, _data())
@@ -166,9 +151,9 @@ class Domain:
 
     @cached_property
     def _told(self) -> Callable[[Sequence[str]], wv.IdArray]:
-        means, model = self._means(self.training), linear_model("logistic")
-        fit_quietly(model, standardized(means)[0], self.learnt)
-        return lambda texts: np.asarray(model.predict(standardized(means, self._means(texts))[1]))
+        means, model = self._means(self.training), models.linear_model("logistic")
+        models.fit_quietly(model, models.standardized(means)[0], self.learnt)
+        return lambda texts: np.asarray(model.predict(models.standardized(means, self._means(texts))[1]))
 
     @staticmethod
     def _means(texts: Sequence[str]) -> wv.Float64Array:
@@ -192,6 +177,10 @@ class Domain:
         """Return the share of each text's content words that are among some guesses; NaN where there are none."""
         pairs = zip(self.own, guesses, strict=True)
         return np.array([len(own & set(some)) / len(own) if own else np.nan for own, some in pairs])
+
+
+def _sentences(text: str) -> list[str]:
+    return [one for one in wv.split_sentences(wv.PrivateText(text)) if len(one.split()) > 3]
 
 
 def _data() -> Path:
@@ -267,8 +256,8 @@ def tells(series: str, epsilon: float | None, blind: bool) -> dict[str, Score]:
 
 def _inferred(before: Sequence[str], after: Sequence[str], labels: Sequence[str]) -> float:
     """Return the accuracy of the better of two attackers: who has learnt from releases, and from originals."""
-    numbers = as_numbers(labels, sorted(set(labels)))
-    bags = [bag_of_texts(table(), texts) for texts in (before, after)]
+    numbers = models.as_numbers(labels, sorted(set(labels)))
+    bags = [models.bag_of_texts(table(), texts) for texts in (before, after)]
     return max(cross_validated(learnt, bags[1], numbers, folds=5) for learnt in bags)
 
 

@@ -19,7 +19,7 @@ from wordveil_lab.evaluation.evidence import word_prior
 from wordveil_lab.evaluation.inversion import segments_of
 from wordveil_lab.evaluation.models import as_numbers
 from wordveil_lab.package import ROOT, told
-from wordveil_lab.rows import mixed_order, plain, read_rows
+from wordveil_lab.rows import mixed_order, plain, read_labelled
 
 WORK = ROOT / "build/default.models"
 REVIEWS = "documents/imdb.train.jsonl.gz"
@@ -80,11 +80,8 @@ class TextSet:
     @cached_property
     def attack(self) -> Corpus:
         """What is attacked."""
-        return encode(table(), self._attacked)
-
-    @property
-    def _attacked(self) -> list[str]:
-        return [" ".join(text.split()[: self.reads]) for text, _ in self.texts[1][: self.attacked]]
+        attacked = self.texts[1][: self.attacked]
+        return encode(table(), [" ".join(text.split()[: self.reads]) for text, _ in attacked])
 
     @property
     def readings(self) -> list[Sequence[tuple[str, str, int]]]:
@@ -129,11 +126,9 @@ table = cache(load_embeddings)
 
 @cache
 def _rows(path: str, text: str, label: str | None, words: int | None) -> list[tuple[str, str]]:
-    columns = text.split("+")
     found: dict[str, str] = {}
-    for row in read_rows(path, (*columns, *([label] if label else []))):
-        whole = plain(" ".join(str(row[column]) for column in columns))
-        found.setdefault(" ".join(whole.split()[:words]), str(row[label]).partition(",")[0] if label else "")
+    for item in read_labelled(path, text=text, label=label or text.partition("+")[0]):
+        found.setdefault(" ".join(plain(item.text).split()[:words]), item.label.partition(",")[0] if label else "")
     return list(found.items())
 
 

@@ -21,16 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordveil.api import MissingExtraError, ParameterError
-from wordveil_lab.evaluation.overlap import (
-    MINILM,
-    ROBERTA,
-    bert_score_by_roberta,
-    bleu,
-    matching_scores,
-    rouge_1,
-    unit_states,
-)
+from wordveil.api import MissingExtraError, ParameterError, check_delta, check_positive, check_whole
+from wordveil_lab.evaluation import overlap
 from wordveil_lab.neural.backend import functional, nn, torch
 from wordveil_lab.neural.corpora import Batch, Dataset
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
@@ -140,14 +132,11 @@ class Training:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "hidden", "patience", "max_tokens"):
-            if getattr(self, name) < 1:
-                raise ParameterError(name, getattr(self, name), "must be at least 1.")
+            check_whole(name, getattr(self, name))
         if not 0 <= self.dropout < 1:
             raise ParameterError("dropout", self.dropout, "must be in [0, 1).")
-        if not 0 < self.validation < 1:
-            raise ParameterError("validation", self.validation, "must be in (0, 1).")
-        if not self.learning_rate > 0:
-            raise ParameterError("learning_rate", self.learning_rate, "must be in (0, inf).")
+        check_delta(self.validation, name="validation")
+        check_positive("learning_rate", self.learning_rate)
 
 
 REWRITE = Training()
@@ -209,9 +198,13 @@ def score_rewrites(model: Rewriter, texts: Dataset, *, batch: int = 256) -> dict
             same, counted = same + int((written == original)[known].sum()), counted + int(known.sum())
             originals.append(_spell(model, original[known]))
             rewritten.append(_spell(model, written[known]))
-    overlaps = [rouge_1(text, original) for text, original in zip(rewritten, originals, strict=True)]
+    overlaps = [overlap.rouge_1(text, original) for text, original in zip(rewritten, originals, strict=True)]
     scores = {"loss": loss, "ROUGE-1": 100 * float(np.mean(overlaps)), "N_w": same / max(counted, 1)}
-    for name, score in (("BLEU", bleu), (MINILM, _by_minilm), (ROBERTA, bert_score_by_roberta)):
+    for name, score in (
+        ("BLEU", overlap.bleu),
+        (overlap.MINILM, _by_minilm),
+        (overlap.ROBERTA, overlap.bert_score_by_roberta),
+    ):
         with suppress(MissingExtraError):
             scores[name] = score(rewritten, originals)
     return scores
@@ -223,7 +216,7 @@ def _spell(model: Rewriter, ids: NDArray[np.integer]) -> str:
 
 
 def _by_minilm(texts: list[str], references: list[str]) -> float:
-    return float(matching_scores(unit_states(texts), _states(tuple(references))).f1.mean())
+    return float(overlap.matching_scores(overlap.unit_states(texts), _states(tuple(references))).f1.mean())
 
 
-_states = lru_cache(maxsize=1)(unit_states)  # of originals, which all models of an experiment are held against
+_states = lru_cache(maxsize=1)(overlap.unit_states)  # of originals, which all models of an experiment are held against

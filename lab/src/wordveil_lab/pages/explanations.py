@@ -120,19 +120,14 @@ def _drawn(panels: int, plot: Any) -> bytes:
     return svg((8.6 if panels == 2 else 6.4, 3.7), lambda canvas: plot(canvas.subplots(1, panels)), SETTINGS)
 
 
-def point_lines(facts: dict[str, Any]) -> list[str]:
-    """Return the table of what the default epsilon comes to, for each choice of outputs and k."""
+def epsilon_page(facts: dict[str, Any]) -> str:
+    """Return the page on epsilon with its table of what the default comes to, for each choice of outputs and k."""
     lines = []
     for point in facts["points"]:
         scores = (written(point[name]) for name in ("far", "attacker", "similarity"))
-        lines.append(table_line((str(point["outputs"]), str(point["k"]), f"{point['epsilon']:g}", *scores)))
-    return lines
-
-
-def epsilon_page(facts: dict[str, Any]) -> str:
-    """Return the page on epsilon with the table of the facts."""
-    rows, table = "\n".join(point_lines(facts)), r"(?<=\n)(\| outputs \| k \| .*\n\|---.*\n)(?:\| .*\n)+"
-    return re.sub(table, lambda m: f"{m[1]}{rows}\n", EPSILON.read_text(encoding="utf-8"))
+        lines.append(table_line((str(point["outputs"]), str(point["k"]), f"{point['epsilon']:g}", *scores)) + "\n")
+    table = r"(?<=\n)(\| outputs \| k \| .*\n\|---.*\n)(?:\| .*\n)+"
+    return re.sub(table, lambda m: m[1] + "".join(lines), EPSILON.read_text(encoding="utf-8"))
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -40,15 +40,11 @@ def case(
 
 
 def across(
-    make: Callable[[float], wv.VectorMechanism],
-    marks: Sequence[float],
-    d: int,
-    sampling: Sampling,
-    delta: float = DELTA,
+    make: Callable[..., Any], marks: Sequence[float], d: int, sampling: Sampling, delta: float = DELTA
 ) -> list[Case]:
     """Return two ends of a diameter of the ball to audit, for a mechanism at each of some claimed epsilons."""
     end = np.full(d, 1 / math.sqrt(d))
-    return [case(e, make(e).for_dimensions(d), (end, -end), (e, delta), sampling) for e in marks]
+    return [case(e, make(epsilon=e).for_dimensions(d), (end, -end), (e, delta), sampling) for e in marks]
 
 
 @cache
@@ -102,7 +98,7 @@ def clipped_laplace(sampling: Sampling) -> Figure:
     grid, marks = places(0.25, 12), (1.0, 2.0, 4.0, 8.0, 12.0)
     lines: list[Series] = []
     for d in (1, 50):
-        cases = across(lambda e: wv.ClippedLaplace(epsilon=e), marks, d, sampling)
+        cases = across(wv.ClippedLaplace, marks, d, sampling)
         lines += audited(f"audited, {d} dimension{'s' if d > 1 else ''}", cases, sampling)
     claimed = curve("claimed, delta 0", "claimed", grid, lambda e: e)
     certified = curve(f"certified at delta {DELTA:g}, 1 dimension", "certified", grid, profile(1.0, 1))
@@ -112,7 +108,7 @@ def clipped_laplace(sampling: Sampling) -> Figure:
 def clipped_l2(sampling: Sampling) -> Figure:
     """Clipped l2: calibrated by its profile, which a diameter spends."""
     d, grid, marks = 50, places(0.5, 16, log=True), (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-    cases = across(lambda e: wv.ClippedL2(epsilon=e, delta=DELTA), marks, d, sampling)
+    cases = across(partial(wv.ClippedL2, delta=DELTA), marks, d, sampling)
     with_delta, without = (wv.ClippedL2(epsilon=8.0, delta=delta).for_dimensions(d).deviation for delta in (DELTA, 0.0))
     claimed = curve("claimed, attained", "claimed", grid, lambda e: e)
     measured = audited("audited", cases, sampling)
@@ -122,24 +118,21 @@ def clipped_l2(sampling: Sampling) -> Figure:
 def clipped_gaussian(sampling: Sampling) -> Figure:
     """Clipped Gaussian: the analytic scale is exact, the classical one wrong for large epsilon."""
     d, grid = 50, places(0.5, 32, log=True)
+    old = partial(wv.ClippedGaussian, delta=DELTA, calibration="classical", allow_refuted=True)
 
     def exact(e: float) -> float:
-        scale = wv.ClippedGaussian(epsilon=e, delta=DELTA, calibration="classical", allow_refuted=True).unit_scale
-        return solve_epsilon(lambda x: wv.gaussian_log_delta(x, scale), DELTA)
-
-    def cases(calibration: Literal["analytic", "classical"], marks: Sequence[float]) -> Any:
-        make = partial(wv.ClippedGaussian, calibration=calibration, allow_refuted=True)
-        return across(lambda e: make(epsilon=e), marks, d, sampling)
+        return solve_epsilon(partial(wv.gaussian_log_delta, scale=old(epsilon=e).unit_scale), DELTA)
 
     classical = [(e, exact(e)) for e in grid]
+    analytic = across(partial(wv.ClippedGaussian, delta=DELTA), (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0), d, sampling)
     return figure(
         "clipped-gaussian",
         sampling,
         curve("claimed; analytic: attained", "claimed", grid, lambda e: e),
         series_at("classical, exact: holds", "certified", [p for p in classical if p[1] <= p[0]], line=True),
         series_at("classical, exact: refuted", "refuted", [p for p in classical if p[1] > p[0]], line=True),
-        *audited("audited, analytic", cases("analytic", (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)), sampling),
-        *audited("audited, classical", cases("classical", (16.0, 32.0)), sampling),
+        *audited("audited, analytic", analytic, sampling),
+        *audited("audited, classical", across(old, (16.0, 32.0), d, sampling), sampling),
         d=d,
     )
 
@@ -148,18 +141,9 @@ def truncated_laplace(sampling: Sampling) -> Figure:
     """Truncated Laplace: certified as claimed, published refuted at the setting of its paper."""
     d, published, grid = 300, 4.0**-300, places(0.1, 8, log=True)
     marks = (0.1, 1.0, 5.0, 8.0)
-
-    def cases(calibration: Literal["certified", "published"], delta: float) -> Any:
-        make = partial(
-            wv.TruncatedLaplace, delta=delta, calibration=calibration, allow_refuted=calibration == "published"
-        )
-        return across(lambda e: make(epsilon=e), marks, d, sampling, delta)
-
-    widths = [
-        wv.TruncatedLaplace(epsilon=e, delta=published, calibration="published", allow_refuted=True).for_dimensions(d)
-        for e in marks
-    ]
-    deltas = [wv.largest_delta(d, e, w.half_width) for e, w in zip(marks, widths, strict=True)]
+    old = partial(wv.TruncatedLaplace, delta=published, calibration="published", allow_refuted=True)
+    new = partial(wv.TruncatedLaplace, delta=DELTA, calibration="certified")
+    deltas = [wv.largest_delta(d, e, old(epsilon=e).for_dimensions(d).half_width) for e in marks]
     notes, high = [f"{math.ceil(x * 1e4) / 1e4:.4f}" for x in deltas], [(e, 40.0) for e in marks]
     return figure(
         "truncated-laplace",
@@ -167,8 +151,8 @@ def truncated_laplace(sampling: Sampling) -> Figure:
         curve("claimed", "claimed", grid, lambda e: e),
         curve(f"certified at delta {DELTA:g}", "certified", grid, lambda e: e),
         series_at("published: no loss bound holds; exact delta", "refuted", high, notes=notes),
-        *audited("audited, published", cases("published", published), sampling, deltas=True),
-        *audited("audited, certified", cases("certified", DELTA), sampling),
+        *audited("audited, published", across(old, marks, d, sampling, published), sampling, deltas=True),
+        *audited("audited, certified", across(new, marks, d, sampling), sampling),
         d=d,
     )
 
@@ -266,9 +250,7 @@ def selection(mechanism: type[Any], table: wv.Embeddings, sampling: Sampling) ->
     certified: wv.SelectionMechanism = mechanism(epsilon=SELECTION_EPSILON, calibration="certified")
     certificate = wv.shipped_certificate(certified, table)
     if certificate is None:
-        raise wv.CertificateError(
-            f"No certificate of {mechanism.__name__} at epsilon {SELECTION_EPSILON:g} is shipped."
-        )
+        raise wv.CertificateError(f"No certificate of {mechanism.__name__} at {SELECTION_EPSILON:g} is shipped.")
     fitted: Any = certified.fit(table, certificate)
     rates = {"textbook": textbook.rows.rate, "certified": fitted.rows.rate}
     series = _losses(fitted, "certified rate", textbook, "textbook rate", sampling)
@@ -329,10 +311,12 @@ def _case(
     return distance, wv.WordSubject(fitted, sampling.source()), pair
 
 
-def _exact_losses(fitted: wv.FittedExponential, ids: wv.IdArray, i: Any, j: Any) -> list[float]:
-    weights = fitted.rows.weights(ids)
-    weights = weights[:, weights.max(axis=0) > 0]  # words without base measure are never output
-    logs: wv.Float64Array = np.log(weights) - np.log(weights.sum(axis=1, keepdims=True))
+def _exact_losses(fitted: wv.WordRandomizer, ids: Any, i: Any, j: Any) -> list[float]:
+    """Return the largest log-ratio of two rows of the law for each pair of places, 0 where no law is known."""
+    law = fitted.law(np.asarray(ids, dtype=np.int32))
+    if law is None:
+        return [0.0] * len(i)
+    logs = np.log(law[:, law.max(axis=0) > 0])  # words without base measure are never output
     return [float(np.abs(logs[a] - logs[b]).max()) for a, b in zip(i, j, strict=True)]
 
 
@@ -344,8 +328,9 @@ def any_mechanism(example: wv.Mechanism, table: wv.Embeddings, sampling: Samplin
     for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0):
         mechanism = example.with_epsilon(epsilon)
         fitted = wv.fit_words(mechanism, table, wv.certify(mechanism, table) if mechanism.needs_certificate else None)
-        losses = [(_exact_loss(fitted, pair), pair) for pair in fitted.worst_pairs() if pair.epsilon is not None]
-        loss, pair = max(losses, key=lambda one: one[0])
+        pairs = [pair for pair in fitted.worst_pairs() if pair.epsilon is not None]
+        losses = [_exact_losses(fitted, (pair.first, pair.second), (0,), (1,))[0] for pair in pairs]
+        loss, pair = max(zip(losses, pairs, strict=True), key=lambda one: one[0])
         assert pair.epsilon is not None
         places_of.append(pair.epsilon)
         exact.append(loss)
@@ -357,15 +342,6 @@ def any_mechanism(example: wv.Mechanism, table: wv.Embeddings, sampling: Samplin
     series = (curve("claimed", "claimed", grid, lambda e: e), *((law,) if max(exact) > 0 else ()))
     measured = audited("audited", cases, sampling)
     return figure("any", sampling, *series, *measured, example=example, words=len(table), d=table.dimensions)
-
-
-def _exact_loss(fitted: wv.WordRandomizer, pair: wv.Pair) -> float:
-    """Return the largest log-ratio of two rows of the law, 0 where there is none."""
-    rows = fitted.law(np.array([pair.first, pair.second], dtype=np.int32))
-    if rows is None:
-        return 0.0
-    logs = np.log(rows[:, rows.max(axis=0) > 0])
-    return float(np.abs(logs[0] - logs[1]).max())
 
 
 def decoder(chosen: wv.Decoder, table: wv.Embeddings, sampling: Sampling) -> Figure:

@@ -54,13 +54,6 @@ FIGURES: dict[str, Callable[[Sampling], Figure]] = {
 """Mechanism or decoder name -> a figure of its own, measured with the given sampling."""
 
 
-def figure_of(name: str, sampling: Sampling) -> Figure:
-    """Return the figure of a mechanism or decoder: its own, or the one that every mechanism can have."""
-    if name in FIGURES:
-        return FIGURES[name](sampling)
-    return figures.any_mechanism(getattr(wordveil, MECHANISMS[name]).examples()[0], _words(), sampling)
-
-
 def stored_figures() -> dict[str, Figure]:
     """Return the figures as they were last measured."""
     return {name: Figure.from_dict(values) for name, values in json.loads(STORED.read_text(encoding="utf-8")).items()}
@@ -73,7 +66,11 @@ def main(names: Sequence[str] = ()) -> None:
         if names and name not in names:
             continue
         start = time.perf_counter()
-        found[name] = asdict(figure_of(name, Sampling()))
+        if name in FIGURES:
+            own = FIGURES[name](Sampling())
+        else:  # the one that every mechanism can have
+            own = figures.any_mechanism(getattr(wordveil, MECHANISMS[name]).examples()[0], _words(), Sampling())
+        found[name] = asdict(own)
         print(f"{name:18s} {time.perf_counter() - start:6.1f} s")
     STORED.parent.mkdir(parents=True, exist_ok=True)
     STORED.write_text(json.dumps(found, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")

@@ -21,7 +21,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import IO, Any, TextIO
 
-from wordveil.api import DataFormatError, ParameterError, WordveilError
+from wordveil.api import DataFormatError, ParameterError, WordveilError, check_choice
 from wordveil_lab.package import told
 from wordveil_lab.rows import file_digest
 
@@ -98,8 +98,7 @@ def _encoded(original: Path, form: Form, name: str) -> Iterator[bytes]:
 def convert(role: str, original: Path, out: Path) -> int:
     """Write the file of a role, all or nothing, and return how many records it has."""
     forms, count, partial = told("papers/originals.toml"), 0, out.with_name(f"{out.name}.part")
-    if role not in forms:
-        raise ParameterError("role", role, f"must be one of {', '.join(forms)}.")
+    check_choice("role", role, forms)
     form = forms[role]
     if "copy" not in form and not out.name.endswith((".tsv", ".jsonl", ".jsonl.gz")):
         raise ParameterError("out", out.name, "must end in .tsv, .jsonl or .jsonl.gz.")

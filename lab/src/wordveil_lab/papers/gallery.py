@@ -300,8 +300,7 @@ NEEDS = {"tem-epsilon-10": GLOVE}
 
 def exhibit(name: str) -> str:
     """Return an entry as a section of Markdown, its numbers computed now."""
-    if name not in ENTRIES:
-        raise wv.ParameterError("paper", name, f"must be one of {', '.join(ENTRIES)}.")
+    wv.check_choice("paper", name, ENTRIES)
     numbers = ENTRIES[name]()
     said = {part: sentence.format(**numbers) for part, sentence in told("papers/gallery.toml")[name].items()}
     lines = [f"## {said['title']}", "", f"    wordveil reproduce {name}", "", said["source"], ""]

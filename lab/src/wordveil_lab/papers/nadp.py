@@ -15,6 +15,7 @@ from wordveil_lab.evaluation.deniability import OverlapSkewness
 from wordveil_lab.evaluation.subjects import unprotected
 from wordveil_lab.evaluation.word_tasks import OddManOut, SentenceSimilarity, WordSimilarity
 from wordveil_lab.package import told
+from wordveil_lab.papers import nadp_checks as checks
 from wordveil_lab.papers.base import (
     UNTESTED,
     Comparison,
@@ -26,16 +27,6 @@ from wordveil_lab.papers.base import (
     labelled,
     shown,
     verdict,
-)
-from wordveil_lab.papers.nadp_checks import (
-    DELTA,
-    FlatNoise,
-    classical_at_forty,
-    contenders,
-    findings,
-    leads,
-    lowest_skewness,
-    sizes,
 )
 from wordveil_lab.plots import Plotted, point
 from wordveil_lab.rows import read_rows
@@ -51,7 +42,7 @@ PANELS: dict[str, str] = told("papers/numbers.toml")["nadp"]["panels"]
 
 def silent_share(embeddings: Embeddings, tau: float) -> float:
     """Return the share of words that NADP as published releases without noise."""
-    return NADP(epsilon=1.0, delta=DELTA, tau=tau, isolated="verbatim").fit(embeddings).noiseless_share
+    return NADP(epsilon=1.0, delta=checks.DELTA, tau=tau, isolated="verbatim").fit(embeddings).noiseless_share
 
 
 def reproduce(options: Options) -> Reproduction:
@@ -63,9 +54,9 @@ def reproduce(options: Options) -> Reproduction:
     each = {(name, epsilon): _fresh_noise(embeddings, name, epsilon, options) for name, epsilon in _TOKENWISE}
     full = options.whole()
     comparisons = (
-        *leads(rows, full=full),
-        lowest_skewness(rows, full=full),
-        classical_at_forty(),
+        *checks.leads(rows, full=full),
+        checks.lowest_skewness(rows, full=full),
+        checks.classical_at_forty(),
         *_silent(silent),
         *(_row(*row, scores) for row, scores in rows.items()),
         *(_tokenwise(*row, rows[row], found) for row, found in each.items()),
@@ -73,11 +64,11 @@ def reproduce(options: Options) -> Reproduction:
         *_neighbours(embeddings, options),
     )
     stretch = Mahalanobis(epsilon=1.0, lam=1.0).fit(embeddings).euclidean_epsilon
-    facts = {"coverage": _coverage(embeddings, options), **sizes(embeddings)}
+    facts = {"coverage": _coverage(embeddings, options), **checks.sizes(embeddings)}
     return Reproduction(
         **about("nadp", embeddings=embeddings, words=len(embeddings), options=options, **facts),
         comparisons=comparisons,
-        findings=findings(rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
+        findings=checks.findings(rows, silent, {key: scores["STS"] for key, scores in each.items()}, stretch),
     )
 
 
@@ -156,14 +147,14 @@ def _curves(embeddings: Embeddings, options: Options) -> Iterator[tuple[tuple[st
     scores = _gathered(tasks, [options.score(task, clean, "no noise") for task in tasks.values()])
     yield ("no noise", 0.0), scores | options.score(spread, clean, "no noise")
     for epsilon in options.among(EPSILONS, EPSILONS, (10.0,)):
-        for name, mechanism in contenders(embeddings, epsilon):
+        for name, mechanism in checks.contenders(embeddings, epsilon):
             label = f"{name}, epsilon {epsilon:g}"
             options.say(f"figures 2 and 3: {label}")
             subject = decoded(mechanism, embeddings)
             scores = _gathered(tasks, options.score_tables(tasks.values(), subject, label))
             yield (name, epsilon), scores | options.score(spread, subject, label)
         for tau in options.pick(TAUS[1:-1], TAUS[1:-1], ()):
-            subject = decoded(NADP(epsilon=epsilon, delta=DELTA, tau=tau, isolated="verbatim"), embeddings)
+            subject = decoded(NADP(epsilon=epsilon, delta=checks.DELTA, tau=tau, isolated="verbatim"), embeddings)
             yield (f"NADP, tau {tau:g}", epsilon), options.score(spread, subject, f"tau {tau:g}, epsilon {epsilon:g}")
 
 
@@ -193,7 +184,7 @@ def _row(name: str, epsilon: float, scores: Mapping[str, Summary]) -> Comparison
 def _fresh_noise(embeddings: Embeddings, name: str, epsilon: float, options: Options) -> Scores:
     """Return STS and review scores where every token has noise of its own, as in a release."""
     tasks = {key: task for key, task in _tasks(options).items() if key == "STS" or key.startswith("review")}
-    subject = decoded(dict(contenders(embeddings, epsilon))[name], embeddings)
+    subject = decoded(dict(checks.contenders(embeddings, epsilon))[name], embeddings)
     options.say(f"fresh noise for every token: {name}, epsilon {epsilon:g}")
     return _gathered(tasks, [options.score(task, subject, f"tokens {key} {name}") for key, task in tasks.items()])
 
@@ -213,7 +204,7 @@ def _histograms(embeddings: Embeddings, options: Options) -> Iterator[Comparison
     options.say("figure 4")
     seen = []
     for sigma in np.linspace(0.05, 1, options.pick(20, 20, 2)):
-        subject = decoded(FlatNoise(law="gaussian", scale=float(sigma)), embeddings)
+        subject = decoded(checks.FlatNoise(law="gaussian", scale=float(sigma)), embeddings)
         found = options.score(spread, subject, f"sigma {sigma:.2f}")
         seen.append((float(sigma), found["skewness"].mean, found["overlap"].mean))
     falls = [sigma for (sigma, now, _), (_, before, _) in zip(seen[1:], seen, strict=False) if now < before]
@@ -232,7 +223,7 @@ def _neighbours(embeddings: Embeddings, options: Options) -> Iterator[Comparison
     search = NearestWords(embeddings.vectors, embeddings.candidates)
     words = embeddings.words
     for name in ("NADP, tau 0.1", "NADP, tau 0.5", "Mahalanobis, lam 1"):
-        subject = decoded(dict(contenders(embeddings, 10.0))[name], embeddings)
+        subject = decoded(dict(checks.contenders(embeddings, 10.0))[name], embeddings)
         near = search.top(subject.release_vectors(ids, options.source(f"table 1 {name}"), name), 3)[0]
         listed = "; ".join(
             f"{words[int(i)]}: {', '.join(words[int(j)] for j in row)}" for i, row in zip(ids, near, strict=True)

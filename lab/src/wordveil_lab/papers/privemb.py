@@ -14,15 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import gammainccinv
 
-from wordveil.api import (
-    Embeddings,
-    Float64Array,
-    MultivariateLaplace,
-    ParameterError,
-    Projection,
-    check_positive,
-    check_whole,
-)
+import wordveil.api as wv
 from wordveil_lab.corpora import part_of
 from wordveil_lab.evaluation.base import Summary, Task
 from wordveil_lab.evaluation.classification import CentroidClassification, LexiconClassification
@@ -49,9 +41,9 @@ from wordveil_lab.plots import point
 DELTA = 0.05  # of the bounds beside draws: what happens with probability 1e-6 no draw shows
 
 
-def published(epsilon: float, beta: float, seed: int = 0) -> Projection:
+def published(epsilon: float, beta: float, seed: int = 0) -> wv.Projection:
     """Return M2 with the paper's delta = 1e-6 and its formula for the number of dimensions."""
-    return Projection(epsilon=epsilon, beta=beta, delta=1e-6, sensitivity="published", seed=seed)
+    return wv.Projection(epsilon=epsilon, beta=beta, delta=1e-6, sensitivity="published", seed=seed)
 
 
 def norm_bound(m: int, epsilon: float, beta: float, gamma: float) -> float:
@@ -63,11 +55,10 @@ def norm_bound(m: int, epsilon: float, beta: float, gamma: float) -> float:
         beta: Stretch allowed beyond 1, in (0, inf).
         gamma: Probability, in (0, 1).
     """
-    check_whole("m", m)
-    check_positive("epsilon", epsilon)
-    check_positive("beta", beta)
-    if not 0 < gamma < 1:
-        raise ParameterError("gamma", gamma, "must be in (0, 1).")
+    wv.check_whole("m", m)
+    wv.check_positive("epsilon", epsilon)
+    wv.check_positive("beta", beta)
+    wv.check_delta(gamma, name="gamma")
     return m * math.log(m / gamma) * (1 + beta) / epsilon
 
 
@@ -100,7 +91,7 @@ def _noise(m: int, epsilon: float, delta: float, n: int) -> float:
     return norm_bound(m, epsilon, 1.0, delta / (2 * n))
 
 
-def bound_rows(table: Embeddings, options: Options) -> Iterator[Comparison]:
+def bound_rows(table: wv.Embeddings, options: Options) -> Iterator[Comparison]:
     """Yield each bound beside the same quantile of the drawn matrices, at epsilon 5 and beta .7, over 100 words.
 
     Of each matrix the law of the noise is exact, and the propositions' two sides are computed or bounded from above.
@@ -133,7 +124,7 @@ def bound_rows(table: Embeddings, options: Options) -> Iterator[Comparison]:
     )
 
 
-def _moved(rows: Float64Array, images: Float64Array, length: float) -> tuple[float, float]:
+def _moved(rows: wv.Float64Array, images: wv.Float64Array, length: float) -> tuple[float, float]:
     """Return what no distance and no inner product of two rows moves by, where no noise is longer than `length`."""
     gaps = [np.linalg.norm(part[:, None] - part[None], axis=2) for part in (images, rows)]
     products = np.abs(images @ images.T - rows @ rows.T)[np.triu_indices(len(rows), 1)]
@@ -183,20 +174,20 @@ def results(pairs: Pairs, *, full: bool) -> Iterator[Comparison]:
 Epsilons = tuple[float, ...]
 
 
-def _mechanisms(table: Embeddings, epsilon: float, betas: tuple[float, ...]) -> Iterator[tuple[str, Entrant, Drawn]]:
+def _mechanisms(table: wv.Embeddings, epsilon: float, betas: tuple[float, ...]) -> Iterator[tuple[str, Entrant, Drawn]]:
     """Yield name, entrant, and the entrant of each run: M2 draws a matrix of its own for every run."""
-    plain = decoded(MultivariateLaplace(epsilon=epsilon), table)
+    plain = decoded(wv.MultivariateLaplace(epsilon=epsilon), table)
     yield "M1", plain, lambda _: plain
     for beta in betas:
         yield f"M2, beta {beta:g}", *_projected(table, epsilon, beta)
 
 
-def _projected(table: Embeddings, epsilon: float, beta: float) -> tuple[Entrant, Drawn]:
+def _projected(table: wv.Embeddings, epsilon: float, beta: float) -> tuple[Entrant, Drawn]:
     return decoded(published(epsilon, beta), table), lambda i: decoded(published(epsilon, beta, i), table)
 
 
 def _runs(
-    figures: str, task: Task, table: Embeddings, epsilons: Epsilons, betas: Epsilons, options: Options
+    figures: str, task: Task, table: wv.Embeddings, epsilons: Epsilons, betas: Epsilons, options: Options
 ) -> Iterator[tuple[str, float, Scores, Scores]]:
     """Yield name, epsilon and scores of M1, and of M2 at each beta, with the scores of M1 beside them."""
     for epsilon in epsilons:
@@ -208,7 +199,7 @@ def _runs(
             yield name, epsilon, found, plain
 
 
-def _distortion(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
+def _distortion(table: wv.Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
     task = DistanceDistortion(words=options.pick(100, 100, 10))
     epsilons = options.among((1.0, 2.0, 5.0), (1.0, 2.0, 5.0), (2.0,))
     betas = options.pick((0.5, 0.6, 0.7), (0.5, 0.6, 0.7), (0.7,))
@@ -227,7 +218,7 @@ def _distortion(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[C
         )
 
 
-def _lexicon(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
+def _lexicon(table: wv.Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
     task = LexiconClassification(path=options.file("opinion-lexicon"), cap=options.pick(1899, 1899, 30))
     clean = options.score(task, unprotected(table), "clean")
     betas = options.pick((0.7, 0.8, 0.9), (0.7, 0.8, 0.9), (0.9,))
@@ -258,7 +249,7 @@ def _two(found: Scores, first: str, second: str) -> str:
     return f"{shown(found[first])} / {shown(found[second])}"
 
 
-def _sentences(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
+def _sentences(table: wv.Embeddings, pairs: Pairs, options: Options) -> Iterator[Comparison]:
     printed = told("papers/numbers.toml")["privemb"]["table-one"]
     sets = options.pick(tuple(printed), tuple(printed), ("TREC-6",))
     contenders = tuple(_mechanisms(table, 10.0, (0.9,)))
@@ -293,7 +284,7 @@ def _sentences(table: Embeddings, pairs: Pairs, options: Options) -> Iterator[Co
         pairs["table 1, fresh noise for every token"][name] = afresh[1]["accuracy"], afresh[0]["accuracy"]
 
 
-def _trained_small(large: Embeddings, m: int, pairs: Pairs, options: Options) -> Iterator[Comparison]:
+def _trained_small(large: wv.Embeddings, m: int, pairs: Pairs, options: Options) -> Iterator[Comparison]:
     """Figure 4: A1, noise on a table trained in m dimensions, against M2 from the large one; the same lexicon words."""
     if not options.has(f"trained-{m}d"):
         return
@@ -306,7 +297,7 @@ def _trained_small(large: Embeddings, m: int, pairs: Pairs, options: Options) ->
     task = LexiconClassification(path=options.file("opinion-lexicon"), cap=options.pick(1899, 1899, 30))
     for epsilon in _figure_epsilons(options):
         options.say(f"figure 4: {m} dimensions, epsilon {epsilon:g}")
-        first = options.score(task, decoded(MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {m} {epsilon}")
+        first = options.score(task, decoded(wv.MultivariateLaplace(epsilon=epsilon), first_table), f"A1 {m} {epsilon}")
         entrant, drawn = _projected(second_table, epsilon, TRAINED[m])
         second = options.score(task, entrant, f"M2 {m} {epsilon}", drawn)
         pairs["figure 4"][f"{m} dimensions, epsilon {epsilon:g}"] = first["accuracy"], second["accuracy"]

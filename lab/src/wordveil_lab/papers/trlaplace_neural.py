@@ -18,18 +18,9 @@ import numpy as np
 import wordveil as wv
 from wordveil.api import Float64Array, clip_to_ball, largest_delta
 from wordveil_lab.evaluation.base import Summary
+from wordveil_lab.neural import models as neural
 from wordveil_lab.neural.backend import torch
 from wordveil_lab.neural.corpora import Dataset, encode_texts, frequent_words, random_vectors
-from wordveil_lab.neural.models import (
-    CLASSIFY,
-    REWRITE,
-    Rewriter,
-    TextClassifier,
-    Training,
-    fit,
-    measure,
-    score_rewrites,
-)
 from wordveil_lab.neural.private_embedding import PrivateEmbedding
 from wordveil_lab.papers.base import Options, Reproduction, about, labelled
 from wordveil_lab.papers.trlaplace import CERTIFIED, PUBLISHED, Contender, best_guess, contenders
@@ -57,15 +48,16 @@ class Size(NamedTuple):
     texts: int
     words: int
     dimensions: int
-    rewrite: Training
-    classify: Training
+    rewrite: neural.Training
+    classify: neural.Training
 
 
-QUICK = replace(CLASSIFY, epochs=4, batch=128, hidden=32, patience=2, max_tokens=20, learning_rate=0.005)
-TINY = replace(REWRITE, epochs=1, batch=64, hidden=8, max_tokens=8)
+QUICK = replace(neural.CLASSIFY, epochs=4, batch=128, hidden=32, patience=2, max_tokens=20, learning_rate=0.005)
+SHORT = replace(neural.REWRITE, epochs=5, batch=64, hidden=64, patience=2, max_tokens=16)
+TINY = replace(neural.REWRITE, epochs=1, batch=64, hidden=8, max_tokens=8)
 SIZES = {
-    "paper": Size(1_000_000, 10_000, 300, REWRITE, CLASSIFY),
-    "reduced": Size(3000, 2000, 50, replace(REWRITE, epochs=5, batch=64, hidden=64, patience=2, max_tokens=16), QUICK),
+    "paper": Size(1_000_000, 10_000, 300, neural.REWRITE, neural.CLASSIFY),
+    "reduced": Size(3000, 2000, 50, SHORT, QUICK),
     "miniature": Size(60, 100, 8, TINY, TINY),
 }
 ROUNDS = {"miniature": 1}
@@ -77,7 +69,7 @@ class Experiment:
     """One data set behind one table of vectors."""
 
     vocabulary: wv.Embeddings  # the words of the training texts with their vectors
-    training: Training  # how models are trained
+    training: neural.Training  # how models are trained
     whole: Dataset  # all training texts, of which some are held out
     tests: Dataset  # texts that are scored
     classes: tuple[str, ...] = ()  # those of a classifier; where there are none a rewriter is trained
@@ -86,19 +78,19 @@ class Experiment:
         """Return a model that has learnt nothing yet."""
         torch.manual_seed(seed)
         layer = PrivateEmbedding(self.vocabulary, mechanism, source=source, text_is_public=True)
-        make = partial(TextClassifier, classes=self.classes) if self.classes else Rewriter
+        make = partial(neural.TextClassifier, classes=self.classes) if self.classes else neural.Rewriter
         model = make(layer, hidden=self.training.hidden, dropout=self.training.dropout)
         return model.to("cuda" if torch.cuda.is_available() else "cpu")
 
     def run(self, mechanism: wv.VectorMechanism | None, source: wv.RandomSource, seed: int) -> dict[str, float]:
         """Train one model behind the noise and return its scores on one noisy pass over unseen text."""
         model = self.model(mechanism, source, seed)
-        fit(model, *self.whole.split(self.training.validation), replace(self.training, seed=seed))
+        neural.fit(model, *self.whole.split(self.training.validation), replace(self.training, seed=seed))
         if self.classes:
-            return {"accuracy": measure(model, self.tests, 256)[1]}
+            return {"accuracy": neural.measure(model, self.tests, 256)[1]}
         seen, known = (data.corpus.tokens[data.corpus.tokens >= 0] for data in (self.whole, self.tests))
         guess = best_guess(mechanism, self.vocabulary, known[:GUESSED], seen, source)
-        return {**score_rewrites(model, self.tests), "best guess": guess}
+        return {**neural.score_rewrites(model, self.tests), "best guess": guess}
 
     @property
     def digest(self) -> str:

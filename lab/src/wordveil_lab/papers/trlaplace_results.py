@@ -100,7 +100,8 @@ def numbers(found: Found) -> Iterator[Comparison]:
         data, table = cell.removeprefix("rewrite ").removeprefix("classify ").partition(", ")[::2]
         theirs = printed(data, OWN.get(name, ""), epsilon) if table == "glove" else {}
         panels = {score: f"{score}, {TITLES.get(data)}" for score in (*scores, *theirs)}
-        points = [point(panels[score], name, epsilon, scores[score]) for score in _drawn(cell, scores, data)]
+        drawn = [score for score in scores if table == "glove" and data in PANELS.get(score, ())]
+        points = [point(panels[score], name, epsilon, scores[score]) for score in drawn]
         if name == PUBLISHED:
             points += [Plotted(panels[s], OWN[name], epsilon, value, paper=True) for s, value in theirs.items()]
         yield Comparison(
@@ -111,10 +112,6 @@ def numbers(found: Found) -> Iterator[Comparison]:
             points=tuple(points),
             scores=scores,
         )
-
-
-def _drawn(cell: str, scores: Mapping[str, Summary], data: str) -> list[str]:
-    return [score for score in scores if data in PANELS.get(score, ()) and cell.endswith(", glove")]
 
 
 def findings(found: Found) -> tuple[str, ...]:

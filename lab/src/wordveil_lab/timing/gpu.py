@@ -32,11 +32,9 @@ RATE, CAP = 2.0, 10.0
 class Card:
     """What is measured on."""
 
-    name: str  # as the driver calls it
     device: Any  # of PyTorch
     rounds: int  # timings of each figure, of which the median counts
-    product: float  # its measured bfloat16 product, operations a second
-    double: float  # its measured float64 product
+    products: dict[str, float]  # type of numbers -> rate of its measured product, operations a second
 
 
 def seconds(work: Callable[[], Any], device: Any, rounds: int) -> float:
@@ -125,7 +123,7 @@ def _resident(search: wv.GpuNearestWords, workload: Workload) -> Any:
 def timed(workload: Workload, what: str, work: Callable[[], Any], count: int, card: Card, product: str) -> str:
     """Time what does so many tokens; return a line of the table."""
     rate = count / seconds(work, card.device, card.rounds)
-    ratio = rate * workload.flops_per_token / (card.product if product == "bfloat16" else card.double)
+    ratio = rate * workload.flops_per_token / card.products[product]
     return f"| {size_of(workload)} | {what} | {rate:,.0f} | {ratio:.2f} of {product} |"
 
 
@@ -181,9 +179,9 @@ def main(device: str = "cuda", *, small: bool = False, rounds: int = 9) -> None:
     opened = wv.open_gpu(device)
     name = torch.cuda.get_device_name(opened) if opened.type == "cuda" else "CPU tensors (a rehearsal)"
     side = 256 if small else 8192
-    product, double = (product_rate(opened, side, kind, rounds) for kind in (torch.bfloat16, torch.float64))
-    card = Card(name=name, device=opened, rounds=rounds, product=product, double=double)
-    rate = f"bfloat16 {product / 1e12:,.2f}, float64 {double / 1e12:,.2f} TFLOP/s"
+    products = {kind: product_rate(opened, side, getattr(torch, kind), rounds) for kind in ("bfloat16", "float64")}
+    card = Card(device=opened, rounds=rounds, products=products)
+    rate = f"{', '.join(f'{kind} {product / 1e12:,.2f}' for kind, product in products.items())} TFLOP/s"
     triton = "Triton" if wv.HAS_TRITON and opened.type == "cuda" else "plain PyTorch"
     print(f"{name}, PyTorch {torch.__version__}, {triton}; product of {side}: {rate}", flush=True)
     lines = []

@@ -167,8 +167,8 @@ def main(
             ratios = np.divide(rates, found["echo"][0])
             low, middle, high = np.percentile(ratios, (25, 50, 75))
             p50, p99 = 1e3 * np.percentile(times, (50, 99))
-            cells = [f"{count} | {name} | {np.median(rates):.0f} | {p50:.1f} | {p99:.1f} | {busy:.2f}"]
-            print("| " + " | ".join([*cells, f"{middle:.2f} ({low:.2f} to {high:.2f})"]) + " |", flush=True)
+            cells = f"{count} | {name} | {np.median(rates):.0f} | {p50:.1f} | {p99:.1f} | {busy:.2f}"
+            print(f"| {cells} | {middle:.2f} ({low:.2f} to {high:.2f}) |", flush=True)
     if requests:
         before = resident(service)
         asyncio.run(ask(*servers["service"][1:], 16, 1e9, requests))

@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -52,32 +52,27 @@ def sanitizer() -> wv.Sanitizer:
     return wv.Sanitizer(wv.load_embeddings(), wv.NeighbourResponse(), options=options, threads=1)
 
 
-class Memory:
-    """The most memory that processes of a cluster were seen to have, in MiB; a page of two of them counts half."""
+@contextmanager
+def most_memory() -> Iterator[dict[str, float]]:
+    """Yield the most memory that processes of a cluster were seen to have, MiB; a page of two of them counts half."""
+    most, end = {"Python": 0.0, "Java": 0.0}, threading.Event()
 
-    def __init__(self) -> None:
-        self.workers = self.machine = 0.0
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> Memory:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._end.wait(0.5):
-            workers, machine = 0.0, 0.0
+    def watch() -> None:
+        while not end.wait(0.5):
+            python, java = 0.0, 0.0
             for place, command in cluster_processes(b"pyspark.daemon", b"CoarseGrainedExecutorBackend"):
                 with suppress(OSError):  # it is gone
                     lines = (place / "smaps_rollup").read_text().splitlines()
                     share = sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
-                    workers += share if b"pyspark" in command else 0.0
-                    machine = max(machine, share if b"CoarseGrainedExecutorBackend" in command else 0.0)
-            self.workers, self.machine = max(self.workers, workers), max(self.machine, machine)
+                    python += share if b"pyspark" in command else 0.0
+                    java = max(java, share if b"CoarseGrainedExecutorBackend" in command else 0.0)
+            most.update(Python=max(most["Python"], python), Java=max(most["Java"], java))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    yield most
+    end.set()
+    thread.join()
 
 
 def cluster_processes(*names: bytes) -> Iterator[tuple[Path, bytes]]:
@@ -114,7 +109,7 @@ def cluster(executors: int, work: Path, tree: Path, small: Path) -> dict[str, An
     spark = builder.config(map=quiet).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     seconds, used, report = list[float](), 0.0, None
-    with Memory() as memory:
+    with most_memory() as memory:
         for turn, source in enumerate((small, small, small, tree)):
             started, before = time.perf_counter(), used_by_workers()
             report = sanitize_files(spark, source, work / f"out-{executors}-{turn}", sanitizer(), settings=JSONL)
@@ -161,7 +156,7 @@ def main(documents: int, executors: list[int]) -> None:
             print(f"  model: {besides:.1f} s and {alone:.1f} s / {count} = {model:.1f} s; measured / model", end=" ")
             print(f"{spent / model:.2f}")
             print(f"  {tokens / made['used']:,.0f} tokens a core-second of its workers")
-            print(f"  memory: Python {memory.workers:,.0f} MiB in all, Java {memory.machine:,.0f} MiB an executor")
+            print(f"  memory: Python {memory['Python']:,.0f} MiB in all, Java {memory['Java']:,.0f} MiB an executor")
         whole, inside = (first / last for first, last in zip(spans[0], spans[-1], strict=True))
         print(f"{executors[-1]} executors: {whole:.2f} times as fast as {executors[0]};", end=" ")
         print(f"{inside:.2f} without what a job costs besides")

@@ -30,25 +30,15 @@ GZIP_LEVEL = 4  # as the outputs
 GZIP = ("decompress", "compress")
 
 
-class Stages:
-    """Processor seconds by stage, the best of all rounds."""
-
-    def __init__(self) -> None:
-        self.best: dict[str, float] = {}
-        self._round: dict[str, float] = {}
+class Stages(dict[str, float]):
+    """Processor seconds of a round by stage."""
 
     def timed(self, name: str, work: Callable[[], Any]) -> Any:
-        """Do the work; its time is added to the stage's in this round."""
+        """Do the work; its time is added to the stage's."""
         start = time.process_time()
         result = work()
-        self._round[name] = self._round.get(name, 0.0) + time.process_time() - start
+        self[name] = self.get(name, 0.0) + time.process_time() - start
         return result
-
-    def end_round(self) -> None:
-        """Keep what was better than before."""
-        for name, seconds in self._round.items():
-            self.best[name] = min(seconds, self.best.get(name, seconds))
-        self._round = {}
 
 
 def one_round(stages: Stages, source: Path, column: str, sanitizer: wv.Sanitizer, output: Path) -> int:
@@ -91,20 +81,21 @@ def references(stages: Stages, source: Path, output: Path, tokens: int) -> None:
 def main(source: Path, column: str, rounds: int) -> None:
     """Print the table."""
     sanitizer = wv.Sanitizer(wv.load_embeddings(), wv.NeighbourResponse(epsilon=8.0))
-    stages, limits, whole = Stages(), Stages(), []
+    stages, limits, whole = list[Stages](), list[Stages](), []
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out.jsonl.gz"
         for _ in range(rounds):
-            tokens = one_round(stages, source, column, sanitizer, output)
-            stages.end_round()
-            references(limits, source, output, tokens)
-            limits.end_round()
+            stages.append(Stages())
+            tokens = one_round(stages[-1], source, column, sanitizer, output)
+            limits.append(Stages())
+            references(limits[-1], source, output, tokens)
             settings = DocumentSettings(columns=(column,), keep_others=True)
             run = partial(wv.sanitize_documents, source, output, sanitizer, settings=settings, again=True)
             whole.append(best_timing(run, 1))
-    parse = stages.best.pop("decompress and parse") - stages.best["decompress"]
-    own = {"parse": parse} | {name: seconds for name, seconds in stages.best.items() if name not in GZIP}
-    for name, seconds in (own | {name: stages.best[name] for name in GZIP} | limits.best).items():
+    best, beside = ({name: min(one[name] for one in rounds) for name in rounds[0]} for rounds in (stages, limits))
+    parse = best.pop("decompress and parse") - best["decompress"]
+    own = {"parse": parse} | {name: seconds for name, seconds in best.items() if name not in GZIP}
+    for name, seconds in (own | {name: best[name] for name in GZIP} | beside).items():
         share = f"{seconds / sum(own.values()):6.1%}" if name in own else ""
         print(f"{name:22s} {seconds:7.3f} s {1e9 * seconds / tokens:7.1f} ns/token {share}")
     print(f"without gzip: {tokens / sum(own.values()):,.0f} tokens/s/core of {tokens:,} tokens")
