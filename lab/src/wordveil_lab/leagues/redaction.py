@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from wordveil.api import Redactor
 from wordveil_lab.evaluation.models import load_sklearn
 from wordveil_lab.leagues import redaction_releases as redacted
 from wordveil_lab.leagues.redaction_releases import COMMON, DETECTOR, TEM_ROW, WORD_BY_WORD, Release, Row, Token
@@ -97,10 +98,14 @@ def accuracies(one: Task, release: Release) -> tuple[float, float]:
     return on_originals, on_releases
 
 
-def commonest_share(train: Labelled, test: Labelled) -> float:
+def commonest_share(train: Sequence[tuple[Any, str]], test: Sequence[tuple[Any, str]]) -> float:
     """Return the share of test texts of the class that is the commonest among those that teach."""
-    commonest = Counter(label for _, label in train).most_common(1)[0][0]
-    return sum(label == commonest for _, label in test) / len(test)
+    return sum(label == commonest(train) for _, label in test) / len(test)
+
+
+def commonest(pairs: Sequence[tuple[Any, str]]) -> str:
+    """Return the commonest class."""
+    return Counter(label for _, label in pairs).most_common(1)[0][0]
 
 
 def use(name: str, one: Task, compared: Sequence[Row]) -> dict[str, tuple[float, float] | None]:
@@ -218,15 +223,23 @@ def _chats(default: Row, detector: Row | None, marked: Marked) -> list[str]:
     return sheet(("marked in chats", "of", "common:4000, whole", "Presidio, whole"), found)
 
 
-def read_by_characters(release: Release, train: Labelled, test: Labelled) -> float:
-    """Return the share of released texts whose class a reader of runs of one to five characters tells.
+def read_closely(release: Release, train: Labelled, test: Labelled, *, conditions: bool = False) -> float:
+    """Return the share of released texts whose class runs of one to five characters, words and pairs of words tell.
 
-    It reads layout, marks and placeholders too, which is what tells authors.
+    That reads layout, marks and placeholders too, which is what tells authors. Conditions are also told by their own
+    words alone, else by the commonest class: the better reader counts.
     """
     learnt, asked = (release([text for text, _ in pairs]) for pairs in (train, test))
+    classes, right = ([label for _, label in pairs] for pairs in (train, test))
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     runs = vectorizer(analyzer="char", ngram_range=(1, 5), sublinear_tf=True, lowercase=False, min_df=3)
-    return redacted.told_share(runs, learnt, [label for _, label in train], asked, [label for _, label in test])
+    words = vectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)[\w']+")
+    both = load_sklearn("pipeline").make_union(runs, words)
+    share = redacted.told_share(both, learnt, classes, asked, right)
+    if not conditions:
+        return share
+    named = (Counter([*redacted.named_conditions(text), commonest(train)]).most_common(1)[0][0] for text in asked)
+    return max(share, float(np.mean([said == label for said, label in zip(named, right, strict=True)])))
 
 
 def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
@@ -250,20 +263,25 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     def attack(each: Row) -> list[object]:
         releases = each.release(reviews)
         holes = gaps(releases) if each.tokens else (None, None)
-        kept = each.tokens is not None or each.redactor is not None
+        kept = each.tokens is not None or each.release is list
         alone = (redacted.singled_out(releases), redacted.singled_out(releases, rarest=False)) if kept else (None, None)
         guesses: list[float | None] = [None, None]
         if each.redactor is not None:
             guesses = [redacted.guessed(each.redactor, attacked, read, linear=True)]
             guesses += [redacted.guessed(each.redactor, attacked, public, linear=False)]
-        asked = each.name in ("as they are", "common:4000", WORD_BY_WORD, TEM_ROW)
-        facts = [read_by_characters(each.release, *pair) if asked else None for pair in (writers, halves)]
-        return [each.name, *holes, redacted.found_again(reviews, releases), alone[0], *guesses, *facts, alone[1]]
+        facts: list[float | None] = [None, None]
+        if each.name in ("as they are", "common:4000", WORD_BY_WORD, TEM_ROW):
+            facts = [read_closely(each.release, *writers), read_closely(each.release, *halves, conditions=True)]
+        again = max(redacted.found_again(seen, releases) for seen in (reviews, each.image(reviews)))
+        return [each.name, *holes, again, alone[0], *guesses, *facts, alone[1]]
 
-    floors = [commonest_share(*pair) for pair in (writers, halves)]
+    own, other, asked = (
+        [pair for text in texts for pair in redacted.places(Redactor(), text)] for texts in (read, public, attacked)
+    )
+    floors = [commonest_share(*pair) for pair in ((own, asked), (other, asked), writers, halves)]
     chosen = {"as they are", *(f"common:{n}" for n in COMMON), WORD_BY_WORD, TEM_ROW}
     found = [attack(each) for each in compared if each.name in chosen]
-    return sheet(head, [*found, [FLOOR, None, None, 1 / REVIEWS, None, None, None, *floors, None]])
+    return sheet(head, [*found, [FLOOR, None, None, 1 / REVIEWS, None, *floors, None]])
 
 
 def measured(data: Path) -> tuple[dict[str, list[str]], bytes]:

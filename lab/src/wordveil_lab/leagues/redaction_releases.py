@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -20,7 +20,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from wordveil.api import TEM, NeighbourResponse, PrivateText, PublicWords, Redactor, Sanitizer, load_embeddings
+from wordveil.api import (
+    TEM,
+    ClassMap,
+    NeighbourResponse,
+    PrivateText,
+    PublicWords,
+    Redactor,
+    Sanitizer,
+    load_embeddings,
+)
 from wordveil_lab.corpora import released_texts
 from wordveil_lab.evaluation.models import load_sklearn
 from wordveil_lab.package import told
@@ -31,6 +40,8 @@ WORD_BY_WORD, TEM_ROW, DETECTOR = "word by word, the default", "word by word, TE
 """Names of rows that withhold by no list."""
 
 Release = Callable[[Sequence[str]], Sequence[str]]
+Places = Sequence[tuple[list[str], str]]
+"""What is shown around hidden words, and the words."""
 Token = tuple[int, int, bool]
 """Where a token begins and ends, and whether it is kept."""
 
@@ -128,7 +139,7 @@ def rows() -> list[Row]:
         redacting("common:4000 and all packs", Redactor(words=packs)),
         *(redacting(f"common:{n}, surrogates", Redactor(words=words[n], law="surrogate")) for n in COMMON),
         *(exchanging(f"common:{n}, neighbours", Redactor(words=words[n]), default) for n in COMMON),
-        Row(name=WORD_BY_WORD, release=partial(released_texts, default), image=partial(map, ClassMap(default))),
+        Row(name=WORD_BY_WORD, release=partial(released_texts, default), image=ClassMap(default).map),
         Row(name=TEM_ROW, release=partial(released_texts, tem)),
         *([detector] if detector else []),
     ]
@@ -181,9 +192,10 @@ def places(redactor: Redactor, text: str) -> Iterator[tuple[list[str], str]]:
 
 
 def guessed(redactor: Redactor, attacked: Sequence[str], read: Sequence[str], *, linear: bool) -> float:
-    """Return the share of hidden words that a reader names: three tokens on either side, and the words of the text.
+    """Return the share of hidden words that the better of two readers names.
 
-    The reader is linear, or naive Bayes where it has read more text than a linear one can.
+    One reads three tokens on either side, and the words of the text: linear, or naive Bayes where it has read more text
+    than a linear one can. The other says the commonest word of the longest context that it has read.
     """
     taught, asked = ([pair for text in texts for pair in places(redactor, text)] for texts in (read, attacked))
     if not taught or not asked:
@@ -191,8 +203,19 @@ def guessed(redactor: Redactor, attacked: Sequence[str], read: Sequence[str], *,
     hasher = load_sklearn("feature_extraction").FeatureHasher(FEATURES, input_type="string", alternate_sign=False)
     seen, shown = (hasher.transform([features for features, _ in pairs]) for pairs in (taught, asked))
     words, right = (np.array([word for _, word in pairs]) for pairs in (taught, asked))
-    said = (_linear if linear else _bayes)(seen, words, shown)
-    return max(float((said == right).mean()), _by_longest([features for features, _ in taught], words, asked))
+    readers = (_linear if linear else _bayes)(seen, words, shown), _by_longest(taught, asked)
+    return max(float((said == right).mean()) for said in readers)
+
+
+def _by_longest(taught: Places, asked: Places) -> Any:
+    """Return the commonest word read between the same two tokens, else after or before the same ones, else of all."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for features, word in taught:
+        for context in ("", *features[len(BESIDE) : len(BESIDE) + 3], *features[2:4]):
+            counts[context][word] += 1
+    best = {context: found.most_common(1)[0][0] for context, found in counts.items()}
+    longest = ([*features[len(BESIDE) : len(BESIDE) + 3], *features[2:4], ""] for features, _ in asked)
+    return np.array([next(best[context] for context in contexts if context in best) for contexts in longest])
 
 
 def _linear(seen: Any, words: Any, shown: Any) -> Any:
@@ -227,10 +250,12 @@ def told_share(
     return float((reader.fit(learnt, classes).predict(asked) == np.array(right)).mean())
 
 
+def named_conditions(text: str) -> list[str]:
+    """Return the condition of each word of a text that names one."""
+    return [CONDITIONS[word] for word in re.findall("[a-z]+", text.lower()) if word in CONDITIONS]
+
+
 def conditions(posts: Sequence[tuple[str, str]]) -> list[tuple[str, str, str]]:
     """Return the posts that name one condition only, each with its author and the condition."""
-    named = [
-        (text, author, {CONDITIONS[word] for word in re.findall("[a-z]+", text.lower()) if word in CONDITIONS})
-        for text, author in posts
-    ]
+    named = [(text, author, set(named_conditions(text))) for text, author in posts]
     return [(text, author, condition.pop()) for text, author, condition in named if len(condition) == 1]

@@ -65,11 +65,12 @@ def _default(label: str, score: str) -> str:
     report = stored("default")
     name, epsilon = default_page.chosen(report)
     own = _row(report, f"{name} @ {epsilon:g}" if label == "chosen" else label)
+    score, _, only = score.partition(" of ")
     if score == "sentiment":
         return written(default_page.mean(own, "released", default_page.REVIEWS)[0])
     if score in TOLD:
         return written(default_page.scores(own, TOLD[score][0])[TOLD[score][1]][0])
-    return written(default_page.mean(own, score, default_page.SHOWN_ON)[0])
+    return written(default_page.mean(own, score, (only,) if only else default_page.SHOWN_ON)[0])
 
 
 def _together(domain: str, label: str, score: str, kind: str = "scores") -> str:

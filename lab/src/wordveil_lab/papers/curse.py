@@ -227,7 +227,7 @@ def results(shares: Shares, wide: wv.Embeddings, *, full: bool) -> Iterator[Comp
             what=figure,
             paper=claim,
             ours=ours + f"at epsilon {epsilon:g}; the word itself {own:.3f} there, others {other:.3f} "
-            f"({wide.header.name})",
+            f"({wide.header.name}); asked: {'each .1 at least' if fair else '.1 at most'}",
             remark=AUTHORS_WIDE if fair and wide.header.name.startswith("word2vec") else "",
             verdict=verdict(min(own, share, other) >= 0.1 if fair else share <= 0.1, full=full),
         )
@@ -240,7 +240,7 @@ def _table(means: Mapping[str, Summary], own: PaperRow | None, table: wv.Embeddi
     return Comparison(
         what=f"table 2, {own[0] if own else table.header.name}: {', '.join(BOUNDS)}",
         paper=" / ".join(f"{value:.3f}" for value in theirs) or "no table of this size",
-        ours=" / ".join(shown(means[bound]) for bound in BOUNDS),
+        ours=" / ".join(shown(means[bound]) for bound in BOUNDS) + "; asked: within 7 standard errors" * bool(own),
         verdict=verdict(bool(own) and near, full=bool(own) and options.size == "paper"),
     )
 

@@ -26,7 +26,7 @@ VERDICT_RULE = (
     f"A run that is smaller than the paper's, or on other data, refutes nothing: where it does not show what the paper "
     f"says, the verdict is *{UNTESTED}*. Only what is computed exactly, or run at the paper's size, may say *{FAILS}*."
 )
-PART_RULE = f" *{PARTLY.capitalize()}* is level in some cases, and the other way round in none."
+PART_RULE = f" *{PARTLY.capitalize()}* is level or not run in some cases, and the other way round in none."
 
 
 def as_markdown(found: Reproduction, command: str = "", picture: str = "") -> str:
