@@ -46,6 +46,13 @@ def test_a_pipe_gives_one_line_for_each_line(process):
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(("closed", "command"), [("2>&-", "redact note.txt -o out.txt"), (">&-", "mechanisms")])
+def test_a_stream_that_is_closed_is_no_internal_error(closed, command, tmp_path):
+    (tmp_path / "note.txt").write_text("The house is old.")
+    line = f'exec "$@" {command} {closed}'
+    assert subprocess.run(["sh", "-c", line, "sh", *PROGRAM], cwd=tmp_path).returncode == 0
+
+
 def test_a_reader_that_stops_early_is_no_error():
     feed = "import sys\nfor _ in range(400000): sys.stdout.write('hello there my friend\\n')"
     for extra in ([], ["--line-buffered"]):

@@ -6,6 +6,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.times import assert_proportional
 
 from wordveil.errors import ParameterError
 from wordveil.text.characters import (
@@ -170,6 +171,11 @@ def test_hostile_repetition_stays_lossless(unit):
     text = unit * 5_000  # quadratic time would take minutes
     for tokenizer in (PLAIN, HTML):
         assert "".join(tokenizer.split(text)) == text
+
+
+def test_a_chain_of_letters_and_dots_takes_time_in_proportion_to_its_length():
+    assert_proportional(lambda repeats: PLAIN.split("A." * repeats + "😀"), 250)
+    assert PLAIN.split("A." * 32 + "b😀")[1] == "A." * 32 + "b"
 
 
 def test_schemes():

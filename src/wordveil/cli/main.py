@@ -24,6 +24,9 @@ OBJECTS_BETWEEN_COLLECTIONS = 10_000  # Python's own 700 or 2 000 are for progra
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; errors print one line, unless --debug is given."""
     given = sys.argv[1:] if arguments is None else arguments
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started it: no other file may take its number
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
     # Garbage is collected less often, and not at exit: about 12 % of the time of a first sentence.
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)

@@ -52,7 +52,7 @@ EngineOption = Annotated[
     str | None,
     Option(
         "--engine",
-        help="What may compute on the processor: numpy, avx2, avx512 or amx. Default: WORDVEIL_ENGINE, or the fastest.",
+        help="Kernels that may search and draw: numpy, avx2, avx512 or amx. Default: WORDVEIL_ENGINE, or the fastest.",
     ),
 ]
 

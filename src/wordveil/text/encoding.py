@@ -199,7 +199,7 @@ class Encoder:
         return ReaderSettings(
             words=cast(PackedWords, self.index),
             characters=plain_characters(cased=cased, html=html),
-            public={key: word for key, word in self.rules.public.items() if key.isascii()},
+            public=self.rules.public,
             parts={part: full[word] for part, word in FULL_WORDS.items() if word in full},
             cased=cased,
             html=html,

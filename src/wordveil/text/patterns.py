@@ -109,7 +109,9 @@ def token_pattern(*, markup: bool = False) -> re.Pattern[str]:
     With markup, an HTML tag outside the fixed list (so one with attributes) is one token.
     """
     letter = rf"(?:[^\W\d_{_IDEOGRAPH}]|[{mark_class()}])"
-    acronym = rf"[^\W\d_](?:\.[^\W\d_])+(?!{_T}|\.{_T})\.?"
+    acronym = rf"[^\W\d_](?:\.[^\W\d_]){{1,31}}(?!{_T}|\.{_T})\.?"
+    # A longer one is a token whatever follows: else each of its letters would begin an attempt.
+    chain = r"[^\W\d_](?:\.[^\W\d_]){32,}"
     rare = [
         _URL,
         _EMAIL,
@@ -121,6 +123,7 @@ def token_pattern(*, markup: bool = False) -> re.Pattern[str]:
         _HANDLE,
         _RELATIVE_PATH,
         acronym,
+        chain,
         rf"{letter}+(?:[{_JOIN}_]{letter}+)*",  # with inner apostrophes, hyphens and underscores
         rf"[{_IDEOGRAPH}][{_IDEOGRAPH}{mark_class()}]*",
         rf"(?:[^\w{_GAP}]|[{mark_class()}])+",

@@ -235,14 +235,20 @@ static void read_text(reader *r, const byte *at, const byte *end) {
     own->exempt = r->exempt;
 }
 
-/* The number of two gaps, one after the other. */
-static int32_t joined(reader *r, int32_t left, int32_t right) {
-    if (!left || !right) return left + right;
-    const int64_t *a = r->gaps.offsets + left, *b = r->gaps.offsets + right;
+/* Put a gap behind what waits to be one. */
+static void wait_for_more(reader *r, int32_t number) {
+    const int64_t *own = r->gaps.offsets + number;
+    keep(r, r->gaps.bytes + own[0], own[1] - own[0]);
+}
+
+/* The number of what waits with the gap behind it. It is numbered here alone: every beginning of a long gap would be
+   as large as the square of its length. */
+static int32_t ended(reader *r, int32_t last) {
+    if (!r->upto) return last;
+    wait_for_more(r, last);
+    last = table_number(&r->gaps, r->waiting, r->upto);
     r->upto = 0;
-    keep(r, r->gaps.bytes + a[0], a[1] - a[0]);
-    keep(r, r->gaps.bytes + b[0], b[1] - b[0]);
-    return table_number(&r->gaps, r->waiting, r->upto);
+    return last;
 }
 
 reader *wordveil_reader(const settings *s) {
@@ -325,24 +331,24 @@ void wordveil_reader_take(reader *r, int32_t *ids, int32_t *before, byte *shapes
     for (int64_t i = 0; i < r->text_count; i++) {
         const reading *text = r->texts + i;
         int64_t start = at;
-        int32_t waiting = 0;
         exempt[i] = text->exempt;
+        r->upto = 0;
         for (int64_t j = text->start; j < text->start + text->count; j++) {
-            int32_t gap = joined(r, waiting, r->before[j]), id = r->ids[j];
-            waiting = 0;
+            int32_t id = r->ids[j];
             if (id >= -1) {
-                ids[at] = id, before[at] = gap, shapes[at++] = r->shapes[j];
+                ids[at] = id, before[at] = ended(r, r->before[j]), shapes[at++] = r->shapes[j];
                 continue;
             }
+            wait_for_more(r, r->before[j]);
             const reading *own = r->learned - 2 - id;
-            for (int64_t k = own->start; k < own->start + own->count; k++, gap = 0) {
+            for (int64_t k = own->start; k < own->start + own->count; k++) {
                 ids[at] = r->part_ids[k], shapes[at] = r->part_shapes[k];
-                before[at++] = k == own->start ? joined(r, gap, r->part_gaps[k]) : r->part_gaps[k];
+                before[at++] = k == own->start ? ended(r, r->part_gaps[k]) : r->part_gaps[k];
             }
-            waiting = own->count ? own->closing : joined(r, gap, own->closing);
+            wait_for_more(r, own->closing);
             exempt[i] += own->exempt;
         }
-        closing[i] = joined(r, waiting, text->closing);
+        closing[i] = ended(r, text->closing);
         counts[i] = at - start;
     }
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -85,7 +85,9 @@ class ReaderSettings:
 
     words: PackedWords
     characters: Characters
-    public: dict[str, str]  # public words as listed, by their lower case in ASCII
+    public: Mapping[
+        str, str
+    ]  # public words as listed, by their caseless form; a word beyond ASCII is left alone for them
     parts: dict[str, int]  # ids of the full words that parts of contractions stand for
     cased: bool  # whether the vocabulary tells case apart
     html: bool  # whether tags are read
