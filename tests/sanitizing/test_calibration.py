@@ -110,7 +110,7 @@ def test_the_public_sample_is_fixed_and_of_candidates(vocabulary, packaged):
 @pytest.mark.parametrize(("arguments", "message"), [
     ({"keep": 0.0}, r"keep=0.0 must be in \(0, 1\)"),
     ({"keep": 1.0}, r"keep=1.0 must be in \(0, 1\)"),
-    ({"sample": 0}, "sample=0 must be at least 1"),
+    ({"sample": 0}, "sample=0 must be a whole number, at least 1"),
     ({"frequencies": {"nowhere": 1.0}}, "hold no word of this vocabulary"),
     ({"frequencies": {"alpha": -1.0}}, "must be finite and positive"),
     ({"frequencies": {"alpha": float("nan")}}, "must be finite and positive"),

@@ -24,7 +24,7 @@ from wordveil.arrays import Float64Array, Int64Array
 from wordveil.auditing.intervals import EventCounts, check_alpha, lower_bound, upper_bound
 from wordveil.auditing.scorers import Score, Scorer, scorers_for
 from wordveil.auditing.subjects import Subject
-from wordveil.errors import ParameterError
+from wordveil.parameters import check_whole
 from wordveil.promises.relations import Pair
 
 CHUNK_VALUES = 1 << 22  # output values held at a time: 32 MiB
@@ -118,8 +118,7 @@ def audit_pair(
     or alpha is out of range.
     """
     check_alpha(alpha)
-    if samples < SMALLEST:
-        raise ParameterError("samples", samples, f"must be at least {SMALLEST}.")
+    check_whole("samples", samples, SMALLEST)
     scorers = scorers_for(subject, pair, classifier=classifier) if scorers is None else list(scorers)
     quarter = samples // 4
     scores = _fit(subject, pair, scorers, quarter)

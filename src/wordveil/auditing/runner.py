@@ -30,8 +30,8 @@ from wordveil.auditing.side_doors import check_side_doors
 from wordveil.auditing.subjects import OnGrid, Subject, VectorSubject, WordSubject
 from wordveil.auditing.text_leaks import TextChecks, check_text
 from wordveil.auditing.timing import check_timing
-from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import WordRandomizer
+from wordveil.parameters import check_whole
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import Embeddings
 
@@ -63,8 +63,7 @@ class AuditOptions:
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
         for name, low in (("samples", 200), ("pairs", 1), ("curve_points", 0), ("repeats", 0)):
-            if getattr(self, name) < low:
-                raise ParameterError(name, getattr(self, name), f"must be at least {low}.")
+            check_whole(name, getattr(self, name), low)
 
 
 def audit(

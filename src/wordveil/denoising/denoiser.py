@@ -24,7 +24,7 @@ from wordveil.denoising.prior import Prior, load_prior
 from wordveil.denoising.reading import Layout, ReleaseReader
 from wordveil.errors import ParameterError, WordveilError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism
-from wordveil.parameters import check_choice, check_kind
+from wordveil.parameters import check_choice, check_kind, check_within
 from wordveil.promises.certificates import Certificate, identity
 from wordveil.promises.guarantees import Guarantee
 from wordveil.promises.release import BatchRelease, Provenance, Release, TextOptions
@@ -121,8 +121,7 @@ class Denoiser:
     ) -> None:
         self.options = TextOptions() if options is None else options
         check_choice("style", style, get_args(Style))
-        if not 0 <= least <= 1:
-            raise ParameterError("least", least, "must be in [0, 1].")
+        check_within("least", least, 1)
         self.embeddings, self.mechanism, self.style = embeddings, mechanism, style
         self.least, self.marked = least, marked
         self.prior = load_prior() if prior is None else prior

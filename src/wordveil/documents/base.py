@@ -16,7 +16,7 @@ from typing import Any, AnyStr, BinaryIO, ClassVar, Literal, Protocol, get_args
 from wordveil.arrays import PrivateText, ReleasedText
 from wordveil.documents.output import ByteSink, OutputFile
 from wordveil.errors import DocumentFormatError, ParameterError
-from wordveil.parameters import check_choice, check_other_columns, similar_name, strings, unnamed_columns
+from wordveil.parameters import check_choice, check_other_columns, check_whole, similar_name, strings, unnamed_columns
 
 MAX_RECORD_BYTES = 100_000_000
 """A longer record is refused: all of it is held, up to ten times over, and memory is to stay within 1 GB."""
@@ -120,10 +120,8 @@ class FormatDetails:
         ):
             raise ParameterError("delimiter", self.delimiter, "must be one ASCII character, no quote or line end.")
         check_choice("quoting", self.quoting, ("auto", "none", "minimal", "all"))
-        if self.section_documents < 1:
-            raise ParameterError("section_documents", self.section_documents, "must be at least 1.")
-        if self.row_group_rows < 1:
-            raise ParameterError("row_group_rows", self.row_group_rows, "must be at least 1.")
+        check_whole("section_documents", self.section_documents)
+        check_whole("row_group_rows", self.row_group_rows)
 
 
 class Sink(Protocol):

@@ -16,7 +16,7 @@ from wordveil.arrays import Float64Array, IdArray
 from wordveil.decoding.decoded import as_words
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.base import VectorMechanism, WordMechanism, WordRandomizer
-from wordveil.parameters import check_delta
+from wordveil.parameters import check_delta, check_whole
 from wordveil.randomness import RandomSource
 from wordveil.vocabulary.table import SAMPLE, Embeddings, public_sample
 
@@ -70,8 +70,7 @@ def calibrate(
             candidate, or no epsilon reaches the target.
     """
     check_delta(keep, name="keep")
-    if sample < 1:
-        raise ParameterError("sample", sample, "must be at least 1.")
+    check_whole("sample", sample)
     if mechanism.needs_certificate:
         problem = "needs a certificate for every epsilon tried. Calibrate without it, then certify the epsilon found: "
         problem += "the certified rate is higher, so that more words stay than asked for."

@@ -20,7 +20,7 @@ import numpy as np
 from wordveil.arrays import Float64Array, IdArray
 from wordveil.errors import ParameterError
 from wordveil.mechanisms.neighbours import USUAL, NeighbourResponse
-from wordveil.parameters import check_choice
+from wordveil.parameters import check_choice, check_whole
 from wordveil.promises.rounding import bracket
 from wordveil.vocabulary.frequencies import word_frequencies
 from wordveil.vocabulary.table import Embeddings
@@ -130,8 +130,7 @@ def neighbour_points(
         ParameterError: If the target is unknown, or no k reaches the value.
     """
     check_choice("target", target, TARGETS)
-    if tokens < 1:
-        raise ParameterError("tokens", tokens, "must be at least 1.")
+    check_whole("tokens", tokens)
     prior = word_frequencies(embeddings, smoothing=SMOOTHING)
     prior = prior / prior.sum()
     searched = [outputs]

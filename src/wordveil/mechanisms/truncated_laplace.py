@@ -119,8 +119,7 @@ class TruncatedLaplace(ClippedMechanism):
     def for_dimensions(self, dimensions: int) -> FittedTruncatedLaplace:
         check_whole("dimensions", dimensions)
         calibrated = dimensions if self.padded_dimensions is None else self.padded_dimensions
-        if calibrated < dimensions:
-            raise ParameterError("padded_dimensions", calibrated, f"must be at least {dimensions}.")
+        check_whole("padded_dimensions", calibrated, dimensions)
         half_width = {"certified": certified_half_width, "exact": exact_half_width, "published": published_half_width}[
             self.calibration
         ](calibrated, self.epsilon, self.delta)

@@ -70,9 +70,11 @@ def most_memory() -> Iterator[dict[str, float]]:
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
-    yield most
-    end.set()
-    thread.join()
+    try:
+        yield most
+    finally:
+        end.set()
+        thread.join()
 
 
 def cluster_processes(*names: bytes) -> Iterator[tuple[Path, bytes]]:
