@@ -10,7 +10,16 @@ from wordveil.api import NeighbourResponse, Redactor, Sanitizer, load_embeddings
 
 pytest.importorskip("sklearn", reason="the measurements need scikit-learn")
 from wordveil_lab.leagues import redaction as page
-from wordveil_lab.leagues.redaction_releases import conditions, exchanging, found_again, guessed, redacting, singled_out
+from wordveil_lab.leagues.redaction_releases import (
+    WORD_BY_WORD,
+    conditions,
+    exchanging,
+    found_again,
+    guessed,
+    redacting,
+    rows,
+    singled_out,
+)
 
 DEFAULT = redacting("common:4000", Redactor())
 
@@ -48,6 +57,8 @@ def test_originals_are_found_and_texts_singled_out():
     texts = ["the red house was old", "a blue car went by", "we had green tea"]
     assert found_again(texts, ["the [word] house was [word]", "a [word] car", "we had [word] tea"]) == 1.0
     assert found_again(texts, ["[word] car"] * 3) == pytest.approx(1 / 3)
+    (row,) = [each for each in rows() if each.name == WORD_BY_WORD]
+    assert found_again(row.image(texts), row.image(texts)) == 1.0  # by the classes of words
     assert singled_out(texts) == singled_out(texts, rarest=False) == 1.0
     assert singled_out(["the same words here", "the same words here"]) == 0.0
     common = "one two three four five six seven eight nine ten"
@@ -62,13 +73,19 @@ def test_hidden_words_are_guessed_from_the_words_around_by_who_has_read_such_tex
     assert guessed(Redactor(), asked, read, linear=linear) == 1.0
     assert guessed(Redactor(), asked, ["the zqx is good", "the zqx is bad"], linear=linear) == 0.0
     assert guessed(Redactor(), asked, ["all is good"], linear=linear) == 0.0
+    near = [f"my {word} is {end}" for word, end in (("topup", "old"), ("overdraft", "new"), ("overdraft", "old"))]
+    assert guessed(Redactor(), ["your overdraft is new"], [*near, "our topup is new"], linear=linear) == 1.0
 
 
-def test_a_reader_of_characters_tells_authors_by_layout_and_marks_alone():
+def test_a_close_reader_tells_authors_by_layout_and_marks_alone_and_conditions_by_their_words():
     train = [("Maria  saw -- Tom!!", "a"), ("Maria saw Tom.", "b")] * 5
     test = [("Zqxw  saw -- Vbnm!!", "a"), ("Qwrt saw Plkj.", "b")]
-    assert page.read_by_characters(DEFAULT.release, train, test) == 1.0
+    assert page.read_closely(DEFAULT.release, train, test) == 1.0
     assert page.commonest_share(train, [*test, ("", "a")]) == pytest.approx(2 / 3)
+    posts = [("one ocd two", "ocd"), ("Autistic, too", "autism"), ("none is named", "anxiety")]
+    assert (
+        page.read_closely(list, [("anxious here", "anxiety")] * 4 + [("ocd", "ocd")] * 3, posts, conditions=True) == 1.0
+    )
 
 
 def test_conditions_are_of_posts_that_name_one():

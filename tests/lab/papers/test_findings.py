@@ -59,12 +59,13 @@ def test_two_trials_that_agree_by_chance_are_no_lead():
     values = {1.0: (0.525, 0.003, 0.552, 0.5, 0.502), 4.0: (0.555, 0.025, 0.868, 0.501, 0.516)}
     values[8.0] = (0.681, 0.024, 0.872, 0.502, 0.519)
     found = accuracies(tem=0.79, laplace=0.5)
+    found["baseline", 0.0] |= {"auc": over(0.527, 0.0)}
     for e, (laplace, error, own, plain, tem_auc) in values.items():
         found["laplace", e] = {"accuracy": over(laplace, error), "auc": over(plain, 0.001)}
         found["tem", e] = {"accuracy": over(own, 0.002), "auc": over(tem_auc, 0.001)}
     first, second = [*tem.results(found, full=True)][2:]
     assert "TEM's is higher in 2, level in 1, lower in 0" in first.ours
-    assert "from epsilon 4 on TEM's is higher in 2, level in 0, lower in 0" in second.ours
+    assert "from epsilon 4 on Madlib's is lower than without noise in 2, level in 0, higher in 0" in second.ours
     assert (first.verdict, second.verdict) == (PARTLY, HOLDS)
 
 
@@ -82,7 +83,11 @@ def test_privemb_counts_by_two_standard_errors_who_is_ahead():
     assert [rows[what].verdict for what in ("figure 3", "figure 4", "table 1")] == [PARTLY, UNTESTED, UNTESTED]
     assert rows["figure 3"].ours == "ahead in 1, 1 level, behind in 0 of 2 (two standard errors); level at epsilon 20"
     rows = {row.what: row.verdict for row in privemb.results(pairs, full=True)}
-    assert (rows["figure 4"], rows["table 1"]) == (FAILS, UNTESTED)  # what is level refutes nothing
+    assert (rows["figure 4"], rows["table 1"]) == (UNTESTED, UNTESTED)  # two tables; what is level refutes nothing
+    pairs["table 1"] = {name: (over(0.6), over(0.5)) for name in "abcd"}
+    assert {row.what: row.verdict for row in privemb.results(pairs, full=True)}["table 1"] == PARTLY  # four of five
+    pairs["table 1"]["e"] = (over(0.4), over(0.5))
+    assert {row.what: row.verdict for row in privemb.results(pairs, full=True)}["table 1"] == FAILS
 
 
 @pytest.mark.parametrize(("size", "said"), [("reduced", UNTESTED), ("paper", FAILS)])

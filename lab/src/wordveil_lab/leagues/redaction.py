@@ -38,7 +38,7 @@ Marked = Sequence[Mapping[str, Any]]
 SPELLINGS: dict[str, Spell] = {"as written": str, "small letters": str.lower, "shouted": str.upper}
 TRAINED, JUDGED = 10_003, 3_080  # texts of a task at most: all questions to a bank
 FILMS = 4_000, 2_000  # reviews that teach, and that are judged
-REVIEWS, COMPLAINTS, PUBLIC = 1_000, 1_200, 10_000
+REVIEWS, TURNS = 1_000, 30_000  # of chats: what attackers have read, with all complaints
 FLOOR = "nothing (the commonest class)"
 BANK = "questions to a bank, 77 intents"
 NEWS, SHOPS, FILM = "news, 4 fields", "reviews of shops (Yelp), sentiment", "film reviews (IMDB), sentiment"
@@ -233,7 +233,7 @@ def read_closely(release: Release, train: Labelled, test: Labelled, *, condition
     classes, right = ([label for _, label in pairs] for pairs in (train, test))
     vectorizer = load_sklearn("feature_extraction.text").TfidfVectorizer
     runs = vectorizer(analyzer="char", ngram_range=(1, 5), sublinear_tf=True, lowercase=False, min_df=3)
-    words = vectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)[\w']+")
+    words = vectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"[\w']+|[^\w\s]", min_df=2)
     both = load_sklearn("pipeline").make_union(runs, words)
     share = redacted.told_share(both, learnt, classes, asked, right)
     if not conditions:
@@ -247,8 +247,8 @@ def _identifying(data: Path, compared: Sequence[Row], bank: Task) -> list[str]:
     reviews = [text for text, _ in read_labelled(documents / "imdb.test10k.jsonl.gz")[:REVIEWS]]
     attacked, read = ([text for text, _ in pairs] for pairs in (bank[1], bank[0]))
     complaints = read_labelled(documents / "cfpb-complaints.jsonl.gz", label="product")
-    public = [text for text, _ in some(complaints, COMPLAINTS)]
-    public += some([record["text"] for record in chats(data)], PUBLIC)
+    turns = dict.fromkeys(row["text"] for row in read_rows(documents / "multidogo-customer.jsonl.gz", ("text",)))
+    public = [text for text, _ in complaints] + some(list(turns), TURNS)
     posts = read_labelled(documents / "reddit-mental-health.jsonl.gz", label="author")
     teaching = {text for text, _ in posts[::2]}
     writers = posts[::2], [post for post in posts[1::2] if post[0] not in teaching]  # posts repeat
