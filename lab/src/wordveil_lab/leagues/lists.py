@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 import wordveil as wv
-from wordveil.api import FUNCTION_WORDS, REPEATED_RELEASES, named_after, word_frequencies
+from wordveil.api import FUNCTION_WORDS, REPEATED_RELEASES, named_after, word_classes, word_frequencies
 from wordveil_lab.evaluation.evidence import channel_guesses, draw_words, word_channel
 from wordveil_lab.evaluation.subjects import subject_of
 from wordveil_lab.package import ROOT
@@ -23,7 +23,7 @@ RELEASED = {"nearest": wv.NeighbourResponse(epsilon=8.0, outputs=4000), "classes
 
 
 def repeats() -> None:
-    """Print how often the likeliest input of n releases is the input: exactly for one release, else by simulation."""
+    """Print how often the likeliest input of n releases is the input: exactly for one and for no end, else simulated."""
     embeddings, source = wv.load_embeddings(), wv.RandomSource.seeded_for_tests(0)
     prior = word_frequencies(embeddings, smoothing=0.5)
     prior = prior / prior.sum()
@@ -45,6 +45,10 @@ def repeats() -> None:
                 drawn = right[kinds[name][inputs], i]
                 error = float(np.std(drawn) / len(drawn) ** 0.5) if n > 1 else 0.0
                 points.append(Plotted(figure=name, series=lists, epsilon=n, value=shares[name], error=error))
+    order = np.lexsort((prior, faces := word_classes(embeddings, 256).face))
+    best = order[np.append(np.diff(faces[order]) != 0, True)]  # the commonest word of each class
+    shares = {name: prior[best[kind[best]]].sum() / prior[kind].sum() for name, kind in kinds.items()}
+    print(f"classes, however many: named: {', '.join(f'{name} {share:.3f}' for name, share in shares.items())}")
     title = "Share of words named by the best guess after n releases of each: 16 of 4 000 at 8 nats, 256 classes at 7"
     (ROOT / "docs/results/repeats.svg").write_bytes(draw(points, title, across="releases of the word"))
 
