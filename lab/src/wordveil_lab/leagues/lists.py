@@ -23,7 +23,7 @@ RELEASED = {"nearest": wv.NeighbourResponse(epsilon=8.0, outputs=4000), "classes
 
 
 def repeats() -> None:
-    """Print how often the likeliest input of n releases is the input: exactly for one and for no end, else simulated."""
+    """Print how often the likeliest input of n releases is the input: exactly for one and for no end of them."""
     embeddings, source = wv.load_embeddings(), wv.RandomSource.seeded_for_tests(0)
     prior = word_frequencies(embeddings, smoothing=0.5)
     prior = prior / prior.sum()
