@@ -56,8 +56,10 @@ CROSS = {
 def target_of(tag: str) -> Target:
     """Return what a wheel of one of the tags of `CROSS` holds libraries for."""
     system, machine, name = CROSS[tag]
-    # The first time, it compiles a C library of the platform's, too.
-    return Target(system, machine, (sys.executable, "-m", "ziglang", "cc", "-target", name), time_limit=1200)
+    # Without symbols, and on macOS with a name of its own, no path of this machine's lies in a library: any other makes
+    # the same bytes. The first time, it compiles a C library of the platform's, too.
+    unnamed = ("-g0", "-s", *(["-Wl,-install_name,wordveil"] if system == "Darwin" else []))
+    return Target(system, machine, (sys.executable, "-m", "ziglang", "cc", "-target", name, *unnamed), time_limit=1200)
 
 
 def find_compiler() -> str | None:
