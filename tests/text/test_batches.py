@@ -20,24 +20,13 @@ from wordveil.text.surrogates import Surrogates
 from wordveil.text.tokenizer import Tokenizer
 from wordveil.text.writing import Writer
 from wordveil.vocabulary.wordlist import WordList, build_index
-from worlds import shared
+from worlds import shared, told
 
-WORDS = [
-    "the", "film", "do", "n't", "'s", "can", "not", "new", "york", "u.s", "i", "it", "-", "5", "ab12", "mr.", '"',
-    "The", "YORK", "don’t", "it`s", "café", "straße", "co-op", "ca", "will", "a", "b", "1,000",
-]  # fmt: skip
+TOLD = told(__file__)
+
+WORDS = TOLD["words"]
 IDS = {word: number for number, word in enumerate(WORDS)}
-# Whatever can hold a space, look like it, or stand in its way.
-FRAGMENTS = [
-    "5", "6%", "$7", "+1", "(555)", "010-9999", "٣", "½", "DE89", "3704", "0044", "AB12", "CDEF", "GHIJ", "Kl", "A",
-    "<br", "/>", "<br />", "<a", 'href="x">', "<b>", "</b>", "c<d", ">", "<", "<!--", "-->", "&amp;", "&", "nbsp;",
-    "film", "Don't", "THE", "New-York", "U.S.", "i", "it's", "cannot", "Zzyzx", "mr.", "x@y.org", "http://a.b/c",
-    "C:\\d", ".", "...", "-", "!", '"', "(", ")", "\n", "\n\n", "\t", "\xa0", "\u2009", "\v", "\x85", "🙂", "日本",
-    "\ud800", "", "a@b.c,", "@you", "#tag", "www.a.com", "and/or", "a:b", "::1", ":-)", "./a", "//", "(5)6", "1.5.7z",
-    "80's", "20th", "9-year-old", "10:30", "10:30:15", "5,s", "100%", "9–10", "Don’t", "CAN'T", "new-yorkish", "it's-a",
-    "wouldn't've", "co-op's", "it`s", "'tis", "rock'n'roll", "x-y'z", "Café", "straße", "ΣΑΣ", "ſ", "İ", "é\u0301", "ʼ",
-    "end.Then", "f@", "1_000", "gonna", "<i>", "</i>",
-]  # fmt: skip
+FRAGMENTS = [*TOLD["fragments"], "\ud800"]
 mixed = st.lists(st.sampled_from([*FRAGMENTS, " ", " ", " ", "  "]), max_size=14).map("".join)
 spaced = st.lists(st.sampled_from(FRAGMENTS), max_size=12).map(" ".join)
 texts_of = st.lists(st.one_of(mixed, spaced, st.text(max_size=30)), max_size=6)
@@ -155,11 +144,7 @@ def tiny_pieces(monkeypatch):
     monkeypatch.setattr("wordveil.text.assembling.KEPT", 2)
 
 
-words_and_gaps = st.sampled_from([
-    "film", "the New", "don't", "it", "i", "mr.", "zzyzx", "日本。日本", "5 film", "U.S. a", "<b c", "<b>", "d>", "x<",
-    " ", ".", "!", "\n", "", "... ", "(", "'", "5", "½", "DE89 3704", "AB12 new", "C:/x y", "🙂", "、it", "/a b/c",
-])  # fmt: skip
-long_texts = st.lists(words_and_gaps, min_size=1, max_size=40).map(" ".join)
+long_texts = st.lists(st.sampled_from(TOLD["words_and_gaps"]), min_size=1, max_size=40).map(" ".join)
 
 
 def written_alone(writer, pieces):
@@ -243,12 +228,8 @@ def test_the_reference_writes_by_detokenizing_and_casing():
     assert apply_shapes(words, shapes) == ["DO", "I", "n't", "New"]
 
 
-GAPS = [
-    "", " ", ". ", "... ", '! "', "? <br /><br />", "<i>", "</i> ", "\n", "….\xa0", ".” “", " (", ")", "-", "'", "’",
-    ".", "。", " 。 ", ". <b> ", ". <x", "_", " <aé日>", f". <{'é' * 30}>", f". <{'e' * 31}>", ".'] ", "¿", "½ ", ". ٣",
-    "[", "] ", "[Unknown] ", ".\tThe ", "\ud800", "i", " I. i",
-]  # fmt: skip
-RELEASED = [*WORDS, "is", "élan", "ßa", "ŉa", "ıa", "日本", "İx", "hi.", "ai", "unknown", "я", "...", "I'm"]
+GAPS = [*TOLD["gaps"], "\ud800", f". <{'é' * 30}>", f". <{'e' * 31}>"]
+RELEASED = [*WORDS, *TOLD["released"]]
 
 
 @pytest.mark.slow
