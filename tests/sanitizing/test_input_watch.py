@@ -6,9 +6,11 @@ import string
 import sys
 import warnings
 from collections import Counter
+from contextlib import nullcontext
 from itertools import islice
 
 import pytest
+from tests.dying import interrupt_after
 
 import seeds
 import wordveil as wv
@@ -185,32 +187,20 @@ def test_what_comes_after_the_sample_is_told_of_at_the_end(table, tmp_path):
     assert "though fewer were at the beginning" in str(told[0])
 
 
-class StopError(Exception):
-    """Ends a run from outside."""
-
-
 def test_a_resumed_run_is_not_judged_again(table, tmp_path):
     folder = documents(tmp_path, {f"{i}.txt": FOREIGN["German"] for i in range(3)})
     output = tmp_path / "out"
 
-    def run(resume, stop_after):
+    def run(resume, progress=None):
         own = wv.Sanitizer(table, wv.NeighbourResponse(), source=wv.run_source(output, resume=resume))
         watch, told = watched(own)
-        done = []
-
-        def progress(*_):
-            done.append(1)
-            if len(done) == stop_after:
-                raise StopError
-
-        try:
+        with pytest.raises(KeyboardInterrupt) if progress else nullcontext():
             wv.sanitize_documents(folder, output, own, resume=resume, progress=progress, watch=watch)
-        except StopError:
-            assert journal_path(output).exists()
         return told
 
-    assert len(run(resume=False, stop_after=2)) == 1
-    assert run(resume=True, stop_after=99) == []
+    assert len(run(resume=False, progress=interrupt_after(1))) == 1
+    assert journal_path(output).exists()
+    assert run(resume=True) == []
     assert len(list(output.iterdir())) == 3
 
 

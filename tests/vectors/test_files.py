@@ -3,14 +3,13 @@
 import io
 import json
 import shutil
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
 import pytest
 from tests.beside import names
-from tests.dying import check_deaths
+from tests.dying import check_deaths, interrupt_after
+from tests.times import peak_memory, without_peaks
 
 import seeds
 import wordveil as wv
@@ -28,16 +27,10 @@ LAPLACE = wv.MultivariateLaplace(epsilon=5.0)
 ENDINGS = sorted(VECTOR_FORMATS)
 
 
-def go(source, target, *, seed=1, mechanism=LAPLACE, resume=False, again=False, **options):
-    return release_vector_file(
-        source,
-        target,
-        mechanism,
-        settings=VectorSettings(**({"drop_others": True} if "keep" not in options else {}), **options),
-        source=seeds.source(seed),
-        resume=resume,
-        again=again,
-    )
+def go(source, target, *, seed=1, mechanism=LAPLACE, resume=False, again=False, progress=None, **options):
+    settings = VectorSettings(**({"drop_others": True} if "keep" not in options else {}), **options)
+    how = {"settings": settings, "source": seeds.source(seed), "progress": progress}
+    return release_vector_file(source, target, mechanism, resume=resume, again=again, **how)
 
 
 @pytest.mark.slow
@@ -175,28 +168,13 @@ def test_a_bad_row_leaves_nothing_behind_and_the_old_output_alone(tmp_path, file
     assert names(tmp_path) == [f"in{ending}", f"out{ending}"]
 
 
-def interrupted(monkeypatch, blocks, call):
-    """Make a call that is interrupted from the keyboard at some block."""
-    left = iter(range(blocks))
-    original = RowReleaser.release
-
-    def stopping(self, block, first_row):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return original(self, block, first_row)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RowReleaser, "release", stopping)
-        with pytest.raises(KeyboardInterrupt):
-            call()
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_an_interrupted_run_goes_on_under_its_own_key(tmp_path, files, rows, ending, monkeypatch):
+def test_an_interrupted_run_goes_on_under_its_own_key(tmp_path, files, rows, ending):
     source, target = tmp_path / f"in{ending}", tmp_path / f"out{ending}"
     files.write(source, rows)
     settings = VectorSettings(block_rows=9, drop_others=True)
-    interrupted(monkeypatch, 3, lambda: release_vector_file(source, target, LAPLACE, settings=settings))
+    with pytest.raises(KeyboardInterrupt):
+        release_vector_file(source, target, LAPLACE, settings=settings, progress=interrupt_after(2))
     assert is_resumable(target)
     key_path = run_key_path(target)
     assert key_path.stat().st_mode & 0o777 == 0o600
@@ -218,9 +196,10 @@ def test_an_interrupted_run_goes_on_under_its_own_key(tmp_path, files, rows, end
         ({"column": "vectors"}, "column"),  # the same array, but other noise
     ],
 )
-def test_a_run_does_not_go_on_with_other_settings(tmp_path, files, rows, monkeypatch, change, named):
+def test_a_run_does_not_go_on_with_other_settings(tmp_path, files, rows, change, named):
     files.write(tmp_path / "in.npz", rows)
-    interrupted(monkeypatch, 3, lambda: go(tmp_path / "in.npz", tmp_path / "out.npy", block_rows=9))
+    with pytest.raises(KeyboardInterrupt):
+        go(tmp_path / "in.npz", tmp_path / "out.npy", block_rows=9, progress=interrupt_after(2))
     with pytest.raises(ResumeError, match=f"differs in:.*{named}"):
         go(tmp_path / "in.npz", tmp_path / "out.npy", block_rows=9, resume=True, **change)
     report = go(tmp_path / "in.npz", tmp_path / "out.npy", block_rows=9, resume=True)
@@ -253,28 +232,21 @@ def test_a_run_killed_anywhere_resumes_to_the_same_bytes(tmp_path, files, rows, 
 
 
 @pytest.mark.slow
+@without_peaks
 def test_memory_is_bounded_by_the_block(tmp_path):
     np.save(tmp_path / "small.npy", np.zeros((500, 512), np.float32))
     np.save(tmp_path / "large.npy", np.zeros((6000, 512), np.float32))  # 12 MB in, 25 MB out as float64
     program = """
-import resource, sys
+import sys
 import wordveil as wv
 from wordveil.runs.vectors import VectorSettings, release_vector_file
 settings = VectorSettings(block_rows=250, threads=1, dtype="float64")
 release_vector_file(sys.argv[1], sys.argv[2], wv.MultivariateLaplace(epsilon=5.0), settings=settings)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
-    peaks = [
-        int(
-            subprocess.run(
-                [sys.executable, "-c", program, tmp_path / f"{size}.npy", tmp_path / f"out{size}.npy"],
-                capture_output=True,
-                check=True,
-            ).stdout
-        )
-        for size in ("small", "large")
-    ]
-    assert peaks[1] - peaks[0] < 10_000  # kilobytes
+    small, large = (
+        peak_memory(program, tmp_path / name, tmp_path / f"out-{name}") for name in ("small.npy", "large.npy")
+    )
+    assert large - small < 10_000  # kilobytes
 
 
 def test_a_kept_member_is_its_values_and_nothing_else(tmp_path, rows):
