@@ -22,24 +22,11 @@ from tests.installed_packages import tool
 import wordveil
 import wordveil_lab
 from wordveil.kernels.compiled.building import LEVELS, PLAIN, PORTABLE, find_compiler, library_name
+from worlds import told
 
 ROOT = Path(__file__).parents[1]
 
-CLIENT = """
-import wordveil as wv
-from wordveil import TEM, Sanitizer
-
-sanitizer = Sanitizer(wv.load_embeddings(), TEM(epsilon=9.0))
-text: str = sanitizer("a").text
-release: wv.Release = wv.sanitize("a")
-batch: wv.BatchRelease = wv.sanitize(["a", None])
-reveal_type(wv.TEM)  # WANTED: def (*, epsilon: float
-reveal_type(sanitizer("a").guarantee)  # WANTED: wordveil.promises.guarantees.Guarantee
-wv.Nonexistent  # WANTED: has no attribute "Nonexistent"
-wv.TEM(epsilon="nine")  # WANTED: expected "float"
-wv.TEM(epsilon=9.0, bogus=1)  # WANTED: Unexpected keyword argument "bogus"
-number: int = sanitizer("a").text  # WANTED: expression has type
-"""
+CLIENT = told(__file__)["client"]
 
 
 def test_the_stubs_say_what_the_package_exports():

@@ -364,9 +364,10 @@ def test_the_memory_for_one_line_of_12_megabytes_is_bounded(tmp_path, ending):
 import sys
 import numpy as np
 import wordveil as wv
+from wordveil.documents import DocumentSettings
 vocabulary = wv.Embeddings.from_arrays(["she", "saw", "again", "other", "one"], np.eye(5))
 sanitizer = wv.Sanitizer(vocabulary, wv.SanText(epsilon=3.0), threads=1)
-settings = wv.documents.DocumentSettings(columns=tuple(sys.argv[3:]))
+settings = DocumentSettings(columns=tuple(sys.argv[3:]))
 wv.sanitize_documents(sys.argv[1], sys.argv[2], sanitizer, settings=settings)
 """
     files, columns = (tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"), ["text"] * (ending == "jsonl")

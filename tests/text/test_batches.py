@@ -206,17 +206,6 @@ def test_a_text_without_a_place_to_cut_is_refused_without_showing_it(monkeypatch
         list(encoder.encode_parts([PrivateText("zzyzx," * 10)]))
 
 
-def test_no_texts_and_texts_without_tokens():
-    encoder = Encoder(lookup=lookup)
-    assert encoder.encode([]) == []
-    assert [text.gaps for text in encoder.encode([PrivateText(" "), PrivateText(""), PrivateText(" .  ! ")])] == [
-        [" "],
-        [""],
-        [" .  ! "],
-    ]
-    assert Writer(words=WORDS).write(encoder.encode_batch([]), np.empty(0, np.int32)) == []
-
-
 def test_the_reference_writes_by_detokenizing_and_casing():
     gaps, words = ["(", " ", "", ". ", ")"], ["do", "i", "n't", "new"]
     write = {"cased": False, "mask": "[unknown]"}
@@ -266,13 +255,6 @@ def test_written_texts_are_those_of_the_reference(engine, texts, draw, casing, m
             expected.append(written_alone(writer, begun))
             begun = []
     assert writer.write(batch, released) == expected
-
-
-@pytest.mark.parametrize("text", ["ZZYZX film", "Zzyzx film", "the ZZYZX"])
-def test_a_mask_is_written_the_same_whatever_the_casing_of_the_token(text):
-    batch = Encoder(lookup=lookup, keep_shapes=True).encode_batch([PrivateText(text)])
-    (written,) = Writer(words=WORDS, casing="shape", mask="[unknown]").write(batch, batch.ids)
-    assert "[unknown]" in written
 
 
 def test_a_batch_without_ids_writes_the_same_and_hides_them():
