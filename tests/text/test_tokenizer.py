@@ -9,16 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordveil.errors import ParameterError
-from wordveil.text.characters import (
-    APOSTROPHES,
-    GAP_CHARACTERS,
-    HYPHENS,
-    LAYOUT,
-    PUNCTUATION,
-    character_class,
-    mark_class,
-    number_class,
-)
+from wordveil.text import characters
 from wordveil.text.patterns import PLAIN_LETTER, markup_pattern
 from wordveil.text.tokenizer import Tokenizer, tokenizer_for
 from worlds import told
@@ -50,8 +41,8 @@ def test_nothing_is_lost_and_gaps_hold_listed_characters_only(text):
         assert "".join(pieces) == text
         assert all(pieces[1::2])
         gaps = [markup_pattern().sub("", gap) if tokenizer is HTML else gap for gap in pieces[::2]]
-        assert set("".join(gaps)) <= GAP_CHARACTERS
-    assert not any(set(token) <= GAP_CHARACTERS for token in PLAIN.split(text)[1::2])
+        assert set("".join(gaps)) <= characters.GAP_CHARACTERS
+    assert not any(set(token) <= characters.GAP_CHARACTERS for token in PLAIN.split(text)[1::2])
 
 
 ASSIGNED = (0, 1, 2, 3, 14)  # planes; of the others, which hold no character of the standard, every 97th point is tried
@@ -60,18 +51,18 @@ ASSIGNED = (0, 1, 2, 3, 14)  # planes; of the others, which hold no character of
 @pytest.mark.parametrize("plane", range(17))
 def test_every_code_point_outside_the_list_is_in_a_token(plane):
     for code in range(plane << 16, (plane + 1) << 16, 1 if plane in ASSIGNED else 97):
-        if chr(code) in GAP_CHARACTERS:
+        if chr(code) in characters.GAP_CHARACTERS:
             continue
         pieces = PLAIN.split(f" {chr(code)} ")
         assert pieces == [" ", chr(code), " "], hex(code)
 
 
 def test_the_list_holds_no_letter_number_mark_control_or_currency_sign():
-    categories = {c: unicodedata.category(c) for c in PUNCTUATION}
+    categories = {c: unicodedata.category(c) for c in characters.PUNCTUATION}
     assert {c for c, category in categories.items() if category[0] in "LNMC"} == set()
     assert {c for c, category in categories.items() if category == "Sc"} == {"$"}
-    assert {c for c in LAYOUT if not c.isspace()} == set()
-    assert {chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum()} <= GAP_CHARACTERS
+    assert {c for c in characters.LAYOUT if not c.isspace()} == set()
+    assert {chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum()} <= characters.GAP_CHARACTERS
 
 
 def test_plain_letters_are_letters():
@@ -79,11 +70,12 @@ def test_plain_letters_are_letters():
     matched = [chr(code) for code in range(0x110000) if letters.match(chr(code))]
     assert len(matched) > 800
     assert {c for c in matched if unicodedata.category(c)[0] != "L"} == set()
-    assert not set(matched) & set(APOSTROPHES + HYPHENS)
+    assert not set(matched) & set(characters.APOSTROPHES + characters.HYPHENS)
 
 
 @pytest.mark.parametrize(
-    ("inside", "categories"), [(number_class(), {"Nd", "Nl", "No"}), (mark_class(), {"Mn", "Mc", "Me", "Cf"})]
+    ("inside", "categories"),
+    [(characters.number_class(), {"Nd", "Nl", "No"}), (characters.mark_class(), {"Mn", "Mc", "Me", "Cf"})],
 )
 def test_numbers_and_marks_are_those_of_this_python(inside, categories):
     everything = "".join(map(chr, range(0x110000)))
@@ -92,11 +84,11 @@ def test_numbers_and_marks_are_those_of_this_python(inside, categories):
 
 
 @given(st.text(min_size=1, max_size=40))
-def test_character_class_matches_exactly_its_members(characters):
-    member = re.compile(f"[{character_class(characters)}]")
-    others = {chr(code) for c in characters for code in (ord(c) - 1, ord(c) + 1) if 0 <= code < 0x110000}
-    for c in set(characters) | others | set("]-^\\"):
-        assert (member.fullmatch(c) is not None) == (c in characters)
+def test_character_class_matches_exactly_its_members(listed):
+    member = re.compile(f"[{characters.character_class(listed)}]")
+    others = {chr(code) for c in listed for code in (ord(c) - 1, ord(c) + 1) if 0 <= code < 0x110000}
+    for c in set(listed) | others | set("]-^\\"):
+        assert (member.fullmatch(c) is not None) == (c in listed)
 
 
 @pytest.mark.parametrize("token", [*itertools.chain(*TOLD["one_token"].values())])
