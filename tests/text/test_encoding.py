@@ -253,11 +253,6 @@ def test_detokenize(gaps, words, text):
     assert detokenize(gaps, words) == text
 
 
-def test_detokenize_refuses_unequal_lengths():
-    with pytest.raises(ParameterError, match="gaps=2 must hold one more entry than the 2 words"):
-        detokenize(["", ""], ["secret", "words"])
-
-
 @pytest.mark.parametrize(("text", "cased"), TOLD["sentences"].items())
 def test_sentence_casing(text, cased):
     assert apply_casing(text) == apply_casing(cased) == cased
@@ -280,9 +275,11 @@ def test_casing_time_stays_linear(unit):
     assert len(apply_casing(unit * 20_000)) == len(unit) * 20_000  # quadratic time would take minutes
 
 
-def test_apply_shapes():
+def test_shapes_are_put_on_words_and_unequal_lengths_are_refused():
     words = ["movie", "nasa", "i", "", "élan"]
     assert apply_shapes(words, np.array([1, 2, 0, 1, 1], np.uint8)) == ["Movie", "NASA", "i", "", "Élan"]
     assert words[0] == "movie"
     with pytest.raises(ParameterError, match="shapes=1 must hold one entry for each of the 5 words"):
         apply_shapes(words, np.zeros(1, np.uint8))
+    with pytest.raises(ParameterError, match="gaps=2 must hold one more entry than the 2 words"):
+        detokenize(["", ""], ["secret", "words"])

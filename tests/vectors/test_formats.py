@@ -116,7 +116,8 @@ def test_damage_is_one_kind_of_error(tmp_path, files, rows, ending):
         path.write_bytes(whole[:cut])
         with pytest.raises(DataFormatError):
             read_all(path)
-    for place in range(min(len(whole), 128)):  # every byte of a header, as every kind of bracket, quote and number
+    # Every byte of a header, as every kind of bracket, quote and number; Parquet begins with its data.
+    for place in range(0, min(len(whole), 128), 4 if ending == ".parquet" else 1):
         for byte in b"]}()'\"\\9\x00\xff":
             path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
             with contextlib.suppress(DataFormatError, ParameterError):
