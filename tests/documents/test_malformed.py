@@ -173,11 +173,9 @@ def test_what_cannot_be_read_at_all_is_told_before_it_is(tmp_path):
 
 def test_unquoted_tables_refuse_released_texts_that_break_them(tmp_path):
     (tmp_path / "in.tsv").write_bytes(b"a\tt\n1\tx\n")
+    settings = DocumentSettings(columns=("t",), keep_others=True)
     with pytest.raises(DocumentFormatError, match="line 2: a released text holds a delimiter"):
         run_documents(
-            tmp_path / "in.tsv",
-            tmp_path / "out.tsv",
-            lambda block: [["a\tb"] for _ in block],
-            settings=DocumentSettings(columns=("t",), keep_others=True),
+            tmp_path / "in.tsv", tmp_path / "out.tsv", lambda block: [["a\tb"] for _ in block], settings=settings
         )
     assert not (tmp_path / "out.tsv").exists()

@@ -81,13 +81,8 @@ def pair(tmp_path) -> tuple[Path, Path]:
 
 
 def small(**changes) -> DocumentSettings:
-    values = {
-        "columns": ("t",),
-        "keep_others": True,
-        "details": FormatDetails(section_documents=9),
-        "block_characters": 200,
-    }
-    return DocumentSettings(**(values | changes))
+    values = {"columns": ("t",), "keep_others": True, "block_characters": 200}
+    return DocumentSettings(**{**values, "details": FormatDetails(section_documents=9), **changes})
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.jsonl.gz"])

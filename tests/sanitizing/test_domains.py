@@ -330,19 +330,11 @@ def test_a_document_is_the_same_in_all_releases_that_are_added_up():
     assert "the same in all releases that are added up" in assumed
 
 
-RETRY = TOLD["retry"]
-
-
 def test_a_retry_in_another_process_draws_the_same_noise():
-    answers = {
-        subprocess.run(
-            [sys.executable, "-c", RETRY, seeds.key(16).hex()],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2", "3")
-    }
+    command, answers = [sys.executable, "-c", TOLD["retry"], seeds.key(16).hex()], set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        answers.add(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
     assert len(answers) == 1
 
 
