@@ -29,14 +29,10 @@ def complaints(tmp_path_factory):
         texts |= {f"kept_{name}": text, f"swapped_{name}": text.replace(draw, codes)}
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", "made"]
-        + [f"{name}.py" for name in texts],
-        cwd=folder,
-        env={**os.environ, "MYPYPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml")]
+    command += ["--cache-dir", "made", *(f"{name}.py" for name in texts)]
+    environment = {**os.environ, "MYPYPATH": str(ROOT / "src")}
+    run = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert run.returncode == 1, run.stderr
     lines = run.stdout.splitlines()
     return {name: [line for line in lines if line.startswith(f"{name}.py:") and ": error:" in line] for name in texts}

@@ -70,15 +70,6 @@ def test_choices(far_apart, options, text, released):
     assert result.replace(f"{MASK} dog", f"{MASK}dog") == released
 
 
-def test_numbers_are_unknown_unless_declared():
-    table = wv.Embeddings.from_arrays(["cat", "1984"], [[0.0], [1000.0]], candidate_rule="all")
-    mechanism = wv.SanText(epsilon=1.0)
-    assert sanitizer_for(table, mechanism, unknown="mask")("cat 1984").text == f"Cat {MASK}"
-    declared = sanitizer_for(table, mechanism, unknown="mask", numbers="vocabulary")("cat 1984")
-    assert declared.text == "Cat 1984"
-    assert any("digits are looked up" in line for line in declared.disclosed)
-
-
 def test_public_words_count_as_exempt_and_are_not_randomized(tiny):
     sanitizer = sanitizer_for(tiny, wv.SanText(epsilon=0.01), public_words={"alpha"})
     batch = sanitizer.release_batch(["Alpha beta ALPHA"] * 50)

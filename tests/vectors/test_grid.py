@@ -140,12 +140,10 @@ def test_float_sums_give_words_away_and_the_grid_keeps_all_of_them(packaged, kin
 
     assert check_float_bits(plain, words, rows).refuted
     for dtype in ("float32", "float64"):
-        found = check_float_bits(
-            lambda values, dtype=dtype: release_vectors(
-                values, mechanism, settings=VectorSettings(dtype=dtype)
-            ).vectors.astype(np.float64),
-            words,
-            rows,
-            grid=release_vectors(words[:1], mechanism).grid,
-        )
+        settings = VectorSettings(dtype=dtype)
+
+        def on_the_grid(values, settings=settings):
+            return release_vectors(values, mechanism, settings=settings).vectors.astype(np.float64)
+
+        found = check_float_bits(on_the_grid, words, rows, grid=release_vectors(words[:1], mechanism).grid)
         assert not found.refuted, found.observed

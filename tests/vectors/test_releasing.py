@@ -278,11 +278,3 @@ def test_values_too_large_for_the_grid_are_refused_by_row(rows):
     with pytest.raises(ParameterError, match="row 30 lies beyond 16777216 steps"):
         release_vectors(rows, PLAIN)
     assert release_vectors(rows, PLAIN, settings=VectorSettings(grid=2.0**10)).vectors.shape == rows.shape
-
-
-@pytest.mark.parametrize("ending", [".npy", ".npz", ".parquet", ".safetensors"])
-def test_a_file_gives_what_its_array_gives(tmp_path, files, rows, ending):
-    path = tmp_path / f"x{ending}"
-    files.write(path, rows)
-    found = release_vectors(path, PLAIN, source=seeds.source(1), settings=VectorSettings(block_rows=4))
-    assert np.array_equal(found.vectors, go(rows, PLAIN, name=path.name).vectors)
