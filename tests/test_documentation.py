@@ -38,9 +38,7 @@ RUN = ("console", "python")
 SHOWN = {
     "text": "what a program printed", "toml": "a part of a file", "yaml": "a part of a file", "js": "for a browser",
 }  # fmt: skip
-NOT_RUN = {
-    "docs/integrations/proxy.md": "asks a vendor; tests/integrations/test_proxy.py has one of its own",
-}
+NOT_RUN = {"docs/integrations/proxy.md": "asks a vendor; tests/integrations/test_proxy.py has one of its own"}
 """Page -> why its blocks for a shell are not run here."""
 
 

@@ -17,17 +17,19 @@ from wordveil.errors import DocumentFormatError
 from wordveil.runs.documents import run_documents
 from worlds import told
 
-TOLD = {name: [text.encode() for text in texts] for name, texts in told(__file__).items()}
-PLAIN = [*TOLD["plain"], b"x" * 3_000_000 + b"\n" + b"y" * 100]
+TOLD = told(__file__)
+SETS = TOLD.pop("sets")
+WHOLE = {name: [text.encode() for text in texts] for name, texts in TOLD.items()}
+PLAIN = [*WHOLE["plain"], b"x" * 3_000_000 + b"\n" + b"y" * 100]
 
 
-JSON_FILES = [*TOLD["json_files"], json.dumps(["x" * 1000, "é"] * 3000, indent=2, ensure_ascii=False).encode() + b"\n"]
+JSON_FILES = [*WHOLE["json_files"], json.dumps(["x" * 1000, "é"] * 3000, indent=2, ensure_ascii=False).encode() + b"\n"]
 
 
 def test_isal_reads_and_writes_the_text_that_zlib_does(tmp_path, monkeypatch):
     """Several members, long and short; damage to any byte of the second is found, or changes nothing."""
     pytest.importorskip("isal", reason="needs the extra fast-gzip")
-    data = [*PLAIN, *TOLD["json_lines"], *TOLD["tables"]]
+    data = [*PLAIN, *WHOLE["json_lines"], *WHOLE["tables"]]
     made = {}
     for library in ("isal", "zlib"):
         monkeypatch.setattr(streams, "gzip_library", lambda library=library: library)
@@ -73,8 +75,8 @@ def test_plain_text_is_unchanged_by_identity(tmp_path, identity, content, whole)
 
 
 @pytest.mark.parametrize(("name", "content"), [
-    *(("in.jsonl", each) for each in TOLD["json_lines"]), *(("in.json", each) for each in JSON_FILES),
-    *(("in.csv", each) for each in TOLD["tables"]), ("in.tsv", b'label\ttext\n"1"\t"a ""b"" c"\n2\t""\n'),
+    *(("in.jsonl", each) for each in WHOLE["json_lines"]), *(("in.json", each) for each in JSON_FILES),
+    *(("in.csv", each) for each in WHOLE["tables"]), ("in.tsv", b'label\ttext\n"1"\t"a ""b"" c"\n2\t""\n'),
 ])  # fmt: skip
 def test_files_are_unchanged_by_identity(tmp_path, identity, name, content):
     written = run_bytes(tmp_path, name, content, identity, columns=() if name == "in.json" else ("text",))
@@ -254,20 +256,8 @@ def test_a_first_line_of_texts_does_not_choose_where_columns_end(tmp_path, shout
         run_bytes(tmp_path, "in.csv", line + b"\n", shout, columns=("2",), details=details)
 
 
-SETS = [
-    ("documents/imdb.test10k.jsonl.gz", ("text",), 10_000),
-    ("documents/agnews.test.tsv", ("title", "description"), 7_600),
-    ("documents/yahoo2.test.jsonl.gz", ("text",), 418),
-    ("documents/20news.test.jsonl.gz", ("text",), 7_532),
-    ("privacy/presidio-synth.jsonl.gz", ("text",), 1_500),
-    ("privacy/sms-spam.tsv", ("text",), 5_574),
-    ("privacy/mts-dialog.test.jsonl.gz", ("note", "dialogue"), 200),
-    ("sentences/mr.tsv", ("text",), 10_662),
-]
-
-
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "columns", "documents"), SETS)
+@pytest.mark.parametrize(("name", "columns", "documents"), [(name, *row) for name, row in SETS.items()])
 def test_identity_over_real_data(tmp_path, identity, data_directory, name, columns, documents):
     source = data_directory / name
     target = tmp_path / source.name

@@ -49,11 +49,7 @@ def test_output_bytes_do_not_depend_on_the_block(tmp_path, shout, name):
     assert calls[-1] == 1
 
 
-@given(
-    st.lists(st.integers(1, 30), max_size=60),
-    st.integers(1, 20),
-    st.integers(1, 100),
-)
+@given(st.lists(st.integers(1, 30), max_size=60), st.integers(1, 20), st.integers(1, 100))
 def test_blocks_keep_all_records_and_end_at_sections_or_inside_one(sizes, section, budget):
     settings = DocumentSettings(block_characters=budget)
     records = [

@@ -184,11 +184,12 @@ def test_a_run_killed_at_any_step_leaves_no_key_beside_its_output_and_can_be_con
     assert {(False, True, True), (False, True, False), (True, True, False), (True, False, False)} <= outcomes
 
 
-def test_a_run_whose_report_fails_is_not_released_again_by_resuming(vocabulary, text_file, tmp_path):
-    def failing(report):
-        assert report.outputs
-        raise OSError(28, "No space left on device")
+def failing(report):
+    assert report.outputs
+    raise OSError(28, "No space left on device")
 
+
+def test_a_run_whose_report_fails_is_not_released_again_by_resuming(vocabulary, text_file, tmp_path):
     tree = tmp_path / "in"
     tree.mkdir()
     (tree / "a.txt").write_text(text_file.read_text())
@@ -255,9 +256,6 @@ def test_what_is_written_over_while_its_report_is_made_again_is_not_reported_on(
 
 
 def test_what_took_the_place_of_an_output_is_not_reported_on(vocabulary, text_file, tmp_path):
-    def failing(report):
-        raise OSError(28, "No space left on device")
-
     output = tmp_path / "out.txt"
     with pytest.raises(OSError, match="add --resume"):
         wv.sanitize_documents(text_file, output, sanitizer_for(vocabulary), deliver=failing)
